@@ -7,6 +7,8 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.json import Decoder
 
+from toolset.shown import Card
+
 
 class TurnStarted(Struct, frozen=True, tag="started"):
     """A turn answers these messages; ``user_ids`` are their ids."""
@@ -120,6 +122,8 @@ class Answered(Struct, frozen=True, tag="answered"):
     failed: bool = False
     note: str = ""
     files: tuple[ShownFile, ...] = ()
+    cards: tuple[Card, ...] = ()
+    choices: tuple[str, ...] = ()
 
 
 LiveEvent = (

@@ -7,10 +7,15 @@ A transcript is one linear list of messages. Vendors' own data (thought signatur
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder, Encoder
+
+from toolset.shown import Card
+
+MOST_CARDS = 3  # of one answer
 
 Role = Literal["user", "model", "tool"]
 
@@ -80,7 +85,7 @@ class ToolResult(Struct, frozen=True, tag="result", omit_defaults=True):
     """The one result every call gets: ``response`` is the tool's object, or ``{"error": "…"}``.
 
     Attributes:
-        files: shown with the answer; the model does not get them.
+        files: shown with the answer, as the card and the choices are; the model gets none of these.
     """
 
     call_id: str
@@ -89,6 +94,8 @@ class ToolResult(Struct, frozen=True, tag="result", omit_defaults=True):
     is_error: bool = False
     is_rejected: bool = False
     files: tuple[FileRef, ...] = ()
+    card: Card | None = None
+    choices: tuple[str, ...] = ()
 
 
 Part = Text | Media | ToolCall | ToolResult
@@ -253,6 +260,17 @@ REMINDER_ID = "reminder_"  # the beginning of the ids of messages that nobody ha
 # Ids of messages that are in a request only:
 SUMMARY_ID = "summary"
 FACTS_ID = "facts"
+
+
+def cards_of(results: Iterable[ToolResult]) -> tuple[Card, ...]:
+    """The cards of an answer: the newest of each title, and no more than an answer has."""
+    newest = {result.card.title: result.card for result in results if result.card}
+    return tuple(newest.values())[-MOST_CARDS:]
+
+
+def choices_of(results: Sequence[ToolResult]) -> tuple[str, ...]:
+    """The choices of an answer: those offered last."""
+    return next((result.choices for result in reversed(results) if result.choices), ())
 
 
 def new_id(prefix: str) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, ClassVar, Self
 
 import httpx
 from pydantic import BaseModel
 
-from toolset.titles import Words
-from toolset.tool import Lists, NoConfig, Risk, ToolContext, ToolError
+from toolset.shown import MOST_ROWS, Card, Shown
+from toolset.titles import Words, words_in
+from toolset.tool import ListItem, Lists, NoConfig, Risk, ToolContext, ToolError
 
 NOWHERE = "there are no lists here"
+MORE = {"en": "{more} more", "ja": "ほか{more}件"}
 
 
 class _ListTool:
@@ -36,14 +40,18 @@ class AddToList(_ListTool):
     titles: ClassVar[Words] = {"en": "Add to a list", "ja": "リストに追加"}
     writes: ClassVar[bool] = True
 
-    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> Shown:
         """Add the items.
 
         Raises:
             ToolError: there is no room, or the store cannot take them.
         """
-        added = await _lists(context).add(arguments["list"], arguments["items"], context.idempotency_key)
-        return {"numbers": added}
+        lists, name = _lists(context), arguments["list"]
+        added = await lists.add(name, arguments["items"], context.idempotency_key)
+        with suppress(ToolError):  # the items are added, card or none
+            items, _ = await lists.show(name)
+            return Shown({"numbers": added}, card=_card(name, items, context.locale))
+        return Shown({"numbers": added})
 
 
 class ShowList(_ListTool):
@@ -58,15 +66,16 @@ class ShowList(_ListTool):
     needs_conversation: ClassVar[bool] = True
     titles: ClassVar[Words] = {"en": "Show a list", "ja": "リストを表示"}
 
-    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> Shown:
         """Read the list.
 
         Raises:
             ToolError: the store does not answer.
         """
-        items, others = await _lists(context).show(arguments["list"])
+        name = arguments["list"]
+        items, others = await _lists(context).show(name)
         shown = [{"number": item.number, "text": item.text, "done": item.is_done} for item in items]
-        return {"items": shown, "other_lists": others}
+        return Shown({"items": shown, "other_lists": others}, card=_card(name, items, context.locale))
 
 
 class Tick(_ListTool):
@@ -81,16 +90,29 @@ class Tick(_ListTool):
     titles: ClassVar[Words] = {"en": "Tick off a list", "ja": "リストの項目に印を付ける"}
     writes: ClassVar[bool] = True
 
-    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> Shown:
         """Mark the items.
 
         Raises:
             ToolError: none of the numbers exists, or the store does not answer.
         """
-        ticked = await _lists(context).tick(arguments["numbers"], done=arguments.get("done", True))
+        lists = _lists(context)
+        ticked = await lists.tick(arguments["numbers"], done=arguments.get("done", True))
         if not ticked:
             raise ToolError("no item has one of these numbers; show_list tells the numbers")
-        return {"ticked": ticked}
+        with suppress(ToolError):  # the items are marked, card or none
+            name, items = await lists.show_with(ticked[0])
+            return Shown({"ticked": ticked}, card=_card(name, items, context.locale))
+        return Shown({"ticked": ticked})
+
+
+def _card(name: str, items: Sequence[ListItem], locale: str) -> Card | None:
+    """The list, open items first where it is too long for a card; None for an empty one."""
+    first = sorted(items, key=lambda item: item.is_done) if len(items) > MOST_ROWS else items
+    rows = tuple((str(item.number), f"{'☑' if item.is_done else '☐'} {item.text}") for item in first[:MOST_ROWS])
+    more = len(items) - len(rows)
+    note = words_in(locale, MORE).format(more=more) if more else ""
+    return Card(name, rows, note) if rows else None
 
 
 def _lists(context: ToolContext) -> Lists:

@@ -18,13 +18,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, get_args
+from typing import Any, ClassVar, Literal, Protocol, get_args
 from zoneinfo import ZoneInfo
 
 import httpx
 from pydantic import BaseModel
 
 from toolset.schema import BadSchema, Schema, shortened
+from toolset.shown import Card, Shown, ToolFile, bounded_card, bounded_choices
 from toolset.titles import Words, complaint, words_in
 
 Risk = Literal["low", "high"]
@@ -182,6 +183,10 @@ class Lists(Protocol):
         """The items of a list, and the names of the place's other lists."""
         ...
 
+    async def show_with(self, number: int) -> tuple[str, list[ListItem]]:
+        """The name and the items of the list in which an item is; of none if there is no such item."""
+        ...
+
     async def tick(self, numbers: Sequence[int], *, done: bool) -> list[int]:
         """Mark items as done or as open; returns the numbers that there are."""
         ...
@@ -279,34 +284,13 @@ class Tool(Protocol):
         """
         ...
 
-    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any] | WithFiles:
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any] | Shown:
         """Do the work with validated arguments.
 
         Raises:
             ToolError: with a text for the model.
         """
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class ToolFile:
-    """A file that a call makes for the user, such as a chart.
-
-    Attributes:
-        text: the content in words, where the file cannot be shown.
-    """
-
-    name: str
-    mime: str
-    data: bytes
-    text: str
-
-
-class WithFiles(NamedTuple):
-    """What ``call`` returns in place of the object, if it has files beside it."""
-
-    response: dict[str, Any]
-    files: Sequence[ToolFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +301,8 @@ class ToolOutcome:
     is_error: bool = False
     is_rejected: bool = False
     files: tuple[ToolFile, ...] = ()
+    card: Card | None = None
+    choices: tuple[str, ...] = ()
 
     @classmethod
     def error(cls, text: str) -> ToolOutcome:
@@ -370,8 +356,9 @@ class ValidatedTool:
         """Validate, call, validate. Raises nothing but a cancellation."""
         budget = max(min(self._timeout_s, context.deadline - time.monotonic()), 0)
         try:
-            response, files = await self._validated(arguments, context, budget)
-            return ToolOutcome(response, files=tuple(files))
+            shown = await self._validated(arguments, context, budget)
+            card, choices = bounded_card(shown.card), bounded_choices(shown.choices)
+            return ToolOutcome(shown.response, files=tuple(shown.files), card=card, choices=choices)
         except ToolError as error:
             return ToolOutcome.error(shortened(str(error), ERROR_CAP))
         except Exception:  # a crash is a result for the model; details go to the log
@@ -396,17 +383,17 @@ class ValidatedTool:
         forget: Forget | None = getattr(self._tool, "forget", None)
         return await forget(conversation) if forget else 0
 
-    async def _validated(self, arguments: object, context: ToolContext, budget: float) -> WithFiles:
+    async def _validated(self, arguments: object, context: ToolContext, budget: float) -> Shown:
         given = _normal(arguments)
         if complaint := self._parameters.complaint(given):
             raise ToolError(f"invalid parameters: {complaint}")
         returned = await self._in_time(given, context, budget)
-        response, files = returned if isinstance(returned, WithFiles) else (returned, ())
-        if complaint := self._response.complaint(response):
-            rule = self._response.rule_broken(response)
+        shown = returned if isinstance(returned, Shown) else Shown(returned)
+        if complaint := self._response.complaint(shown.response):
+            rule = self._response.rule_broken(shown.response)
             log.error("tool.response_invalid", extra={"tool": self.definition.name, "rule": rule})
             raise ToolError(f"invalid response: {complaint}")
-        return WithFiles(_capped(response), files)
+        return shown._replace(response=_capped(shown.response))
 
     async def _in_time(self, arguments: dict[str, Any], context: ToolContext, budget: float) -> Any:
         started = False

@@ -16,12 +16,14 @@ import httpx
 from pydantic import BaseModel, Field
 
 from toolset.charts.worker import ChartDrawer
+from toolset.forecast.card import card_of
 from toolset.forecast.chart import chart_of, words_of
 from toolset.forecast.report import Report
 from toolset.forecast.result import Detail, result
 from toolset.openmeteo.client import OpenMeteo, OpenMeteoClient, UnknownPlace
+from toolset.shown import Shown, ToolFile
 from toolset.titles import Words
-from toolset.tool import Risk, ToolContext, ToolError, ToolFile, WithFiles
+from toolset.tool import Risk, ToolContext, ToolError
 from toolset.web.cache import SharedCache
 from toolset.web.race import BothFailed, first_answer
 from toolset.web.source import BaseUrl
@@ -106,8 +108,8 @@ class GetWeather:
         wttr = WttrClient(http, config.wttr_base_url, timeout_s)
         return cls(wttr, OpenMeteoClient(http, service, timeout_s) if config.open_meteo else None, timeout_s)
 
-    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any] | WithFiles:
-        """Report the weather at ``location``, with a chart if that is asked for and can be drawn.
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any] | Shown:
+        """Report the weather at ``location``, with a card, or with a chart if that is asked for and can be drawn.
 
         Raises:
             ToolError: no such place, or no answer in time.
@@ -123,11 +125,13 @@ class GetWeather:
             report = await self._full_report(asked, language, deadline)
         fahrenheit = _measures_in_fahrenheit(context.locale)
         response = result(report, asked, detail, fahrenheit)
-        return await self._with_chart(response, report, detail, fahrenheit) if with_chart else response
+        if with_chart:
+            return await self._with_chart(response, report, detail, fahrenheit)
+        return Shown(response, card=card_of(report, asked, detail, context.locale, fahrenheit=fahrenheit))
 
     async def _with_chart(
         self, response: dict[str, Any], report: Report, detail: Detail, fahrenheit: bool
-    ) -> dict[str, Any] | WithFiles:
+    ) -> dict[str, Any] | Shown:
         chart = chart_of(report, detail, fahrenheit)
         try:
             if chart is None:
@@ -136,7 +140,7 @@ class GetWeather:
         except ToolError:
             return response | {"chart": NOT_SHOWN}
         file = ToolFile(CHART_NAME, "image/png", picture, words_of(chart))
-        return WithFiles(response | {"chart": SHOWN}, [file])
+        return Shown(response | {"chart": SHOWN}, [file])
 
     async def _usual_report(self, asked: str, language: str, deadline: float) -> Report:
         """Now and at least three days, from the service that answers first."""

@@ -22,6 +22,8 @@ MAX_REJECTED = 3  # calls of one turn; after so many noes nobody is asked again
 MAX_REPEATED = 2  # times the same call in a row; the next one is not made
 INTERRUPTED = "interrupted: the outcome is unknown"
 REPEATED = "stopped: the same call was made {times} times running. Use the results you have, or call differently."
+CARD = "card"  # in the response the model reads, where people see a card
+CARD_SHOWN = "shown below your answer: say what matters, do not repeat its rows"
 ASKED_ENOUGH = "rejected: calls of this turn were rejected {times} times already. Answer without calls that act."
 
 
@@ -88,10 +90,10 @@ class ToolRunner:
         keep = turn.context.stores.files
         # Before the result is recorded: after a crash in between, the repeated call stores the same files again.
         files = await keep(context.idempotency_key, outcome.files) if keep and outcome.files else ()
-        await turn.record_result(
-            ToolResult(call.id, call.name, outcome.response, outcome.is_error, outcome.is_rejected, files)
-        )
-        await show(ToolFinished(call.id, call.name, outcome.response, outcome.is_error, ms, outcome.is_rejected))
+        response = {CARD: CARD_SHOWN} | outcome.response if outcome.card else outcome.response
+        how = outcome.is_error, outcome.is_rejected
+        await turn.record_result(ToolResult(call.id, call.name, response, *how, files, outcome.card, outcome.choices))
+        await show(ToolFinished(call.id, call.name, response, outcome.is_error, ms, outcome.is_rejected))
 
     async def _run_checked(
         self, turn: Turn, index: int, call: ToolCall, context: ToolContext, reason: str

@@ -16,7 +16,8 @@ from bot.clock import now_ms
 from bot.live_events import Watcher
 from bot.providers import AUTO, ModelResponse, StopReason, ToolChoice
 from bot.transcript import NOT_GROUNDED, Author, FileRef, Grounding, Message, Spending, ToolCall, ToolResult, Usage
-from toolset.tool import Facts, Lists, Polls, Reminders, ToolDefinition, ToolFile
+from toolset.shown import ToolFile
+from toolset.tool import Facts, Lists, Polls, Reminders, ToolDefinition
 
 NOBODY = Author()
 
@@ -247,7 +248,12 @@ class Turn:
     @property
     def files(self) -> tuple[FileRef, ...]:
         """The files of all calls that have their results."""
-        return tuple(file for message in self.added for result in message.results for file in result.files)
+        return tuple(file for result in self.results for file in result.files)
+
+    @property
+    def results(self) -> tuple[ToolResult, ...]:
+        """The results of all rounds that have theirs, oldest first."""
+        return tuple(result for message in self.added for result in message.results)
 
     @property
     def withdrawn(self) -> bool:

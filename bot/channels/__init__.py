@@ -19,6 +19,7 @@ from bot.live_events import Watcher
 from bot.safe_text.arguments import render_arguments
 from bot.texts import Texts
 from bot.transcript import FileRef, Media, Message
+from toolset.shown import Card
 
 MOST_FILES = 4  # of one tool call, and of one answer
 
@@ -114,6 +115,8 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         fetched_by: id of a person whose answer is late; the text says so, and a channel with buttons adds one that
             fetches the answer.
         fetches: of a press of that button; what it fetches is looked up when it is sent.
+        cards: shown below the text, or told in words where that is impossible.
+        choices: short texts that the person may press instead of writing; a press is their message.
     """
 
     text: str
@@ -130,6 +133,13 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     takes_back: tuple[str, ...] | None = None
     fetched_by: str = ""
     fetches: Fetch | None = None
+    cards: tuple[Card, ...] = ()
+    choices: tuple[str, ...] = ()
+
+    @property
+    def told_choices(self) -> str:
+        """The choices in words, one a line; empty without any."""
+        return "\n".join(f"・{choice}" for choice in self.choices)
 
 
 class LateAnswer(Struct, frozen=True):
@@ -195,7 +205,8 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         planned_at: of a reminder, milliseconds since the epoch.
         left_out: the event replaces messages that a full inbox did not take. Its answer says so, and ``target`` is
             only for processes of an older version.
-        choice: of a vote, the number of an option, from 1; 0 closes the poll.
+        choice: of a vote, the number of an option, from 1; 0 closes the poll. Of a message, the number of the choice
+            that was pressed, if the platform tells it from words: then it decides no question.
         courtesy: what a message without words says and asks nothing with, such as a sticker; a row of the catalogue's
             table ``courtesy``.
     """

@@ -58,7 +58,7 @@ from bot.file_types import Kind
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.store import JournalledTurn, Lease
 from bot.texts import language_for, language_of, preferred_language
-from bot.transcript import Message, Spending, Text, ToolResult, encode, new_id
+from bot.transcript import Message, Spending, Text, ToolResult, cards_of, choices_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -320,8 +320,9 @@ class Answerer:
         cut = () if turn.stop_reason == "end_turn" else (sentence("reply.cut"),)
         footer = "\n\n".join(source_lists(turn.grounding, sentence))
         turn.added[-1] = replace(answer, footer=footer)
-        text = "\n\n".join(filter(None, (answer.text, *cut, footer)))
-        return Reply(text, files=turn.files[-MOST_FILES:], model=turn.model)
+        text, results = "\n\n".join(filter(None, (answer.text, *cut, footer))), turn.results
+        files, cards = turn.files[-MOST_FILES:], cards_of(results)
+        return Reply(text, files=files, cards=cards, choices=choices_of(results), model=turn.model)
 
     def _sentence(self, key: str, turn: Turn) -> str:
         default = self._services.defaults.language

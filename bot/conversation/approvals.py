@@ -72,8 +72,11 @@ class Reading:
         return self.newest if self.newest and self.newest.question_id == self.question.id else None
 
     def has_read(self, entry: InboxEntry, event: InboundEvent) -> bool:
-        """Whether the message was written after the question could be read, and stored after its delivery."""
-        if self.shown is None:
+        """Whether the message was written after the question could be read, and stored after its delivery.
+
+        A pressed choice answers an earlier message, whenever it is pressed.
+        """
+        if self.shown is None or event.choice:
             return False
         if self.is_prompt:
             return event.message.at >= self.shown.at

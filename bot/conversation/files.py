@@ -11,7 +11,7 @@ from bot.channels import MOST_FILES
 from bot.errors import StoreUnavailable
 from bot.store import FileOwner, Files
 from bot.transcript import FileRef
-from toolset.tool import ToolFile
+from toolset.shown import ToolFile
 
 log = structlog.stdlib.get_logger(__name__)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from bot.conversation.memory import one_line, store_errors_for_model
-from bot.store import PlaceLists
+from bot.store import PlaceLists, StoredItem
 from toolset.tool import ListItem, ToolError
 
 MOST_NAMES = 20  # other lists that a model reads of
@@ -42,12 +42,19 @@ class ToolLists:
         Raises:
             ToolError: the store does not answer.
         """
-        async with store_errors_for_model():
-            stored = await self._lists.read(self._place)
-        plain = _plain(name)
-        items = [ListItem(item.number, item.text, item.is_ticked) for item in stored if item.list_name == plain]
+        stored, plain = await self._read(), _plain(name)
         others = dict.fromkeys(item.list_name for item in stored if item.list_name != plain)
-        return items, list(others)[-MOST_NAMES:]
+        return _items(stored, plain), list(others)[-MOST_NAMES:]
+
+    async def show_with(self, number: int) -> tuple[str, list[ListItem]]:
+        """The name and the items of the list in which an item is; of none if there is no such item.
+
+        Raises:
+            ToolError: the store does not answer.
+        """
+        stored = await self._read()
+        name = next((item.list_name for item in stored if item.number == number), "")
+        return name, _items(stored, name)
 
     async def tick(self, numbers: Sequence[int], *, done: bool) -> list[int]:
         """Mark items as done or as open; returns the numbers that there are.
@@ -57,6 +64,14 @@ class ToolLists:
         """
         async with store_errors_for_model():
             return await self._lists.tick(self._place, numbers, done=done)
+
+    async def _read(self) -> list[StoredItem]:
+        async with store_errors_for_model():
+            return await self._lists.read(self._place)
+
+
+def _items(stored: Iterable[StoredItem], name: str) -> list[ListItem]:
+    return [ListItem(item.number, item.text, item.is_ticked) for item in stored if item.list_name == name]
 
 
 def _plain(name: str) -> str:

@@ -28,7 +28,8 @@ from bot.settings import Settings
 from bot.telemetry import Metrics, span
 from bot.transcript import ToolCall
 from toolset.schema import Schema, shortened
-from toolset.tool import NAME_CAP, ToolContext, ToolFile, ToolOutcome
+from toolset.shown import ToolFile
+from toolset.tool import NAME_CAP, ToolContext, ToolOutcome
 from toolset.tool_map import ToolMap
 
 BODY_CAP = 256 * 1024  # bytes of a request; over stdio, characters

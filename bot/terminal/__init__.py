@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Protocol
 
-from bot.live_events import LiveEvent, PollShown, ShownFile, ToolStarted
+from bot.live_events import Answered, LiveEvent, PollShown, ShownFile, ToolStarted
 from bot.transcript import encode
 
 LINE_ENDS = str.maketrans("\u2028\u2029", "\n\n")
@@ -92,6 +92,13 @@ def rest_of(answer: str, shown: str) -> str:
 def files_text(files: Iterable[ShownFile]) -> str:
     """The words of an answer's files, and their addresses, to be written below the answer."""
     return "".join(f"\n\n{file.text}" + (f"\n{file.url}" if file.url else "") for file in files)
+
+
+def beside_text(answer: Answered) -> str:
+    """What is shown below an answer's text: its files, its cards and its choices, with numbers."""
+    cards = "".join(f"\n\n{card.text}" for card in answer.cards)
+    choices = " · ".join(f"{number} {choice}" for number, choice in enumerate(answer.choices, 1))
+    return files_text(answer.files) + cards + (f"\n\n[{choices}]" if choices else "")
 
 
 def _json(value: object) -> str:

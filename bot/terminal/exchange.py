@@ -11,7 +11,7 @@ from typing import Protocol
 from bot.channels import MOST_FILES
 from bot.errors import StoreUnavailable
 from bot.live_events import Answered, ApprovalAsked, Joined, LiveEvent, Noticed, ShownFile, TurnStarted
-from bot.transcript import Message, new_id
+from bot.transcript import Message, ToolResult, cards_of, choices_of, new_id
 
 ReadHistory = Callable[[str], Awaitable[Sequence[Message]]]
 
@@ -182,15 +182,18 @@ class Exchange:
 def answer_to(message_id: str, history: Iterable[Message]) -> Answered | None:
     """The answer of the turn that took a message, with the words of its files; None where there is none yet."""
     files: list[ShownFile] = []
+    results: list[ToolResult] = []
     is_taken = False
     for message in history:
         is_taken = is_taken or message.id == message_id
+        results += message.results
         files += [ShownFile("", file.name, file.text) for result in message.results for file in result.files]
         if is_answer(message):
             if is_taken:
                 text = "\n\n".join(filter(None, (message.text, message.footer)))
-                return Answered("", text, files=tuple(files[-MOST_FILES:]))
-            files = []
+                beside = tuple(files[-MOST_FILES:]), cards_of(results), choices_of(results)
+                return Answered("", text, False, "", *beside)
+            files, results = [], []
     return None
 
 

@@ -17,7 +17,7 @@ from bot.live_events import (
     ToolFinished,
     ToolStarted,
 )
-from bot.terminal import Drawing, call_text, clock_time, files_text, poll_text, printable, rest_of, result_text
+from bot.terminal import Drawing, beside_text, call_text, clock_time, poll_text, printable, rest_of, result_text
 
 
 class PlainScreen:
@@ -90,7 +90,7 @@ class _PlainDrawing:
                 self._screen.show_error(text, note)
             case Answered(_, text):
                 self._write(rest_of(text, "".join(self._shown)))
-                self._write(files_text(event.files))
+                self._write(beside_text(event))
 
     def tick(self) -> None:
         """Draw nothing: a pipe has no spinner."""

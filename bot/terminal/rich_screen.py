@@ -23,7 +23,7 @@ from bot.live_events import (
     ToolStarted,
     TurnStarted,
 )
-from bot.terminal import Drawing, call_text, clock_time, files_text, poll_text, printable, rest_of, result_text
+from bot.terminal import Drawing, beside_text, call_text, clock_time, poll_text, printable, rest_of, result_text
 from bot.terminal.markdown import ChatMarkdown, split_finished
 
 OFTEN = 1_000  # characters: up to here a block is redrawn with every piece, beyond with every tenth of its length
@@ -133,8 +133,8 @@ class _RichDrawing:
             case Answered(_, text):
                 self._pending, self._more = rest_of(printable(text), "".join(self._printed)), []
                 self.flush()
-                if files := files_text(event.files).strip():
-                    self._print(Text(printable(files)))
+                if beside := beside_text(event).strip():
+                    self._print(Text(printable(beside)))
 
     def tick(self) -> None:
         self._live.refresh()

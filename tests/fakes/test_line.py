@@ -35,6 +35,12 @@ def flex(*contents: JSON, **box: Any) -> JSON:
     return {"type": "flex", "altText": "Where?", "contents": {"type": "bubble", "body": body}}
 
 
+def carousel(*messages: JSON) -> JSON:
+    """A Flex Message with the bubbles of others."""
+    bubbles = [message["contents"] for message in messages]
+    return flex() | {"contents": {"type": "carousel", "contents": bubbles}}
+
+
 def quick(*actions: JSON) -> JSON:
     """A text with buttons above the keyboard."""
     return HI | {"quickReply": {"items": [{"type": "action", "action": action} for action in actions]}}
@@ -122,7 +128,18 @@ async def test_a_retry_key_belongs_to_a_push_and_counts_once(fake: LineFake, cli
         ([ASKED | {"template": CONFIRM | {"actions": [YES, {"type": "clipboard"}]}}], "Must be one of the following"),
         ([flex(WORDS) | {"altText": ""}], "May not be empty"),
         ([flex(WORDS) | {"text": "a"}], "Unknown property"),
-        ([flex(WORDS) | {"contents": {"type": "carousel"}}], "Must be one of the following values: [bubble]"),
+        ([flex(WORDS) | {"contents": {"type": "grid"}}], "Must be one of the following values: [bubble]"),
+        ([carousel()], "Size must be between 1 and 12"),
+        ([carousel(*[flex(WORDS)] * 13)], "Size must be between 1 and 12"),
+        ([carousel(*[flex(*[WORDS | {"text": "a" * 1_900}] * 15)] * 2)], "too large"),
+        ([carousel(flex(WORDS | {"text": ""}))], "May not be empty"),
+        (
+            [carousel(flex(WORDS)) | {"contents": {"type": "carousel", "contents": [], "size": "mega"}}],
+            "Unknown property",
+        ),
+        ([flex({"type": "box", "layout": "horizontal", "contents": []})], "May not be empty"),
+        ([flex({"type": "box", "layout": "horizontal", "contents": [WORDS | {"flex": "2"}]})], "Must be an integer"),
+        ([flex({"type": "box", "layout": "vertical", "contents": [WORDS]})], "Must be one of the following values"),
         ([flex(WORDS) | {"contents": {"type": "bubble"}}], "At least one block must be specified"),
         ([flex(*[WORDS | {"text": "a" * 1_900}] * 16)], "too large"),
         ([flex(WORDS, layout="grid")], "Must be one of the following values: [vertical]"),

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import httpx
 from pydantic import BaseModel
 
-from toolset.tool import Risk, ToolError, ValidatedTool, WithFiles
+from toolset.shown import Shown
+from toolset.tool import Risk, ToolError, ValidatedTool
 
 PARAMETERS = {
     "type": "object",
@@ -32,7 +33,7 @@ class Doer:
     def create(cls, http: httpx.AsyncClient, config: Any) -> Doer:
         return cls()
 
-    async def call(self, arguments: dict[str, Any], context: Any) -> dict[str, Any] | WithFiles:
+    async def call(self, arguments: dict[str, Any], context: Any) -> dict[str, Any] | Shown:
         match arguments.get("do"):
             case "wait":
                 await asyncio.Event().wait()
@@ -47,7 +48,7 @@ class Doer:
             case "mumble":
                 return ["no object"]  # type: ignore[return-value]
             case "draw":
-                return WithFiles({"done": "drawn"}, [arguments["with"]])
+                return Shown({"done": "drawn"}, [arguments["with"]])
         return {"done": arguments.get("with", "yes")}
 
 

@@ -16,6 +16,7 @@ ALWAYS_ON = [
     "get_warnings",
     "get_weather",
     "list_reminders",
+    "offer_choices",
     "read_web_page",
     "remember",
     "set_reminder",

@@ -10,7 +10,10 @@ import pytest
 
 from tests.toolset.contexts import context, http_client
 from toolset.shared_lists import AddToList, ShowList, Tick
-from toolset.tool import ListItem, NoConfig, Tool, ToolOutcome, ValidatedTool, read_schemas
+from toolset.shown import Card
+from toolset.tool import ListItem, NoConfig, Tool, ToolError, ToolOutcome, ValidatedTool, read_schemas
+
+SHOPPING = Card("shopping", (("1", "☑ milk"),))
 
 
 class ListsInMemory:
@@ -18,17 +21,28 @@ class ListsInMemory:
 
     Attributes:
         asked: the last call.
+        is_away: the lists cannot be read.
     """
 
     def __init__(self) -> None:
         self.asked: tuple[Any, ...] = ()
+        self.is_away = False
 
     async def add(self, name: str, items: Sequence[str], idempotency_key: str) -> list[int]:
         self.asked = (name, items, idempotency_key)
         return [number for number, _ in enumerate(items, 1)]
 
     async def show(self, name: str) -> tuple[list[ListItem], list[str]]:
+        if self.is_away:
+            raise ToolError("the store does not answer")
+        if name == "long":
+            return [ListItem(number, f"item {number}", number < 10) for number in range(1, 31)], []
         return [ListItem(1, "milk", True)] if name == "shopping" else [], ["todo"]
+
+    async def show_with(self, number: int) -> tuple[str, list[ListItem]]:
+        if self.is_away:
+            raise ToolError("the store does not answer")
+        return "shopping", [ListItem(number, "milk", True)]
 
     async def tick(self, numbers: Sequence[int], *, done: bool) -> list[int]:
         self.asked = (numbers, done)
@@ -46,7 +60,7 @@ async def test_items_are_added_with_the_calls_key() -> None:
     """Their numbers go back to the model."""
     lists = ListsInMemory()
     outcome = await call(AddToList, lists, list="shopping", items=["milk", "eggs"])
-    assert outcome == ToolOutcome({"numbers": [1, 2]})
+    assert outcome == ToolOutcome({"numbers": [1, 2]}, card=SHOPPING)
     assert lists.asked == ("shopping", ["milk", "eggs"], "key_1")
 
 
@@ -68,11 +82,29 @@ async def test_a_list_is_shown_with_the_names_of_others() -> None:
 async def test_items_are_ticked_or_opened() -> None:
     """Ticked where nothing else is said; numbers that nobody knows are an error."""
     lists = ListsInMemory()
-    assert await call(Tick, lists, numbers=[1, 2]) == ToolOutcome({"ticked": [1]})
+    assert await call(Tick, lists, numbers=[1, 2]) == ToolOutcome({"ticked": [1]}, card=SHOPPING)
     assert lists.asked == ([1, 2], True)
     await call(Tick, lists, numbers=[1], done=False)
     assert lists.asked == ([1], False)
     assert (await call(Tick, lists, numbers=[3])).response["error"].startswith("no item has one of these numbers")
+
+
+async def test_a_long_list_shows_what_is_open_first() -> None:
+    """The card says how many items it leaves out; the model gets all of them."""
+    shown = await call(ShowList, ListsInMemory(), list="long")
+    assert shown.card is not None
+    assert [label for label, _ in shown.card.rows] == [str(number) for number in range(10, 26)]
+    assert shown.card.note == "14 more"
+    assert len(shown.response["items"]) == 30
+    assert (await call(ShowList, ListsInMemory(), list="nothing")).card is None
+
+
+async def test_a_change_counts_where_the_list_cannot_be_shown() -> None:
+    """The card is left out."""
+    lists = ListsInMemory()
+    lists.is_away = True
+    assert await call(AddToList, lists, list="shopping", items=["milk"]) == ToolOutcome({"numbers": [1]})
+    assert await call(Tick, lists, numbers=[1]) == ToolOutcome({"ticked": [1]})
 
 
 async def test_where_nothing_is_stored_there_are_no_lists() -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from tests.toolset.contexts import context
 from tests.toolset.doer import ANYTHING, doer
-from toolset.tool import OUTPUT_CAP, ToolFile, ToolOutcome
+from toolset.shown import ToolFile
+from toolset.tool import OUTPUT_CAP, ToolOutcome
 
 
 async def answer_to(arguments: object, **options: Any) -> ToolOutcome:

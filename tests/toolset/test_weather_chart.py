@@ -9,7 +9,8 @@ import pytest
 from tests.fakes.open_meteo import OpenMeteoFake
 from tests.fakes.wttr import WttrFake
 from tests.toolset.contexts import context, http_client
-from toolset.tool import ToolFile, ValidatedTool, read_schemas
+from toolset.shown import ToolFile
+from toolset.tool import ValidatedTool, read_schemas
 from toolset.weather import NOT_SHOWN, SHOWN, GetWeather, WeatherConfig
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -75,18 +75,15 @@ def next_hours(report: Report) -> Iterable[tuple[datetime, Slot]]:
 
 
 def _day(day: Day, name: str, fahrenheit: bool) -> dict[str, Any]:
-    rain = {
-        part: _highest(slot.rain for slot in day.slots if slot.hour in hours) for part, hours in PARTS_OF_DAY.items()
-    }
-    snow = {
-        part: _highest(slot.snow for slot in day.slots if slot.hour in hours) for part, hours in PARTS_OF_DAY.items()
-    }
+    parts = {part: [slot for slot in day.slots if slot.hour in hours] for part, hours in PARTS_OF_DAY.items()}
+    rain = {part: highest_chance(slot.rain for slot in slots) for part, slots in parts.items()}
+    snow = {part: highest_chance(slot.snow for slot in slots) for part, slots in parts.items()}
     return _filled(
         {
             "day": name,
             "date": day.date.isoformat(),
             "weekday": f"{day.date:%A}",
-            "condition": _midday(day.slots),
+            "condition": midday(day.slots),
             "high_c": day.high_c,
             "low_c": day.low_c,
             "high_f": day.high_f if fahrenheit else "",
@@ -119,12 +116,14 @@ def _hour(at: datetime, slot: Slot, fahrenheit: bool) -> dict[str, Any]:
     )
 
 
-def _midday(slots: tuple[Slot, ...]) -> str:
+def midday(slots: tuple[Slot, ...]) -> str:
+    """The condition nearest to noon; empty where none is known."""
     described = [slot for slot in slots if slot.condition]
     return min(described, key=lambda slot: abs(slot.hour - 12)).condition if described else ""
 
 
-def _highest(chances: Iterable[int | None]) -> str:
+def highest_chance(chances: Iterable[int | None]) -> str:
+    """The highest known chance; empty without any."""
     return str(max((chance for chance in chances if chance is not None), default=""))
 
 

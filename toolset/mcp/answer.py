@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolset.tool import OUTPUT_CAP, ToolError, ToolFile, WithFiles
+from toolset.shown import Shown, ToolFile
+from toolset.tool import OUTPUT_CAP, ToolError
 
 MOST_IMAGES = 4
 IMAGE_BYTES = 2 * 1024 * 1024
@@ -43,7 +44,7 @@ def response_schema(data: dict[str, Any] | None) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": ["server"], "additionalProperties": False}
 
 
-def response_of(answer: Answer, server: str, title: str, declared: dict[str, Any] | None) -> WithFiles:
+def response_of(answer: Answer, server: str, title: str, declared: dict[str, Any] | None) -> Shown:
     """The response to a call, with its pictures.
 
     Args:
@@ -70,7 +71,7 @@ def response_of(answer: Answer, server: str, title: str, declared: dict[str, Any
         response["text"] = text
     if notes:
         response["text"] = "\n".join(part for part in (response.get("text", ""), *notes) if part)
-    return WithFiles(response, files)
+    return Shown(response, files)
 
 
 def _files(images: Sequence[str], server: str, title: str) -> tuple[list[ToolFile], list[str]]:

@@ -12,7 +12,8 @@ from toolset.mcp.answer import Answer, response_of, response_schema
 from toolset.mcp.config import ServerConfig, usable
 from toolset.mcp.pins import OWN_NAME_CAP, ListedTool
 from toolset.mcp.schema import plain_schema
-from toolset.tool import NAME_CAP, NoConfig, Risk, Tool, ToolContext, ToolSetupError, ValidatedTool, WithFiles
+from toolset.shown import Shown
+from toolset.tool import NAME_CAP, NoConfig, Risk, Tool, ToolContext, ToolSetupError, ValidatedTool
 from toolset.web.text import one_line
 
 DESCRIPTION_CAP = 1_000
@@ -70,7 +71,7 @@ class RemoteTool:
         self._server = server
         self._call = call
 
-    async def call(self, arguments: dict[str, Any], context: ToolContext) -> WithFiles:
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> Shown:
         answer = await self._call(self._listed, arguments)
         return response_of(answer, self._server, self.name, self._declared)
 

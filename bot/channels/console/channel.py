@@ -202,7 +202,9 @@ class Console(Channel):
         """Show the reply to all viewers. An answer without viewers is delivered too: the history holds it."""
         reply, shown_at = delivery.reply, now_ms()
         files = await shown_files(reply.files, self._reads.files)
-        event: LiveEvent = Answered(delivery.turn_id, reply.text, reply.failed, reply.note, files)
+        event: LiveEvent = Answered(
+            delivery.turn_id, reply.text, reply.failed, reply.note, files, reply.cards, reply.choices
+        )
         if reply.question is not None:
             event = _approval_asked(reply.question)
         elif reply.poll is not None:

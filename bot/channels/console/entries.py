@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from bot.channels import MOST_FILES, Files
 from bot.live_events import ShownFile
-from bot.transcript import FileRef, Message
+from bot.transcript import FileRef, Message, ToolResult, cards_of, choices_of
+from toolset.shown import Card
 
 
 class Call(Struct):
@@ -24,8 +25,8 @@ class Call(Struct):
     title: str = ""
 
 
-class Entry(Struct):
-    """A message of the user, of the model or, not shown, of a reminder: its calls with results, an answer's files."""
+class Entry(Struct, omit_defaults=True):
+    """A message of the user, of the model or, not shown, of a reminder: its calls with results, what is below it."""
 
     id: str
     role: str
@@ -33,6 +34,8 @@ class Entry(Struct):
     text: str
     calls: list[Call]
     files: list[ShownFile]
+    cards: tuple[Card, ...] = ()
+    choices: tuple[str, ...] = ()
 
 
 async def shown_files(files: Iterable[FileRef], source: Files) -> tuple[ShownFile, ...]:
@@ -52,7 +55,9 @@ async def entries_of(messages: Iterable[Message], source: Files, title: Callable
     entries: list[Entry] = []
     calls: dict[str, Call] = {}
     files: list[ShownFile] = []
+    results: list[ToolResult] = []
     for message in messages:
+        results += message.results
         for result in message.results:
             files += await shown_files(result.files, source)
             if call := calls.get(result.call_id):
@@ -64,6 +69,8 @@ async def entries_of(messages: Iterable[Message], source: Files, title: Callable
             role = "reminder" if message.is_reminder else message.role
             text = f"{message.text}\n\n{message.footer}" if message.footer else message.text
             shown = files[-MOST_FILES:] if message.is_answer else []
-            entries.append(Entry(message.id, role, message.at, text, made, shown))
-            files = [] if message.role == "user" or message.is_answer else files
+            beside = (cards_of(results), choices_of(results)) if message.is_answer else ()
+            entries.append(Entry(message.id, role, message.at, text, made, shown, *beside))
+            if message.role == "user" or message.is_answer:
+                files, results = [], []
     return entries

@@ -20,7 +20,7 @@ from bot.channels.line.inbound import PATH, WebhookReceiver
 from bot.channels.line.late_answers import ANSWER_MS, earlier_button, fetched_in, late_card
 from bot.channels.line.late_answers import BOT as LATE
 from bot.channels.line.lookups import Enricher, People
-from bot.channels.line.pictures import append_pictures, find_pictures
+from bot.channels.line.pictures import find_pictures
 from bot.channels.line.polls import BOT as POLLS
 from bot.channels.line.polls import PAUSE_S, kept_in
 from bot.channels.line.presence import Presence
@@ -32,7 +32,8 @@ from bot.texts import language_of
 from bot.transcript import Media
 
 STYLE = (
-    "You write in LINE, a messenger read on phones. It shows plain text: no Markdown, no tables, no headings. "
+    "You write in LINE, a messenger read on phones. It shows plain text: no Markdown, no headings. "
+    "A Markdown table of at most four narrow columns is shown too, where things are compared. "
     "Write two to five short sentences unless you are asked for more. In Japanese write です・ます. "
     "Use metric units. Give an address (URL) in full, with a space before and after it."
 )
@@ -86,7 +87,7 @@ class Line(Channel):
         return self._presence.live_view(chat_of(conversation), read_address(address))
 
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> None:
-        """Send one reply as one to three messages, with up to two pictures below."""
+        """Send one reply as up to three messages of text, and what is shown below it."""
         reply = delivery.reply
         if reply.settles and not reply.poll:  # LINE cannot change a sent message, and one more would cost money
             return
@@ -108,8 +109,8 @@ class Line(Channel):
         if reply.fetched_by:
             pushes = await self._sender.may_push(chat)
             return [late_card(reply.text, reply.fetched_by, self._texts, language, chat=chat, pushes=pushes)]
-        reply, pictures = await find_pictures(reply, self._shown_files, is_late=delivery.late is not None)
-        messages = append_pictures(self._formatter.messages(reply, chat), pictures)
+        pictures, told = await find_pictures(reply, self._shown_files, is_late=delivery.late is not None)
+        messages = self._formatter.messages(reply, chat, pictures, told)
         if delivery.more_late:
             button = earlier_button(delivery.asker, self._texts, language)
             messages[-1] = messages[-1]._replace(quick=(*messages[-1].quick, button))

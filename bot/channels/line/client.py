@@ -21,11 +21,10 @@ from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
 from bot.channels import Take
+from bot.channels.line.flex import action_of, flex_contents
 from bot.channels.line.types import (
     Appearance,
     BotInfo,
-    Button,
-    Card,
     Chat,
     LineMessage,
     Person,
@@ -232,7 +231,7 @@ class Client:
         areas = [
             sdk.RichMenuArea(
                 bounds=sdk.RichMenuBounds(x=step * number, y=0, width=step, height=menu.height),
-                action=_action(sdk, button),
+                action=action_of(sdk, button),
             )
             for number, button in enumerate(menu.buttons)
         ]
@@ -311,36 +310,16 @@ class Client:
 
 
 def _message(sdk: Any, message: LineMessage, quote_token: str | None) -> Any:
-    items = [sdk.QuickReplyItem(action=_action(sdk, button)) for button in message.quick]
-    quick_reply = sdk.QuickReply(items=items) if items else None
     if message.choice:
-        template = sdk.ConfirmTemplate(text=message.text, actions=[_action(sdk, button) for button in message.choice])
-        return sdk.TemplateMessage(altText=message.text, template=template, quickReply=quick_reply)
-    if message.card:
-        return sdk.FlexMessage(altText=message.text, contents=_bubble(sdk, message.card), quickReply=quick_reply)
+        template = sdk.ConfirmTemplate(text=message.text, actions=[action_of(sdk, button) for button in message.choice])
+        return sdk.TemplateMessage(altText=message.text, template=template)
+    items = [sdk.QuickReplyItem(action=action_of(sdk, button)) for button in message.quick]
+    quick_reply = sdk.QuickReply(items=items) if items else None
+    if message.cards:
+        return sdk.FlexMessage(altText=message.text, contents=flex_contents(sdk, message.cards), quickReply=quick_reply)
     if message.image:
         return sdk.ImageMessage(originalContentUrl=message.image, previewImageUrl=message.image, quickReply=quick_reply)
     return sdk.TextMessage(text=message.text, quoteToken=quote_token, quickReply=quick_reply)
-
-
-def _bubble(sdk: Any, card: Card) -> Any:
-    """A card as a Flex Message: https://developers.line.biz/en/reference/messaging-api/#bubble"""
-    body = [
-        sdk.FlexText(text=card.title, weight="bold", wrap=True),
-        sdk.FlexText(text=card.lines, size="sm", wrap=True),
-        sdk.FlexText(text=card.note, size="xs", wrap=True),
-    ]
-    buttons = [sdk.FlexButton(action=_action(sdk, button), style="secondary", height="sm") for button in card.buttons]
-    return sdk.FlexBubble(
-        body=sdk.FlexBox(layout="vertical", spacing="md", contents=body),
-        footer=sdk.FlexBox(layout="vertical", spacing="sm", contents=buttons),
-    )
-
-
-def _action(sdk: Any, button: Button) -> Any:
-    if button.data:
-        return sdk.PostbackAction(label=button.label, data=button.data, displayText=button.text or None)
-    return sdk.MessageAction(label=button.label, text=button.text)
 
 
 def _read(model: Any, body: bytes) -> Any:

@@ -1,16 +1,21 @@
-"""Text for LINE: a reply as messages, with its buttons."""
+"""Text for LINE: a reply as messages, with its cards, pictures and buttons."""
 
 from __future__ import annotations
 
-from msgspec.structs import replace
+from collections.abc import Sequence
+from itertools import islice
 
 from bot.channels import Reply
 from bot.channels.line.approvals import approval_messages
 from bot.channels.line.polls import poll_card, poll_counts
-from bot.channels.line.text import LIMIT, MAX_MESSAGES, plain_text, split, split_messages
-from bot.channels.line.types import Button, Chat, LineMessage
+from bot.channels.line.tables import Table, segments
+from bot.channels.line.text import LIMIT, MAX_MESSAGES, pieces_of, plain_text, shortened, split, split_messages
+from bot.channels.line.types import LABEL, Button, Card, Chat, LineMessage, alt_text
 from bot.errors import DeliveryRefused
 from bot.texts import Texts, language_of
+from toolset.shown import Card as ShownCard
+
+MOST_MESSAGES = 5  # that LINE takes at once
 
 # UTF-16 code units that are formatted: without its marks, so long a text still fills the messages.
 MOST = (MAX_MESSAGES + 2) * LIMIT
@@ -28,38 +33,73 @@ class Formatter:
         self._texts = texts
         self._language = language
 
-    def messages(self, reply: Reply, chat: Chat) -> list[LineMessage]:
-        """The reply as at most three messages; a longer reply is cut and offers to go on.
+    def messages(self, reply: Reply, chat: Chat, pictures: Sequence[str] = (), told: str = "") -> list[LineMessage]:
+        """The reply as at most five messages; a text for which no room is left is cut and offers to go on.
+
+        Args:
+            pictures: addresses.
+            told: words below the text that are not cut, of pictures that LINE cannot show.
 
         Raises:
             DeliveryRefused: the reply is empty.
         """
         if reply.poll and reply.settles:
             return [poll_counts(reply.poll, self._texts)]
-        if reply.poll:
-            card = poll_card(reply.poll, self._texts)
-            if reply.text == reply.poll.question:
-                return [card]
-            *above, last = self.messages(replace(reply, poll=None), chat)
-            # LINE shows the buttons of the last message alone.
-            return [*above, last._replace(quick=()), card._replace(quick=last.quick)]
-        whole = reply.text.strip()
-        written = next(split(whole, MOST))
-        text = plain_text(written) or written
         if reply.question:
             # The first line is ours; the arguments below it may be in any language.
+            asked = next(split(reply.text.strip(), MOST))
+            text = plain_text(asked) or asked
             language = language_of(text.partition("\n")[0], self._language)
             return approval_messages(text, reply.question, self._texts, language, is_group=chat.is_group)
+        # A press comes back without a mention, so in a group nobody would answer it.
+        if chat.is_group and reply.choices:
+            told = "\n\n".join(filter(None, (told, reply.told_choices)))
+        beside = [*_cards(reply.cards), *([poll_card(reply.poll, self._texts)] if reply.poll else ())]
+        beside += [LineMessage("", image=url) for url in pictures]
+        text = "" if reply.poll and reply.text == reply.poll.question else reply.text.strip()
         language = language_of(text, self._language)
         more = self._texts.get("line.more", language)
-        pieces = split_messages(text, more, goes_on=len(written) < len(whole))
-        if not pieces:
+        words = _words(text, told, more, MOST_MESSAGES - len(beside))
+        if not (words or beside):
             raise DeliveryRefused("there are no words in it")
-        offers = ("more",) if pieces[-1].endswith(more) else OFFERS.get(reply.kind, ())
-        # A button's text comes back without a mention, so in a group nobody would answer it.
-        quick = () if chat.is_group else tuple(self._button(name, language) for name in offers)
-        return [*map(LineMessage, pieces[:-1]), LineMessage(pieces[-1], quick=quick)]
+        offers = ("more",) if any(one.text.endswith(more) for one in words) else OFFERS.get(reply.kind, ())
+        choices = [Button(shortened(choice, LABEL), choice) for choice in reply.choices]
+        quick = () if chat.is_group else (*choices, *(self._button(name, language) for name in offers))
+        *above, last = words + beside  # LINE shows the buttons of the last message alone
+        return [*above, last._replace(quick=quick)]
 
     def _button(self, name: str, language: str) -> Button:
         label = self._texts.get(f"line.label_{name}", language)
         return Button(label, self._texts.get(f"line.say_{name}", language))
+
+
+def _cards(cards: Sequence[ShownCard]) -> list[LineMessage]:
+    """All cards as one message."""
+    if not cards:
+        return []
+    shown = tuple(Card(card.title or "–", note=card.note, rows=card.rows) for card in cards)
+    return [LineMessage(alt_text("\n\n".join(card.text for card in cards)), cards=shown)]
+
+
+def _words(markdown: str, told: str, more: str, room: int) -> list[LineMessage]:
+    """The text, with its tables as cards where there is room for all of it, and ``told`` below."""
+    written = next(split(markdown, MOST))
+    parts = segments(written)
+    if len(parts) > 1 and len(written) == len(markdown):
+        parts[-1] = "\n\n".join(filter(None, (str(parts[-1]).strip(), told)))
+        texts = (part.message if isinstance(part, Table) else part for part in parts)
+        with_tables = [one for text in texts for one in _as_messages(text)]
+        if len(with_tables) <= room and sum(not one.cards for one in with_tables) <= MAX_MESSAGES:
+            return with_tables
+    text, most = plain_text(written) or written, min(room, MAX_MESSAGES)
+    goes_on = len(written) < len(markdown)
+    whole = list(islice(pieces_of("\n\n".join(filter(None, (text, told)))), most + 1))
+    if len(whole) <= most and not goes_on:
+        return list(map(LineMessage, whole))
+    below = list(islice(pieces_of(told), most - 1)) if told else []
+    pieces = split_messages(text, more, goes_on=goes_on, most=most - len(below))
+    return list(map(LineMessage, (*pieces, *below)))
+
+
+def _as_messages(part: str | LineMessage) -> list[LineMessage]:
+    return [part] if isinstance(part, LineMessage) else list(map(LineMessage, pieces_of(plain_text(part))))

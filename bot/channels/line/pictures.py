@@ -5,20 +5,15 @@ https://developers.line.biz/en/reference/messaging-api/#image-message
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from msgspec.structs import replace
-
 from bot.channels import Files, Reply
-from bot.channels.line.types import LineMessage
 
 MAX_PICTURES = 2  # LINE takes five messages at once; a text is up to three, and a poll is one
 MAX_PREVIEW = 1_000_000  # bytes; the picture is its own preview
 MIMES = ("image/png", "image/jpeg")
 
 
-async def find_pictures(reply: Reply, files: Files, *, is_late: bool = False) -> tuple[Reply, list[str]]:
-    """The https addresses of the pictures that LINE can show, and the reply with the words of the others.
+async def find_pictures(reply: Reply, files: Files, *, is_late: bool = False) -> tuple[list[str], str]:
+    """The https addresses of the pictures that LINE can show, and the words of the others.
 
     Args:
         is_late: the pictures, which are kept for a day, may be gone.
@@ -36,13 +31,4 @@ async def find_pictures(reply: Reply, files: Files, *, is_late: bool = False) ->
             shown.append(url)
         else:
             told.append(file.text)
-    return replace(reply, text="\n\n".join(filter(None, (reply.text.strip(), *told)))), shown
-
-
-def append_pictures(messages: Sequence[LineMessage], urls: Sequence[str]) -> list[LineMessage]:
-    """The messages with pictures below. The buttons belong to the last one: LINE shows no others."""
-    if not urls:
-        return list(messages)
-    pictures = [LineMessage("", image=url) for url in urls]
-    pictures[-1] = pictures[-1]._replace(quick=messages[-1].quick)
-    return [*messages[:-1], messages[-1]._replace(quick=()), *pictures]
+    return shown, "\n\n".join(told)

@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 
 from bot.channels import Poll
-from bot.channels.line.types import Button, Card, Chat, LineMessage
-from bot.channels.utf16 import fits, head
+from bot.channels.line.text import shortened
+from bot.channels.line.types import LABEL, Button, Card, Chat, LineMessage
 from bot.texts import Texts
 
 BOT = "polls"  # in place of a bot, in ids of conversations in which nobody writes
 PAUSE_S = 10.0
-LABEL = 20  # UTF-16 code units
 VOTE = re.compile(r"vote:(poll_[0-9a-f]{32}):(\d{1,2})")
 
 
@@ -27,13 +26,13 @@ def kept_in(chat: Chat) -> str:
 def poll_card(poll: Poll, texts: Texts) -> LineMessage:
     """A poll with a button for each option, and one that closes it."""
     options = [
-        Button(_label(f"{number} {option}"), "", f"vote:{poll.id}:{number}")
+        Button(shortened(f"{number} {option}", LABEL), "", f"vote:{poll.id}:{number}")
         for number, option in enumerate(poll.options, 1)
     ]
     close = Button(texts.get("poll.close", poll.language), "", f"vote:{poll.id}:0")
     lines = [f"{number} {option}" for number, option in enumerate(poll.options, 1)]
     card = Card(poll.question, "\n".join(lines), _status(poll, texts), (*options, close))
-    return LineMessage(poll.question, card=card)
+    return LineMessage(poll.question, cards=(card,))
 
 
 def poll_counts(poll: Poll, texts: Texts) -> LineMessage:
@@ -51,7 +50,3 @@ def read_vote(data: str) -> tuple[str, int] | None:
 def _status(poll: Poll, texts: Texts) -> str:
     key = "closed" if poll.is_closed else "votes_multiple" if poll.multiple else "votes"
     return texts.get(f"poll.{key}", poll.language, voters=poll.voters)
-
-
-def _label(text: str) -> str:
-    return text if fits(text, LABEL) else f"{head(text, LABEL - 1)}…"

@@ -144,7 +144,7 @@ def _lines(lines: Iterable[str]) -> Iterator[str]:
     rest = deque(lines)
     while rest:
         line = rest.popleft()
-        if "|" in line and rest and _is_table_rule(rest[0]):
+        if "|" in line and rest and is_table_rule(rest[0]):
             rest.popleft()
             yield _row(line)
             while rest and "|" in rest[0]:
@@ -154,11 +154,16 @@ def _lines(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _row(line: str) -> str:
-    cells = CELL.split(line.strip().removeprefix("|").removesuffix("|"))
-    return " | ".join(cell.strip() for cell in cells)
+    return " | ".join(cells_of(line))
 
 
-def _is_table_rule(line: str) -> bool:
+def cells_of(line: str) -> list[str]:
+    """The cells of a table's row."""
+    return [cell.strip() for cell in CELL.split(line.strip().removeprefix("|").removesuffix("|"))]
+
+
+def is_table_rule(line: str) -> bool:
+    """Whether the line is the rule between a table's head and its rows."""
     columns = line.strip(" \t").removeprefix("|").removesuffix("|").split("|")
     return all(map(COLUMN.fullmatch, columns))
 
@@ -210,19 +215,32 @@ def _beside(mark: re.Match[str], text: str) -> tuple[str, str]:
     return text[max(start - 1, 0) : start], text[end : end + 1]
 
 
-def split_messages(text: str, more: str, limit: int = LIMIT, *, goes_on: bool = False) -> list[str]:
+def split_messages(
+    text: str, more: str, limit: int = LIMIT, *, goes_on: bool = False, most: int = MAX_MESSAGES
+) -> list[str]:
     """The text as messages, none of them empty.
 
     Args:
         more: ends the last message if the text is longer than the messages.
         goes_on: the text has been cut before.
+        most: number of messages.
     """
-    pieces = list(islice(filter(None, map(str.strip, split(text, limit))), MAX_MESSAGES + 1))
-    if not pieces or (len(pieces) <= MAX_MESSAGES and not goes_on):
+    pieces = list(islice(pieces_of(text, limit), most + 1))
+    if not pieces or (len(pieces) <= most and not goes_on):
         return pieces
-    *whole, last = pieces[:MAX_MESSAGES]
+    *whole, last = pieces[:most]
     end = f"\n\n{more}"
     return [*whole, next(split(last, limit - units(end))).rstrip() + end]
+
+
+def pieces_of(text: str, limit: int = LIMIT) -> Iterator[str]:
+    """The text in pieces of a message's size, without empty ones."""
+    return filter(None, map(str.strip, split(text, limit)))
+
+
+def shortened(text: str, most: int) -> str:
+    """The text in at most so many UTF-16 code units, with a mark where it was cut."""
+    return text if fits(text, most) else f"{head(text, most - 1)}…"
 
 
 def split(text: str, limit: int) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
+from bot.channels.utf16 import head
 from bot.transcript import encode
 
 KINDS = {"U": "user", "C": "group", "R": "room"}  # by the first letter of an id
@@ -67,6 +68,9 @@ def write_address(address: Address) -> str:
     return encode(address).decode()
 
 
+LABEL = 20  # UTF-16 code units of a button
+
+
 class Button(NamedTuple):
     """A button.
 
@@ -106,12 +110,25 @@ class RichMenu(NamedTuple):
 
 
 class Card(NamedTuple):
-    """A title, lines, a small sentence and buttons, which stay in the chat."""
+    """A title, lines, rows, a small sentence and buttons, which stay in the chat.
 
-    title: str
-    lines: str
-    note: str
-    buttons: tuple[Button, ...]
+    Attributes:
+        rows: a label and a value each; without a title, a table with its head.
+    """
+
+    title: str = ""
+    lines: str = ""
+    note: str = ""
+    buttons: tuple[Button, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+ALT_TEXT = 1_500  # UTF-16 code units
+
+
+def alt_text(text: str) -> str:
+    """The text as notifications show it in place of cards."""
+    return head(text, ALT_TEXT)
 
 
 class LineMessage(NamedTuple):
@@ -122,14 +139,14 @@ class LineMessage(NamedTuple):
         choice: two buttons below a text of at most 240 characters; they stay in the chat.
         quick: at most 13 buttons above the keyboard; they disappear with the next message.
         image: https address of a PNG or JPEG of at most 1 MB, the limit of a preview.
-        card: is shown in place of the text, which stands in notifications.
+        cards: are shown in place of the text, which stands in notifications; several are side by side.
     """
 
     text: str
     choice: tuple[Button, ...] = ()
     quick: tuple[Button, ...] = ()
     image: str = ""
-    card: Card | None = None
+    cards: tuple[Card, ...] = ()
 
 
 class Person(Struct, frozen=True):

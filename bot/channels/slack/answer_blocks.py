@@ -8,10 +8,10 @@ from typing import Any, Literal, NamedTuple
 import structlog
 
 from bot.channels import Delivery
-from bot.channels.slack.cards import Card
 from bot.channels.slack.client import ApiResponse
 from bot.channels.slack.feedback import feedback_block
 from bot.channels.slack.formatting import markdown_block
+from bot.channels.slack.task_cards import Card
 from bot.channels.slack.writers import REFUSED_S, Pause
 from bot.texts import Texts, language_of
 
@@ -22,6 +22,20 @@ Extra = Literal["cards", "native", "plain"]  # in the order in which they are le
 # Of these, the first two say that a workspace does not take a kind of block, the others that there are too many words.
 KIND_ERRORS = ("invalid_blocks", "invalid_blocks_format")
 BLOCK_ERRORS = (*KIND_ERRORS, "msg_blocks_too_long", "msg_too_long")
+
+
+class Body(NamedTuple):
+    """What an answer says.
+
+    Attributes:
+        text: Slack's Markdown; may be empty where there are blocks.
+        fallback: what notifications show.
+        beside: is shown below the text.
+    """
+
+    text: str
+    fallback: str
+    beside: tuple[Block, ...] = ()
 
 
 class Content(NamedTuple):
@@ -48,14 +62,14 @@ class AnswerBlocks:
     async def send(
         self,
         delivery: Delivery,
-        text: str,
+        body: Body,
         cards: tuple[Card, ...],
         send: Callable[[list[Block]], Awaitable[ApiResponse]],
     ) -> ApiResponse:
         """Send an answer; while Slack refuses its blocks, again with fewer. What was refused is left out for a while.
 
         Args:
-            send: sends blocks; they are at least the text.
+            send: sends blocks; they are at least the body.
 
         Returns:
             Slack's response to the last try.
@@ -64,7 +78,7 @@ class AnswerBlocks:
         last: Extra | None = None
         error = ""
         while True:
-            content = self._content(delivery, text, cards, left_out)
+            content = self._content(delivery, body, cards, left_out)
             response = await send(content.blocks)
             if response.ok and last and error in KIND_ERRORS:
                 log.info("slack.blocks_unavailable", kind=last, cause=error)
@@ -74,13 +88,14 @@ class AnswerBlocks:
             last, error = content.next_out, response.error
             left_out.add(last)
 
-    def _content(self, delivery: Delivery, text: str, cards: tuple[Card, ...], left_out: set[Extra]) -> Content:
+    def _content(self, delivery: Delivery, body: Body, cards: tuple[Card, ...], left_out: set[Extra]) -> Content:
         shown = () if "cards" in left_out else cards
-        blocks = [*(card.block for card in shown), markdown_block(text)]
+        words = [markdown_block(body.text)] if body.text.strip() else []
+        blocks = [*(card.block for card in shown), *words, *body.beside]
         reply = delivery.reply
         kinds: tuple[Literal["native", "plain"], ...] = ("native", "plain")
         buttons = next((kind for kind in kinds if kind not in left_out), None) if self._asks and reply.model else None
         if buttons:
-            language = language_of(text, self._language)
+            language = language_of(body.text, self._language)
             blocks.append(feedback_block(delivery.turn_id, reply.model, buttons, self._texts, language))
         return Content(blocks, "cards" if shown else buttons)

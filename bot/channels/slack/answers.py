@@ -12,9 +12,8 @@ import structlog
 from msgspec.structs import replace
 
 from bot.channels import AssertLease, Delivery
-from bot.channels.slack.answer_blocks import AnswerBlocks, Block
+from bot.channels.slack.answer_blocks import AnswerBlocks, Block, Body
 from bot.channels.slack.client import FIRST_WAIT_S, ApiResponse, Client
-from bot.channels.slack.formatting import FALLBACK_CAP
 from bot.channels.slack.lookups import Identity
 from bot.channels.slack.messages import GONE, Messages, delivery_id_of, delivery_metadata
 from bot.channels.slack.streaming import Stream, Streaming
@@ -44,7 +43,7 @@ class Answers:
         self._messages = messages
         self._blocks = blocks
 
-    async def send(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> None:
+    async def send(self, address: Address, delivery: Delivery, body: Body, assert_lease: AssertLease) -> None:
         """Make the turn's stream the answer, or post the answer if there is none.
 
         Raises:
@@ -52,8 +51,8 @@ class Answers:
             DeliveryRefused: final failure.
             LeaseLost: from ``assert_lease``.
         """
-        if not await self._finish(address, delivery, text, assert_lease):
-            await self._post(address, delivery, text, assert_lease)
+        if not await self._finish(address, delivery, body, assert_lease):
+            await self._post(address, delivery, body, assert_lease)
 
     async def discard(self, address: Address, turn_id: str) -> None:
         """Delete a turn's stream: its answer is void, or belongs below the question that the turn asks.
@@ -85,18 +84,19 @@ class Answers:
                 await assert_lease()
                 await self._messages.delete(address.channel, str(message["ts"]))
 
-    async def _post(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> None:
+    async def _post(self, address: Address, delivery: Delivery, body: Body, assert_lease: AssertLease) -> None:
         if await self._messages.find(address, delivery):
             return
 
         async def post(blocks: list[Block]) -> ApiResponse:
             # A message without anything but text shows all of it in notifications too.
-            content = {"text": text[:FALLBACK_CAP], "blocks": blocks} if len(blocks) > 1 else {"markdown_text": text}
+            has_more = body.beside or len(blocks) > 1
+            content = {"text": body.fallback, "blocks": blocks} if has_more else {"markdown_text": body.text}
             return await self._messages.post(address, delivery, content, assert_lease)
 
-        self._messages.sent(address, await self._blocks.send(delivery, text, (), post))
+        self._messages.sent(address, await self._blocks.send(delivery, body, (), post))
 
-    async def _finish(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> bool:
+    async def _finish(self, address: Address, delivery: Delivery, body: Body, assert_lease: AssertLease) -> bool:
         """Make the turn's stream the answer; false if there is no stream, or it had to be deleted.
 
         The stream is for the turn's first delivery alone, at each of its attempts.
@@ -107,7 +107,7 @@ class Answers:
             if stream is None:
                 return False
             await assert_lease()
-            if await self._fill(stream, delivery, text):
+            if await self._fill(stream, delivery, body):
                 return True
             await self._streams.delete(delivery.turn_id)
         except StoreUnavailable as error:
@@ -148,7 +148,7 @@ class Answers:
         is_ours = self._identity.is_ours(message.get("user"), message.get("bot_id"))
         return is_ours and "streaming_state" in message and not delivery_id_of(message)
 
-    async def _fill(self, stream: Stream, delivery: Delivery, text: str) -> bool:
+    async def _fill(self, stream: Stream, delivery: Delivery, body: Body) -> bool:
         """Make the message exactly the answer; false if that failed and the message is deleted."""
         stopped = await self._stop(stream)
 
@@ -157,12 +157,12 @@ class Answers:
             return await self._client.post_checked(
                 "chat.update",
                 **_target(stream),
-                text=text[:FALLBACK_CAP],
+                text=body.fallback,
                 blocks=blocks,
                 metadata=delivery_metadata(stream.delivery),
             )
 
-        updated = await self._blocks.send(delivery, text, stream.cards, update)
+        updated = await self._blocks.send(delivery, body, stream.cards, update)
         if updated.ok:
             return True
         if updated.error == STILL_STREAMING:

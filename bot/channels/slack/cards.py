@@ -1,77 +1,33 @@
-"""Task cards: what a streamed answer shows of its tool calls. A card has a title and a state, and no arguments.
+"""Cards: blocks into which Slack reads no mention, link or format. Tables are a part of Slack's own Markdown.
 
-https://docs.slack.dev/reference/block-kit/blocks/task-card-block
+https://docs.slack.dev/reference/block-kit/blocks/markdown-block
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import replace
+from toolset.shown import Card
 
-from bot.channels.slack.formatting import without_broadcasts
-from bot.channels.utf16 import head
-
-MOST = 20  # cards of an answer; Slack takes 50 blocks
-TITLE = 256  # UTF-16 code units
-
-Status = Literal["in_progress", "complete", "error"]
+Block = dict[str, Any]
 
 
-class Card(Struct, frozen=True):
-    """One call; ``id`` is its number in the turn, as vendors' ids may be long."""
-
-    id: str
-    title: str
-    status: Status = "in_progress"
-
-    @property
-    def chunk(self) -> dict[str, Any]:
-        """The card in a stream."""
-        return {"type": "task_update", "id": self.id, "title": self.title, "status": self.status}
-
-    @property
-    def block(self) -> dict[str, Any]:
-        """The card in a message."""
-        return {"type": "task_card", "task_id": self.id, "title": self.title, "status": self.status}
+def card_block(card: Card) -> Block:
+    """A card: its title, a line for each row with the label in bold, and its note."""
+    elements = [_text(card.title, bold=True)] if card.title else []
+    for label, value in card.rows:
+        between = "  " if label and value else ""
+        elements += [_text("\n")] if elements else []
+        elements += [_text(label, bold=True)] if label else []
+        elements += [_text(between + value)] if value else []
+    note = [{"type": "rich_text_section", "elements": [_text(card.note)]}] if card.note else []
+    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": elements}, *note]}
 
 
-class Cards:
-    """The cards of a turn."""
+def lines_block(lines: str) -> Block:
+    """Words as they are."""
+    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [_text(lines)]}]}
 
-    def __init__(self) -> None:
-        self._cards: dict[str, Card] = {}
-        self._changed: set[str] = set()
 
-    @property
-    def is_running(self) -> bool:
-        """Whether a call runs."""
-        return any(card.status == "in_progress" for card in self._cards.values())
-
-    def start(self, call_id: str, title: str) -> None:
-        """Add a call; beyond ``MOST`` it has no card."""
-        if len(self._cards) < MOST and call_id not in self._cards:
-            shown = head(without_broadcasts(" ".join(title.split())), TITLE)
-            self._set(call_id, Card(str(len(self._cards) + 1), shown or "…"))
-
-    def finish(self, call_id: str, *, failed: bool) -> None:
-        """Show a call's end."""
-        if card := self._cards.get(call_id):
-            self._set(call_id, replace(card, status="error" if failed else "complete"))
-
-    def take(self) -> list[Card]:
-        """The cards that have changed since the last time."""
-        taken = [card for call_id, card in self._cards.items() if call_id in self._changed]
-        self._changed.clear()
-        return taken
-
-    def at_end(self) -> tuple[Card, ...]:
-        """All cards when the turn is over: a call that was broken off has failed."""
-        cards: Iterable[Card] = self._cards.values()
-        return tuple(replace(card, status="error") if card.status == "in_progress" else card for card in cards)
-
-    def _set(self, call_id: str, card: Card) -> None:
-        self._cards[call_id] = card
-        self._changed.add(call_id)
+def _text(text: str, *, bold: bool = False) -> Block:
+    return {"type": "text", "text": text} | ({"style": {"bold": True}} if bold else {})

@@ -16,6 +16,7 @@ from bot.channels.slack.answer_blocks import AnswerBlocks
 from bot.channels.slack.answers import Answers
 from bot.channels.slack.approvals import Approvals, read_press
 from bot.channels.slack.assistant import Assistant
+from bot.channels.slack.choices import read_choice, show_choice
 from bot.channels.slack.client import Client
 from bot.channels.slack.delivery import Sender
 from bot.channels.slack.events import Reader, ReceivedEvent
@@ -162,9 +163,11 @@ class Slack(Channel):
         """The reply in messages of Slack's size; each file and a poll are messages of their own."""
         if reply.takes_back is not None:
             return [reply]
-        pieces = [replace(reply, text=piece, files=(), poll=None) for piece in split(reply.text)]
-        pieces = [replace(reply, text=piece, files=(), poll=None, model="") for piece in split(reply.text)]
-        pieces[-1] = replace(pieces[-1], model=reply.model)  # feedback is asked for below the last one
+        *above, last = (replace(reply, text=piece, files=(), poll=None) for piece in split(reply.text))
+        # Cards, choices and the buttons for feedback stand below all.
+        pieces = [*(replace(text, cards=(), choices=(), model="") for text in above), last]
+        if (reply.files or reply.poll) and not (last.text.strip() or last.cards or last.choices):
+            pieces.pop()
         files = [Reply(file.text, private=reply.private, files=(file,)) for file in reply.files]
         return [*pieces, *files, *([Reply(reply.poll.question, poll=reply.poll)] if reply.poll else [])]
 
@@ -189,6 +192,10 @@ class Slack(Channel):
         self._traffic.record_webhook(now_ms())
         if given := read_rating(payload, self._config):
             await self._feedback.take(given)
+            return
+        if chosen := read_choice(payload, self._config):
+            await self._accept_received(chosen)
+            self.tasks.start(show_choice(self._client, payload, chosen))
             return
         await self._accept_received(read_press(payload, self._config) or read_vote(payload, self._config))
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import structlog
 
-from bot.channels import AssertLease, Delivery
+from bot.channels import AssertLease, Delivery, Reply
+from bot.channels.slack.answer_blocks import Body
 from bot.channels.slack.answers import Answers
 from bot.channels.slack.approvals import Approvals
+from bot.channels.slack.cards import Block
+from bot.channels.slack.choices import blocks_beside
 from bot.channels.slack.client import FIRST_WAIT_S, Client
-from bot.channels.slack.formatting import FALLBACK_CAP, markdown_block, without_broadcasts
+from bot.channels.slack.formatting import FALLBACK_CAP, escape, markdown_block, without_broadcasts
 from bot.channels.slack.messages import delivery_id_of
 from bot.channels.slack.polls import Polls
 from bot.channels.slack.types import Address
@@ -84,7 +87,7 @@ class Sender:
         elif reply.private:
             await self._post_privately(address, without_broadcasts(reply.text), assert_lease)
         elif not await self._share(address, delivery, assert_lease):
-            await self._post(address, delivery, without_broadcasts(reply.text), assert_lease)
+            await self._post(conversation, address, delivery, assert_lease)
         return None
 
     async def _take_back(
@@ -109,10 +112,12 @@ class Sender:
             return False
         return await self._uploads.share(address, delivery, files[0], assert_lease)
 
-    async def _post(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> None:
-        if address.response_url and await self._client.respond(address.response_url, _ephemeral(address, text)):
+    async def _post(self, conversation: str, address: Address, delivery: Delivery, assert_lease: AssertLease) -> None:
+        text, beside = without_broadcasts(delivery.reply.text), blocks_beside(conversation, address, delivery)
+        if address.response_url and await self._client.respond(address.response_url, _ephemeral(address, text, beside)):
             return
-        await self._answers.send(address, delivery, text, assert_lease)
+        body = Body(text, _fallback(text, delivery.reply), tuple(beside))
+        await self._answers.send(address, delivery, body, assert_lease)
 
     async def _post_privately(self, address: Address, text: str, assert_lease: AssertLease) -> None:
         """Post for one person alone; if that is impossible, nothing is posted."""
@@ -131,12 +136,24 @@ class Sender:
             log.warning("slack.ephemeral_refused", cause=response.error)
 
 
-def _ephemeral(address: Address, text: str) -> dict[str, object]:
+def _fallback(text: str, reply: Reply) -> str:
+    """What notifications show instead of blocks."""
+    return (
+        text[:FALLBACK_CAP] or escape("\n".join([*(card.text for card in reply.cards), *reply.choices]))[:FALLBACK_CAP]
+    )
+
+
+def _blocks(text: str, beside: Sequence[Block]) -> list[Block]:
+    """A text with what is shown below it."""
+    return [*([markdown_block(text)] if text.strip() else ()), *beside]
+
+
+def _ephemeral(address: Address, text: str, beside: Sequence[Block] = ()) -> dict[str, object]:
     """The payload for a response URL: a message that only one person sees."""
     payload: dict[str, object] = {
         "response_type": "ephemeral",
         "replace_original": False,
         "text": text[:FALLBACK_CAP],
-        "blocks": [markdown_block(text)],
+        "blocks": _blocks(text, beside),
     }
     return payload | {"thread_ts": address.thread} if address.thread else payload

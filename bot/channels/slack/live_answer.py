@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from bot.channels.slack.cards import Card, Cards
 from bot.channels.slack.formatting import LIMIT, open_tag_start, without_broadcasts
+from bot.channels.slack.task_cards import Card, Cards
 from bot.channels.slack.types import Address
 from bot.channels.utf16 import head, units
 from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted, TurnStarted

@@ -12,9 +12,9 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.channels import KeyValue
-from bot.channels.slack.cards import Card
 from bot.channels.slack.client import AWAY_S, TOKEN_ERRORS, ApiResponse, Client
 from bot.channels.slack.live_answer import Addition, LiveAnswer
+from bot.channels.slack.task_cards import Card
 from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
 from bot.channels.slack.types import Address
 from bot.channels.slack.writers import REFUSED_S, DraftWriter, Pause, StreamWriter, Writer

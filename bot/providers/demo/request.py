@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal, cast
 
@@ -173,6 +173,7 @@ def _take_days(text: str) -> tuple[tuple[int, ...], str]:
     return tuple(sorted(days)), text
 
 
+EXAMPLES = {"en": ("Tokyo", "New York", "Paris"), "ja": ("東京", "大阪", "札幌")}  # for whoever names no place
 LOOK_BACK = 20  # messages before this turn that set the focus
 
 Call = tuple[str, Mapping[str, Any]]
@@ -223,13 +224,18 @@ def read_turn(messages: Sequence[Message], language: str) -> Turn:
         wishes += found
     return Turn(
         text="\n".join(message.text for message in asked),
-        wishes=tuple(dict.fromkeys(wishes)),
+        wishes=tuple(dict.fromkeys(_with_examples(wish, language) for wish in wishes)),
         focus=focus,
         results=_results(current),
         language=language,
         is_first=start == 0,
         has_media=any(isinstance(part, Media) for message in asked for part in message.parts),
     )
+
+
+def _with_examples(wish: Wish, language: str) -> Wish:
+    """The wish for the weather of no place, with places to choose from."""
+    return replace(wish, options=EXAMPLES[language]) if wish.topic == "weather" and not wish.subject else wish
 
 
 def call_for(wish: Wish) -> Call | None:
@@ -240,9 +246,11 @@ def call_for(wish: Wish) -> Call | None:
         return "set_reminder", {"text": wish.subject, "in": wish.span}
     if wish.topic == "poll":
         return "start_poll", {"question": wish.subject, "options": list(wish.options)}
+    if wish.topic == "weather" and not wish.subject:
+        return ("offer_choices", {"choices": list(wish.options)}) if wish.options else None
     if wish.topic == "weather":
         chart = {"chart": True} if wish.chart else {}
-        return ("get_weather", {"location": wish.subject, **chart}) if wish.subject else None
+        return "get_weather", {"location": wish.subject, **chart}
     if not wish.subject:
         return "get_current_time", {}
     zone = zone_of(wish.subject)

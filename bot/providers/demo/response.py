@@ -124,6 +124,8 @@ def _courtesies(voice: Voice, courteous: str, offered: Collection[str]) -> Itera
 
 
 def _granted(voice: Voice, wish: Wish, result: ToolResult | None) -> str:
+    if wish.topic == "weather" and not wish.subject:
+        return voice.say("ask_place")
     if result is None:
         return _open(voice, wish)
     if result.is_error:
@@ -143,10 +145,10 @@ def _granted(voice: Voice, wish: Wish, result: ToolResult | None) -> str:
 
 
 def _open(voice: Voice, wish: Wish) -> str:
-    """Why a wish has no result: the wish is incomplete, or there is no tool for it."""
+    """Why a wish has no result: its time zone is unknown, or there is no tool for it."""
     if call_for(wish):
         return voice.say("no_tool", subject=_subject(voice, wish))
-    return voice.say("zone_not_known", subject=wish.subject) if wish.subject else voice.say("ask_place")
+    return voice.say("zone_not_known", subject=wish.subject)
 
 
 def _failed(voice: Voice, wish: Wish, error: str) -> str:

@@ -1,5 +1,6 @@
 // The page: what is typed goes out, what happens is shown.
 
+import { choiceIn } from "./card.js";
 import { Composer } from "./composer.js";
 import { Conversation, STORED, randomId } from "./conversation.js";
 import { Letters } from "./letters.js";
@@ -197,6 +198,7 @@ class Page {
   async clicked(target) {
     const [decision, vote] = [decisionIn(target), voteIn(target)];
     if (decision) this.decide(decision);
+    if (choiceIn(target)) this.send(choiceIn(target));
     if (vote) this.notify("send", await this.server.vote(this.conversation.id, vote));
   }
 

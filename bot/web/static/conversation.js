@@ -156,6 +156,7 @@ export class Conversation {
     items.push(...this.waiting.map((message) => ({ kind: "user", ...message })));
     const shown = new Set(items.map((item) => item.poll));
     items.push(...[...this.polls.values()].filter((poll) => !shown.has(poll)).map((poll) => ({ kind: "poll", poll })));
+    for (const item of items.slice(0, -1)) delete item.choices; // nobody answers an earlier question
     const { question } = this;
     const isShown = items.some((item) => item.question === question);
     if (question && !isShown) items.push({ kind: "question", question }); // the turn was not seen, as after a reload
@@ -194,10 +195,11 @@ export class Conversation {
     return turn;
   }
 
-  end({ turn_id: id, text, failed, note, files }) {
+  end({ turn_id: id, text, failed, note, ...beside }) {
     const turn = this.turns.find((candidate) => candidate.id === id) ?? this.turns.find((candidate) => !candidate.over);
     const { users } = turn ?? { users: this.pending.map((message) => message.id) };
-    const ending = { text, failed: Boolean(failed), note: note ?? "", files: files ?? [] };
+    const { files = [], cards = [], choices = [] } = beside;
+    const ending = { text, failed: Boolean(failed), note: note ?? "", files, cards, choices };
     if (users.length) this.endings.set(users.at(-1), ending);
     if (turn) Object.assign(turn, { over: true, reply: ending });
     else if (users.length) this.turns.push({ id, users, segments: [], gap: true, over: true, reply: ending });
@@ -218,7 +220,9 @@ export class Conversation {
       }
       const last = this.history[index + 1]?.role !== "model";
       const text = last && ending ? ending.text : entry.text;
-      if (text) items.push({ kind: "answer", text, files: entry.files, ...(last && ending ? endingOf(ending) : {}) });
+      const { files, cards, choices } = entry;
+      const beside = { files, cards, choices, ...(last && ending ? endingOf(ending) : {}) };
+      if (text) items.push({ kind: "answer", text, ...beside });
       for (const call of entry.calls) items.push(...this.callItems({ ...call, ms: this.durations.get(call.id) }));
     });
     return items;
@@ -269,7 +273,7 @@ function readSent(id) {
   }
 }
 
-const endingOf = ({ failed, note, files }) => ({ failed, note, files });
+const endingOf = ({ failed, note, files, cards, choices }) => ({ failed, note, files, cards, choices });
 
 function keyed(items) {
   let anchor = "";

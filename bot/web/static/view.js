@@ -1,5 +1,6 @@
 // The thread on the screen: one element per item, made once and then only changed.
 
+import { showCards, showChoices } from "./card.js";
 import { renderMarkdown } from "./markdown.js";
 import { createPoll, updatePoll } from "./poll.js";
 import { createQuestion, updateQuestion } from "./question.js";
@@ -46,7 +47,11 @@ export class View {
 const create = {
   day: () => [make("time")],
   user: () => [make("p", "words")],
-  answer: () => [make("span", "mark"), make("div", "markdown"), make("div", "files"), make("p", "note")],
+  answer: () => [
+    make("span", "mark"),
+    ...["markdown", "cards", "files", "choices"].map((part) => make("div", part)),
+    make("p", "note"),
+  ],
   tool: () => [make("span", "node"), toolDetails()],
   question: () => createQuestion(make),
   poll: () => createPoll(make),
@@ -64,10 +69,12 @@ const update = {
   },
 
   answer(element, item, words) {
-    const [, body, files, note] = element.children;
+    const [, body, cards, files, choices, note] = element.children;
     renderMarkdown(body, item.text, (figure, language, text) => addCopy(figure, language, text, words));
     setLanguage(body, item.text);
+    showCards(cards, item.cards ?? [], make);
     showFiles(files, item.files ?? []);
+    showChoices(choices, item.choices ?? [], make);
     element.classList.toggle("failed", Boolean(item.failed));
     note.hidden = !item.note;
     setText(note, item.note ? words.say("note", { note: unturned(item.note) }) : "");

@@ -17,7 +17,7 @@ from bot.errors import DeliverLater, DeliveryRefused
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
-from bot.transcript import Author, Message
+from bot.transcript import Author, Message, Text
 from tests.bot.conversation.test_approvals import LAUNCH, Scene
 from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, edited, unsent
 from tests.bot.store.turns import key
@@ -335,3 +335,16 @@ async def listens(redis: Redis) -> bool:
     """Whether a process hears what is told to all."""
     [(_, listeners)] = await redis.pubsub_numsub(Keys(TOPIC).live)
     return bool(listeners)
+
+
+async def test_a_pressed_choice_decides_nothing(store: Store) -> None:
+    """The buttons of an earlier answer are still there: a yes among them is a message, and waits for the decision."""
+    scene = Scene(store, Step("Launched"))
+    await scene.say("launch it", "m1")
+    pressed = InboundEvent(Message("choice:C1:1.1", "user", (Text("yes"),), WRITTEN_AT, Author("u1")), choice=1)
+    assert await scene.harness.intake(HERE, pressed)
+    await scene.harness.runner.process(HERE)
+    assert scene.launch.contexts == []
+    assert await scene.harness.question() is not None
+    await scene.press(True, "p1")
+    assert asked(scene) == ["launch it", "yes"]

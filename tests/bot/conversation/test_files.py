@@ -20,7 +20,8 @@ from bot.store import Store, open_store
 from bot.transcript import FileRef, ToolCall
 from tests.bot.harness import HERE, Harness
 from tests.fakes.tools import ANY_OBJECT
-from toolset.tool import Risk, ToolContext, ToolFile, ToolOutcome, ValidatedTool, WithFiles
+from toolset.shown import Shown, ToolFile
+from toolset.tool import Risk, ToolContext, ToolOutcome, ValidatedTool
 from toolset.tool_map import ToolMap
 
 PNG = b"\x89PNG\r\n\x1a\npicture"
@@ -43,8 +44,8 @@ class Draw:
     def create(cls, http: httpx.AsyncClient, config: Any) -> Draw:
         return cls(())
 
-    async def call(self, arguments: dict[str, Any], context: ToolContext) -> WithFiles:
-        return WithFiles({"output": "drawn"}, self._files)
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> Shown:
+        return Shown({"output": "drawn"}, self._files)
 
 
 def tools(draw: Draw) -> ToolMap:

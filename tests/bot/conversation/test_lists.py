@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bot.agent.tool_runner import CARD_SHOWN
 from bot.channels import InboundEvent
 from bot.conversation.lists import MOST_NAMES, ToolLists
 from bot.providers.scripted import Step
@@ -48,9 +49,9 @@ async def test_a_group_shares_its_lists(store: Store) -> None:
     results = [request.messages[-1].results[0].response for request in harness.model.requests[1::2]]
     milk = {"number": 1, "text": "milk", "done": True}
     assert results == [
-        {"numbers": [1]},
-        {"ticked": [1]},
-        {"items": [milk], "other_lists": []},
+        {"card": CARD_SHOWN, "numbers": [1]},
+        {"card": CARD_SHOWN, "ticked": [1]},
+        {"card": CARD_SHOWN, "items": [milk], "other_lists": []},
         {"items": [], "other_lists": []},
     ]
 

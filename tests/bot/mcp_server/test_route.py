@@ -38,7 +38,8 @@ BEARER = {"Authorization": f"Bearer {TOKEN}"}
 LIST: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 ODD = '''"""Tools with odd answers."""
 
-from toolset.tool import NoConfig, ToolError, ToolFile, WithFiles
+from toolset.shown import Shown, ToolFile
+from toolset.tool import NoConfig, ToolError
 
 
 class _Odd:
@@ -76,7 +77,7 @@ class Chart(_Odd):
 
     async def call(self, arguments, context):
         picture = ToolFile("chart.png", "image/png", b"PNG", "a line")
-        return WithFiles({"text": context.user}, [picture, ToolFile("a.csv", "text/csv", b"1,2", "1 and 2")])
+        return Shown({"text": context.user}, [picture, ToolFile("a.csv", "text/csv", b"1,2", "1 and 2")])
 
 
 class Act(_Odd):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,12 +36,13 @@ from toolset.tool import ToolDefinition
         ("the time in Tokyo and Osaka", [("get_current_time", {"time_zone": "Asia/Tokyo"})]),
         ("weather in Rome, weather in Rome", [("get_weather", {"location": "Rome"})]),
         ("Hello", []),
-        ("weather?", []),
+        ("weather?", [("offer_choices", {"choices": ["Tokyo", "New York", "Paris"]})]),
+        ("天気は?", [("offer_choices", {"choices": ["東京", "大阪", "札幌"]})]),
         ("what time is it in Springfield?", []),
     ],
 )
-async def test_wishes_become_calls(text: str, calls: list[tuple[str, dict[str, str]]]) -> None:
-    """All at once, each call once, and none for a wish that lacks something."""
+async def test_wishes_become_calls(text: str, calls: list[tuple[str, dict[str, Any]]]) -> None:
+    """All at once, each call once; a wish for no place gets places to choose from."""
     assert (await Chat().ask(text)).calls == calls
 
 
@@ -161,7 +164,8 @@ async def test_pictures_cannot_be_seen() -> None:
     """It says so, beside whatever else was asked."""
     picture = Media("1", "image/jpeg")
     assert (await ask(Demo(TEXTS), [model("Hi"), user(picture)], TOOLS)).text == "I cannot look at images or files."
-    asked = await ask(Demo(TEXTS), [model("Hi"), user("weather?", picture)], TOOLS)
+    tools = [tool for tool in TOOLS if tool.name != "offer_choices"]
+    asked = await ask(Demo(TEXTS), [model("Hi"), user("weather?", picture)], tools)
     assert asked.text == "For which place?\nI cannot look at images or files."
 
 

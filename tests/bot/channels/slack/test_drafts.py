@@ -11,10 +11,10 @@ from msgspec.structs import replace as changed
 
 from bot.channels import Delivery, Question, Reply
 from bot.channels.slack import streaming
-from bot.channels.slack.cards import Card
 from bot.channels.slack.client import Client
 from bot.channels.slack.live_answer import Addition
 from bot.channels.slack.streaming import Stream
+from bot.channels.slack.task_cards import Card
 from bot.channels.slack.types import Address, write_address
 from bot.channels.slack.writers import LONGEST_S, SLOWER, DraftWriter, Pause
 from bot.errors import DeliverLater, LeaseLost

@@ -75,7 +75,7 @@ class Chat:
         """A whole turn; gives the answer."""
         asked = await self.ask(text)
         while asked.calls:
-            told = [self.responses[name] for name, _ in asked.calls]
+            told = [self.responses.get(name, {"shown": "below"}) for name, _ in asked.calls]
             self.messages += [asked.response.message, results(asked.response.message, *told)]
             asked = await ask(self.demo, self.messages, TOOLS)
         self.messages.append(asked.response.message)

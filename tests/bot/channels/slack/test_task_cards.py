@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from bot.channels import Delivery, Reply
-from bot.channels.slack.cards import MOST, TITLE
+from bot.channels.slack.task_cards import MOST, TITLE
 from bot.channels.slack.tasks import Timing
 from bot.channels.slack.types import Address, write_address
 from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted, TurnStarted

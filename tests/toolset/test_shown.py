@@ -1,0 +1,78 @@
+"""What people see beside an answer is bounded and of one line each, whatever a tool returns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.toolset.contexts import context
+from toolset.choices import OfferChoices
+from toolset.shown import (
+    LONGEST_CHOICE,
+    LONGEST_LABEL,
+    LONGEST_NOTE,
+    LONGEST_TITLE,
+    LONGEST_VALUE,
+    MOST_ROWS,
+    Card,
+    bounded_card,
+    bounded_choices,
+)
+from toolset.tool import ToolOutcome, ValidatedTool, read_schemas
+
+
+def test_a_card_is_cut_at_its_limits() -> None:
+    """Every text says that it was cut."""
+    card = bounded_card(Card("t" * 999, (("l" * 999, "v" * 999),) * 99, "n" * 999))
+    assert card
+    assert (len(card.title), len(card.rows), len(card.note)) == (LONGEST_TITLE, MOST_ROWS, LONGEST_NOTE)
+    label, value = card.rows[0]
+    assert (len(label), len(value), label[-1]) == (LONGEST_LABEL, LONGEST_VALUE, "…")
+
+
+def test_a_cards_texts_are_lines() -> None:
+    """Without invisible characters; emoji stay whole, and empty rows go."""
+    card = bounded_card(Card("a\nb\u202e", (("", " "), ("x", "1\r\n2\x00"), ("", "👨\u200d👩")), "\ud83d"))
+    assert card == Card("a b", (("x", "1 2"), ("", "👨\u200d👩")), "")
+    assert card.text == "a b\nx: 1 2\n👨\u200d👩"
+
+
+@pytest.mark.parametrize("card", [None, Card(""), Card(" ", (("", ""),), "a note alone")])
+def test_a_card_without_words_is_none(card: Card | None) -> None:
+    """Nothing is shown."""
+    assert bounded_card(card) is None
+
+
+@pytest.mark.parametrize(
+    ("offered", "kept"),
+    [
+        (["a", "b", "a", "c", "d", "e"], ("a", "b", "c", "d")),
+        (["a", " ", "\u200b"], ()),
+        (["/forget me", "／reset", "no"], ("forget me", "reset", "no")),
+        (["x" * 99, "y\nz"], (f"{'x' * (LONGEST_CHOICE - 1)}…", "y z")),
+    ],
+)
+def test_choices_are_few_and_different(offered: list[str], kept: tuple[str, ...]) -> None:
+    """At least two, at most four, none of them a command."""
+    assert bounded_choices(offered) == kept
+
+
+async def offer(**arguments: Any) -> ToolOutcome:
+    """Call the tool between its schemas."""
+    return await ValidatedTool(OfferChoices(), *read_schemas("offer_choices")).call(arguments, context())
+
+
+async def test_the_model_offers_choices() -> None:
+    """It reads where they are, and people see them."""
+    outcome = await offer(choices=["Today", "Tomorrow"])
+    assert outcome.choices == ("Today", "Tomorrow")
+    assert outcome.response["shown"].startswith("below your answer")
+
+
+@pytest.mark.parametrize("choices", [["Today"], ["Today", "Today"], ["a", " "], ["a"] * 5, ["a", "b" * 21], "ab"])
+async def test_what_is_no_choice_is_refused(choices: object) -> None:
+    """Too few, too many, too long, or without words."""
+    outcome = await offer(choices=choices)
+    assert outcome.response["error"].startswith("invalid parameters")
+    assert outcome.choices == ()
