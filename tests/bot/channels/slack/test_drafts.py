@@ -18,7 +18,7 @@ from bot.channels.slack.task_cards import Card
 from bot.channels.slack.types import Address, write_address
 from bot.channels.slack.writers import LONGEST_S, SLOWER, DraftWriter, Pause
 from bot.errors import DeliverLater, LeaseLost
-from bot.live_events import AnswerRestarted, AnswerText, TurnStarted
+from bot.live_events import AnswerText, TurnStarted
 from bot.transcript import encode
 from tests.bot.channels.slack.rig import QUICK, TS, Rig, open_rig
 from tests.bot.harness import ours
@@ -179,8 +179,7 @@ async def test_a_draft_without_an_answer_is_taken_back(fake: SlackFake, rig: Rig
         await watcher.show(TurnStarted("turn", ("m1",)))
         await watcher.show(AnswerText(WORDS))
         await until(lambda: fake.shown == [MARKED])
-        await watcher.show(AnswerRestarted())
-    await rig.slack.tasks.join()
+    await deliver(rig, changed(FIRST, reply=Reply("", settles="turn", takes_back=())))
     assert (fake.shown, rig.kv.kept[NOTE], fake.called("chat.stopStream")) == ([], b"", [])
 
 
