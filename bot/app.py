@@ -19,7 +19,7 @@ from starlette.routing import Mount
 from bot.agent.loop import Agent, system_prompt
 from bot.channels import Accept, Channel, Host, InboundEvent, Listens, line
 from bot.channels.console.channel import Console, Reads
-from bot.channels.line.doctor import set_webhook
+from bot.channels.line.doctor import set_up
 from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
 from bot.checks import CheckResult
 from bot.commands import SpokenCommands
@@ -27,7 +27,7 @@ from bot.conversation.alerts import Alerts
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake, Start
 from bot.conversation.journal import read_open_question
-from bot.conversation.polls import Votes, read_open_polls
+from bot.conversation.polls import Votes, read_open_polls, read_past_polls
 from bot.conversation.reminders import ReminderClock
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
@@ -196,7 +196,7 @@ async def open_runtime(
     intake = Intake(store, start, SpokenCommands(texts), services.metrics, votes)
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
     signed = SignedFiles(store.files, settings.secret_key, settings.public_url)
-    console = Console(intake, store.live, _reads(store, signed), texts, settings.language)
+    console = Console(intake, store.live, _reads(services, signed), texts, settings.language)
     channels: dict[str, Channel] = {console.name: console}
     async with AsyncExitStack() as stack:
         if not only_console:
@@ -213,9 +213,11 @@ async def open_runtime(
         yield Runtime(store, intake, console, runner.services.channels, runner, clock, signed, store_full)
 
 
-def _reads(store: Store, files: SignedFiles) -> Reads:
+def _reads(services: ProcessServices, files: SignedFiles) -> Reads:
+    store = services.store
     history, question = partial(read_history, store), partial(read_open_question, store)
-    return Reads(history, question, partial(read_open_polls, store), files)
+    polls = partial(read_open_polls, store), partial(read_past_polls, store)
+    return Reads(history, question, *polls, files, services.agent.tools.title)
 
 
 def _host(services: ProcessServices, accept: Accept, alerts: Alerts, signed: SignedFiles, *, listens: bool) -> Host:
@@ -266,8 +268,8 @@ def checks_of_mcp(settings: Settings) -> dict[str, Callable[[], Awaitable[list[C
     return {"mcp": check} if mcp_servers(settings) else {}
 
 
-async def set_line_webhook(settings: Settings, url: str) -> list[CheckResult]:
-    """Set the webhook URL at LINE.
+async def set_up_line(settings: Settings, url: str) -> list[CheckResult]:
+    """Set the webhook URL and the menu at LINE.
 
     Raises:
         SettingsError: LINE is off.
@@ -276,7 +278,7 @@ async def set_line_webhook(settings: Settings, url: str) -> list[CheckResult]:
     config = channel_config(line.Config, settings)
     if not config.is_on:
         raise SettingsError("LINE_CHANNEL_ACCESS_TOKEN", "LINE is off; set this and LINE_CHANNEL_SECRET first")
-    return await set_webhook(config, url)
+    return await set_up(config, url, load(), settings.language)
 
 
 def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> Starlette:
@@ -314,7 +316,7 @@ def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> 
         language=settings.language,
         trusts_machine=not webhooks,  # with webhooks a proxy stands in front, and every visitor may look local
     )
-    mcp = mcp_route(services.tools, settings, guard)
+    mcp = mcp_route(services.tools, settings, services.metrics, guard)
     files = runtime.files.route()
     routes = [*health_routes(ready), *webhooks, mcp, files, Mount("/", routes=guarded, middleware=[guard])]
     return Starlette(routes=routes)

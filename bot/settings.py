@@ -66,6 +66,20 @@ def _slack_url(value: str) -> str:
     return value
 
 
+def _line_name(value: str) -> str:
+    """As LINE wants it: https://developers.line.biz/en/reference/messaging-api/#icon-nickname-switch"""
+    if len(value) > 20 or "line" in value.casefold():
+        raise ValueError("write at most 20 characters, without the word LINE")
+    return value
+
+
+def _picture_url(value: str) -> str:
+    parts = urlsplit(value)
+    if value and not (parts.scheme == "https" and parts.hostname and value.isascii() and len(value) <= 2_000):
+        raise ValueError("write the https address of a square PNG of at most 1 MB")
+    return value
+
+
 def _time_zone(value: str) -> str:
     try:
         ZoneInfo(value)
@@ -127,6 +141,8 @@ def _processes(value: int) -> int:
 
 
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
+LineName = Annotated[str, AfterValidator(_line_name)]
+PictureURL = Annotated[str, AfterValidator(_picture_url)]
 BaseURL = Annotated[str, AfterValidator(_base_url)]
 ApiURL = Annotated[str, AfterValidator(_api_url)]
 ModelName = Annotated[str, AfterValidator(_model)]
@@ -184,6 +200,8 @@ class Settings(BaseSettings):
     line_api_base_url: BaseURL = "https://api.line.me"
     line_data_api_base_url: BaseURL = "https://api-data.line.me"
     line_push: Literal["auto", "always", "never"] = "auto"
+    line_sender_name: LineName = ""
+    line_sender_icon_url: PictureURL = ""
 
     slack_signing_secret: Secret = NO_SECRET
     slack_bot_token: Secret = NO_SECRET

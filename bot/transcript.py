@@ -40,12 +40,23 @@ class Media(Struct, frozen=True, tag="media", omit_defaults=True):
     uri: str = ""
 
 
-class ToolCall(Struct, frozen=True, tag="call"):
-    """A call of a tool. ``id`` is unique; Kaiwa makes one if the provider gives none."""
+class ToolCall(Struct, frozen=True, tag="call", omit_defaults=True):
+    """A call of a tool. ``id`` is unique; Kaiwa makes one if the provider gives none.
+
+    Attributes:
+        arguments: as the tool gets them.
+        reason: the model's words, why it wants a high-risk call; may be empty.
+    """
 
     id: str
     name: str
     arguments: dict[str, Any]
+    reason: str = ""
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The arguments as a model writes them, with the reason where it gave one."""
+        return {**self.arguments, "reason": self.reason} if self.reason else self.arguments
 
 
 class FileRef(Struct, frozen=True, omit_defaults=True):

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
 from typing import Any, ClassVar
-from zoneinfo import ZoneInfo
 
 import httpx
 from pydantic import BaseModel
@@ -77,8 +76,7 @@ class GetNews:
         key = language, topic.casefold()
         headlines = await self._feeds.get(key, partial(self._read, language, topic))
         ordered = sorted(headlines, key=lambda headline: headline.published or EARLIEST, reverse=True)
-        zone = _zone(context.time_zone)
-        shown = [_shown(headline, zone) for headline in ordered[: arguments.get("count", COUNT)]]
+        shown = [_shown(headline, context.zone) for headline in ordered[: arguments.get("count", COUNT)]]
         return {"headlines": shown, **self._note(ordered)}
 
     async def _read(self, language: str, topic: str) -> list[Headline]:
@@ -96,10 +94,3 @@ def _shown(headline: Headline, zone: tzinfo) -> dict[str, str]:
     time = headline.published.astimezone(zone).isoformat(timespec="minutes") if headline.published else ""
     optional = {"source": headline.source, "time": time, "summary": headline.summary}
     return {"title": headline.title, "link": headline.link, **{key: value for key, value in optional.items() if value}}
-
-
-def _zone(name: str) -> tzinfo:
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # unknown, not a relative path, or a folder of zones
-        return UTC

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from toolset.titles import Words
 from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 
-NOWHERE = "no poll can be started here, as it is not known who asks"
+NOWHERE = "no poll can be started here: only one person sees this answer, or it is not known who asks"
 
 
 class StartPoll:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from datetime import UTC, date, datetime, tzinfo
+from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar
-from zoneinfo import ZoneInfo
 
 import httpx
 from pydantic import BaseModel
@@ -57,16 +56,8 @@ class GetHolidays:
         Raises:
             ToolError: an unknown country or region, or a year the library does not have.
         """
-        today = self._now().astimezone(_zone(context.time_zone)).date()
+        today = self._now().astimezone(context.zone).date()
         return await asyncio.to_thread(_listed, arguments, context.locale, today)
-
-
-def _zone(name: str) -> tzinfo:
-    """The user's zone; UTC where it is unknown."""
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # no zone, not a relative path, or a folder of zones
-        return UTC
 
 
 def _listed(arguments: dict[str, Any], locale: str, today: date) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 from zoneinfo import ZoneInfo
 
 import httpx
@@ -60,17 +60,19 @@ class SetReminder:
         Raises:
             ToolError: the time cannot be read or is over, or the reminder cannot be kept.
         """
-        zone = ZoneInfo(context.time_zone or "UTC")
+        zone = context.zone
         now = self._now().astimezone(zone)
         repeat = str(arguments.get("repeat", "")).strip()
-        at = _first_time(arguments, zone, now)
+        at, start = _first_time(arguments, zone, now)
         if repeat and now - LONG_AGO < at <= now + FARTHEST:
-            at = await asyncio.to_thread(_matching, repeat, at, zone, now)
+            at = await asyncio.to_thread(_matching, repeat, start, at, now)
+            start = _shown_by_clock(at, start)
         if not now - timedelta(minutes=1) < at <= now + FARTHEST:
             when, clock = f"{at:%Y-%m-%d %H:%M}", f"{now:%Y-%m-%d %H:%M}"
             raise ToolError(f"invalid parameters: {when} is over or more than two years away; it is {clock}")
         reminder_id = sha256(context.idempotency_key.encode()).hexdigest()[:8]
-        reminder = Reminder(reminder_id, _visible(arguments["text"]), at, repeat, bool(arguments.get("routine")))
+        text, routine = _visible(arguments["text"]), bool(arguments.get("routine"))
+        reminder = Reminder(reminder_id, text, at, repeat, routine, start=start)
         await _reminders(context).add(reminder)
         return _shown(reminder)
 
@@ -147,8 +149,8 @@ def _reminders(context: ToolContext) -> Reminders:
     return context.reminders
 
 
-def _first_time(arguments: dict[str, Any], zone: ZoneInfo, now: datetime) -> datetime:
-    """The first time, in the user's zone.
+def _first_time(arguments: dict[str, Any], zone: ZoneInfo, now: datetime) -> tuple[datetime, datetime]:
+    """The first time, in the user's zone, and as the clock was to show it, which it may skip.
 
     Raises:
         ToolError: neither or both of ``at`` and ``in`` are given, or one cannot be read.
@@ -161,27 +163,36 @@ def _first_time(arguments: dict[str, Any], zone: ZoneInfo, now: datetime) -> dat
         if match is None or not any(match.groups()):
             raise ToolError("invalid parameters: in must be a duration of ISO 8601, such as PT2M, PT1H30M or P1D")
         span = timedelta(**{unit: int(number) for unit, number in zip(UNITS, match.groups(), strict=True) if number})
-        return (now.astimezone(UTC) + span).astimezone(zone)
+        first = (now.astimezone(UTC) + span).astimezone(zone)
+        return first, first.replace(tzinfo=None)
     try:
         given = datetime.fromisoformat(str(at))
-        return (given if given.tzinfo else given.replace(tzinfo=zone)).astimezone(UTC).astimezone(zone)
+        first = (given if given.tzinfo else given.replace(tzinfo=zone)).astimezone(UTC).astimezone(zone)
+        return first, (first if given.tzinfo else given).replace(tzinfo=None)
     except (ValueError, OverflowError) as error:
         raise ToolError("invalid parameters: at must be a local time such as 2026-11-23T07:00") from error
 
 
-def _matching(repeat: str, at: datetime, zone: ZoneInfo, now: datetime) -> datetime:
-    """The first time of a rule that begins at ``at``.
+def _matching(repeat: str, start: datetime, at: datetime, now: datetime) -> datetime:
+    """The first time of a rule that begins at ``at``, when the clock shows ``start`` or skips it.
 
     Raises:
         ToolError: the rule cannot be read, or names no time.
     """
     try:
-        first = next_time(repeat, at.replace(tzinfo=None), zone, max(now, at - timedelta(seconds=1)))
+        zone = cast(ZoneInfo, at.tzinfo)
+        first = next_time(repeat, start, zone, max(now, at - timedelta(seconds=1)))
     except BadRuleError as error:
         raise ToolError(f"invalid parameters: {error}") from error
     if first is None:
         raise ToolError("invalid parameters: repeat names no time within five years")
     return first
+
+
+def _shown_by_clock(at: datetime, asked: datetime) -> datetime:
+    """The time of day that was asked for on the day of ``at``, where that is ``at``, also by a clock that skips it."""
+    start = datetime.combine(at.date(), asked.time())
+    return start if start.replace(tzinfo=at.tzinfo).astimezone(UTC) == at else at.replace(tzinfo=None)
 
 
 def _shown(reminder: Reminder) -> dict[str, Any]:

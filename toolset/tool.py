@@ -19,6 +19,7 @@ from datetime import datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, get_args
+from zoneinfo import ZoneInfo
 
 import httpx
 from pydantic import BaseModel
@@ -31,6 +32,7 @@ Risk = Literal["low", "high"]
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 NAME_CAP = 64
 OUTPUT_CAP = 64 * 1024  # bytes of JSON that a model gets
+DEEPEST = 32  # levels of a response: a vendor may refuse more, and then every request that has it in its history
 ERROR_CAP = 2000  # characters of a tool's own error
 DEFAULT_TIMEOUT_S = 30.0
 DEFAULT_CONCURRENCY = 16
@@ -121,6 +123,7 @@ class Reminder:
         repeat: RFC 5545 rule; empty: once.
         routine: its text is a task that is done at that time; otherwise the text is shown.
         rests: it has failed too often and does not come again.
+        start: where a new reminder's rule begins, on the clock of the zone; it may name a time that the clock skips.
     """
 
     id: str
@@ -129,6 +132,7 @@ class Reminder:
     repeat: str = ""
     routine: bool = False
     rests: bool = False
+    start: datetime | None = None
 
 
 class Reminders(Protocol):
@@ -226,6 +230,14 @@ class ToolContext:
     lists: Lists | None = None
     polls: Polls | None = None
 
+    @property
+    def zone(self) -> ZoneInfo:
+        """The user's time zone; UTC where it is unknown."""
+        try:
+            return ZoneInfo(self.time_zone)
+        except (KeyError, ValueError, OSError):  # no zone, not a relative path, or a folder of zones
+            return ZoneInfo("UTC")
+
 
 class NoConfig(BaseModel):
     """The ``Config`` of a tool without variables."""
@@ -318,6 +330,9 @@ class ValidatedTool:
         origin: where the tool comes from, for people.
         own: see ``ToolDefinition``.
 
+    Attributes:
+        size: bytes, about, of its declaration in a request to a model.
+
     Raises:
         ToolSetupError: a bad name, limit, command or schema.
     """
@@ -345,6 +360,7 @@ class ValidatedTool:
         facts = tool.name, tool.description, parameters, response, tool.risk
         unaccepted = bool(getattr(tool, "unaccepted", False))
         self.definition = ToolDefinition(*facts, *flags, *for_people, unaccepted)
+        self.size = len(json.dumps(facts, ensure_ascii=False).encode(errors="replace"))
 
     def complaint(self, arguments: object) -> str:
         """What is wrong with the arguments; empty for valid ones."""
@@ -456,6 +472,15 @@ def _capped(response: dict[str, Any]) -> dict[str, Any]:
     text = json.dumps(response, ensure_ascii=False, allow_nan=False).encode()
     dropped = len(text) - OUTPUT_CAP
     if dropped <= 0:
-        return response
+        return {"output": text.decode()} if _is_deep(response) else response
     kept = text[:OUTPUT_CAP].decode(errors="ignore")
     return {"output": f"{kept}[truncated: {dropped} bytes dropped, refine your query]"}
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether it has more than ``DEEPEST`` levels; a loop that ends there, whatever the value."""
+    level = [value]
+    for _ in range(DEEPEST):
+        inside = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level = [one for ones in inside for one in ones]
+    return any(isinstance(one, dict | list) for one in level)

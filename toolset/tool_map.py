@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from toolset.offer.rules import Rules
@@ -20,6 +23,8 @@ from toolset.tool import (
 
 MANY = 20  # tools from elsewhere that are all declared
 MOST = 40  # of them that a request declares otherwise
+MOST_BYTES = 64 * 1024  # of their definitions in a request, unless a single one has more
+ARRIVAL_S = 30.0  # of a call, for a tool that is expected
 MOST_OFFERS = 64  # that are remembered
 NO_RULES = Rules()
 FIND_TOOLS = FindTools.name
@@ -46,6 +51,7 @@ class ToolMap(Mapping[str, ValidatedTool]):
         self.commands: dict[str, str] = {}
         self._only_reading = only_reading
         self._sources: dict[str, Sequence[ValidatedTool]] = {}
+        self._expected: dict[str, asyncio.Event] = {}
         self._fixed: dict[str, ValidatedTool] = {}
         for tool in tools:
             name = tool.definition.name
@@ -59,6 +65,11 @@ class ToolMap(Mapping[str, ValidatedTool]):
 
     def __getitem__(self, name: str) -> ValidatedTool:
         return self._tools[name]
+
+    def title(self, name: str, locale: str) -> str:
+        """What people call a tool, in the language of a locale; empty where it has no title or is gone."""
+        title = self._tools[name].definition.title(locale) if name in self._tools else ""
+        return "" if title == name else title
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tools)
@@ -79,9 +90,10 @@ class ToolMap(Mapping[str, ValidatedTool]):
         return sum([await tool.forget(conversation) for tool in self._tools.values()])
 
     def offered(self, used: Callable[[], Iterable[str]]) -> tuple[ToolDefinition, ...]:
-        """The definitions for a request: Kaiwa's own; of more than 20 others ``find_tools`` and those in use.
+        """The definitions for a request: Kaiwa's own; of too many others ``find_tools`` and those in use.
 
-        What was sent stays where it is when more is found, so that a vendor's cache of the beginning holds.
+        Too many are more than 20, or more than 64 KiB. What was sent stays where it is when more is found, so that a
+        vendor's cache of the beginning holds, until the oldest make room.
 
         Args:
             used: the names of tools that were called or found, the first one first.
@@ -91,7 +103,7 @@ class ToolMap(Mapping[str, ValidatedTool]):
         """
         if FIND_TOOLS not in self._tools:
             return self.definitions
-        in_use = tuple(dict.fromkeys(name for name in used() if name in self._others))[-MOST:]
+        in_use = self._newest(list(dict.fromkeys(name for name in used() if name in self._others)))
         if in_use not in self._offers:
             if len(self._offers) == MOST_OFFERS:
                 self._offers.clear()
@@ -123,6 +135,23 @@ class ToolMap(Mapping[str, ValidatedTool]):
                     offered.setdefault(tool.definition.name, tool)
         self._offer(offered)
 
+    def expect(self, prefix: str, listed: asyncio.Event) -> None:
+        """Tools whose names begin so come later: until the event, if at all."""
+        self._expected[prefix] = listed
+
+    async def arrival(self, names: Iterable[str], deadline: float) -> None:
+        """Wait for those of these tools that are expected, as for a call that was approved before a restart.
+
+        Args:
+            deadline: ``time.monotonic()`` seconds.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(min(ARRIVAL_S, deadline - time.monotonic())):
+                for name in names:
+                    prefix = max((one for one in self._expected if name.startswith(one)), key=len, default="")
+                    if name not in self._tools and prefix:
+                        await self._expected[prefix].wait()
+
     def dropped(self, source: str) -> list[str]:
         """The tools of a source that are not offered, because an earlier one has their name."""
         named = ((tool.definition.name, tool) for tool in self._sources.get(source, ()))
@@ -143,10 +172,20 @@ class ToolMap(Mapping[str, ValidatedTool]):
         self._offers: dict[tuple[str, ...], tuple[ToolDefinition, ...]] = {}
         self.definitions = tuple(tool.definition for tool in tools.values())
         self._others = {each.name: each for each in self.definitions if not each.own}
-        if len(self._others) > MANY:
+        if len(self._others) > MANY or sum(tools[name].size for name in self._others) > MOST_BYTES:
             # Its description tells of these tools, so it is no class variable.
             search: Any = FindTools(tuple(self._others.values()))
             self._tools[FIND_TOOLS] = ValidatedTool(search, *read_schemas(FIND_TOOLS))
+
+    def _newest(self, names: Sequence[str]) -> tuple[str, ...]:
+        """As many of the last ones as a request may declare, at least one."""
+        room, first = MOST_BYTES, len(names)
+        for name in reversed(names[-MOST:]):
+            room -= self._tools[name].size
+            if room < 0 and first < len(names):
+                break
+            first -= 1
+        return tuple(names[first:])
 
     def _without_search(self) -> list[ValidatedTool]:
         return [self._tools[each.name] for each in self.definitions]

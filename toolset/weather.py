@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import unicodedata
-from collections.abc import Awaitable
+from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
@@ -57,9 +57,10 @@ REFUSED = frozenset("@:/\\~?#%")
 
 
 class WeatherConfig(BaseModel):
-    """The two services and the time limit of a call."""
+    """The two services, whether the second is asked, and the time limit of a call."""
 
     wttr_base_url: BaseUrl = "https://wttr.in"
+    open_meteo: bool = True
     open_meteo_base_url: BaseUrl = "https://api.open-meteo.com"
     open_meteo_geocoding_base_url: BaseUrl = "https://geocoding-api.open-meteo.com"
     weather_timeout_s: Annotated[float, Field(gt=0, le=25)] = 3
@@ -69,6 +70,7 @@ class GetWeather:
     """Answers from a ten-minute cache where possible.
 
     Args:
+        open_meteo: None: only wttr.in is asked.
         timeout_s: for both services together.
     """
 
@@ -87,7 +89,7 @@ class GetWeather:
     commands: ClassVar[tuple[str, ...]] = ("weather", "天気")
     Config: ClassVar[type[BaseModel]] = WeatherConfig
 
-    def __init__(self, wttr: WttrClient, open_meteo: OpenMeteoClient, timeout_s: float) -> None:
+    def __init__(self, wttr: WttrClient, open_meteo: OpenMeteoClient | None, timeout_s: float) -> None:
         self._wttr = wttr
         self._open_meteo = open_meteo
         self._timeout_s = timeout_s
@@ -102,7 +104,7 @@ class GetWeather:
         timeout_s = config.weather_timeout_s
         service = OpenMeteo(config.open_meteo_base_url, config.open_meteo_geocoding_base_url)
         wttr = WttrClient(http, config.wttr_base_url, timeout_s)
-        return cls(wttr, OpenMeteoClient(http, service, timeout_s), timeout_s)
+        return cls(wttr, OpenMeteoClient(http, service, timeout_s) if config.open_meteo else None, timeout_s)
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any] | WithFiles:
         """Report the weather at ``location``, with a chart if that is asked for and can be drawn.
@@ -139,24 +141,29 @@ class GetWeather:
     async def _usual_report(self, asked: str, language: str, deadline: float) -> Report:
         """Now and at least three days, from the service that answers first."""
 
-        async def race() -> Report:
+        async def from_wttr() -> Report:
+            report = await _until(deadline, self._wttr.report(asked, language))
+            return replace(report, note=places.note(asked, report.place))
+
+        async def race(second: OpenMeteoClient) -> Report:
             try:
                 return await first_answer(
-                    lambda: self._from_wttr(asked, language, deadline),
-                    lambda: self._from_open_meteo(asked, language, deadline),
-                    self._head_start_s,
+                    from_wttr, lambda: _until(deadline, second.report(asked, language)), self._head_start_s
                 )
             except BothFailed as failed:
                 raise _one_error(failed) from failed
 
-        return await self._usual.get((asked.casefold(), language), race)
+        second = self._open_meteo
+        return await self._usual.get((asked.casefold(), language), lambda: race(second) if second else from_wttr())
 
     async def _full_report(self, asked: str, language: str, deadline: float) -> Report:
         """Hours and seven days; where Open-Meteo fails, the usual report, which the rest of the time is for."""
-        until = deadline - self._head_start_s
+        until, source = deadline - self._head_start_s, self._open_meteo
         try:
+            if source is None:
+                raise ToolError("Open-Meteo is switched off")
             return await self._full.get(
-                (asked.casefold(), language), lambda: self._from_open_meteo(asked, language, until)
+                (asked.casefold(), language), lambda: _until(until, source.report(asked, language))
             )
         except ToolError:
             report = await self._usual_report(asked, language, deadline)
@@ -164,15 +171,8 @@ class GetWeather:
             return report
         return replace(report, note=" ".join(filter(None, (report.note, ONLY_USUAL))))
 
-    async def _from_wttr(self, asked: str, language: str, deadline: float) -> Report:
-        report = await _until(deadline, self._wttr.report(asked, language))
-        return replace(report, note=places.note(asked, report.place))
 
-    async def _from_open_meteo(self, asked: str, language: str, deadline: float) -> Report:
-        return await _until(deadline, self._open_meteo.report(asked, language))
-
-
-async def _until(deadline: float, report: Awaitable[Report]) -> Report:
+async def _until(deadline: float, report: Coroutine[Any, Any, Report]) -> Report:
     """The report, if it comes before a time of the loop's clock."""
     try:
         async with asyncio.timeout_at(deadline):

@@ -28,7 +28,7 @@ COMMANDS = "ls,cat,head,tail,wc,sort,uniq,cut,tr,grep,diff"
 PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
 COMMAND_CAP = 1_000  # characters of JSON: the approval question shows all of it
 NOTHING_KEPT = "nothing the command did was kept"
-NO_SANDBOX = "commands are switched off: they cannot be confined on this machine"
+NO_SANDBOX = "commands cannot be confined on this machine now"
 
 Answer = TypeVar("Answer")
 
@@ -226,11 +226,7 @@ class DeleteFile(_InWorkspace):
 
 
 class RunCommand(_InWorkspace):
-    """Runs a program in a sandbox with the conversation's files only.
-
-    Args:
-        sandbox: None refuses every command.
-    """
+    """Runs a program in a sandbox with the conversation's files only."""
 
     name: ClassVar[str] = "run_command"
     description: ClassVar[str] = (
@@ -245,18 +241,19 @@ class RunCommand(_InWorkspace):
     labels: ClassVar[Mapping[str, Words]] = {"command": {"en": "Command", "ja": "コマンド"}}
     concurrency: ClassVar[int] = 4
 
-    def __init__(self, workspace: Workspace, programs: tuple[str, ...], sandbox: Sandbox | None) -> None:
+    def __init__(self, workspace: Workspace, programs: tuple[str, ...], sandbox: Sandbox) -> None:
         super().__init__(workspace)
         self._programs = programs
         self._sandbox = sandbox
 
     @classmethod
     def create(cls, http: httpx.AsyncClient, config: WorkspaceConfig) -> Self | None:
-        """None without WORKSPACE_DIR; where the sandbox does not work, the log says why."""
+        """None without WORKSPACE_DIR, and where no sandbox works; then the log says why."""
         if not config.workspace_dir:
             return None
         workspace = Workspace.at(config.workspace_dir)
-        return cls(workspace, _split(config.workspace_commands), open_sandbox(workspace, _private_folders(config)))
+        sandbox = open_sandbox(workspace, _private_folders(config))
+        return cls(workspace, _split(config.workspace_commands), sandbox) if sandbox else None
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Run a command.
@@ -264,9 +261,10 @@ class RunCommand(_InWorkspace):
         Raises:
             ToolError: it is not allowed, or exceeded a limit.
         """
-        sandbox, command = self._require_allowed(arguments["command"])
+        command = arguments["command"]
+        self._require_allowed(command)
         archive = await self._with_folder(context, pack)
-        with Box(sandbox, command) as box:
+        with Box(self._sandbox, command) as box:
             try:
                 finished = await box.run(archive)
                 if finished.is_whole:
@@ -279,9 +277,7 @@ class RunCommand(_InWorkspace):
         stopped = "" if finished.is_whole else f"[stopped: {NOTHING_KEPT}]"
         return {"exit_code": finished.code, "output": finished.output + stopped}
 
-    def _require_allowed(self, command: list[str]) -> tuple[Sandbox, list[str]]:
-        if self._sandbox is None:
-            raise ToolError(NO_SANDBOX)
+    def _require_allowed(self, command: list[str]) -> None:
         if command[0] not in self._programs:
             raise ToolError(f"only these programs may be run: {', '.join(self._programs) or 'none'}")
         if len(json.dumps(command)) > COMMAND_CAP:
@@ -289,7 +285,6 @@ class RunCommand(_InWorkspace):
         for word in command:
             if b"\0" in _encode(word):
                 raise ToolError("invalid parameters: command: it has a NUL character")
-        return self._sandbox, command
 
 
 def open_sandbox(workspace: Workspace, private: Iterable[Path], programs: str = PROGRAMS) -> Sandbox | None:

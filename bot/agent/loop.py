@@ -11,7 +11,7 @@ from contextlib import aclosing
 from msgspec.structs import asdict, replace
 
 from bot.agent.hooks import Hook, Hooks
-from bot.agent.reasons import Declarations
+from bot.agent.reasons import Declarations, with_reason_apart
 from bot.agent.tool_runner import INTERRUPTED, ToolRunner
 from bot.agent.turn import Turn
 from bot.errors import ModelError, TurnFailed
@@ -59,20 +59,20 @@ class Agent:
             TurnFailed: the model's response cannot be used, or somebody stopped the turn.
             AwaitingApproval: the turn waits for a person's decision.
         """
-        tools = self._tools_of(turn)
-        runner = ToolRunner(tools, self._hooks, self._metrics)
+        await self.tools.arrival([call.name for _, call in turn.open_calls()], turn.deadline)
         while turn.answer is None:
             if turn.calls:
-                await runner.run(turn)
+                await ToolRunner(self._tools_of(turn), self._hooks, self._metrics).run(turn)
             await turn.check_inbox()
             if turn.stopped:
                 raise TurnFailed("stopped", STOPPED)
             if turn.withdrawn:
                 return None
             may_call = turn.rounds < self.max_tool_turns
+            tools = self._tools_of(turn)
             response = await self._ask(turn, tools, may_call)
             _refuse_useless(response, may_call)
-            message = _with_unique_ids(response.message, turn.added)
+            message = _recorded(response.message, turn.added, tools)
             await turn.record_response(message, response.stop_reason, response.grounding)
         return turn.answer
 
@@ -83,7 +83,7 @@ class Agent:
         )
 
     def _tools_of(self, turn: Turn) -> ToolMap:
-        """The tools of this place and person."""
+        """The tools of this place and person, as they are now: a server may list its tools anew during a turn."""
         return self.tools.of_place(turn.context.conversation, turn.asker.id)
 
     async def _ask(self, turn: Turn, tools: ToolMap, may_call: bool) -> ModelResponse:
@@ -136,13 +136,18 @@ def _used(messages: Iterable[Message], choice: ToolChoice) -> Iterator[str]:
     yield choice.name
 
 
-def _with_unique_ids(message: Message, before: Sequence[Message]) -> Message:
-    """The message with a new id for each call whose id is taken: decisions and results refer to calls by id."""
+def _recorded(message: Message, before: Sequence[Message], tools: ToolMap) -> Message:
+    """The message as it is recorded: the reasons of its calls apart, and a new id for each call whose id is taken.
+
+    Decisions and results refer to calls by id.
+    """
     taken = {call.id for other in before for call in other.calls}
     parts: list[Part] = []
     for part in message.parts:
         if isinstance(part, ToolCall):
-            part = ToolCall(new_id("call"), part.name, part.arguments) if part.id in taken else part
+            tool = tools.get(part.name)
+            part = with_reason_apart(part, tool.definition if tool else None)
+            part = replace(part, id=new_id("call")) if part.id in taken else part
             taken.add(part.id)
         parts.append(part)
     return replace(message, parts=tuple(parts))

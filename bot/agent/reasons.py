@@ -1,7 +1,8 @@
 """The reason that a model gives for a high-risk call: Kaiwa's own property beside the tool's parameters.
 
-The transcript keeps the model's arguments as they were given. Before hooks, validation and the call the property is
-taken out; only a question for approval, and reviewers, get to see it.
+It is recorded apart from the arguments, so that every version can run the call; only the vendor's own form of the
+message (``Message.opaque``) keeps it where it was. A question for approval and reviewers get to see it, the tool does
+not.
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ def asks_for_reason(tool: ToolDefinition) -> bool:
     return tool.risk == "high" and REASON not in schema.get("properties", {}) and not UNCLEAR & schema.keys()
 
 
-def split_reason(call: ToolCall, tool: ToolDefinition | None) -> tuple[ToolCall, str]:
-    """The call as the tool gets it, and the reason; empty where the model gave none."""
+def with_reason_apart(call: ToolCall, tool: ToolDefinition | None) -> ToolCall:
+    """The call as it is recorded; a reason that is no text is left out."""
     if tool is None or REASON not in call.arguments or not asks_for_reason(tool):
-        return call, ""
+        return call
     arguments = {name: value for name, value in call.arguments.items() if name != REASON}
     reason = call.arguments[REASON]
-    return ToolCall(call.id, call.name, arguments), reason if isinstance(reason, str) else ""
+    return ToolCall(call.id, call.name, arguments, reason if isinstance(reason, str) else "")
 
 
 def _with_reason(tool: ToolDefinition) -> ToolDefinition:

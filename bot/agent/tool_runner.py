@@ -9,7 +9,7 @@ import asyncio
 from dataclasses import replace
 
 from bot.agent.hooks import Hooks
-from bot.agent.reasons import split_reason
+from bot.agent.reasons import with_reason_apart
 from bot.agent.turn import Turn
 from bot.live_events import ToolFinished, ToolStarted
 from bot.telemetry import Metrics, span
@@ -64,9 +64,10 @@ class ToolRunner:
         for _, call in turn.open_calls():
             await turn.record_result(ToolResult(call.id, call.name, {"error": error}, is_error=True))
 
-    def _split_reason(self, call: ToolCall) -> tuple[ToolCall, str]:
+    def _with_reason_apart(self, call: ToolCall) -> ToolCall:
+        """The call as it is recorded now; an earlier version recorded the reason among the arguments."""
         tool = self._tools.get(call.name)
-        return split_reason(call, tool.definition if tool is not None else None)
+        return with_reason_apart(call, tool.definition if tool is not None else None)
 
     def _acts(self, call: ToolCall) -> bool:
         tool = self._tools.get(call.name)
@@ -74,13 +75,13 @@ class ToolRunner:
 
     async def _call(self, turn: Turn, index: int, call: ToolCall) -> None:
         show = turn.context.watcher.show
-        call, reason = self._split_reason(call)
-        title = self._tools[call.name].definition.title(turn.context.locale) if call.name in self._tools else ""
-        await show(ToolStarted(call.id, call.name, call.arguments, "" if title == call.name else title))
+        call = self._with_reason_apart(call)
+        title = self._tools.title(call.name, turn.context.locale)
+        await show(ToolStarted(call.id, call.name, call.arguments, title))
         context = _context(turn, call, index)
         with span("tool", self._metrics) as measured:
             made, outcome = await self._hooks.before(call, context)
-            outcome = outcome or await self._run_checked(turn, index, made, context, reason)
+            outcome = outcome or await self._run_checked(turn, index, made, context, call.reason)
             outcome = await self._hooks.after(made, context, outcome)
             result = "rejected" if outcome.is_rejected else "error" if outcome.is_error else "ok"
             ms = measured.end("tool.called", result, call.name if call.name in self._tools else "unknown")
@@ -97,7 +98,7 @@ class ToolRunner:
     ) -> ToolOutcome:
         """Check repetition, arguments, approval and earlier starts; then make the call."""
         tool = self._tools.get(call.name)
-        if (times := turn.repeated(index, lambda other: self._split_reason(other)[0])) >= MAX_REPEATED:
+        if (times := turn.repeated(index, self._with_reason_apart)) >= MAX_REPEATED:
             return ToolOutcome.error(REPEATED.format(times=times))
         if tool is None or tool.complaint(call.arguments):
             return await self._tools.call(call.name, call.arguments, context)  # the outcome says what is wrong

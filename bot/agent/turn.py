@@ -191,7 +191,7 @@ class Turn:
         self.usage = Usage()
         self.grounding = NOT_GROUNDED
         self.model = ""  # the one that answered last, where it was asked here
-        self._history = tuple(history)
+        self.history = tuple(history)
         self._ports = ports
         self._results: dict[str, ToolResult] = {}
         self._started: set[str] = set()
@@ -200,7 +200,7 @@ class Turn:
 
     async def request(self) -> Sequence[Message]:
         """The messages of the next request."""
-        return await self.context.load([*self._history, *self.added])
+        return await self.context.load([*self.history, *self.added])
 
     @property
     def asker(self) -> Author:
@@ -302,7 +302,7 @@ class Turn:
             AwaitingApproval: the turn waits for a person's decision.
         """
         if call.id not in self._decided:
-            led_to = [*self._history, *self.added]
+            led_to = [*self.history, *self.added]
             acting = ActingCall(call, tool, reason, self.asker, self.last_user_text, led_to)
             self.restore_decision(await self._ports.review(acting))
         return self._decided[call.id]
@@ -334,7 +334,7 @@ class Turn:
         """Add recorded messages and changes."""
         self.stopped = self.stopped or update.stopped
         if update.changes:
-            self._history = tuple(apply_changes(self._history, update.changes))
+            self.history = tuple(apply_changes(self.history, update.changes))
             self.added = apply_changes(self.added, update.changes)
         self.added += update.messages
 

@@ -19,6 +19,8 @@ from bot.safe_text.arguments import render_arguments
 from bot.texts import Texts
 from bot.transcript import FileRef, Media, Message
 
+MOST_FILES = 4  # of one tool call, and of one answer
+
 
 class Question(Struct, frozen=True, omit_defaults=True):
     """A tool call that waits for a person's approval.
@@ -118,6 +120,7 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
         refused_since: time of the first of these, milliseconds since the epoch.
         not_before: time before which no attempt is made, milliseconds since the epoch.
         asker: the platform's id of the person who is answered; ``/forget`` finds the delivery by it.
+        failures: number of attempts that ended with an unforeseen exception.
     """
 
     id: str
@@ -129,6 +132,7 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
     refused_since: int = 0
     not_before: int = 0
     asker: str = ""
+    failures: int = 0
 
 
 class InboundEvent(Struct, frozen=True, omit_defaults=True):
@@ -151,6 +155,8 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         left_out: the event replaces messages that a full inbox did not take. Its answer says so, and ``target`` is
             only for processes of an older version.
         choice: of a vote, the number of an option, from 1; 0 closes the poll.
+        courtesy: what a message without words says and asks nothing with, such as a sticker; a row of the catalogue's
+            table ``courtesy``.
     """
 
     message: Message
@@ -165,6 +171,7 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     reminder: Literal["", "due", "late", "missed", "routine", "late_routine"] = ""
     planned_at: int = 0
     choice: int = 0
+    courtesy: str = ""
 
     @property
     def is_routine(self) -> bool:
@@ -365,6 +372,10 @@ class Channel(Protocol):
         """
         return conversation
 
+    def shows_polls(self, address: str) -> bool:
+        """Whether the answer to a message of this address can bring a poll on which people vote."""
+        return True
+
     def prefetch(self, conversation: str, author: str) -> None:
         """Read what ``enrich`` will need for a message of this author."""
         return
@@ -390,6 +401,10 @@ class Channel(Protocol):
     async def prepare(self, media: Media) -> None:
         """Wait until ``fetch`` need not wait, as for a recording that the platform converts. Never raises."""
         return
+
+    def hears_all(self, conversation: str) -> bool:
+        """Whether the bot gets the messages there that are not addressed to it."""
+        return True
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass the content of a file to ``take``, piece by piece. Never raises.

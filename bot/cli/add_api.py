@@ -93,7 +93,8 @@ def _from_file(path: Path) -> bytes:
             body = file.read(DOCUMENT_CAP + 1)
     except OSError as error:
         raise BadInput(f"{path}: cannot be read ({error.strerror})") from error
-    return _within_cap(body, str(path))
+    _check_size(body, str(path))
+    return body
 
 
 def _download(url: str) -> bytes:
@@ -104,16 +105,15 @@ def _download(url: str) -> bytes:
                 raise BadInput(f"{url}: cannot be read (status {response.status_code})")
             for chunk in response.iter_bytes():
                 body += chunk
-                _within_cap(body, url)
+                _check_size(body, url)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise BadInput(f"{url}: cannot be read ({type(error).__name__})") from error
     return bytes(body)
 
 
-def _within_cap(body: bytes | bytearray, source: str) -> bytes:
+def _check_size(body: bytes | bytearray, source: str) -> None:
     if len(body) > DOCUMENT_CAP:
         raise BadInput(f"{source}: is larger than {DOCUMENT_CAP // 1024 // 1024} MiB")
-    return bytes(body)
 
 
 def _is_address(source: str) -> bool:

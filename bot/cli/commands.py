@@ -272,8 +272,8 @@ def doctor() -> int:
 
 
 def set_webhook(url: str) -> int:
-    """Set LINE's webhook to this address and print the result; exit code 1 if it does not work."""
-    return _report(uvloop.run(app.set_line_webhook(_prepare("CRITICAL"), url)))
+    """Set LINE's webhook to this address, and the menu; print the result; exit code 1 if it does not work."""
+    return _report(uvloop.run(app.set_up_line(_prepare("CRITICAL"), url)))
 
 
 def _report(results: Sequence[CheckResult]) -> int:

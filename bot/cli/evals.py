@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from bot.evals.canned import canned_tools
 from bot.evals.questions import Question, choose, load_questions, load_results
 from bot.evals.results import keep_run, read_runs
 from bot.evals.runner import Attempt, Limits, run_questions
+from bot.evals.unfinished import Head, keeping, read_unfinished, setup_of
 from bot.ops.usage import load_prices
 from bot.providers.registry import check_models, model_secrets, open_models
 from bot.settings import Settings
@@ -26,16 +28,20 @@ from toolset.tool_map import FIND_TOOLS, ToolMap
 
 FILE = "evals.json"
 EVERY = 25  # attempts between two lines of progress
+UNSAFE = re.compile(r"[^\w.-]")  # in the name of a file
 
 
 def evaluate(model: str, limits: Limits, only: Sequence[str], results: Path | None, *, by_search: bool) -> int:
-    """Ask the questions and print the table; exit code 1 if there was not a single answer.
+    """Ask the questions and print the table.
 
     Args:
         model: ``provider:model``; empty for the configured one.
         only: words that choose questions; then nothing is kept.
         results: the file of earlier runs; by default in KAIWA_DATA_DIR.
         by_search: the model finds the tools by ``find_tools``; such runs are compared with each other.
+
+    Returns:
+        The exit code: 1 if there was not a single answer, 130 after Ctrl-C.
 
     Raises:
         SettingsError: the model cannot be asked.
@@ -47,19 +53,27 @@ def evaluate(model: str, limits: Limits, only: Sequence[str], results: Path | No
     name = f"{config.chosen_model} with {FIND_TOOLS}" if by_search else config.chosen_model
     before = read_runs(path).runs.get(name)
     tools = canned_tools(questions, load_results(), by_search=by_search)
-    attempts = uvloop.run(_run(config, tools, questions, limits))
+    kept = None if only else path.with_name(f"{path.name}.{UNSAFE.sub('_', name)}.unfinished")
+    try:
+        attempts = uvloop.run(_run(config, tools, questions, limits, name, kept))
+    except KeyboardInterrupt:
+        print(f"interrupted{f'; the same command goes on with the answers in {kept}' if kept else ''}", file=sys.stderr)
+        return 130
     prices = load_prices()
-    at = datetime.now(UTC).isoformat(timespec="seconds")
-    run = report.count(name, at, questions, attempts, prices)
-    if not only:
+    run = report.count(name, _now(), questions, attempts, prices)
+    if kept:
         keep_run(path, run)
+        kept.unlink(missing_ok=True)
     _print(run, questions, attempts)
     if before:
-        print_table(("", "question", "right", "why"), report.change_rows(report.changes(before, run)))
-        print(report.summary(before, run), file=sys.stderr)
+        _print_changes(before, run)
     money = f"prices of {prices.as_of} ({prices.source})"
     print(f"{name}: {len(attempts)} answers, {money}; {path}", file=sys.stderr)
     return 1 if all(attempt.error for attempt in attempts) else 0
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _config(model: str) -> Settings:
@@ -71,23 +85,40 @@ def _config(model: str) -> Settings:
     return config
 
 
-async def _run(config: Settings, tools: ToolMap, questions: Sequence[Question], limits: Limits) -> list[Attempt]:
-    metrics = Metrics()
+async def _run(
+    config: Settings, tools: ToolMap, questions: Sequence[Question], limits: Limits, name: str, kept: Path | None
+) -> list[Attempt]:
+    """All attempts, with those of an interrupted run.
+
+    Args:
+        kept: the file of such a run; None: nothing is kept.
+    """
+    metrics, total = Metrics(), len(questions) * limits.repeat
     async with open_models(config, metrics) as provider:
         agent = Agent(provider, tools, app.persona(config), metrics, config.max_tool_turns)
-        return await run_questions(agent, questions, limits, _progress(len(questions) * limits.repeat))
+        if kept is None:
+            return await run_questions(agent, questions, limits, _Progress(total))
+        run = read_unfinished(kept, Head(setup_of(name, agent), _now()), questions, limits.repeat)
+        if run.answers:
+            answers = f"{len(run.answers)} answers of the run that began at {run.head.at}"
+            print(f"going on with {answers}; delete {kept} to begin anew", file=sys.stderr)
+        with keeping(run, questions) as keep:
+            return await run_questions(agent, questions, limits, _Progress(total, len(run.answers), keep), run.answers)
 
 
-def _progress(total: int) -> Callable[[Attempt], None]:
-    made = 0
+class _Progress:
+    """Counts attempts, and keeps each."""
 
-    def done(_attempt: Attempt) -> None:
-        nonlocal made
-        made += 1
-        if made % EVERY == 0 or made == total:
-            print(f"{made} of {total}", file=sys.stderr, flush=True)
+    def __init__(self, total: int, made: int = 0, keep: Callable[[Attempt], None] = lambda _attempt: None) -> None:
+        self._total = total
+        self._made = made
+        self._keep = keep
 
-    return done
+    def __call__(self, attempt: Attempt) -> None:
+        self._keep(attempt)
+        self._made += 1
+        if self._made % EVERY == 0 or self._made == self._total:
+            print(f"{self._made} of {self._total}", file=sys.stderr, flush=True)
 
 
 def _print(run: report.Run, questions: Sequence[Question], attempts: Sequence[Attempt]) -> None:
@@ -96,3 +127,9 @@ def _print(run: report.Run, questions: Sequence[Question], attempts: Sequence[At
     if wrong := list(report.wrong_rows(run)):
         print_table(("not always right", "right", "at first"), wrong)
         print(flush=True)
+
+
+def _print_changes(before: report.Run, run: report.Run) -> None:
+    if changes := report.changes(before, run):
+        print_table(("", "question", "right", "why"), report.change_rows(changes))
+    print(report.summary(before, run), file=sys.stderr)

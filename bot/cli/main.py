@@ -265,7 +265,7 @@ def evaluate(
 
 @cli.command()
 def doctor(
-    fix: Annotated[bool, typer.Option("--fix", help="Set LINE's webhook to --url, and let LINE test it.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Set LINE's webhook to --url, and LINE's menu.")] = False,
     url: Annotated[str, typer.Option(help="Kaiwa's public address, such as https://kaiwa.example.")] = "",
 ) -> None:
     """Check every part, and say how to fix what does not work."""

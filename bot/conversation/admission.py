@@ -9,18 +9,18 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent, Reply
 from bot.clock import now_ms
 from bot.conversation.limits import Excess, Standing, Used, is_operators
+from bot.conversation.reminders import text_of
 from bot.conversation.services import Services
 from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent
-from bot.texts import language_of, preferred_language
 from bot.transcript import Message, Text, channel_of, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
 REFUSAL_PAUSE_S = 3_600  # between two refusals of one person in a group
+DAY_S = 86_400
 UNREAD = Text("[A message beyond the day's limit. Its words were not kept.]")
 FORGETS = Excess("user", "forgets")
 
@@ -73,7 +73,7 @@ class Admission:
         admitted = Admitted([one for one in batch if one.event.message.id not in refused_ids])
         for found, refused in beyond:
             log.info("budget.refused", scope=found.scope, unit=found.unit, messages=len(refused))
-            if await self._may_refuse(conversation, refused[-1]):
+            if await self._may_refuse(conversation, refused[-1], turn_id):
                 newest = await self._enrich(conversation, refused[-1])
                 reply = self._refusal(found, newest)
                 answer = Message(new_id("msg"), "model", (Text(reply.text),), now_ms())
@@ -88,8 +88,7 @@ class Admission:
             StoreUnavailable: the store does not answer.
         """
         used = await self._budgets.used(conversation, event.author_id)
-        event = await self._enrich(conversation, event)
-        language = self._language_of(event)
+        language = self._services.language(event)
         lines = "\n".join(self._line(one, language) for one in used)
         return Reply(self._sentence("usage", language, when=self._when(event, language), lines=lines))
 
@@ -112,11 +111,14 @@ class Admission:
                 counted.append(event)
         return counted
 
-    async def _may_refuse(self, conversation: str, event: InboundEvent) -> bool:
-        """Whether the refusal is sent: in a group, one an hour for each person."""
-        who = event.author_id
+    async def _may_refuse(self, conversation: str, event: InboundEvent, turn_id: str) -> bool:
+        """Whether the refusal is sent: one a day for each routine; in a group, one an hour for each person."""
+        who, kv = event.author_id, self._services.store.kv
+        if event.is_routine:
+            until = f"{self._budgets.day_end:%Y-%m-%d}"
+            return await kv.claim(f"refused_routine:{until}:{conversation}:{event.target}", turn_id, DAY_S)
         whom = f"{channel_of(conversation)}:{who}" if who else conversation
-        return not event.group or await self._services.store.kv.set_if_absent(f"refused:{whom}", REFUSAL_PAUSE_S)
+        return not event.group or await kv.claim(f"refused:{whom}", turn_id, REFUSAL_PAUSE_S)
 
     async def _enrich(self, conversation: str, event: InboundEvent) -> InboundEvent:
         """Look up the author's language and time zone."""
@@ -124,10 +126,12 @@ class Admission:
         return (await channel.enrich(conversation, [event], is_new=False))[-1]
 
     def _refusal(self, excess: Excess, event: InboundEvent) -> Reply:
-        language = self._language_of(event)
+        language = self._services.language(event)
         limit = f"{self._budgets.limit(excess):,}"
         when = self._when(event, language)
         text = self._sentence(f"{excess.scope}_{excess.unit}", language, limit=limit, when=when)
+        if event.is_routine:
+            text = self._sentence("routine", language, routine=text_of(event), refusal=text)
         note = f"the limit in {excess.unit} of one {excess.scope} and day is {limit}"
         return Reply(text, failed=True, note=note)
 
@@ -150,10 +154,6 @@ class Admission:
         return self._sentence(
             "when", language, year=end.year, month=end.month, day=end.day, time=f"{end:%H:%M}", zone=zone
         )
-
-    def _language_of(self, event: InboundEvent) -> str:
-        author = event.message.author or NOBODY
-        return language_of(event.message.text, preferred_language(author.locale, self._services.defaults.language))
 
     def _sentence(self, key: str, language: str, **values: object) -> str:
         return self._services.texts.get(f"budget.{key}", language, **values)

@@ -25,15 +25,16 @@ from bot.agent.turn import (
     TurnStep,
     TurnUpdate,
 )
-from bot.channels import Channel, InboundEvent, Reply
+from bot.channels import MOST_FILES, Channel, InboundEvent, Reply
 from bot.clock import now_ms, usable_zone
 from bot.conversation.alerts import ALARMING
 from bot.conversation.allowance import IN_FLIGHT, Allowance
 from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.commands import choice_in
+from bot.conversation.courtesy import courtesy
 from bot.conversation.file_text import FileReader
-from bot.conversation.files import MOST_FILES, ToolFiles
+from bot.conversation.files import ToolFiles
 from bot.conversation.history import HistoryWindow
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import (
@@ -46,16 +47,15 @@ from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
 from bot.conversation.media import TurnMedia
 from bot.conversation.memory import ToolFacts, facts_message, memory_of
-from bot.conversation.polls import polls_of, show_polls
+from bot.conversation.polls import polls_of, show_poll
 from bot.conversation.reminders import reminders_of
 from bot.conversation.services import Services
 from bot.conversation.sources import source_lists
 from bot.conversation.triage import parse
 from bot.errors import ModelError, TurnFailed
-from bot.file_types import Kind
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.store import JournalledTurn, Lease
-from bot.texts import language_of, preferred_language
+from bot.texts import language_for, language_of
 from bot.transcript import Message, Spending, Text, ToolResult, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -186,6 +186,8 @@ class Answerer:
         async with TurnMedia(*files) as media, view as watcher:
             await watcher.show(TurnStarted(attempt.turn_id, tuple(event.message.id for event in events)))
             turn = await self._new_turn(attempt, events, watcher, media)
+            if not steps and (said := courtesy(self._services, inbound.received, turn.history)):
+                return TurnResult((*turn.added, own_message(said)), [(Reply(said), inbound.address)])
             for step in steps:
                 await self._restore(turn, step, inbound)
             try:
@@ -194,8 +196,7 @@ class Answerer:
                         may_be_to_stop = turn.open_calls() or self._cancellations.take_missed(conversation)
                         if may_be_to_stop and await inbound.is_to_stop():  # before this attempt, or in its beginning
                             raise TurnFailed("stopped", STOPPED)
-                        unread = media.unread_alone(turn.added)
-                        answer = self._decline(turn, unread) if unread else await self._agent.run(turn)
+                        answer = await self._run(turn, media)
             except (TurnFailed, ModelError) as error:
                 reply = await self._apology(turn, error.apology, error.cause)
             except TimeoutError:
@@ -206,12 +207,12 @@ class Answerer:
                     await watcher.show(AnswerRestarted())
                     return TurnResult()
                 reply = self._reply(turn, answer)
-            return TurnResult(media.describe(turn.added), await self._replies(turn, reply, attempt), turn.model)
+            return TurnResult(media.describe(turn.added), [await self._addressed(turn, reply, attempt)], turn.model)
 
-    async def _replies(self, turn: Turn, reply: Reply, attempt: Attempt) -> list[tuple[Reply, str]]:
-        """The turn's reply, with the polls that its calls have started."""
+    async def _addressed(self, turn: Turn, reply: Reply, attempt: Attempt) -> tuple[Reply, str]:
+        """The turn's reply, with the poll that a call has started, and its address."""
         kept_in = attempt.channel.polls_of(attempt.lease.conversation)
-        return [(one, attempt.inbound.address) for one in await show_polls(self._store, kept_in, turn.added, reply)]
+        return await show_poll(self._store, kept_in, turn.added, reply), attempt.inbound.address
 
     async def _new_turn(self, attempt: Attempt, events: list[InboundEvent], watcher: Watcher, media: TurnMedia) -> Turn:
         """The turn before its first step, with the history and the messages it answers."""
@@ -237,7 +238,7 @@ class Answerer:
                 lists,
                 reminders_of(self._services, lease.conversation, events[-1], author),
                 ToolFiles(self._store.files, lease.conversation, author.id),
-                polls_of(self._store, attempt.channel, lease.conversation, author, defaults.language),
+                polls_of(self._store, attempt.channel, lease.conversation, events[-1], author, defaults.language),
             ),
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
@@ -271,10 +272,12 @@ class Answerer:
         turn.restore_response(own_message(apology), "end_turn")
         return Reply(apology, failed=not stopped, note="" if stopped else cause)
 
-    def _decline(self, turn: Turn, kind: Kind) -> Message:
-        """A sentence of the catalogue in place of the model's answer."""
-        language = preferred_language(turn.context.locale, self._services.defaults.language)
-        turn.restore_response(own_message(self._services.texts.get(f"reply.cannot_{kind}", language)), "end_turn")
+    async def _run(self, turn: Turn, media: TurnMedia) -> Message | None:
+        """The agent's answer, or a sentence of the catalogue to nothing but files that the model cannot read."""
+        kind = media.unread_alone(turn.added)
+        if not kind:
+            return await self._agent.run(turn)
+        turn.restore_response(own_message(self._sentence(f"reply.cannot_{kind}", turn)), "end_turn")
         return turn.added[-1]
 
     def _reply(self, turn: Turn, answer: Message) -> Reply:
@@ -285,7 +288,8 @@ class Answerer:
         return Reply("\n\n".join(filter(None, (answer.text, *cut, footer))), files=turn.files[-MOST_FILES:])
 
     def _sentence(self, key: str, turn: Turn) -> str:
-        return self._services.texts.get(key, language_of(turn.last_user_text, self._services.defaults.language))
+        default = self._services.defaults.language
+        return self._services.texts.get(key, language_for(turn.last_user_text, turn.asker.locale, default))
 
 
 def own_message(text: str) -> Message:

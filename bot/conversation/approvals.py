@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 
 import structlog
+from msgspec.structs import replace
 
 from bot.agent.reasons import CAP
 from bot.agent.turn import ActingCall, ApprovalDecision
 from bot.channels import Delivery, InboundEvent, Question, Reply
+from bot.channels.utf16 import fits
 from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, TurnJournal, readable
 from bot.conversation.review import Vote
 from bot.conversation.services import Services
@@ -20,8 +22,8 @@ from bot.safe_text.arguments import SHOWN, code_block, render_within_limit
 from bot.safe_text.names import isolated_name
 from bot.safe_text.quotations import quotable
 from bot.store import InboxEntry, JournalledTurn, Lease, ShownQuestion
-from bot.texts import language_of
-from bot.transcript import Author, Spending, Usage, encode, new_id
+from bot.texts import language_for
+from bot.transcript import Author, Spending, Usage, channel_of, encode, new_id
 from toolset.titles import words_in
 
 log = structlog.stdlib.get_logger(__name__)
@@ -36,7 +38,10 @@ TOO_LONG = (
 )
 VETOED = "rejected by the reviewers"
 CHANGES = frozenset({"edited", "unsent", "left"})
+LONGEST = 4_900  # UTF-16 code units of a question: LINE takes 5,000 in a message, Slack 12,000 in a block
 SENTENCE_CAP = 120  # characters of a reviewer's sentence
+NAME_CAP = 40  # of a reviewer's name
+CUTS = (1, 2, 4, 8)  # divisors of these lengths; beside the longest arguments the last one always fits
 REASON_CAP = 500
 READING_MS = 1_500  # nobody reads a question faster: an earlier message answers something else
 
@@ -81,6 +86,7 @@ class Approvals:
 
     def __init__(self, services: Services) -> None:
         self._store = services.store
+        self._channels = services.channels
         self._texts = services.texts
         self._commands = services.commands
         self._policy = services.policy
@@ -94,7 +100,7 @@ class Approvals:
         Raises:
             AwaitingApproval: a person has been asked; ``decide`` reads the answer.
         """
-        language = language_of(acting.text, self._language)
+        language = language_for(acting.text, acting.asker.locale, self._language)
         labels = acting.tool.labels_in(language)
         shown = render_within_limit(acting.call.arguments, labels)
         if (at_once := self._at_once(acting, shown)) is not None:
@@ -104,13 +110,14 @@ class Approvals:
         arrivals = [parse(event, self._commands) for _, event in readable(waiting)]
         if any(one.is_stop for one in arrivals):
             return _decision(acting, approved=False, reason=REJECTED)
-        if (voted := self._by_votes(acting, votes, [one.event.event for one in arrivals])) is not None:
+        if (voted := self._by_votes(acting, votes, [one.event for one in arrivals])) is not None:
             await self._store.journal.record(lease, DECIDED, encode(voted))
             log.info("approval.voted", tool=acting.call.name, outcome="approved" if voted.approved else "rejected")
             return voted
         until = await self._store.now_ms(lease.conversation) + self._policy.ttl_s * 1000
-        question = self._question(acting, language, until, self._remarks(acting, votes, language))
-        sentence = self._sentence(question, shown or "", language)
+        question = self._question(acting, votes, shown or "", language, until)
+        is_heard = self._channels[channel_of(lease.conversation)].hears_all(lease.conversation)
+        sentence = self._sentence(question, shown or "", language, is_heard=is_heard)
         delivery = Delivery(question.id, turn_id, Reply(sentence, question=question), address)
         asked = ApprovalRequest(question, address, language, len(waiting))
         await self._store.journal.record(lease, ASKED, encode(asked), sends=encode(delivery))
@@ -128,12 +135,12 @@ class Approvals:
         return _decision(acting, approved=False, reason=TOO_LONG) if shown is None else None
 
     def _by_votes(
-        self, acting: ActingCall, votes: Sequence[Vote], arrivals: Collection[str]
+        self, acting: ActingCall, votes: Sequence[Vote], arrivals: Sequence[InboundEvent]
     ) -> ApprovalDecision | None:
         """The decision that the votes are; None where a person decides.
 
         Args:
-            arrivals: kinds of the events that wait; people who change or take back words are asked.
+            arrivals: wait to be read; an asker who has said more, and people who change or take back words, are asked.
         """
         against = [vote for vote in votes if vote.verdict == "reject"]
         if self._policy.review_mode == "veto" and 2 * len(against) > len(votes):
@@ -141,30 +148,43 @@ class Approvals:
             return _decision(acting, approved=False, reason=f"{VETOED}: {said}")
         decides = self._policy.review_mode == "decide" and acting.call.name in self._policy.review_tools
         is_unanimous = bool(votes) and all(vote.verdict == "approve" for vote in votes)
-        if decides and is_unanimous and not acting.tool.unaccepted and not CHANGES.intersection(arrivals):
+        is_news = any(one.event in CHANGES or one.author_id in ("", acting.asker.id) for one in arrivals)
+        if decides and is_unanimous and not acting.tool.unaccepted and not is_news:
             return _decision(acting, approved=True)
         return None
 
-    def _question(self, acting: ActingCall, language: str, until: int, remarks: tuple[str, ...]) -> Question:
+    def _question(self, acting: ActingCall, votes: Sequence[Vote], shown: str, language: str, until: int) -> Question:
+        """The question with its remarks, whose words are cut until all of it fits one message."""
         call, asker, tool = acting.call, acting.asker, acting.tool
-        title = words_in(language, tool.titles)
-        whose = asker.name, asker.id, until
-        return Question(
-            new_id("question"), call.id, call.name, call.arguments, *whose, title, tool.labels_in(language), remarks
-        )
+        about = call.id, call.name, call.arguments, asker.name, asker.id, until
+        labels = tool.labels_in(language)
+        question = Question(new_id("question"), *about, words_in(language, tool.titles), labels)
+        for divisor in CUTS:
+            question = replace(question, remarks=self._remarks(acting, votes, language, divisor))
+            if fits(self._sentence(question, shown, language), LONGEST):
+                break
+        return question
 
-    def _sentence(self, question: Question, shown: str, language: str) -> str:
+    def _sentence(self, question: Question, shown: str, language: str, *, is_heard: bool = True) -> str:
+        """The question; it invites words only where the words will be heard."""
         remarks = "".join(f"\n{remark}\n" for remark in question.remarks)
         values = {"tool": question.shown_tool, "arguments": code_block(shown), "remarks": remarks}
-        return self._texts.get("approval.question", language, **values)
+        asked = self._texts.get("approval.question", language, **values).strip()
+        return f"{asked}\n\n{self._texts.get('approval.answer', language)}" if is_heard else asked
 
-    def _remarks(self, acting: ActingCall, votes: Sequence[Vote], language: str) -> tuple[str, ...]:
-        """The words of models, each in a sentence that says whose they are."""
-        remarks = [
-            self._texts.get(f"approval.vote_{vote.verdict or 'missing'}", language, **_shown(vote)) for vote in votes
-        ]
-        if words := quotable(acting.reason, CAP):
-            remarks.insert(0, self._texts.get("approval.reason", language, words=words))
+    def _remarks(self, acting: ActingCall, votes: Sequence[Vote], language: str, divisor: int) -> tuple[str, ...]:
+        """The words of models, each in a sentence that says whose they are.
+
+        Args:
+            divisor: of the length that the words may have.
+        """
+        remarks = []
+        if words := quotable(acting.reason, CAP // divisor):
+            remarks.append(self._texts.get("approval.reason", language, words=words))
+        for vote in votes:
+            name = vote.reviewer if len(vote.reviewer) <= NAME_CAP else f"{vote.reviewer[: NAME_CAP - 1]}…"
+            said = {"reviewer": name, "words": quotable(vote.sentence, SENTENCE_CAP // divisor)}
+            remarks.append(self._texts.get(f"approval.vote_{vote.verdict or 'missing'}", language, **said))
         return tuple(remarks)
 
     async def _spend(self, conversation: str, turn_id: str, asker: Author, model: str, usage: Usage) -> None:
@@ -292,7 +312,3 @@ def _ends(reading: Reading, parsed: ParsedEvent) -> bool:
 
 def _decision(acting: ActingCall, *, approved: bool, reason: str = "") -> ApprovalDecision:
     return ApprovalDecision(acting.call.id, approved, acting.call.arguments, reason)
-
-
-def _shown(vote: Vote) -> dict[str, str]:
-    return {"reviewer": vote.reviewer, "words": quotable(vote.sentence, SENTENCE_CAP)}

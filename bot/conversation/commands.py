@@ -6,6 +6,7 @@ a command that names a tool, the model must call this tool first; then it is fre
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -72,7 +73,9 @@ class Commands:
             LeaseLost: another process has the conversation.
             StoreUnavailable: the command may have run; running it again is right.
         """
-        return await self.table[name](context)
+        channel = self._services.channels[channel_of(context.lease.conversation)]
+        (event,) = await channel.enrich(context.lease.conversation, [context.event], is_new=False)
+        return await self.table[name](dataclasses.replace(context, event=event))
 
     def sentence(self, key: str, event: InboundEvent, **values: object) -> Reply:
         """A sentence of the catalogue as a reply; the help also lists the tools' commands."""
@@ -156,10 +159,7 @@ class Commands:
         return replace(self.sentence(key, context.event, **values), private=context.event.group, fleeting=True)
 
     def _language(self, event: InboundEvent) -> str:
-        default = self._services.defaults.language
-        author = event.message.author or NOBODY
-        language = language_of(event.message.text, author.locale[:2] or default)
-        return language if language in self._services.texts.sentences else default
+        return self._services.language(event)
 
 
 def choice_in(messages: Sequence[Message], tools: ToolMap) -> ToolChoice:

@@ -15,14 +15,17 @@ from bot.channels import Delivery, Question
 from bot.conversation.journal import DECIDED, read_open_question
 from bot.conversation.polls import fill_in
 from bot.conversation.services import Services
-from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
+from bot.errors import DeliverLater, DeliveryRefused, LeaseLost, StoreUnavailable, TokenRefused
 from bot.store import RELEASED, Lease
-from bot.telemetry import span
+from bot.telemetry import Span, span
 from bot.transcript import UNREADABLE, channel_of, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
 MAX_ATTEMPTS = 10
+MAX_FAILURES = 3  # of these with an unforeseen exception
+REST_S = 1.0  # after the first of them; doubled after each further one
+UNREAD = "cannot be read"
 CANNOT_ASK = "rejected: nobody could be asked for approval"
 TOKEN_WAIT_MS = 3_600_000  # for the operator to replace a refused token
 
@@ -94,7 +97,8 @@ class OutboxRelay:
             delivery = decode_delivery(raw)
         except UNREADABLE as error:
             log.error("delivery.unreadable", cause=type(error).__name__)
-            return await self._store.outbox.move_head_to_dead_letters(lease, b"cannot be read")
+            await self._alerts.notice("dead_letters", UNREAD)
+            return await self._store.outbox.move_head_to_dead_letters(lease, UNREAD.encode())
         if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
             return delivery.not_before
         if (channel := self._services.channel(lease.conversation)) is not None:
@@ -131,6 +135,12 @@ class OutboxRelay:
             except DeliveryRefused as refused:
                 attempt.end("delivery.failed", "refused", name, cause=str(refused), delivery=delivery.id)
                 return await self._give_up(lease, delivery, str(refused))
+            except (LeaseLost, StoreUnavailable):
+                raise
+            except Exception as error:  # the next attempt may succeed; the first traceback is enough
+                if not delivery.failures:
+                    log.exception("delivery.crashed", delivery=delivery.id)
+                return await self._try_again(lease, delivery, attempt, type(error).__name__)
             attempt.end("delivery.sent", "delivered", name)
             question = delivery.reply.question
             return await self._store.outbox.remove_head(lease, question.id if question else "", shown_at)
@@ -148,6 +158,16 @@ class OutboxRelay:
         retry_at = now + round(later.after * 1000)
         await self._store.outbox.replace_head(lease, encode(replace(delivery, not_before=retry_at)))
         return retry_at
+
+    async def _try_again(self, lease: Lease, delivery: Delivery, attempt: Span, reason: str) -> int | bytes | None:
+        name, failures = channel_of(lease.conversation), delivery.failures + 1
+        cause = f"failed {failures} times: {reason}"
+        if failures >= MAX_FAILURES:
+            attempt.end("delivery.failed", "refused", name, cause=cause, delivery=delivery.id)
+            return await self._give_up(lease, delivery, cause)
+        rest_s = REST_S * 2 ** (failures - 1)
+        attempt.end("delivery.postponed", "later", name, cause=cause, attempts=delivery.attempts, after_s=rest_s)
+        return await self._postpone(lease, replace(delivery, failures=failures), DeliverLater(cause, rest_s))
 
     async def _give_up(self, lease: Lease, delivery: Delivery, reason: str) -> int | bytes | None:
         """Give a delivery up. An undeliverable question is rejected, so that its turn goes on at once."""
@@ -178,4 +198,4 @@ def reset_attempts(raw: bytes) -> bytes:
         DecodeError: it cannot be read.
     """
     delivery = decode_delivery(raw)
-    return encode(replace(delivery, refusals=delivery.attempts, refused_since=0, not_before=0))
+    return encode(replace(delivery, refusals=delivery.attempts, refused_since=0, not_before=0, failures=0))

@@ -203,6 +203,7 @@ class HistoryEditor:
         own = [entry.partition(" ")[2] for entry in entries if entry.startswith(f"{OWN} ")]
         names = {author_id, *(name.rpartition(":")[2] for name in own)} - {""}
         await self._forget_dead_letters(channel, author_id, entries)
+        await self._withdraw_votes(channel, author_id)
         await self._store.personal_data.erase(channel, names)
         await self._store.files.erase(channel, names)
         self._store.person_facts.drop_prefetched()
@@ -216,6 +217,17 @@ class HistoryEditor:
             if f"{OWN} {dead_letter.conversation}" in entries
             or (channel_of(dead_letter.conversation) == channel and _names(dead_letter, author_id))
         )
+
+    async def _withdraw_votes(self, channel: str, author_id: str) -> None:
+        """Delete what is to be shown of a person's votes. Where another process is about to show it, it soon goes."""
+        for conversation in await self._store.polls.waiting(channel):
+            deliveries = await self._store.outbox.read(conversation)
+            if not any(_holds(one, author_id) for one in deliveries):
+                continue
+            if (lease := await wait_for_lease(self._store, conversation, self._lease_wait_s)) is not None:
+                deliveries = await self._store.outbox.read(conversation)
+                await self._store.journal.withdraw(lease, [one for one in deliveries if _holds(one, author_id)])
+                await self._store.leases.release(lease)
 
     async def _discard(self, dead_letters: Iterable[DeadLetter]) -> None:
         for dead_letter in dead_letters:

@@ -7,6 +7,7 @@ from hashlib import sha256
 
 import structlog
 
+from bot.channels import MOST_FILES
 from bot.errors import StoreUnavailable
 from bot.store import FileOwner, Files
 from bot.transcript import FileRef
@@ -15,7 +16,6 @@ from toolset.tool import ToolFile
 log = structlog.stdlib.get_logger(__name__)
 
 MOST_BYTES = 2 * 1024 * 1024  # of one file
-MOST_FILES = 4  # of one call, and of one answer
 MOST_TEXT = 2_000  # characters of a file's words
 MOST_NAME = 64
 BEGINNINGS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}  # of the types that are stored

@@ -36,9 +36,10 @@ class InboundMessages:
 
     Attributes:
         address: where the answer goes: the address of the newest message or decision.
-        authors: ids of the people whom the turn answers; others get turns of their own.
+        authors: ids of the people whose messages may join; others get turns of their own. None may join a routine.
         decisions: ids of messages that have decided a question; they belong to this turn wherever they stand.
         has_left_some: what this turn does not answer is in the inbox again.
+        received: the messages, with names.
     """
 
     def __init__(self, services: Services, lease: Lease, editor: HistoryEditor) -> None:
@@ -50,11 +51,11 @@ class InboundMessages:
         self.authors: set[str] = set()
         self.decisions: set[str] = set()
         self.has_left_some = False
-        self._received: list[InboundEvent] = []
+        self.received: list[InboundEvent] = []
         self._indexing: list[asyncio.Future[Any]] = []
 
     async def begin(self, batch: list[ParsedEvent]) -> list[ParsedEvent]:
-        """Choose what a new turn answers: the messages of one person, with complete albums.
+        """Choose what a new turn answers: the messages of one person, with complete albums, or one routine.
 
         Raises:
             LeaseLost: another process has the turn.
@@ -64,7 +65,7 @@ class InboundMessages:
             self.has_left_some = True
             await self._services.store.journal.give_back(self._lease, others)
             return own
-        self.authors = {one.event.author_id for one in own if one.is_text}
+        self.authors = {one.event.author_id for one in own if one.is_text and not one.event.is_routine}
         return await wait_for_albums(own, self._join_waiting)
 
     async def check(self, watcher: Watcher) -> TurnUpdate:
@@ -102,7 +103,7 @@ class InboundMessages:
         self._note(events)
         conversation = self._lease.conversation
         enriched = await self._channel.enrich(conversation, events, is_new=is_new)
-        self._received += enriched
+        self.received += enriched
         self._indexing += self._editor.remember_later(conversation, enriched)
         return tuple(self._with_context(event) for event in enriched)
 
@@ -111,7 +112,7 @@ class InboundMessages:
         outcomes = await asyncio.gather(*self._indexing, return_exceptions=True)
         if any(isinstance(outcome, BaseException) for outcome in outcomes):
             try:
-                await self._editor.remember(self._lease.conversation, self._received)
+                await self._editor.remember(self._lease.conversation, self.received)
             except StoreUnavailable as error:  # the turn is committed, and its answer has to go out
                 log.warning("person.not_indexed", cause=str(error))
 
@@ -165,10 +166,11 @@ class InboundMessages:
 
     def _may_join(self, waiting: WaitingEvent) -> bool:
         entry, one = waiting
-        return entry.kind == CHANGE or (entry.kind == ARRIVAL and belongs(one.event, self.authors))
+        is_message = entry.kind == ARRIVAL and not one.event.reminder
+        return entry.kind == CHANGE or (is_message and belongs(one.event, self.authors))
 
     def _note(self, events: Sequence[InboundEvent]) -> None:
-        self.authors |= {event.author_id for event in events if event.event == "message"}
+        self.authors |= {event.author_id for event in events if event.event == "message" and not event.is_routine}
         self.address = next((event.address for event in reversed(events) if event.address), self.address)
 
     def _with_context(self, event: InboundEvent) -> Message:
@@ -186,6 +188,6 @@ def context_line(event: InboundEvent, channel: str, time_zone: str) -> str:
     at = datetime.fromtimestamp(event.message.at / 1000, ZoneInfo(time_zone))
     words = [f"{WEEKDAYS[at.weekday()]} {at:%Y-%m-%d %H:%M} {time_zone}", channel, "group" if event.group else "1:1"]
     name = safe_name(author.name) if author else ""
-    if event.group and name:
+    if name:
         words.append(f"from {name}")
     return f"[{', '.join(words)}]"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import sha256
 
 import structlog
@@ -22,6 +23,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 TOOL = "start_poll"
 PREFIX = "poll_"
+MOST_PAST = 20  # that are shown of a history, apart from open ones
 MINUTE_MS = 60_000
 NO_WORDS = "invalid parameters: write the question and at least two different options in words"
 FULL = f"not started: {OPEN_POLLS} polls are open here already; who started one can close it by its button"
@@ -73,22 +75,26 @@ class ToolPolls:
         return poll_id
 
 
-def polls_of(store: Store, channel: Channel, conversation: str, author: Author, language: str) -> ToolPolls | None:
-    """The polls of a place; None for somebody unknown, who could not close one."""
-    return ToolPolls(store, channel.polls_of(conversation), author.id, language) if author.id else None
+def polls_of(
+    store: Store, channel: Channel, conversation: str, event: InboundEvent, author: Author, language: str
+) -> ToolPolls | None:
+    """The polls of a place; None for somebody unknown, who could not close one, and where the answer shows none.
+
+    Args:
+        event: is answered.
+    """
+    is_possible = author.id and channel.shows_polls(event.address)
+    return ToolPolls(store, channel.polls_of(conversation), author.id, language) if is_possible else None
 
 
-async def show_polls(store: Store, kept_in: str, messages: Iterable[Message], reply: Reply) -> list[Reply]:
-    """The reply of a turn with the first poll that its calls have started, then a reply for each further one.
+async def show_poll(store: Store, kept_in: str, messages: Iterable[Message], reply: Reply) -> Reply:
+    """The reply of a turn with the poll that one of its calls has started.
 
     Raises:
-        StoreUnavailable: they cannot be read.
+        StoreUnavailable: it cannot be read.
     """
-    results = [result for message in messages for result in message.results if result.name == TOOL]
-    ids = dict.fromkeys(str(result.response.get("poll", "")) for result in results if not result.is_error)
-    found = [poll for poll_id in ids if isinstance(poll := await read_poll(store, kept_in, poll_id), Poll)]
-    replies = [replace(reply, poll=found[0]) if found else reply]
-    return replies + [Reply(poll.question, poll=poll) for poll in found[1:]]
+    found = await _read_polls(store, kept_in, _started_in(messages)[:1])
+    return replace(reply, poll=found[0]) if found else reply
 
 
 async def read_poll(store: Store, kept_in: str, poll_id: str, pause_s: float | None = None) -> Poll | int | None:
@@ -114,7 +120,29 @@ async def read_open_polls(store: Store, kept_in: str) -> list[Poll]:
     Raises:
         StoreUnavailable: they cannot be read.
     """
-    found = [await read_poll(store, kept_in, poll_id) for poll_id in await store.polls.open_ids(kept_in)]
+    return await _read_polls(store, kept_in, await store.polls.open_ids(kept_in))
+
+
+async def read_past_polls(
+    store: Store, kept_in: str, messages: Iterable[Message], known: Collection[str]
+) -> list[Poll]:
+    """The newest polls that calls in these messages have started, oldest first, without those whose ids are known.
+
+    Raises:
+        StoreUnavailable: they cannot be read.
+    """
+    ids = [poll_id for poll_id in _started_in(messages) if poll_id not in known]
+    return await _read_polls(store, kept_in, ids[-MOST_PAST:])
+
+
+def _started_in(messages: Iterable[Message]) -> list[str]:
+    """The ids of the polls that calls in these messages have started."""
+    results = [result for message in messages for result in message.results if result.name == TOOL]
+    return list(dict.fromkeys(str(result.response.get("poll", "")) for result in results if not result.is_error))
+
+
+async def _read_polls(store: Store, kept_in: str, ids: Iterable[str]) -> list[Poll]:
+    found = await asyncio.gather(*(read_poll(store, kept_in, poll_id) for poll_id in ids))
     return [poll for poll in found if isinstance(poll, Poll)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from bot.file_types import label
@@ -10,14 +11,19 @@ from bot.transcript import Media, Message, Text, ToolCall, ToolResult, encode
 
 MESSAGE_CAP = 4_000  # characters of one message
 RESULT_CAP = 600  # characters of one tool result; the tool can be called again
+TAG = re.compile(r"<(?=[/A-Za-z])")
 
 
-def transcript_lines(message: Message) -> Iterator[str]:
-    """A message as lines of the transcript. Its text can neither begin a line nor close the transcript."""
+def transcript_lines(message: Message, speaker: str = "") -> Iterator[str]:
+    """A message as lines of the transcript. Its text can neither begin a line nor close the transcript.
+
+    Args:
+        speaker: of a user message, in place of its author's name.
+    """
     if message.role == "user":
         name = safe_name(message.author.name) if message.author else ""
         text = " ".join(filter(None, (message.text, *_files(message))))
-        yield f"{escaped(message.context)} {name or 'User'}: {escaped(text)}".lstrip()
+        yield f"{escaped(message.context)} {speaker or name or 'User'}: {escaped(text)}".lstrip()
     for part in message.parts:
         if isinstance(part, ToolCall):
             yield f"Assistant calls {escaped(part.name)}: {escaped(encode(part.arguments).decode(), RESULT_CAP)}"
@@ -32,6 +38,6 @@ def _files(message: Message) -> Iterator[str]:
 
 
 def escaped(text: str, cap: int = MESSAGE_CAP) -> str:
-    """The text without line breaks and without an end of a block of data."""
+    """The text with its further lines indented, and without the beginning or end of a block of data."""
     shown = text if len(text) <= cap else f"{text[:cap]} […]"
-    return shown.replace("</", "< /").replace("\n", "\n  ")
+    return TAG.sub("< ", "\n  ".join(shown.splitlines()))

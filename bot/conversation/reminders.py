@@ -23,16 +23,16 @@ from bot.conversation.memory import store_errors_for_model
 from bot.conversation.services import Services
 from bot.errors import StoreUnavailable
 from bot.store import REMINDER_S, Alarm, Next, Store
-from bot.texts import Texts, language_of, preferred_language
-from bot.transcript import REMINDER_ID, UNREADABLE, Author, Message, Text, channel_of, encode
+from bot.texts import Texts, language_for
+from bot.transcript import REMINDER_ID, UNREADABLE, Author, Message, Text, encode
 from toolset.recurrence import BadRuleError, next_time
 from toolset.tool import Reminder, ToolError
 
 log = structlog.stdlib.get_logger(__name__)
 
-MOST = 20  # of one person
+MOST = 20  # of one person, in all conversations
 SWEEP_S = 1.0
-SWEEP_LIMIT = 100  # reminders of one sweep
+READ_LIMIT = 100  # reminders read at once
 PUNCTUAL_S = 120  # later than that, a reminder says that it is late
 LATE_S = 6 * 3_600  # later than that, it is only named
 MAX_FAILURES = 3  # of a routine, one after the other; then it rests
@@ -98,6 +98,7 @@ class PersonalReminders:
         channel = self._services.channel(self._conversation)
         if channel is None or not await channel.reaches(self._conversation):
             raise ToolError("not set: nothing can be sent here later (the month's messages are used up, or off)")
+        start = reminder.start or reminder.at.replace(tzinfo=None)
         body = StoredReminder(
             reminder.text,
             _ms(reminder.at),
@@ -106,13 +107,15 @@ class PersonalReminders:
             channel.lasting(self._event.address),
             self._event.group,
             reminder.repeat,
-            f"{reminder.at.replace(tzinfo=None):%Y-%m-%dT%H:%M:%S}" if reminder.repeat else "",
+            f"{start:%Y-%m-%dT%H:%M:%S}" if reminder.repeat else "",
             reminder.routine,
         )
+        store, here = self._services.store, self._conversation
         async with store_errors_for_model():
-            kept = await self._keep(reminder.id, body)
-        if not kept:
-            raise ToolError(f"not set: the user has {MOST} reminders, which is the limit; cancel one first")
+            ms = body.at - await store.now_ms(here)
+            if not await count_reminder(store, here, self._event, reminder.id, ms):
+                raise ToolError(f"not set: the user has {MOST} reminders, all conversations together; cancel one first")
+            await store.reminders.add(here, reminder.id, self._author.id, body.at, encode(body))
 
     async def read(self) -> list[Reminder]:
         """All of them, the next first.
@@ -129,8 +132,12 @@ class PersonalReminders:
         Raises:
             ToolError: the store does not answer.
         """
+        reminders, here = self._services.store.reminders, self._conversation
         async with store_errors_for_model():
-            return bool(await self._services.store.reminders.drop(self._conversation, self._author.id, reminder_id))
+            if not await reminders.drop(here, self._author.id, reminder_id):
+                return False
+            await reminders.discount(person_of(here, self._event) or here, here, reminder_id)
+            return True
 
     async def all(self) -> list[Reminder]:
         """The same as ``read``, for a command.
@@ -138,26 +145,10 @@ class PersonalReminders:
         Raises:
             StoreUnavailable: the store does not answer.
         """
-        return [_shown(reminder_id, one) for reminder_id, one in await self._own(self._conversation)]
-
-    async def _keep(self, reminder_id: str, body: StoredReminder) -> bool:
-        store, here = self._services.store, self._conversation
-        most = MOST - await self._count_elsewhere()
-        await index_reminder(store, here, self._event, body.at - await store.now_ms(here))
-        return await store.reminders.add(here, reminder_id, self._author.id, body.at, encode(body), most=most)
-
-    async def _count_elsewhere(self) -> int:
-        if not self._author.id:
-            return 0
-        known = await known_conversations(self._services.store, self._conversation, self._author.id)
-        others = known - {self._conversation}
-        return min(sum([len(await self._own(other)) for other in others]), MOST)
-
-    async def _own(self, conversation: str) -> list[tuple[str, StoredReminder]]:
-        bodies = await self._services.store.reminders.read(conversation)
-        kept = ((reminder_id, _read(body)) for reminder_id, body in bodies.items())
-        own = [(key, one) for key, one in kept if one is not None and one.author.id == self._author.id]
-        return sorted(own, key=lambda pair: pair[1].at)
+        bodies = await self._services.store.reminders.read(self._conversation)
+        kept = [(reminder_id, one) for reminder_id, body in bodies.items() if (one := _read(body))]
+        own = [(reminder_id, one) for reminder_id, one in kept if one.author.id == self._author.id]
+        return [_shown(reminder_id, one) for reminder_id, one in sorted(own, key=lambda pair: pair[1].at)]
 
 
 def reminders_of(
@@ -198,14 +189,21 @@ class ReminderClock:
         Raises:
             StoreUnavailable: those that have not rung are still due.
         """
-        for alarm in await self._store.reminders.due(SWEEP_LIMIT):
-            try:
-                await self._ring(alarm)
-            except StoreUnavailable:
-                raise
-            except Exception:  # one reminder must not keep the others from coming
-                log.exception("reminder.failed", conversation=alarm.conversation)
-                await self._rest(alarm)
+        is_full = True
+        while is_full:
+            due = await self._store.reminders.due(READ_LIMIT)
+            for alarm in due:
+                await self._try(alarm)
+            is_full = len(due) == READ_LIMIT
+
+    async def _try(self, alarm: Alarm) -> None:
+        try:
+            await self._ring(alarm)
+        except StoreUnavailable:
+            raise
+        except Exception:  # one reminder must not keep the others from coming
+            log.exception("reminder.failed", conversation=alarm.conversation)
+            await self._rest(alarm)
 
     async def _ring(self, alarm: Alarm) -> None:
         now = await self._store.now_ms(alarm.conversation)
@@ -219,7 +217,7 @@ class ReminderClock:
         event = self._event(alarm, reminder, now)
         then = reminder.next_after(now)
         if then:
-            await index_reminder(self._store, alarm.conversation, event, then.at - now)
+            await count_reminder(self._store, alarm.conversation, event, alarm.reminder_id, then.at - now)
         again = Next(then.at, encode(then)) if then else None
         if await self._store.reminders.ring(alarm, event.message.id, encode(event), again):
             log.info("reminder.rung", conversation=alarm.conversation, outcome=event.reminder)
@@ -232,7 +230,7 @@ class ReminderClock:
 
     def _event(self, alarm: Alarm, reminder: StoredReminder, now: int) -> InboundEvent:
         late_s = (now - alarm.at) / 1000
-        language = language_of(reminder.text, preferred_language(reminder.author.locale, self._language))
+        language = language_for(reminder.text, reminder.author.locale, self._language)
         is_missed = late_s > LATE_S
         key = "reminder.routine_message" if reminder.routine and not is_missed else "reminder.message"
         parts = Text(f"{self._texts.get(key, language)}\n"), Text(reminder.text)
@@ -245,32 +243,38 @@ class ReminderClock:
         return replace(event, reminder="late" if late_s > PUNCTUAL_S else "due")
 
 
-async def note_outcome(store: Store, conversation: str, reminder_id: str, *, failed: bool) -> bool:
-    """Count a routine's failures in a row; whether it rests from now on.
+async def note_outcome(store: Store, conversation: str, event: InboundEvent, *, failed: bool) -> bool:
+    """Count the failures in a row of a routine; whether it rests from now on. Other events have none.
 
     Raises:
         StoreUnavailable: the outcome may not be counted.
     """
-    body = (await store.reminders.read(conversation)).get(reminder_id, b"")
-    reminder = _read(body)
+    if not event.is_routine:
+        return False
+    reminder = _read((await store.reminders.read(conversation)).get(event.target, b""))
     if reminder is None or (not failed and not reminder.failures):
         return False
     failures = reminder.failures + 1 if failed else 0
     rests = failures >= MAX_FAILURES
-    await store.reminders.amend(conversation, reminder_id, encode(replace(reminder, failures=failures)), rests=rests)
+    await store.reminders.amend(conversation, event.target, encode(replace(reminder, failures=failures)), rests=rests)
     return rests
 
 
-async def index_reminder(store: Store, conversation: str, event: InboundEvent, ms: int) -> None:
-    """Index a conversation under the author of a reminder for as long as that is kept: /forget me has to find it."""
-    if person := person_of(conversation, event):
-        await store.kv.add(f"person:{person}", entry_of(conversation, event), max(ms, 0) // 1000 + REMINDER_S)
+async def count_reminder(store: Store, conversation: str, event: InboundEvent, reminder_id: str, ms: int) -> bool:
+    """Count a reminder that comes in ``ms`` for its author, and index the conversation for ``/forget me``.
 
+    Returns:
+        False if the author has ``MOST`` others.
 
-async def known_conversations(store: Store, conversation: str, author_id: str) -> set[str]:
-    """The conversations in which a person is known to have written, this one included."""
-    entries = await store.kv.members(f"person:{channel_of(conversation)}:{author_id}")
-    return {entry.partition(" ")[2] for entry in entries} | {conversation}
+    Raises:
+        StoreUnavailable: it may be counted; that ends by itself unless it is kept.
+    """
+    person, ttl_s = person_of(conversation, event), max(ms, 0) // 1000 + REMINDER_S
+    if not await store.reminders.count(person or conversation, conversation, reminder_id, ttl_s, most=MOST):
+        return False
+    if person:
+        await store.kv.add(f"person:{person}", entry_of(conversation, event), ttl_s)
+    return True
 
 
 def text_of(event: InboundEvent) -> str:

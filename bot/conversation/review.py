@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from json import dumps
 from typing import Literal
 
 import structlog
@@ -16,9 +17,10 @@ from bot.clock import now_ms
 from bot.conversation.quoting import RESULT_CAP, escaped, transcript_lines
 from bot.errors import ModelError, TryAgain
 from bot.providers import Completed, ModelResponse, Provider, ToolChoice
+from bot.safe_text.glyphs import invisible
 from bot.safe_text.names import safe_name
 from bot.telemetry import Metrics, span
-from bot.transcript import FACTS_ID, SUMMARY_ID, Message, Text, Usage, encode, new_id
+from bot.transcript import FACTS_ID, SUMMARY_ID, Author, Message, Text, Usage, encode, new_id
 from toolset.schema import Schema
 from toolset.tool import ToolDefinition
 
@@ -75,13 +77,17 @@ class Reviewers:
             return ()
         request = [Message(new_id("msg"), "user", (Text(case_text(acting)),), now_ms())]
         asked = {name: asyncio.create_task(self._ask(model, request, spend)) for name, model in self._models.items()}
+        in_time: set[asyncio.Task[ModelResponse]] = set()
         try:
-            await asyncio.wait(asked.values(), timeout=self._limit_s)
+            in_time, _ = await asyncio.wait(asked.values(), timeout=self._limit_s)
         finally:
             for task in asked.values():
                 task.cancel()
             outcomes = await asyncio.gather(*asked.values(), return_exceptions=True)
-        return tuple(_vote(name, outcome) for name, outcome in zip(asked, outcomes, strict=True))
+        return tuple(
+            _vote(name, outcome if task in in_time else asyncio.CancelledError())
+            for (name, task), outcome in zip(asked.items(), outcomes, strict=True)
+        )
 
     async def _ask(self, model: Provider, request: Sequence[Message], spend: Spend) -> ModelResponse:
         choice = ToolChoice("one", VOTE.name)
@@ -100,14 +106,27 @@ def case_text(acting: ActingCall) -> str:
     """What reviewers read: the asker's words, the call, and what led to it. No part can end its block."""
     name = safe_name(acting.asker.name) or "User"
     said = [message for message in acting.led_to if message.id not in NOTES][-LED_TO:]
-    transcript = "\n".join(line for message in said for line in transcript_lines(message))
+    transcript = "\n".join(line for one in said for line in transcript_lines(one, _speaker(one, acting.asker)))
     call = (
         f"Tool: {acting.call.name}: {escaped(acting.tool.description, RESULT_CAP)}",
-        f"Arguments: {escaped(encode(acting.call.arguments).decode())}",
+        f"Arguments: {escaped(_visible(encode(acting.call.arguments).decode()))}",
         f"The assistant's reason: {escaped(acting.reason, RESULT_CAP) or 'none'}",
     )
     blocks = {"request": f"{name}: {escaped(acting.text)}", "call": "\n".join(call), "transcript": transcript}
     return "\n\n".join(f"<{block}>\n{text}\n</{block}>" for block, text in blocks.items())
+
+
+def _speaker(message: Message, asker: Author) -> str:
+    """Whose message it is, where that is not the asker; anybody may have the asker's name."""
+    if message.author is None or message.author.id == asker.id:
+        return ""
+    return f"{safe_name(message.author.name) or 'User'} (not the asker)"
+
+
+def _visible(json: str) -> str:
+    """The JSON with escapes for what a model reads and no person sees."""
+    hidden = invisible(json)
+    return "".join(dumps(letter)[1:-1] if index in hidden else letter for index, letter in enumerate(json))
 
 
 def _vote(reviewer: str, outcome: ModelResponse | BaseException) -> Vote:

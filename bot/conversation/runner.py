@@ -44,10 +44,12 @@ class NextWakeup:
     Attributes:
         at: ms of the store's clock; None: at once if journal or outbox hold anything.
         known: entries of the inbox that wait on purpose.
+        is_delivered: nothing in the outbox waits on purpose.
     """
 
     at: int | None = None
     known: int = 0
+    is_delivered: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -192,10 +194,11 @@ class ConversationRunner:
         """Give the lease back.
 
         Returns:
-            Whether the inbox holds a message that came in during the release, of which no worker was told.
+            Whether a message or a delivery came in during the release, of which no worker was told.
         """
         with suppress(LeaseLost, StoreUnavailable):
-            return await self._store.leases.release(lease, wakeup.at, wakeup.known)
+            is_delivered = wakeup.is_delivered
+            return await self._store.leases.release(lease, wakeup.at, wakeup.known, is_delivered=is_delivered)
         return False
 
     async def _take_turns(self, opened: Opened, standing: Standing | None) -> NextWakeup | None:
@@ -213,9 +216,10 @@ class ConversationRunner:
                     standing = None  # it holds nothing of this turn, so the next one asks the store
                 except AwaitingApproval as parked:
                     retry_at = (await self._relay.deliver(lease)).retry_at
-                    return NextWakeup(min(parked.until, retry_at or parked.until), parked.known)
+                    return NextWakeup(min(parked.until, retry_at or parked.until), parked.known, retry_at is None)
                 if taken.again_at is not None:
-                    return NextWakeup(taken.again_at, WHOLE_INBOX)  # this turn comes first
+                    at_once = progress.retry_at is None
+                    return NextWakeup(taken.again_at, WHOLE_INBOX, at_once)  # this turn comes before the inbox
                 progress = await self._relay.deliver_first(lease, taken.delivery)
                 journalled = await self._begin(lease, progress)
         if not self.closing:

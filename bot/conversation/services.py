@@ -16,7 +16,7 @@ from bot.conversation.review import Reviewers
 from bot.settings import Settings
 from bot.store import Store
 from bot.telemetry import Metrics
-from bot.texts import Texts
+from bot.texts import Texts, language_for
 from bot.transcript import channel_of
 
 Mode = Literal["ask", "auto_reject", "auto_approve"]
@@ -116,6 +116,12 @@ class Services:
     def channel(self, conversation: str) -> Channel | None:
         """The channel of a conversation; None if it is off."""
         return self.channels.get(channel_of(conversation))
+
+    def language(self, event: InboundEvent) -> str:
+        """The language in which the event's author is answered."""
+        text, locale = event.message.text, (event.message.author or NOBODY).locale
+        is_command = self.commands.read(text) is not None
+        return language_for(text, locale, self.defaults.language, is_command=is_command)
 
     def time_zone(self, event: InboundEvent) -> str:
         """The author's time zone; the bot's if the author's is unknown."""

@@ -47,10 +47,11 @@ def _page(source: Source) -> str:
     if len(source.url) > LONGEST_URL or not URL.fullmatch(source.url):
         return ""
     try:
-        host = urlsplit(source.url).hostname
+        parts = urlsplit(source.url)
     except ValueError:
         return ""
-    return _link(source.title or host, source.url) if host else ""
+    is_plain = parts.hostname and "@" not in parts.netloc  # a user's name could pass for the host
+    return _link(source.title or str(parts.hostname), source.url) if is_plain else ""
 
 
 def _link(label: str, url: str) -> str:

@@ -79,8 +79,8 @@ class Triage:
 def triage(batch: Iterable[ParsedEvent]) -> Triage:
     """Go through a batch in order.
 
-    ``/stop``, ``/reset`` and ``/forget me`` cancel the messages before them. A decision gets a canned answer: its
-    question is closed, or it would not be in the batch.
+    ``/stop``, ``/reset`` and ``/forget me`` cancel the messages before them; a routine that has come outlives a
+    ``/reset``. A decision gets a canned answer: its question is closed, or it would not be in the batch.
     """
     found = Triage()
     for one in batch:
@@ -93,7 +93,7 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
         if one.command is not None:
             found.commands.append((one.command, event))
             if one.command in ("reset", "forget"):
-                found.messages.clear()
+                found.messages = [event for event in found.messages if event.is_routine]
         if one.is_stop:
             found.stopped = True
             found.superseded += found.messages
@@ -145,13 +145,12 @@ def belongs(event: InboundEvent, authors: Collection[str]) -> bool:
 
 
 def count_of_one_turn(batch: Sequence[ParsedEvent]) -> int:
-    """How many events one turn takes: all before the first message of another person."""
-    authors: set[str] = set()
-    for count, one in enumerate(batch):
-        if one.is_text:
-            if authors and not belongs(one.event, authors):
-                return count
-            authors.add(one.event.author_id)
+    """How many events one turn takes: all before the first message of another person. A routine shares no turn."""
+    texts = [(count, one.event) for count, one in enumerate(batch) if one.is_text]
+    for count, event in texts[1:]:
+        _, first = texts[0]
+        if first.is_routine or event.is_routine or not belongs(event, {first.author_id}):
+            return count
     return len(batch)
 
 

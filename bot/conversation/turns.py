@@ -6,6 +6,7 @@ while each attempt records a step, a few times while none does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import structlog
@@ -35,7 +36,6 @@ from bot.conversation.triage import ParsedEvent, parse, triage
 from bot.errors import AwaitingApproval, LeaseLost, StoreUnavailable
 from bot.store import InboxEntry, JournalledTurn, Lease
 from bot.telemetry import Span, span
-from bot.texts import language_of
 from bot.transcript import TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -121,19 +121,20 @@ class TurnRunner:
             if events:
                 answer = await self._answerer.answer(attempt, events, journal.steps)
                 result.add(answer.messages, answer.replies, answer.model)
-                await self._note_routines(attempt.lease.conversation, events, answer, result)
+                if answer.replies:
+                    failed = any(reply.failed for reply, _ in answer.replies)
+                    await self._note_routines(attempt.lease.conversation, events, result, failed=failed)
             delivery = await self._commit(attempt.lease, attempt.turn_id, result)
             await attempt.inbound.finish()
             _end(measured, result)
         return delivery
 
     async def _note_routines(
-        self, conversation: str, events: list[InboundEvent], answer: TurnResult, result: TurnResult
+        self, conversation: str, events: Sequence[InboundEvent], result: TurnResult, *, failed: bool
     ) -> None:
         """Count failures of the routines among the events; one that rests from now on says so."""
-        failed = any(reply.failed for reply, _ in answer.replies)
-        for event in (event for event in events if event.is_routine and answer.replies):
-            if await note_outcome(self._store, conversation, event.target, failed=failed):
+        for event in events:
+            if await note_outcome(self._store, conversation, event, failed=failed):
                 result.add((), [(self._commands.sentence("reminder.rests", event), event.address)])
 
     async def _decide(self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal) -> None:
@@ -185,20 +186,23 @@ class TurnRunner:
         """Give a turn up: its messages become a dead letter, and their authors get an apology."""
         # Messages may have joined since the journal was read.
         journalled = await self._store.journal.begin(lease, journalled.turn_id) or journalled
-        result = self._crash_apology(lease, journalled, reason)
+        result = await self._crash_apology(lease, journalled, reason)
+        await self._note_routines(lease.conversation, readable_events(journalled.entries), result, failed=True)
         await self._commit(lease, journalled.turn_id, result, given_up=reason)
         self._services.metrics.turns.labels("failed").inc()
         log.error("turn.given_up", cause=reason)
         await self._services.alerts.notice("dead_letters", reason)
 
-    def _crash_apology(self, lease: Lease, journalled: JournalledTurn, reason: str) -> TurnResult:
+    async def _crash_apology(self, lease: Lease, journalled: JournalledTurn, reason: str) -> TurnResult:
         events = readable_events(journalled.entries)
         batch = triage(parse(event, self._services.commands) for event in events)
         is_awaited = bool(batch.messages or batch.commands or batch.canned or not events)
-        if not is_awaited or self._services.channel(lease.conversation) is None:
+        channel = self._services.channel(lease.conversation)
+        if not is_awaited or channel is None:
             return TurnResult()
         asked = [event.message for event in batch.messages]
-        language = language_of(asked[-1].text if asked else "", self._services.defaults.language)
+        enriched = await channel.enrich(lease.conversation, events[-1:], is_new=False)
+        language = self._services.language(enriched[-1]) if enriched else self._services.defaults.language
         text = self._services.texts.get("apology.crashed", language)
         address = next((event.address for event in reversed(events) if event.address), "")
         reply = Reply(text, failed=True, note=f"{reason}, see the log")
@@ -233,7 +237,7 @@ class TurnRunner:
             sentence = replace(self._commands.sentence(key, event), private=event.event == "decision")
             result.add((), [(sentence, event.address)])
         if found.superseded:
-            last = found.superseded[-1]
+            (last,) = await attempt.channel.enrich(lease.conversation, found.superseded[-1:], is_new=False)
             stopped = [(self._commands.sentence("apology.stopped", last), last.address)]
             result.add([event.message for event in found.superseded], [] if found.commands else stopped)
         for command, event in found.commands:

@@ -33,16 +33,25 @@ def read_runs(path: Path) -> Runs:
 
 
 def keep_run(path: Path, run: Run) -> None:
-    """Write a run in the place of the earlier one of its model; the file is replaced as a whole.
+    """Write a run in the place of the earlier one of its model.
 
     Raises:
         BadInput: it cannot be written.
     """
     runs = Runs({**read_runs(path).runs, run.model: run})
+    write_file(path, format(encode(runs), indent=1) + b"\n")
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Replace a file as a whole, for its owner only.
+
+    Raises:
+        BadInput: it cannot be written.
+    """
     draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         draft.touch(0o600)
-        draft.write_bytes(format(encode(runs), indent=1) + b"\n")
+        draft.write_bytes(content)
         draft.replace(path)
     except OSError as error:
         raise BadInput(f"--results: {path} cannot be written: {error.strerror}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -82,21 +83,31 @@ class _Ports:
 
 
 async def run_questions(
-    agent: Agent, questions: Sequence[Question], limits: Limits, done: Callable[[Attempt], None]
+    agent: Agent,
+    questions: Sequence[Question],
+    limits: Limits,
+    done: Callable[[Attempt], None],
+    before: Sequence[Attempt] = (),
 ) -> list[Attempt]:
     """Ask every question ``limits.repeat`` times; the attempts in the order of the questions.
 
     Args:
         agent: with the tools of ``canned_tools`` for these questions.
-        done: called after each attempt.
+        done: called after each new attempt.
+        before: attempts of the same run, which are not made again.
     """
     slots = asyncio.Semaphore(limits.parallel)
+    made: dict[str, list[Attempt]] = defaultdict(list)
+    for earlier in before:
+        made[earlier.question].append(earlier)
 
     async def attempt(question: Question) -> Attempt:
+        if made[question.id]:
+            return made[question.id].pop()
         async with slots:
-            made = await _ask(agent, question, limits.timeout_s)
-        done(made)
-        return made
+            new = await _ask(agent, question, limits.timeout_s)
+        done(new)
+        return new
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(attempt(question)) for question in questions for _ in range(limits.repeat)]

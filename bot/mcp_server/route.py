@@ -11,6 +11,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from bot.settings import Settings
+from bot.telemetry import Metrics
 from toolset.tool_map import ToolMap
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 
 
-def mcp_route(tools: ToolMap, settings: Settings, guard: Middleware) -> Route:
+def mcp_route(tools: ToolMap, settings: Settings, metrics: Metrics, guard: Middleware) -> Route:
     """The route; 404 where there is no token.
 
     Args:
@@ -27,15 +28,14 @@ def mcp_route(tools: ToolMap, settings: Settings, guard: Middleware) -> Route:
     """
     if not settings.console_token.get_secret_value():
         return Route(PATH, _NotFound())
-    return Route(PATH, _Endpoint(tools, settings), methods=["POST"], middleware=[guard])
+    return Route(PATH, _Endpoint(tools, settings, metrics), methods=["POST"], middleware=[guard])
 
 
 class _Endpoint:
     """Loads the SDK for the first request, in a thread: it takes most of a second."""
 
-    def __init__(self, tools: ToolMap, settings: Settings) -> None:
-        self._tools = tools
-        self._settings = settings
+    def __init__(self, tools: ToolMap, settings: Settings, metrics: Metrics) -> None:
+        self._parts = tools, settings, metrics
         self._loading = asyncio.Lock()
         self._server: ToolServer | None = None
 
@@ -48,7 +48,7 @@ class _Endpoint:
     def _load(self) -> ToolServer:
         from bot.mcp_server.server import ToolServer
 
-        return ToolServer.of(self._tools, self._settings)
+        return ToolServer.of(*self._parts)
 
 
 class _NotFound:

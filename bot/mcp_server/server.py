@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from base64 import b64encode
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, redirect_stdout
 from importlib.metadata import version
+from io import TextIOWrapper
 from typing import Any
 
+import anyio
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
@@ -22,12 +25,13 @@ from bot.errors import TurnFailed
 from bot.ops.call_tool import context_by_hand
 from bot.plugins import load_hooks, open_tools
 from bot.settings import Settings
+from bot.telemetry import Metrics, span
 from bot.transcript import ToolCall
 from toolset.schema import Schema, shortened
 from toolset.tool import NAME_CAP, ToolContext, ToolFile, ToolOutcome
 from toolset.tool_map import ToolMap
 
-BODY_CAP = 256 * 1024  # bytes of a request
+BODY_CAP = 256 * 1024  # bytes of a request; over stdio, characters
 CHANNEL = "mcp"  # in TOOLS_ALLOW
 
 
@@ -42,12 +46,13 @@ class ToolServer:
         server: the SDK's.
     """
 
-    def __init__(self, tools: ToolMap, hooks: Hooks, settings: Settings) -> None:
+    def __init__(self, tools: ToolMap, hooks: Hooks, settings: Settings, metrics: Metrics) -> None:
         read = tools.of_start().low_risk().of_place(CHANNEL, "operator")
         served = (each for each in read.definitions if each.only_reads and not each.needs_conversation)
         self._served = {each.name: read[each.name] for each in served}
         self._hooks = hooks
         self._settings = settings
+        self._metrics = metrics
         self.server: Server[dict[str, Any]] = Server(
             "kaiwa",
             version=version("kaiwa"),
@@ -58,13 +63,13 @@ class ToolServer:
         )
 
     @classmethod
-    def of(cls, tools: ToolMap, settings: Settings) -> ToolServer:
+    def of(cls, tools: ToolMap, settings: Settings, metrics: Metrics) -> ToolServer:
         """With the operator's hooks.
 
         Raises:
             SettingsError: one of them cannot be loaded.
         """
-        return cls(tools, Hooks(load_hooks(settings)), settings)
+        return cls(tools, Hooks(load_hooks(settings)), settings, metrics)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request with JSON; nothing of it is kept."""
@@ -76,7 +81,7 @@ class ToolServer:
 
     async def serve_stdio(self) -> None:
         """Serve the program at the other end of stdin and stdout until it closes stdin."""
-        async with stdio_server() as (read, write):
+        async with stdio_server(_stdin()) as (read, write):
             with redirect_stdout(sys.stderr):  # what a tool prints is not the protocol
                 await self.server.run(read, write, self.server.create_initialization_options())
 
@@ -105,13 +110,15 @@ class ToolServer:
     ) -> types.CallToolResult:
         context = context_by_hand(self._settings)
         call = ToolCall(context.call_id, params.name, params.arguments or {})
-        try:
-            made, outcome = await self._hooks.before(call, context)
-            outcome = outcome or await self._made(made, context)
-            outcome = await self._hooks.after(made, context, outcome)
-        except TurnFailed:  # a hook ends the turn, which is this call; its cause is for the operator
-            outcome = ToolOutcome.error("refused")
         tool = self._served.get(params.name)
+        with span("tool", self._metrics) as measured:
+            try:
+                made, outcome = await self._hooks.before(call, context)
+                outcome = outcome or await self._made(made, context)
+                outcome = await self._hooks.after(made, context, outcome)
+            except TurnFailed:  # a hook ends the turn, which is this call; its cause is for the operator
+                outcome = ToolOutcome.error("refused")
+            measured.end("tool.called", "error" if outcome.is_error else "ok", params.name if tool else "unknown")
         return _result(outcome, tool.definition.response if tool else None)
 
     async def _made(self, call: ToolCall, context: ToolContext) -> ToolOutcome:
@@ -131,8 +138,29 @@ async def serve_stdio(settings: Settings) -> None:
     async with AsyncExitStack() as stack:
         with redirect_stdout(sys.stderr):
             tools = await stack.enter_async_context(open_tools(settings))
-            server = ToolServer.of(tools, settings)
+            server = ToolServer.of(tools, settings, Metrics())
         await server.serve_stdio()
+
+
+class _BoundedLines(TextIOWrapper):
+    """Lines; one that is too long is read as an empty one, so that it does not fill the memory."""
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # as TextIOWrapper itself has it
+        line = super().readline(BODY_CAP)
+        if len(line) < BODY_CAP or line.endswith("\n"):
+            return line
+        while line and not line.endswith("\n"):
+            line = super().readline(BODY_CAP)
+        return "\n"
+
+
+def _stdin() -> anyio.AsyncFile[str]:
+    """The lines of stdin, of which the programs that tools start read nothing."""
+    own, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    # Not closed: a thread may still read from it when the process ends.
+    return anyio.wrap_file(_BoundedLines(os.fdopen(own, "rb", closefd=False), encoding="utf-8", errors="replace"))
 
 
 def _result(outcome: ToolOutcome, promised: Any) -> types.CallToolResult:

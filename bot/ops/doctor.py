@@ -11,6 +11,7 @@ import httpx
 
 from bot.checks import CheckResult, Result, ago
 from bot.errors import ModelError, SettingsError, StoreUnavailable
+from bot.http import tls_context
 from bot.ops.call_tool import call_by_hand
 from bot.ops.startup import DEMO, GET_GEMINI, start_report
 from bot.plugins import mcp_servers
@@ -26,6 +27,8 @@ OLDEST_REDIS = 7
 SHORT_TOKEN = 16
 MIB = 1 << 20
 BIG_CITY = "Tokyo"
+SET_PUBLIC_URL = "set PUBLIC_URL to the https address of this server"
+NOT_KAIWA = (ValueError, KeyError, TypeError)  # an answer without Kaiwa's fields
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- addresses to look at, not to listen on
 
 
@@ -75,9 +78,10 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
         *(within("fallback", _check_model("fallback", name, openers)) for name in fallbacks),
         *(within("reviewer", _check_model("reviewer", name, openers)) for name in dict.fromkeys(settings.reviewers)),
         within("store", _check_store(report["store"], openers)),
-        within("tools", _check_tools(report["tools"], settings, openers)),
+        within("tools", _check_tools(report["tools"], report["Open-Meteo"], settings, openers)),
         *(within(name, check()) for name, check in (*openers.mcp.items(), *openers.channels.items())),
         within("port", _check_port(settings)),
+        within("public address", _check_public_url(settings)),
     )
     return [*(result for group in found for result in group), *_check_access(report, settings)]
 
@@ -172,7 +176,9 @@ def _check_dead_letters(count: int, newest: Sequence[DeadLetter], now: int) -> C
     )
 
 
-async def _check_tools(part: CheckResult, settings: Settings, openers: Openers) -> list[CheckResult]:
+async def _check_tools(
+    part: CheckResult, open_meteo: CheckResult, settings: Settings, openers: Openers
+) -> list[CheckResult]:
     async with openers.tools() as tools:
         found = [
             CheckResult("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.fix),
@@ -186,6 +192,7 @@ async def _check_tools(part: CheckResult, settings: Settings, openers: Openers) 
                 if outcome.is_error
                 else CheckResult("ok", "weather", f"answers for {BIG_CITY}")
             )
+            found.append(open_meteo)
     return found
 
 
@@ -209,13 +216,48 @@ async def _check_port(settings: Settings) -> list[CheckResult]:
     host = EVERYWHERE.get(settings.host, settings.host)
     address = f"[{host}]:{settings.port}" if ":" in host else f"{host}:{settings.port}"
     try:
-        async with httpx.AsyncClient(timeout=PORT_S, trust_env=False) as client:
-            answer = (await client.get(f"http://{address}/readyz")).json()
-            ready, reason = answer["ready"], answer["reason"]
+        reason = await _reason_not_ready(f"http://{address}", is_local=True)
     except httpx.ConnectError:
         return [CheckResult("ok", "port", f"nothing listens on {address} yet", "kaiwa run does")]
-    except (httpx.HTTPError, ValueError, KeyError, TypeError):
+    except (httpx.HTTPError, *NOT_KAIWA):
         return [CheckResult("warning", "port", f"something else listens on {address}", "choose another PORT")]
-    if ready:
+    if not reason:
         return [CheckResult("ok", "port", f"Kaiwa runs on {address}")]
-    return [CheckResult("warning", "port", f"Kaiwa runs on {address} and is not ready", str(reason))]
+    return [CheckResult("warning", "port", f"Kaiwa runs on {address} and is not ready", reason)]
+
+
+async def _check_public_url(settings: Settings) -> list[CheckResult]:
+    """Check whether others reach Kaiwa at PUBLIC_URL. Only LINE misses it where it is not set."""
+    url, part = settings.public_url, "public address"
+    if not url:
+        told = "PUBLIC_URL is not set: LINE shows figures in place of pictures"
+        return [CheckResult("off", part, told, SET_PUBLIC_URL)] if settings.line_on else []
+    if settings.line_on and not url.startswith("https://"):
+        told = f"{url} is not https: LINE loads no picture from it"
+        return [CheckResult("warning", part, told, SET_PUBLIC_URL)]
+    try:
+        await _reason_not_ready(url, is_local=False)
+    except httpx.HTTPError as error:
+        told = f"{url} does not answer ({type(error).__name__}): nobody can load pictures from it"
+        return [CheckResult("warning", part, told, "start kaiwa run, and lead PUBLIC_URL to its port")]
+    except NOT_KAIWA:
+        told = f"something else answers at {url}: nobody can load pictures from it"
+        return [
+            CheckResult("warning", part, told, "lead PUBLIC_URL, /files and /readyz included, to the port of kaiwa run")
+        ]
+    return [CheckResult("ok", part, f"{url} leads to Kaiwa")]
+
+
+async def _reason_not_ready(url: str, *, is_local: bool) -> str:
+    """What Kaiwa says at ``/readyz``; empty if it is ready.
+
+    Args:
+        is_local: no proxy stands between.
+
+    Raises:
+        httpx.HTTPError: nobody answers.
+        ValueError, KeyError, TypeError: something else does.
+    """
+    async with httpx.AsyncClient(timeout=PORT_S, trust_env=not is_local, verify=tls_context()) as client:
+        answer = (await client.get(f"{url}/readyz")).json()
+    return "" if answer["ready"] else str(answer["reason"])

@@ -13,7 +13,7 @@ from bot.settings import Settings
 from bot.store import ToolPins
 from toolset.mcp.catalog import DESCRIPTION_CAP, shown, tool_name
 from toolset.mcp.connection import McpServer, open_servers
-from toolset.mcp.pins import ListedTool, NoPins
+from toolset.mcp.pins import ListedTool, NoPins, digests_of
 from toolset.tool_map import ToolMap
 
 FEW = 10  # tools that a line names
@@ -55,7 +55,7 @@ async def accept(settings: Settings, name: str, pins: ToolPins) -> list[tuple[st
             raise BadInput(f"{name} cannot be read: {server.cause}")
         listed = server.catalog.listed
     before = await pins.read(name)
-    await pins.accept(name, {one.name: one.digest for one in listed})
+    await pins.accept(name, digests_of(listed))
     return [(tool_name(name, one.name), _state(one, before), shown(one.description, DESCRIPTION_CAP)) for one in listed]
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from bot.channels.registry import CHANNELS, ChannelEntry, describe_channels
 from bot.checks import CheckResult
-from bot.settings import Settings
+from bot.settings import Settings, tool_config
+from toolset.weather import WeatherConfig
 
 DEMO = "demo model: simple rules, no real language model"
 GET_GEMINI = "set GEMINI_API_KEY for Gemini"
@@ -29,6 +30,7 @@ def start_report(settings: Settings, registry: Sequence[ChannelEntry] = CHANNELS
         _page(settings),
         *_processes(settings),
         CheckResult("ok", "tools", tools, switch),
+        _open_meteo(),
         *_approvals(settings),
         *_reviewers(settings),
     ]
@@ -59,6 +61,17 @@ def _processes(settings: Settings) -> list[CheckResult]:
         return []
     what = f"{settings.kaiwa_processes} share the port, each with {settings.store_connections} connections to the store"
     return [CheckResult("ok", "processes", what, "set KAIWA_PROCESSES=1 to run one")]
+
+
+def _open_meteo() -> CheckResult:
+    """The one source of data whose terms forbid commercial use."""
+    config = tool_config(WeatherConfig)
+    if not config.open_meteo:
+        return CheckResult("off", "Open-Meteo", "wttr.in alone tells the weather", "unset OPEN_METEO to ask both")
+    if config.open_meteo_base_url != WeatherConfig().open_meteo_base_url:
+        return CheckResult("ok", "Open-Meteo", "your own server", "set OPEN_METEO=0 to ask wttr.in alone")
+    terms = "free for non-commercial use only"
+    return CheckResult("ok", "Open-Meteo", terms, "set OPEN_METEO=0, or OPEN_METEO_BASE_URL to a server of your own")
 
 
 def _approvals(settings: Settings) -> list[CheckResult]:

@@ -1,4 +1,4 @@
-"""Files of tool calls, each for a day and all within a limit: the oldest make room for a new one."""
+"""Files of tool calls, each for a day and all within two limits: the oldest make room for a new one."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from bot.store.clients import Client, translate_errors
 from bot.store.keys import FILES_KEY_S, FILES_S, file_key, files_keys
 
 FILES_BYTES = 8 * 1024 * 1024  # of all files, where nothing else is said
+MOST_FILES = 1_000  # whatever their size: each new one looks at all others
 OWN_SERVER_FILES_BYTES = 64 * 1024 * 1024  # on a server of the operator's
 
 # The index holds the keys of all files by their age; KEYS after the first two are those of it, the oldest first. Not
 # allow-oom: a full store takes no file, and the answer has its words.
 KEEP = """#!lua
 local index, file = KEYS[1], KEYS[2]
-local total = #ARGV[5]
+local total, count = #ARGV[5], 1
 for number = #KEYS, 3, -1 do
     local other = KEYS[number]
     local size = other == file and 0 or redis.call('HSTRLEN', other, 'data')
-    total = total + size
-    if size == 0 or total > tonumber(ARGV[1]) then
+    total, count = total + size, count + math.min(size, 1)
+    if size == 0 or total > tonumber(ARGV[1]) or count > tonumber(ARGV[6]) then
         redis.call('DEL', other)
         redis.call('ZREM', index, other)
     end
@@ -74,7 +75,7 @@ class Files:
         index, _ = files_keys()
         async with translate_errors():
             keys = index, file_key(file_id), *await self._keys()
-            values = self._most, FILES_S, str(owner), mime, data
+            values = self._most, FILES_S, str(owner), mime, data, MOST_FILES
             await self._client.eval(KEEP, len(keys), *keys, *values)
 
     async def read(self, file_id: str) -> StoredFile | None:

@@ -146,6 +146,11 @@ def lists_key(place: str) -> str:
     return f"{_shard_prefix(shard_of(place))}lists:{place}"
 
 
+def reminders_of_key(person: str) -> str:
+    """The key of the reminders that count for a person, in all conversations."""
+    return f"{_shard_prefix(crc32(person.encode()) % SHARDS)}reminders_of:{person}"
+
+
 def pins_key(server: str) -> str:
     """The key of the pinned descriptions of an MCP server's tools, the only kind of key that never expires.
 
@@ -174,6 +179,15 @@ def lists_pattern(channel: str) -> str:
 def polls_pattern(channel: str) -> str:
     """A pattern for the keys of all polls of a channel; ``open_polls_of`` parses them."""
     return f"kaiwa:{{*}}:poll:{channel}:*"
+
+
+def shows_pattern(channel: str) -> str:
+    """A pattern for the outboxes of all conversations that only keep polls; ``shows_in`` parses them."""
+    return f"kaiwa:{{*}}:outbox:{channel}:polls:*"
+
+
+def shows_in(outbox_key: str) -> str:
+    return outbox_key.partition("}:outbox:")[2]
 
 
 def open_polls_of(poll_key: str) -> tuple[str, str]:
@@ -219,7 +233,8 @@ def is_personal(key: str, channel: str, name: str) -> bool:
     Only earlier versions had fences, and seen-keys that name a person.
     """
     kind, *parts = key.split(":")[2:]
-    return kind in ("seen", "note", "fence", "facts", "lists", "poll", "polls") and {channel, name} <= set(parts)
+    kinds = "seen", "note", "fence", "facts", "lists", "poll", "polls", "reminders_of"
+    return kind in kinds and {channel, name} <= set(parts)
 
 
 def kv_pattern() -> str:

@@ -16,6 +16,9 @@ redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[1])
 SET_IF_ABSENT = """#!lua flags=allow-oom
 return redis.call('SET', KEYS[1], '', 'NX', 'EX', ARGV[1])
 """
+CLAIM = """#!lua flags=allow-oom
+return redis.call('SET', KEYS[1], ARGV[2], 'NX', 'EX', ARGV[1]) or redis.call('GET', KEYS[1]) == ARGV[2]
+"""
 INCR = """#!lua flags=allow-oom
 local counted = redis.call('INCR', KEYS[1])
 redis.call('EXPIRE', KEYS[1], ARGV[1])
@@ -61,6 +64,11 @@ class KeyValue:
         """Set an empty value unless there is one; whether it was set."""
         async with translate_errors():
             return bool(await self._client.eval(SET_IF_ABSENT, 1, kv_key(name), ttl_s))
+
+    async def claim(self, name: str, holder: str, ttl_s: int) -> bool:
+        """Set a value to its holder unless there is one; whether it is this holder's, also from an earlier attempt."""
+        async with translate_errors():
+            return bool(await self._client.eval(CLAIM, 1, kv_key(name), ttl_s, holder))
 
     async def incr(self, name: str, ttl_s: int) -> int:
         """Increase a counter and return it; it expires ``ttl_s`` seconds after the last increase."""

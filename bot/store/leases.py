@@ -93,22 +93,26 @@ class Leases:
             lost = await self._priority.eval(RENEW_EACH, len(names), *names, *values)
         return [leases[index] for index in lost]
 
-    async def release(self, lease: Lease, retry_at_ms: int | None = None, known: int = 0) -> bool:
+    async def release(
+        self, lease: Lease, retry_at_ms: int | None = None, known: int = 0, *, is_delivered: bool = False
+    ) -> bool:
         """Give the lease back. The conversation stays due while inbox, journal or outbox hold something.
 
         Args:
             retry_at_ms: when journal and outbox are due again, by the store's clock; without it, now. A message in the
                 inbox is always due now.
             known: number of inbox entries left there on purpose until then.
+            is_delivered: the outbox was empty as the time was chosen, so that a delivery in it is due now.
 
         Returns:
-            Whether the inbox has more entries than ``known``.
+            Whether the inbox has more entries than ``known``, or such a delivery has come.
 
         Raises:
             LeaseLost: it has expired.
         """
         retry_at = "" if retry_at_ms is None else retry_at_ms
-        return bool(await self._scripts.run("release", lease.conversation, lease.token, retry_at, known))
+        outbox = "empty" if is_delivered else ""
+        return bool(await self._scripts.run("release", lease.conversation, lease.token, retry_at, known, outbox))
 
     async def forget(self, lease: Lease) -> None:
         """Mark that something was deleted: when the lease is released with no work left, the append-only file is due

@@ -50,7 +50,7 @@ if chosen then
         end
     end
     redis.call('HINCRBY', poll, 'voters', -1)
-    redis.call('HDEL', poll, 'by:' .. person)
+    redis.call('HDEL', poll, 'by:' .. person, 'shows') -- what was to show it may have gone too
 end
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, cast
 
 from bot.store.clients import Client, translate_errors
-from bot.store.keys import OPEN_POLLS, VOTERS, Keys
+from bot.store.keys import OPEN_POLLS, VOTERS, Keys, shows_in, shows_pattern
 from bot.store.lists import digest_of
 from bot.store.scripts import Scripts
 
@@ -32,10 +32,10 @@ class Polls:
     async def start(
         self, conversation: str, poll_id: str, creator: str, body: bytes, *, options: int, multiple: bool
     ) -> bool:
-        """Keep a poll; a known id changes nothing.
+        """Keep a poll; a known id changes nothing. Where ``OPEN_POLLS`` are open, the oldest one without a vote goes.
 
         Returns:
-            False where ``OPEN_POLLS`` are open.
+            False where all of them have votes.
         """
         arguments = (poll_id, digest_of(creator), body, options, int(multiple), OPEN_POLLS)
         return bool(await self._scripts.run("start_poll", conversation, *arguments, poll_id=poll_id))
@@ -77,6 +77,12 @@ class Polls:
         async with translate_errors():
             ids = cast("list[bytes]", await self._client.zrange(Keys(conversation).of("polls"), 0, -1))
         return [poll_id.decode() for poll_id in ids]
+
+    async def waiting(self, channel: str) -> list[str]:
+        """The conversations of a channel that only keep polls, where something is to be shown; scans every key."""
+        async with translate_errors():
+            keys = [key async for key in self._client.scan_iter(shows_pattern(channel), count=1_000)]
+        return [shows_in(key.decode()) for key in keys]
 
 
 def _outcome(found: bytes) -> Outcome:

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+import asyncio
+from typing import Any, NamedTuple, cast
 
 from bot.store.clients import Client, translate_errors
-from bot.store.keys import Keys, alarm_indexes
+from bot.store.keys import Keys, alarm_indexes, reminders_of_key
 from bot.store.leases import read_due
 from bot.store.scripts import Scripts
+
+COUNTED_S = 10  # a reminder is kept within this time after it was counted
+
+# A person's reminders in all conversations, by the time at which they were counted. Those that have come stay until
+# there are too many: then the script returns all that may be over.
+COUNT = """#!lua flags=allow-oom
+local counted, member, most, ttl, young = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local now = tonumber(redis.call('TIME')[1])
+if not redis.call('ZSCORE', counted, member) then
+    if redis.call('ZCARD', counted) >= most then
+        return redis.call('ZRANGEBYSCORE', counted, '-inf', now - young)
+    end
+    redis.call('ZADD', counted, now, member)
+end
+if redis.call('TTL', counted) < ttl then
+    redis.call('EXPIRE', counted, ttl)
+end
+return false
+"""
 
 
 class Alarm(NamedTuple):
@@ -32,17 +52,36 @@ class Reminders:
         self._client = client
         self._scripts = scripts
 
-    async def add(self, conversation: str, reminder_id: str, author: str, at: int, body: bytes, *, most: int) -> bool:
-        """Keep a reminder; a known id changes nothing.
+    async def count(self, person: str, conversation: str, reminder_id: str, ttl_s: int, *, most: int) -> bool:
+        """Count a reminder for a person, before it is kept; one that is counted already lives ``ttl_s`` from now.
 
-        Args:
-            at: ms of the store's clock.
-            most: reminders of one author in one conversation.
+        One script counts, so that calls at once do not pass the limit. A process that stands still between counting and
+        keeping for longer than ``COUNTED_S`` may: by one reminder.
 
         Returns:
-            False if the author has too many.
+            False if the person has ``most`` others.
         """
-        return bool(await self._scripts.run("remind", conversation, reminder_id, author, at, most, body))
+        key, member = reminders_of_key(person), _member(conversation, reminder_id)
+        async with translate_errors():
+            while (old := await self._client.eval(COUNT, 1, key, member, most, ttl_s, COUNTED_S)) is not None:
+                kept = await asyncio.gather(*map(self._is_kept, old))
+                if not (over := [one for one, is_kept in zip(old, kept, strict=True) if not is_kept]):
+                    return False
+                await self._client.zrem(key, *over)
+        return True
+
+    async def discount(self, person: str, conversation: str, reminder_id: str) -> None:
+        """Count a reminder no longer, so that another one may come at once."""
+        async with translate_errors():
+            await self._client.zrem(reminders_of_key(person), _member(conversation, reminder_id))
+
+    async def _is_kept(self, member: bytes) -> bool:
+        conversation, _, reminder_id = member.decode().rpartition(" ")
+        return bool(await cast("Any", self._client.hexists(Keys(conversation).reminders, reminder_id)))
+
+    async def add(self, conversation: str, reminder_id: str, author: str, at: int, body: bytes) -> None:
+        """Keep a reminder; a known id changes nothing. ``at`` is in ms of the store's clock."""
+        await self._scripts.run("remind", conversation, reminder_id, author, at, body)
 
     async def read(self, conversation: str) -> dict[str, bytes]:
         """The bodies by reminder id."""
@@ -77,3 +116,7 @@ class Reminders:
     async def drop_all(self, conversation: str) -> int:
         """Delete everybody's reminders in a conversation; returns their number."""
         return int(await self._scripts.run("drop_reminders", conversation, "all", "", ""))
+
+
+def _member(conversation: str, reminder_id: str) -> str:
+    return f"{conversation} {reminder_id}"

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Protocol
 
-from bot.live_events import LiveEvent, PollShown, ShownFile
+from bot.live_events import LiveEvent, PollShown, ShownFile, ToolStarted
 from bot.transcript import encode
 
 LINE_ENDS = str.maketrans("\u2028\u2029", "\n\n")
@@ -61,10 +61,10 @@ def printable(text: str) -> str:
     return "".join(c for c in text if c in "\n\t" or (unicodedata.category(c) not in ("Cc", "Cs") and c not in BIDI))
 
 
-def call_text(name: str, arguments: dict[str, Any]) -> str:
-    """A tool call, written as in Python, on one line."""
-    given = ", ".join(f"{key}={_json(value)}" for key, value in arguments.items())
-    return _line(f"{name}({given})")
+def call_text(event: ToolStarted) -> str:
+    """A tool call on one line: the tool's title and the arguments; as in Python where it has none."""
+    given = ", ".join(f"{key}={_json(value)}" for key, value in event.arguments.items())
+    return _line(" · ".join(filter(None, (event.title, given))) if event.title else f"{event.name}({given})")
 
 
 def result_text(response: dict[str, Any]) -> str:

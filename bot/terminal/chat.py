@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 from bot.commands import SpokenCommands
 from bot.errors import BadInput, StoreUnavailable
 from bot.live_events import ApprovalAsked, LiveEvent, TurnStarted
-from bot.terminal import Screen, clock_time
+from bot.terminal import Screen, clock_time, files_text
 from bot.terminal.background import BackgroundLoop
 from bot.terminal.exchange import ChatSession, Exchange, answer_to, is_answer
 from bot.transcript import Message
@@ -175,7 +175,7 @@ class Chat:
             self._unanswered = [message_id for message_id, answer in found.items() if not answer]
             for answer in dict.fromkeys(filter(None, found.values())):  # several messages may share one
                 self._screen.show_notice(self._labels["earlier"])
-                self._screen.show_answer(answer)
+                self._screen.show_answer(answer.text + files_text(answer.files))
 
     def _read_history(self) -> Sequence[Message]:
         async def read() -> Sequence[Message]:

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
-from itertools import dropwhile
 from typing import Protocol
 
+from bot.channels import MOST_FILES
 from bot.errors import StoreUnavailable
-from bot.live_events import Answered, ApprovalAsked, Joined, LiveEvent, Noticed, TurnStarted
+from bot.live_events import Answered, ApprovalAsked, Joined, LiveEvent, Noticed, ShownFile, TurnStarted
 from bot.transcript import Message, new_id
 
 ReadHistory = Callable[[str], Awaitable[Sequence[Message]]]
@@ -155,8 +155,8 @@ class Exchange:
     async def _poll_store(self) -> Answered | ApprovalAsked | None:
         session = self._session
         history = await session.read_history(session.conversation)
-        if answer := next(filter(None, (answer_to(message_id, history) for message_id in self._awaited_ids)), ""):
-            return Answered("", answer)
+        if answer := next(filter(None, (answer_to(message_id, history) for message_id in self._awaited_ids)), None):
+            return answer
         question = await session.client.open_question(session.conversation)
         return question if question and question.question_id != self._question_id else None
 
@@ -179,10 +179,19 @@ class Exchange:
         self._show(event)
 
 
-def answer_to(message_id: str, history: Iterable[Message]) -> str:
-    """The answer of the turn that took a message; empty where there is none yet."""
-    since = dropwhile(lambda message: message.id != message_id, history)
-    return next((message.text for message in since if is_answer(message)), "")
+def answer_to(message_id: str, history: Iterable[Message]) -> Answered | None:
+    """The answer of the turn that took a message, with the words of its files; None where there is none yet."""
+    files: list[ShownFile] = []
+    is_taken = False
+    for message in history:
+        is_taken = is_taken or message.id == message_id
+        files += [ShownFile("", file.name, file.text) for result in message.results for file in result.files]
+        if is_answer(message):
+            if is_taken:
+                text = "\n\n".join(filter(None, (message.text, message.footer)))
+                return Answered("", text, files=tuple(files[-MOST_FILES:]))
+            files = []
+    return None
 
 
 def is_answer(message: Message) -> bool:

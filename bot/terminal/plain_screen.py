@@ -71,7 +71,7 @@ class _PlainDrawing:
                 self._restart()
             case ToolStarted():
                 self.end_line()
-                self._calls[event.call_id] = call_text(event.name, event.arguments)
+                self._calls[event.call_id] = call_text(event)
             case ToolFinished():
                 call = self._calls.pop(event.call_id, event.name)
                 self._screen.show_notice(

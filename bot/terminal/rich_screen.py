@@ -77,7 +77,7 @@ class _Call:
 
     def __init__(self, event: ToolStarted) -> None:
         self.finished: ToolFinished | None = None
-        self._text = call_text(event.name, event.arguments)
+        self._text = call_text(event)
         self._spinner = Spinner("dots", style="cyan")
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

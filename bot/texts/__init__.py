@@ -8,11 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import islice
 from typing import Any
 
 LANGUAGES = ("en", "ja")
 JAPANESE = re.compile(r"[぀-ヺー-ヿ㐀-䶿一-鿿ｦ-ﾝ]")  # without ・, which lists in LINE have in every language
 LETTER = re.compile(r"[^\W\d_]")
+PLACEHOLDER = re.compile(r"\[(?:sticker|location)(?::[^\]]*)?\]")  # of what has no words
+FEW = 10  # letters; people write shorter texts in languages that are not theirs
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,20 @@ def language_of(text: str, default: str) -> str:
     if JAPANESE.search(text):
         return "ja"
     return "en" if LETTER.search(text) else default
+
+
+def language_for(text: str, locale: str, default: str, *, is_command: bool = False) -> str:
+    """The language in which somebody is answered: the text's, or, for few letters and commands, their profile's.
+
+    Args:
+        locale: BCP 47 tag of the profile; may be empty.
+        default: where neither shows a language of the catalogue.
+    """
+    text = PLACEHOLDER.sub("", text)
+    profile = preferred_language(locale, "")
+    if profile and (is_command or sum(1 for _ in islice(LETTER.finditer(text), FEW)) < FEW):
+        return profile
+    return language_of(text, profile or default)
 
 
 def preferred_language(tags: str, default: str) -> str:

@@ -26,7 +26,7 @@ from bot.conversation.commands import choice_in
 from bot.conversation.inbound import context_line
 from bot.conversation.memory import FEW, facts_message, one_line
 from bot.errors import DeliveryRefused
-from bot.live_events import Answered, AnswerText
+from bot.live_events import Answered, AnswerText, ToolStarted
 from bot.providers.demo.request import read_turn
 from bot.providers.shared.failures import Failures
 from bot.safe_text import arguments as disclosure
@@ -120,7 +120,8 @@ BY_LETTER: dict[str, Callable[[str], object]] = {
     ),
     "a display name": lambda text: (names.safe_name(text), names.isolated_name(text)),
     "what a terminal can show": printable,
-    "a call on a terminal": lambda text: (call_text("echo", {"text": text}), result_text({"error": text})),
+    "a call on a terminal": lambda text: call_text(ToolStarted("c1", "echo", {"text": text})),
+    "a result on a terminal": lambda text: result_text({"error": text}),
 }
 
 

@@ -97,6 +97,10 @@ def test_the_env_file_is_read_and_the_environment_wins(monkeypatch: pytest.Monke
         ("BOT_NAME", "x" * 65),
         ("DAILY_TOKEN_LIMIT", "-1"),
         ("DAILY_USER_MESSAGES", "few"),
+        ("LINE_SENDER_NAME", "x" * 21),
+        ("LINE_SENDER_NAME", "My Line bot"),
+        ("LINE_SENDER_ICON_URL", "http://host/icon.png"),
+        ("LINE_SENDER_ICON_URL", "https://host/" + "x" * 2_000),
     ],
 )
 def test_a_wrong_value_is_refused_by_name_and_not_repeated(

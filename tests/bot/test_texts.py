@@ -6,7 +6,7 @@ import string
 
 import pytest
 
-from bot.texts import LANGUAGES, language_of, load
+from bot.texts import LANGUAGES, language_for, language_of, load
 
 
 def fields(sentence: str) -> set[str]:
@@ -46,3 +46,27 @@ def test_apologies_fit_into_300_characters() -> None:
 def test_the_language_is_read_off_the_letters(text: str, language: str) -> None:
     """Kana or kanji mean Japanese, other letters English, no letters the default."""
     assert language_of(text, "ja") == language
+
+
+@pytest.mark.parametrize(
+    ("text", "locale", "language"),
+    [
+        ("thanks", "ja", "ja"),
+        ("三浦半島", "en-GB", "en"),
+        ("https: 12", "ja", "ja"),
+        ("what's that?", "ja", "ja"),  # nine letters
+        ("what is that?", "ja", "en"),  # ten
+        ("thanks", "fr", "en"),
+        ("12 + 3", "fr", "ja"),
+        ("ありがとう", "", "ja"),
+    ],
+)
+def test_the_profile_decides_about_few_letters(text: str, locale: str, language: str) -> None:
+    """A language that the catalogue does not have decides nothing."""
+    assert language_for(text, locale, "ja") == language
+
+
+def test_the_profile_decides_about_commands() -> None:
+    """Their words are the same for everybody."""
+    assert language_for("/memory delete 3", "ja", "en", is_command=True) == "ja"
+    assert language_for("/memory delete 3", "", "ja", is_command=True) == "en"

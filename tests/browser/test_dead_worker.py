@@ -38,6 +38,6 @@ async def test_an_answer_half_told_by_a_killed_worker_is_told_once_by_the_next(
                 await expect(page.locator("#log > li")).to_have_count(3)
                 await page.reload()
                 await expect_thread(
-                    page, "user: How much is 6 * 7?", "tool: calculate 6 * 7", "answer: It is forty-two."
+                    page, "user: How much is 6 * 7?", "tool: Calculator 6 * 7", "answer: It is forty-two."
                 )
         assert len(gemini.requests) == 3

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from msgspec.structs import replace
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 
 from bot.channels import Delivery, Poll, Reply
 from tests.bot.harness import ours
@@ -58,3 +60,50 @@ async def test_an_open_poll_is_there_after_a_reload(browser: Browser) -> None:
         site.away = True
         await page.get_by_role("button", name="Sushi: 3").click()
         await expect(page.locator("#notice")).not_to_have_text("")
+
+
+async def test_a_closed_poll_is_there_after_a_reload(browser: Browser) -> None:
+    """With its last counts, beside the call that started it."""
+    closed = replace(FOOD, counts=(3, 1), voters=4, is_closed=True)
+    async with Site().open() as site, visit(browser, site.url) as page:
+        await say(page, "A poll, please")
+        turn = await site.turn()
+        await turn.returns(await turn.calls("start_poll", {"question": "Where"}), {"poll": FOOD.id})
+        await turn.answers("Please vote.")
+        site.polls = [closed]
+        await page.reload()
+        await expect_thread(
+            page,
+            "user: A poll, please",
+            "tool: start_poll Where",
+            "poll: <b>Where</b> do we eat? Sushi: 3 Curry: 1 This poll is closed. People who voted: 4",
+            "answer: Please vote.",
+        )
+
+
+async def test_an_old_history_opens_no_closed_poll(browser: Browser) -> None:
+    """It was read before the poll was closed, and comes after the news of that."""
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        response = await route.fetch()
+        asked.set()
+        await answer.wait()
+        await route.fulfill(response=response)
+
+    async with Site().open() as site, visit(browser, site.url) as page:
+        await say(page, "A poll, please")
+        turn = await site.turn()
+        await turn.returns(await turn.calls("start_poll", {"question": "Where"}), {"poll": FOOD.id})
+        site.polls = [FOOD]
+        await show(site, turn.conversation, FOOD)
+        await expect(page.get_by_role("button", name="Sushi: 0")).to_be_enabled()
+        await page.route("**/console/*", hold)
+        await turn.answers("Please vote.")
+        await asked.wait()
+        await show(site, turn.conversation, replace(FOOD, is_closed=True))
+        await expect(page.get_by_role("button", name="Sushi: 0")).to_be_disabled()
+        answer.set()
+        await page.wait_for_function("Object.keys(localStorage).every((key) => !key.startsWith('kaiwa.sent.'))")
+        await page.evaluate("new Promise(requestAnimationFrame)")
+        await expect(page.get_by_role("button", name="Sushi: 0")).to_be_disabled()

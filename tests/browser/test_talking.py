@@ -70,6 +70,22 @@ async def test_a_tool_call_can_be_opened_by_keyboard(browser: Browser) -> None:
         await expect(page.locator("#box")).to_be_focused()
 
 
+async def test_a_tool_is_called_by_its_title(browser: Browser) -> None:
+    """Live and from the history, in the language that is chosen then; a hint says its name."""
+    async with Site().open() as site, visit(browser, site.url) as page:
+        site.titles = {("get_weather", "en"): "Weather", ("get_weather", "ja"): "天気"}
+        await say(page, "Weather in Tokyo?")
+        turn = await site.turn()
+        name = page.locator(".tool .name")
+        call = await turn.calls("get_weather", {"location": "Tokyo"}, "Weather")
+        await expect(name).to_have_text("Weather")
+        await expect(name).to_have_attribute("title", "get_weather")
+        await turn.returns(call, {"condition": "Sunny"})
+        await turn.answers("Sunny.")
+        await page.locator("#language").click()
+        await expect(name).to_have_text("天気")
+
+
 async def test_parallel_calls_end_each_for_itself(browser: Browser) -> None:
     """A failed call is told in words, not only in colour."""
     async with Site().open() as site, visit(browser, site.url) as page:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from bot.channels import InboundEvent
 from bot.errors import TryAgain
 from bot.providers.scripted import Step
@@ -22,6 +24,11 @@ def takes_back(message_id: str, target: str) -> InboundEvent:
 
 def edits(message_id: str, text: str, target: str) -> InboundEvent:
     return InboundEvent(says(message_id, text).message, event="edited", target=target)
+
+
+def comes(message_id: str, text: str, *, routine: bool = False) -> InboundEvent:
+    """A reminder whose time has come."""
+    return replace(says(message_id, text), reminder="routine" if routine else "due", planned_at=WRITTEN_AT)
 
 
 def picture(message_id: str, text: str) -> InboundEvent:

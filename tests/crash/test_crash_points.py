@@ -9,7 +9,7 @@ from bot.store import Depths, Store
 from tests.crash.driver import crash_at_every_request
 from tests.crash.evidence import Ending, ending_of, record_of
 from tests.crash.rig import CrashRig
-from tests.crash.scenarios import TOKYO, after, answers, asks, edits, is_down, picture, says, takes_back
+from tests.crash.scenarios import TOKYO, after, answers, asks, comes, edits, is_down, picture, says, takes_back
 from tests.crash.simulation import Conversation, Scenario
 from tests.fakes.cut_wire import Cut
 
@@ -61,6 +61,16 @@ SCENARIOS = {
         Scenario((picture("m1", "one"),), answers, during=after("open", picture("m2", "two"))),
         ["Heard: one two"],
         ["one", "two", "Heard: one two"],
+    ),
+    "a reminder": (
+        Scenario((comes("r1", "Call home"), TOKYO), answers),
+        ["⏰ Call home", ANSWER],
+        ["Call home", "⏰ Call home", "Tokyo?", ANSWER],
+    ),
+    "a routine beside a message": (
+        Scenario((TOKYO, comes("r1", "Osaka!", routine=True), says("m2", "Kyoto?")), asks("lookup", 1)),
+        [ANSWER, "Heard: Tokyo? Osaka!", "Heard: Tokyo? Osaka! Kyoto?"],
+        ["Tokyo?", ANSWER, "Osaka!", "Heard: Tokyo? Osaka!", "Kyoto?", "Heard: Tokyo? Osaka! Kyoto?"],
     ),
     "a delivery postponed": (Scenario((TOKYO,), answers, busy=2), [ANSWER], ["Tokyo?", ANSWER]),
 }

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.facts.read import facts, paths
-from tests.fakes.line_rules import Refused
+from tests.fakes.line_refusals import Refused
 from tests.fakes.slack import BOT_TOKEN, SlackFake, slack_fake
 from tests.fakes.slack_events import CHANNEL, USER
 from tests.fakes.slack_rules import METHODS

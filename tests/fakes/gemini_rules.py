@@ -130,9 +130,10 @@ def _check_circulation(body: JSON, own_parts: list[JSON]) -> None:
         own = [part for part in content["parts"] if part.keys() & {"toolCall", "toolResponse"}]
         if own and not combines:
             raise Refused(NOT_CIRCULATED)
-        called = [part["toolCall"]["id"] for part in own if "toolCall" in part]
-        answered = [part["toolResponse"]["id"] for part in own if "toolResponse" in part]
-        if called != answered or not all(part in own_parts for part in own):
+        called = [part["toolCall"].get("id") for part in own if "toolCall" in part]
+        answered = [part["toolResponse"].get("id") for part in own if "toolResponse" in part]
+        is_paired = called == answered and len(set(called)) == len(called) and None not in called
+        if not is_paired or not all(part in own_parts for part in own):
             raise Refused(CHANGED)
 
 

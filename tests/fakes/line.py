@@ -24,7 +24,8 @@ from aiohttp import web
 
 from tests.fakes import line_events, line_rules
 from tests.fakes.line_events import BOT, JSON, TOKEN, USER
-from tests.fakes.line_rules import Refused
+from tests.fakes.line_menus import Menus
+from tests.fakes.line_refusals import Refused
 from tests.fakes.line_traffic import Image, Request, Sent, Token
 from tests.fakes.serving import serving
 
@@ -69,6 +70,7 @@ class LineFake:
         default_factory=lambda: {"success": True, "statusCode": 200, "reason": "OK", "detail": "200"}
     )
     chat_mode: str = "bot"
+    menus: Menus = field(default_factory=Menus)
     _tokens: dict[str, Token] = field(default_factory=dict)
     _retry_keys: dict[str, str] = field(default_factory=dict)
     _images: dict[str, Image] = field(default_factory=dict)
@@ -261,6 +263,27 @@ class LineFake:
             line_rules.check("test", arrived.raw)
         return _json({"timestamp": "2026-01-01T00:00:00.000Z", **self.webhook_test})
 
+    def _create_menu(self, request: web.Request, arrived: Request) -> web.Response:
+        return _json({"richMenuId": self.menus.create(line_rules.check("menu", arrived.raw))})
+
+    def _menu(self, request: web.Request, arrived: Request) -> web.Response:
+        return _json(self.menus.find(request.match_info["menu"]).body)
+
+    def _menu_picture(self, request: web.Request, arrived: Request) -> web.Response:
+        self.menus.draw(request.match_info["menu"], arrived.raw, request.content_type)
+        return _json({})
+
+    def _delete_menu(self, request: web.Request, arrived: Request) -> web.Response:
+        self.menus.delete(request.match_info["menu"])
+        return _json({})
+
+    def _default_menu(self, request: web.Request, arrived: Request) -> web.Response:
+        return _json({"richMenuId": self.menus.shown})
+
+    def _set_default_menu(self, request: web.Request, arrived: Request) -> web.Response:
+        self.menus.show(request.match_info["menu"])
+        return _json({})
+
 
 Handler = Callable[[LineFake, web.Request, Request], web.Response]
 CALLS: dict[str, tuple[str, str, Handler]] = {
@@ -281,6 +304,12 @@ CALLS: dict[str, tuple[str, str, Handler]] = {
     "endpoint": ("GET", "/v2/bot/channel/webhook/endpoint", LineFake._endpoint),
     "set": ("PUT", "/v2/bot/channel/webhook/endpoint", LineFake._set_endpoint),
     "test": ("POST", "/v2/bot/channel/webhook/test", LineFake._test_endpoint),
+    "menu": ("POST", "/v2/bot/richmenu", LineFake._create_menu),
+    "get_menu": ("GET", "/v2/bot/richmenu/{menu}", LineFake._menu),
+    "delete_menu": ("DELETE", "/v2/bot/richmenu/{menu}", LineFake._delete_menu),
+    "menu_picture": ("POST", "/v2/bot/richmenu/{menu}/content", LineFake._menu_picture),
+    "default_menu": ("GET", "/v2/bot/user/all/richmenu", LineFake._default_menu),
+    "set_default_menu": ("POST", "/v2/bot/user/all/richmenu/{menu}", LineFake._set_default_menu),
 }
 
 

@@ -14,6 +14,7 @@ Errors = Iterator[tuple[str, str]]  # message and property
 TEMPLATE_FIELDS = {"type", "altText", "template", "quickReply", "sender"}
 ALT_TEXT, CONFIRM_TEXT, LABEL, DATA, SAID = 1_500, 240, 20, 300, 300
 MOST_QUICK = 13
+SENDER, ICON = 20, 2_000
 ACTIONS = {  # fields that must be there, and fields that may
     "postback": ({"type", "label", "data"}, {"displayText", "text", "inputOption", "fillInText"}),
     "message": ({"type", "label", "text"}, set[str]()),
@@ -40,6 +41,20 @@ def unknown(value: JSON, known: set[str], where: str) -> Errors:
     """Properties LINE does not know."""
     for name in sorted(value.keys() - known):
         yield "Unknown property", f"{where}.{name}"
+
+
+def sender_errors(sender: Any, where: str) -> Errors:
+    """Name and icon above a message: https://developers.line.biz/en/reference/messaging-api/#icon-nickname-switch"""
+    if sender is None:
+        return
+    yield from unknown(sender, {"name", "iconUrl"}, where)
+    name, icon = sender.get("name"), sender.get("iconUrl")
+    if name is not None:
+        yield from text_errors(name, SENDER, f"{where}.name")
+        if "line" in str(name).lower():
+            yield "Must not contain a reserved word", f"{where}.name"
+    if icon is not None and not (isinstance(icon, str) and icon.startswith("https://") and len(icon) <= ICON):
+        yield "Must be a valid HTTPS URL", f"{where}.iconUrl"
 
 
 def template_errors(message: JSON, where: str) -> Errors:

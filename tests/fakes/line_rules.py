@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 from jsonschema import Draft7Validator
 
-from tests.fakes.line_buttons import quick_reply_errors, template_errors, text_errors, unknown
+from tests.fakes.line_buttons import quick_reply_errors, sender_errors, template_errors, text_errors, unknown
 from tests.fakes.line_flex import flex_errors
+from tests.fakes.line_menus import menu_errors
+from tests.fakes.line_refusals import Refused
 from tests.shared_data import RECORDED
 
 JSON = dict[str, Any]
@@ -26,33 +28,11 @@ BODIES = {
     "mark": ("MarkMessagesAsReadByTokenRequest", {"markAsReadToken"}),
     "set": ("", {"endpoint"}),
     "test": ("", {"endpoint"}),
+    "menu": ("", {"size", "selected", "name", "chatBarText", "areas"}),
 }
 IMAGE_FIELDS = {"type", "originalContentUrl", "previewImageUrl", "quickReply", "sender"}
 URL_CAP = 2_000
 TEXT_FIELDS = {"type", "text", "quoteToken", "emojis", "quickReply", "sender"}
-
-
-class Refused(Exception):
-    """An error in LINE's form.
-
-    Args:
-        details: pairs of message and property.
-        raw: a body in another form, of something between us and LINE.
-    """
-
-    def __init__(
-        self, status: int, message: str, details: list[tuple[str, str]] | None = None, raw: bytes = b""
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.details = [{"message": text, "property": name} for text, name in details or ()]
-        self.raw = raw
-
-    @property
-    def body(self) -> bytes:
-        """What LINE answers."""
-        details = {"details": self.details} if self.details else {}
-        return self.raw or msgspec.json.encode({"message": str(self), **details})
 
 
 def check(call: str, raw: bytes) -> JSON:
@@ -95,6 +75,8 @@ def _own_errors(call: str, body: JSON) -> Iterator[tuple[str, str]]:
         yield "Unknown property", name
     if call in ("reply", "push"):
         yield from _message_errors(body.get("messages"))
+    if call == "menu":
+        yield from menu_errors(body)
     if call == "loading":
         seconds = body.get("loadingSeconds", 20)
         if not isinstance(seconds, int) or not 5 <= seconds <= 60 or seconds % 5:
@@ -109,6 +91,7 @@ def _message_errors(messages: Any) -> Iterator[tuple[str, str]]:
         return
     for index, message in enumerate(messages):
         where = f"messages[{index}]"
+        yield from sender_errors(message.get("sender"), f"{where}.sender")
         if message.get("type") == "text":
             yield from text_errors(message.get("text"), MOST_UNITS, f"{where}.text")
             yield from unknown(message, TEXT_FIELDS, where)

@@ -1,7 +1,7 @@
 """An MCP server over stdio that lies, written without the SDK, which would not let it.
 
 Its form is that of https://modelcontextprotocol.io/specification/2025-11-25. The argument is a JSON file, read anew for
-each message:
+each message; a file beside it, ``.called``, tells that a tool has been called:
 
     tools      what tools/list answers; with "endless" on page after page
     answers    what tools/call answers, by tool; a tool without an answer gets none, ever
@@ -9,6 +9,7 @@ each message:
     hangs      true: nothing is answered, and SIGTERM is ignored
     flood      true: the answer to tools/list is a line without an end
     spam       true: after the list, notifications without an end
+    asks       true: after the list, requests without an end, whose answers it does not read
     child      true: starts a process that outlives its parent; its id is written to a file beside
 """
 
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 INFO = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": True}}}
+PING = {"jsonrpc": "2.0", "id": "x" * 1_000, "method": "ping"}
 CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 
 
@@ -43,6 +45,7 @@ def answer(request: dict[str, Any], script: dict[str, Any]) -> object:
             return {"tools": script.get("tools", []), **({"nextCursor": "more"} if script.get("endless") else {})}
         case "tools/call":
             name = request["params"]["name"]
+            Path(sys.argv[1]).with_suffix(".called").touch()
             if name in script.get("exits", ()):
                 os._exit(1)
             if name == "poke":
@@ -74,6 +77,8 @@ def serve(path: Path) -> None:
             say({"jsonrpc": "2.0", "id": request["id"], "result": result})
             while script.get("spam") and request["method"] == "tools/list":
                 say(CHANGED)
+            while script.get("asks") and request["method"] == "tools/list":
+                say(PING)
 
 
 if __name__ == "__main__":

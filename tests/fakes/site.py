@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -56,6 +56,7 @@ class Site:
         self.history: defaultdict[str, list[Message]] = defaultdict(list)
         self.questions: dict[str, Question] = {}
         self.polls: list[Poll] = []
+        self.titles: dict[tuple[str, str], str] = {}
         self._arrivals: asyncio.Queue[tuple[str, InboundEvent]] = asyncio.Queue()
         self._seen: set[str] = set()
         self._info = PageInfo(bot_name, "gemini-flash-latest", demo, "en", signs_out=bool(token))
@@ -70,7 +71,7 @@ class Site:
     async def open(self) -> AsyncIterator[Site]:
         """Serve while the context is open; opened again, at the same address."""
         catalogue = texts.load()
-        reads = Reads(self._past, self._question, self._open_polls, self.files)
+        reads = Reads(self._past, self._question, self._open_polls, self._past_polls, self.files, self._title)
         console = Console(self._accept, self.live, reads, catalogue, "en")
         guard = Middleware(
             Guard,
@@ -136,7 +137,14 @@ class Site:
         return self.questions.get(conversation)
 
     async def _open_polls(self, conversation: str) -> list[Poll]:
-        return self.polls
+        return [poll for poll in self.polls if not poll.is_closed]
+
+    def _title(self, name: str, language: str) -> str:
+        return self.titles.get((name, language), "")
+
+    async def _past_polls(self, conversation: str, messages: Sequence[Message], known: Collection[str]) -> list[Poll]:
+        ids = [result.response.get("poll") for message in messages for result in message.results]
+        return [poll for poll in self.polls if poll.id in ids and poll.id not in known]
 
 
 class Letters:
@@ -190,11 +198,11 @@ class Turn:
         """Send the model's request again."""
         await self._watcher.show(AnswerRestarted())
 
-    async def calls(self, name: str, arguments: dict[str, Any]) -> ToolCall:
+    async def calls(self, name: str, arguments: dict[str, Any], title: str = "") -> ToolCall:
         """Let a tool run."""
         call = ToolCall(new_id("call"), name, arguments)
         self._added.append(Message(new_id("msg"), "model", (call,), AT))
-        await self._watcher.show(ToolStarted(call.id, name, arguments))
+        await self._watcher.show(ToolStarted(call.id, name, arguments, title))
         return call
 
     async def returns(

@@ -107,7 +107,7 @@ def test_heroku_asks_for_settings_that_exist() -> None:
     assert variables.keys() <= {field.upper() for field in Settings.model_fields}
     generated = {name for name, variable in variables.items() if variable.get("generator") == "secret"}
     assert generated == {"CONSOLE_TOKEN", "SECRET_KEY"}
-    assert app_json()["addons"] == [{"plan": "heroku-redis:mini"}]
+    assert app_json()["addons"] == [{"plan": "heroku-redis:premium-0"}]
 
 
 @pytest.mark.parametrize("script", [".ci/run", "bin/post_compile", "scripts/setup.sh"])

@@ -28,6 +28,11 @@ def noisy_tool(folder: Path) -> None:
     written.write_text(f'{text}\n\nprint("loaded")\n', "utf-8")
 
 
+def peak_of(process: int) -> int:
+    """The most memory that a process has had, in KiB."""
+    return int(Path(f"/proc/{process}/status").read_text().partition("VmHWM:")[2].split()[0])
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_client_starts_it_and_calls_a_tool(mode: str, tmp_path: Path, wttr: WttrFake) -> None:
     """What tools print does not disturb the protocol; nothing is left in the folder but what was there."""
@@ -48,7 +53,7 @@ async def test_a_client_starts_it_and_calls_a_tool(mode: str, tmp_path: Path, wt
 
 
 async def test_stdout_carries_the_protocol_only_and_nonsense_harms_nothing(tmp_path: Path) -> None:
-    """Every line is a message; the end of stdin ends the process well."""
+    """Every line is a message; one without measure is not kept; the end of stdin ends the process well."""
     noisy_tool(tmp_path / "tools")
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", ENTRY, "mcp"),
@@ -60,6 +65,7 @@ async def test_stdout_carries_the_protocol_only_and_nonsense_harms_nothing(tmp_p
     )
     lines = [
         b"nonsense",
+        b'{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"cursor":"' + b"x" * 100_000_000 + b'"}}',
         b'{"jsonrpc":"2.0","id":"\\ud800","method":"tools/list"}',
         b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
         b'"clientInfo":{"name":"test","version":"1"}}}',
@@ -72,6 +78,7 @@ async def test_stdout_carries_the_protocol_only_and_nonsense_harms_nothing(tmp_p
         process.stdin.write(b"\n".join([*lines, b""]))
         async with asyncio.timeout(20):
             said = [await process.stdout.readline() for _ in range(2)]
+            peak = peak_of(process.pid)
             process.stdin.close()
             rest, log = await process.communicate()
     finally:
@@ -81,6 +88,8 @@ async def test_stdout_carries_the_protocol_only_and_nonsense_harms_nothing(tmp_p
     assert b'"structuredContent":{"text":"HELLO"}' in said[1]
     assert (rest, process.returncode) == (b"", 0)
     assert b"called" in log
+    assert b'"event":"tool.called"' in log.replace(b'": ', b'":')
+    assert peak < 250_000
 
 
 async def test_a_wrong_setting_is_one_line_and_no_protocol(tmp_path: Path) -> None:

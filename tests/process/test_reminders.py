@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -62,3 +65,35 @@ async def test_a_reminder_survives_the_death_of_its_process(
         assert await running.stop() == 0
     assert line.texts == [["Set."], ["⏰ drink water"]]
     assert left_behind(tmp_path) == []
+
+
+async def test_reminders_of_one_moment_come_once_each_whoever_dies(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake
+) -> None:
+    """kill -9 to one process, then to the other, while they say the reminders of forty people."""
+    due = time.time() + 15
+    gemini.always = lambda asked: obliging(max(1, round(due - time.time())))(asked)
+    users = [f"U{number:032x}" for number in range(40)]
+    async with kaiwa(tmp_path, "run", "--processes", "2", **variables) as running:
+        posted = [await post_line(running, line, "Remind me to drink water", user) for user in users]
+        assert posted == [200] * len(users)
+        await until(lambda: len(line.texts) == len(users), 15)
+        members = [child for child in children(running.process.pid) if b"member" in command(child)]
+        await until(lambda: len(line.calls("push")) > 0, 30)
+        for member in members:
+            os.kill(member, signal.SIGKILL)
+            await asyncio.sleep(0.1)  # the other one goes on meanwhile
+        await until(lambda: len(line.texts) >= 2 * len(users), 30)
+        await running.idle(20)
+        assert await running.stop() == 0
+    assert sorted(sent.to for sent in line.sent if sent.texts == ["⏰ drink water"]) == users
+    assert len(line.texts) == 2 * len(users)
+    assert left_behind(tmp_path) == []
+
+
+def children(process: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def command(process: int) -> bytes:
+    return Path(f"/proc/{process}/cmdline").read_bytes()

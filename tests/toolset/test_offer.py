@@ -12,7 +12,7 @@ from tests.toolset.doer import ANYTHING, Doer
 from toolset.offer.rules import Rules, read_rules
 from toolset.offer.search import found_in, words_in
 from toolset.tool import Risk, ToolSetupError, ValidatedTool
-from toolset.tool_map import MANY, MOST, ToolMap
+from toolset.tool_map import MANY, MOST, MOST_BYTES, ToolMap
 
 
 def tool(name: str, description: str = "Does it.", risk: Risk = "low", *, own: bool = False) -> ValidatedTool:
@@ -65,6 +65,18 @@ def test_tools_in_use_have_a_limit() -> None:
     """Vendors take a limited number of functions; the newest stay."""
     declared = names(many(100), *(f"server_{n}" for n in range(100)))
     assert declared[2:] == [f"server_{n}" for n in range(100 - MOST, 100)]
+
+
+def test_declarations_have_a_size() -> None:
+    """A few large tools are too many, too; of those in use the newest that fit are declared, at least one."""
+    large = [tool(f"server_{letter}", "x" * (MOST_BYTES // 3)) for letter in "abcd"]
+    few = ToolMap([tool("clock", own=True), *large[:2]])
+    assert names(few) == ["clock", "server_a", "server_b"]
+    tools = ToolMap([tool("clock", own=True), *large, tool("server_huge", "x" * 2 * MOST_BYTES)])
+    assert names(tools) == ["clock", "find_tools"]
+    assert names(tools, "server_c", "server_a", "server_b") == ["clock", "find_tools", "server_a", "server_b"]
+    assert names(tools, "server_a", "server_huge") == ["clock", "find_tools", "server_huge"]
+    assert names(tools, "server_huge", "server_b", "server_a") == ["clock", "find_tools", "server_b", "server_a"]
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,24 @@ async def test_the_time_is_the_users(arguments: dict[str, str], at: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("at", "first", "start"),
+    [
+        ("2027-03-28T02:30", "2027-03-28T03:30", "2027-03-28T02:30"),  # the clock skips this hour
+        ("2027-03-28T02:30+01:00", "2027-03-28T03:30", "2027-03-28T03:30"),
+        ("2027-03-26T02:30", "2027-03-28T03:30", "2027-03-28T02:30"),  # over; the rule begins at its next time
+        ("2027-03-29T02:30", "2027-03-29T02:30", "2027-03-29T02:30"),
+    ],
+)
+async def test_a_rule_keeps_the_time_that_was_asked_for(at: str, first: str, start: str) -> None:
+    """What comes an hour later on the day when the clock is put forward comes in time on the next."""
+    kept, tool = RemindersInMemory(), SetReminder(now=lambda: datetime(2027, 3, 27, 9, 0, tzinfo=UTC))
+    await call(tool, {"text": "pill", "at": at, "repeat": "FREQ=DAILY"}, asked_by(kept, zone="Europe/Berlin"))
+    (reminder,) = kept.kept.values()
+    assert reminder.start is not None
+    assert (f"{reminder.at:%Y-%m-%dT%H:%M}", f"{reminder.start:%Y-%m-%dT%H:%M}") == (first, start)
+
+
+@pytest.mark.parametrize(
     ("arguments", "why"),
     [
         ({}, "either at or in"),

@@ -171,6 +171,14 @@ async def test_a_response_that_just_fits_is_left_alone() -> None:
     assert await answer_to({"do": "it", "with": words}) == ToolOutcome({"done": words})
 
 
+@pytest.mark.parametrize(("levels", "is_text"), [(31, False), (32, True), (5_000, True)])
+async def test_a_response_nested_too_deeply_becomes_a_text(levels: int, is_text: bool) -> None:
+    """A server can nest thousands of levels in a few bytes."""
+    nested = json.loads("[" * levels + "]" * levels)
+    outcome = await answer_to({"do": "it", "with": nested})
+    assert outcome == ToolOutcome({"output": json.dumps({"done": nested})} if is_text else {"done": nested})
+
+
 async def test_files_stand_beside_the_object() -> None:
     """The object alone is validated, and the model gets it; the files are for the user."""
     chart = ToolFile("chart.png", "image/png", b"\x89PNG", "20 °C at noon")

@@ -279,3 +279,23 @@ async def test_two_silent_services_take_no_more_time_than_one(
         began = time.monotonic()
         assert await error(get_weather, detail) == "API request failed: timeout"
         assert time.monotonic() - began < TIMEOUT_S + 0.3
+
+
+async def test_an_operator_can_switch_open_meteo_off(wttr: WttrFake, open_meteo: OpenMeteoFake) -> None:
+    """OPEN_METEO=0: it is never asked, whatever is wanted and however slow wttr.in is."""
+    wttr.place("Tokyo", temp=20)
+    config = WeatherConfig(
+        wttr_base_url=wttr.base_url,
+        open_meteo=False,
+        open_meteo_base_url=open_meteo.base_url,
+        open_meteo_geocoding_base_url=open_meteo.base_url,
+        weather_timeout_s=TIMEOUT_S,
+    )
+    async with http_client() as http:
+        get_weather = ValidatedTool(GetWeather.create(http, config), *read_schemas("get_weather"))
+        assert (await weather(get_weather))["source"] == "wttr.in"
+        for detail in ("hourly", "week"):
+            assert (await weather(get_weather, detail))["note"] == ONLY_USUAL
+        wttr.fail("stalled")
+        assert await error(get_weather, location="Osaka") == "API request failed: timeout"
+    assert open_meteo.searches == []

@@ -2,9 +2,11 @@
 
     config       the file that names the servers
     connection   one server: connected, listed, lost, connected again
-    session      an open connection; the only module that imports the SDK
+    session      an open connection; only session, relay and stdio import the SDK
+    relay        messages between a transport and the SDK
     stdio        a server that is a process of ours
-    pace         how fast a server may talk
+    http         a server with an address
+    pace         how much a server may say, and how fast
     catalog      a server's list, as tools with names, schemas and risks
     schema       a server's schema in a form that is cheap to check
     pins         what was seen of a tool for the first time

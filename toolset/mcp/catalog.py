@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, cast
 
 from toolset.mcp.answer import Answer, response_of, response_schema
-from toolset.mcp.config import ServerConfig
-from toolset.mcp.pins import ListedTool
+from toolset.mcp.config import ServerConfig, usable
+from toolset.mcp.pins import OWN_NAME_CAP, ListedTool
 from toolset.mcp.schema import plain_schema
 from toolset.tool import NAME_CAP, NoConfig, Risk, Tool, ToolContext, ToolSetupError, ValidatedTool, WithFiles
 from toolset.web.text import one_line
 
-OWN_NAME_CAP = 128  # characters, as the protocol has it
 DESCRIPTION_CAP = 1_000
 CALL_S = 30.0
 REASON_CAP = 200
@@ -24,7 +23,7 @@ KEPT, DIGITS = 55, 8  # of a name that is too long
 ARGUMENT = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 ROOTS = {"$defs", "definitions"}  # where references of a schema lead
 
-Call = Callable[[str, dict[str, Any]], Awaitable[Answer]]
+Call = Callable[[ListedTool, dict[str, Any]], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +66,12 @@ class RemoteTool:
             raise ToolSetupError(f"its argument {shown(strange[0])!r} has a name that models cannot use")
         self._declared = None if listed.response is None else _data_schema(listed.response)
         self.response = response_schema(self._declared)
-        self._own_name = listed.name
+        self._listed = listed
         self._server = server
         self._call = call
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> WithFiles:
-        answer = await self._call(self._own_name, arguments)
+        answer = await self._call(self._listed, arguments)
         return response_of(answer, self._server, self.name, self._declared)
 
 
@@ -90,28 +89,37 @@ def make_catalog(
     left_out: dict[str, str] = {}
     names: set[str] = set()
     for one in every:
-        risk: Risk = "low" if config.is_trusted and one.says_it_reads and one.name not in changed else "high"
-        known = old.made.get(one.digest)
+        unaccepted, digest = one.name in changed, one.digest
+        risk: Risk = "low" if config.is_trusted and one.says_it_reads and not unaccepted else "high"
+        known = old.made.get(digest)
         try:
-            if (name := tool_name(config.name, one.name)) in names:
-                raise ToolSetupError("another tool of the server has the same name")
-            unaccepted = one.name in changed
-            is_same = known is not None and (known.definition.risk, known.definition.unaccepted) == (risk, unaccepted)
-            made[one.digest] = (
-                known
-                if known is not None and is_same
-                else _validated(config.name, one, risk, call, unaccepted=unaccepted)
-            )
-            names.add(name)
+            names.add(_free_name(config, one, names))
+            if known is not None and (known.definition.risk, known.definition.unaccepted) == (risk, unaccepted):
+                made[digest] = known
+            else:
+                made[digest] = _validated(config.name, one, risk, call, unaccepted=unaccepted)
         except ToolSetupError as error:
             left_out[one.name] = shown(str(error), REASON_CAP)
     return Catalog(every, made, left_out, changed)
 
 
+def _free_name(config: ServerConfig, tool: ListedTool, taken: Collection[str]) -> str:
+    """The tool's name, which belongs to it alone, whichever servers are there at the moment.
+
+    Raises:
+        ToolSetupError: it belongs to another tool or server.
+    """
+    if usable(f"{config.name}_{tool.name}").startswith(config.others):
+        raise ToolSetupError("its name begins like those of another server")
+    if (name := tool_name(config.name, tool.name)) in taken:
+        raise ToolSetupError("another tool of the server has the same name")
+    return name
+
+
 def tool_name(server: str, tool: str) -> str:
     """The name of a server's tool for the model."""
     whole = f"{server}_{tool}"
-    name = re.sub(r"[^a-zA-Z0-9_-]", "_", whole)
+    name = usable(whole)
     if len(name) <= NAME_CAP:
         return name
     return f"{name[:KEPT]}_{sha256(whole.encode(errors='replace')).hexdigest()[:DIGITS]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -27,6 +27,8 @@ class ServerConfig:
 
     Attributes:
         is_trusted: the operator believes what its tools say of themselves.
+        others: beginnings of names that belong to other servers, although this server's begin alike: ``gh_ent_`` is
+            no name for the tool ``ent_…`` of a server ``gh`` where a server ``gh_ent`` is.
     """
 
     name: str
@@ -36,6 +38,12 @@ class ServerConfig:
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     is_trusted: bool = False
+    others: tuple[str, ...] = ()
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of its tools' names for models."""
+        return usable(f"{self.name}_")
 
     @property
     def secrets(self) -> list[str]:
@@ -106,7 +114,21 @@ def read_servers(path: Path, trusted: Collection[str] = ()) -> tuple[ServerConfi
         raise ToolSetupError(f"{path}: the key {unknown[0]!r} is unknown; remove it")
     if len(servers) > MOST_SERVERS:
         raise ToolSetupError(f"{path} names {len(servers)} servers; {MOST_SERVERS} are possible")
-    return tuple(_server(f"{path}: server {name!r}", name, entry, name in trusted) for name, entry in servers.items())
+    configs = [_server(f"{path}: server {name!r}", name, entry, name in trusted) for name, entry in servers.items()]
+    owners: dict[str, str] = {}
+    for config in configs:
+        if (owner := owners.setdefault(config.prefix, config.name)) != config.name:
+            raise ToolSetupError(f"{path}: the tools of {owner!r} and {config.name!r} get the same names; rename one")
+    return tuple(replace(config, others=_longer(config.prefix, owners)) for config in configs)
+
+
+def usable(name: str) -> str:
+    """The name with the characters that models take."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)
+
+
+def _longer(prefix: str, prefixes: Collection[str]) -> tuple[str, ...]:
+    return tuple(other for other in prefixes if other != prefix and other.startswith(prefix))
 
 
 def _server(where: str, name: str, entry: Any, is_trusted: bool) -> ServerConfig:

@@ -9,15 +9,16 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from toolset.mcp.answer import Answer
-from toolset.mcp.catalog import OWN_NAME_CAP, Catalog, make_catalog, shown
+from toolset.mcp.catalog import KEPT, Catalog, make_catalog, shown
 from toolset.mcp.config import ServerConfig
-from toolset.mcp.pins import Pins
+from toolset.mcp.pins import ListedTool, Pins, digests_of
 from toolset.tool import ToolError
 from toolset.tool_map import ToolMap
 
@@ -71,6 +72,7 @@ class McpServer:
         self._is_stale, self._listed_at = False, 0.0
         self._told: set[tuple[str, str]] = set()
         tools.replace(self.name, ())  # so that the order of the servers is that of the file
+        tools.expect(config.prefix[:KEPT], self.settled)
 
     async def run(self) -> None:
         """Stay connected until ``end``."""
@@ -96,14 +98,16 @@ class McpServer:
             self._scope.deadline = anyio.current_time() + GOODBYE_S
         self._lose()
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
-        """Call a tool by its own name.
+    async def call(self, tool: ListedTool, arguments: dict[str, Any]) -> Answer:
+        """Call a tool.
 
         Raises:
-            ToolError: the server is away, or refuses.
+            ToolError: the server is away, or refuses, or lists the tool otherwise than when the call was allowed.
         """
         session = await self._wait_for_session()
-        asking = asyncio.create_task(session.call(tool, arguments))
+        if tool.digest not in self.catalog.made:  # it may need a yes now, which only a new call gets
+            raise ToolError(f"not called: {self.name} has changed this tool; call it again if it is still there")
+        asking = asyncio.create_task(session.call(tool.name, arguments))
         asking.add_done_callback(_ignore)
         self._calls += 1
         try:
@@ -174,12 +178,12 @@ class McpServer:
         log.info("mcp.connected", extra={"server": self.name, **counts})
 
     async def _refresh(self, session: Session) -> None:
-        listed, self.has_more = await session.read_tools()
-        self._listed_at = time.monotonic()
-        digests = {one.name: one.digest for one in listed if len(one.name) <= OWN_NAME_CAP}
-        pins = await self._pins.pin(self.name, digests)
+        listing = await session.read_tools()
+        self._listed_at, self.has_more = time.monotonic(), listing.has_more
+        pins = await self._pins.pin(self.name, await asyncio.to_thread(digests_of, listing.tools))
         old = self.catalog
-        new = await asyncio.to_thread(make_catalog, self._config, listed, pins, self.call, old)
+        new = await asyncio.to_thread(make_catalog, self._config, listing.tools, pins, self.call, old)
+        new = replace(new, left_out={**listing.malformed, **new.left_out})
         for name in self._untold(dict.fromkeys(new.changed, "")):
             log.warning("mcp.tool_changed", extra={"server": self.name, "tool": shown(name)})
         for name in self._untold(new.left_out):

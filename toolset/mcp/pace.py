@@ -1,11 +1,16 @@
-"""How fast a server may talk: one that never stops would take the event loop from everybody else."""
+"""How much a server may say, and how fast: otherwise it would take the event loop from everybody else."""
 
 from __future__ import annotations
 
+import re
 import time
 
 import anyio
 
+LINE_BYTES = 4 * 1024 * 1024  # of a message
+MOST_VALUES = 50_000  # of a message: to read and check so many takes a tenth of a second
+TEXT = re.compile(rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?', re.DOTALL)  # to the end, if it has none: always linear
+MARKS = (b",", b"[", b"{")  # a value has one, about
 A_SECOND = 500  # messages, each of up to PIECE bytes
 PIECE = 32 * 1024
 VALUES = 200  # in JSON that cost as much as a message: a megabyte of empty lists takes a quarter of a second
@@ -26,3 +31,12 @@ class Pace:
         self._spent += messages + len(data) // PIECE + data.count(b",") // VALUES
         if self._spent > A_SECOND:
             await anyio.sleep(max(self._began + self._spent / A_SECOND - now, 0))
+
+
+def has_too_many_values(message: bytes) -> bool:
+    """Whether a message in JSON would take the event loop for long. Texts are one value, whatever is in them."""
+    return _values(message) > MOST_VALUES and _values(TEXT.sub(b"", message)) > MOST_VALUES
+
+
+def _values(message: bytes) -> int:
+    return sum(message.count(mark) for mark in MARKS)

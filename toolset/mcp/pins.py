@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Protocol
+
+OWN_NAME_CAP = 128  # characters, as the protocol has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,11 @@ class ListedTool:
         """Of all that decides what a model does with the tool, and what it may."""
         parts = [self.name, self.description, self.parameters, self.response, self.says_it_reads]
         return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def digests_of(tools: Iterable[ListedTool]) -> dict[str, str]:
+    """What is pinned: by name, without names that no tool may have."""
+    return {one.name: one.digest for one in tools if len(one.name) <= OWN_NAME_CAP}
 
 
 class Pins(Protocol):

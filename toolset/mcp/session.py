@@ -1,17 +1,18 @@
-"""An open connection to a server: its list of tools, and calls. The only module, with ``stdio``, that uses the SDK."""
+"""An open connection to a server: its list of tools, and calls. Besides, only ``relay`` and ``stdio`` use the SDK."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
 import anyio
-import httpx2
 from mcp import Client, MCPError
 from mcp.client.session import IncomingMessage
 from mcp.client.streamable_http import streamable_http_client
@@ -36,16 +37,16 @@ from pydantic import ValidationError
 
 from toolset.mcp.answer import Answer
 from toolset.mcp.config import ServerConfig
-from toolset.mcp.pace import Pace
+from toolset.mcp.http import open_client
+from toolset.mcp.pace import LINE_BYTES
 from toolset.mcp.pins import ListedTool
-from toolset.mcp.stdio import LINE_BYTES, run_server
+from toolset.mcp.relay import MOST_TOOLS, Relay
+from toolset.mcp.stdio import run_server
 from toolset.tool import ToolError
 
-MOST_TOOLS = 200
 MOST_PAGES = 20
 LARGEST_SCHEMA = 64 * 1024  # bytes that are kept, more than any tool may have
 REQUEST_S = 20.0  # of the handshake and of a page of the list
-TIMEOUT = httpx2.Timeout(10.0, read=300.0)
 LISTEN_PAUSE_S = 30.0
 LOST = {(CONNECTION_CLOSED, "Connection closed"), (INVALID_REQUEST, "Session terminated")}  # what the SDK says
 
@@ -54,30 +55,48 @@ class SessionLost(Exception):
     """The connection is of no use any more."""
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A server's list.
+
+    Attributes:
+        malformed: what is wrong with tools that are not in it, by name.
+        has_more: it has more than are read.
+    """
+
+    tools: tuple[ListedTool, ...]
+    malformed: Mapping[str, str]
+    has_more: bool
+
+
 class Session:
     """An open connection to a server."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, relay: Relay) -> None:
         self._client = client
+        self._relay = relay
 
-    async def read_tools(self) -> tuple[list[ListedTool], bool]:
-        """The server's tools, and whether it has more than are read.
+    async def read_tools(self) -> Listing:
+        """The server's tools.
 
         Raises:
             Exception: anything, for a list that is none.
         """
         found: list[ListedTool] = []
+        malformed: dict[str, str] = {}
         cursor: str | None = None
         for _ in range(MOST_PAGES):
             try:
                 page = await self._client.session.list_tools(params=PaginatedRequestParams(cursor=cursor))
             except ValidationError as error:
                 raise ConnectionError(f"its list is not one of MCP: {_first(error)}") from None
-            found += [_listed(tool) for tool in page.tools[: MOST_TOOLS + 1]]  # a page may be large
+            found += await asyncio.to_thread(lambda tools: list(map(_listed, tools)), page.tools)
+            malformed |= self._relay.malformed
             cursor = page.next_cursor
-            if cursor is None or len(found) > MOST_TOOLS:
+            if cursor is None or len(found) + len(malformed) > MOST_TOOLS:
                 break
-        return found[:MOST_TOOLS], cursor is not None or len(found) > MOST_TOOLS
+        has_more = cursor is not None or len(found) + len(malformed) > MOST_TOOLS
+        return Listing(tuple(found[:MOST_TOOLS]), malformed, has_more)
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
         """Call a tool. The SDK's own ``call_tool`` would check the answer by the server's schema, however hostile.
@@ -133,51 +152,21 @@ async def open_session(
 
     async with AsyncExitStack() as stack:
         if config.command:
-            transport: Any = run_server(config, ended)
+            transport: Any = run_server(config)
         else:
-            http = await stack.enter_async_context(_http(config, tls))
+            http = await stack.enter_async_context(open_client(config, tls))
             transport = streamable_http_client(config.url, http_client=http, max_sse_event_size=LINE_BYTES)
         info = Implementation(name="kaiwa", version=version("kaiwa"))
-        client = Client(transport, read_timeout_seconds=REQUEST_S, message_handler=heed, client_info=info, cache=None)
-        session = Session(await stack.enter_async_context(client))
+        relay = Relay(transport, ended)
+        client = Client(
+            relay.open(), read_timeout_seconds=REQUEST_S, message_handler=heed, client_info=info, cache=None
+        )
+        relay.version = lambda: client.session.protocol_version
+        session = Session(await stack.enter_async_context(client), relay)
         listeners = await stack.enter_async_context(anyio.create_task_group())
         listeners.start_soon(session.listen, changed)
         yield session
         listeners.cancel_scope.cancel()
-
-
-def _http(config: ServerConfig, tls: ssl.SSLContext) -> httpx2.AsyncClient:
-    """A client whose answers are bounded, and uncompressed: one megabyte may become many."""
-    headers = {**config.headers, "Accept-Encoding": "identity"}
-    return httpx2.AsyncClient(headers=headers, timeout=TIMEOUT, verify=tls, event_hooks={"response": [_bound]})
-
-
-async def _bound(response: httpx2.Response) -> None:
-    """Have an answer end in an error beyond the limit; a stream of events has a limit for each event, and a pace."""
-    if response.status_code in (401, 403):
-        raise ConnectionError(f"HTTP {response.status_code}: the server refuses the headers in MCP_SERVERS")
-    if response.headers.get("content-encoding", "identity") != "identity":
-        raise ConnectionError("the answer is compressed, which was not asked for")
-    is_endless = response.headers.get("content-type", "").lower().startswith("text/event-stream")
-    response.stream = _Bounded(response.stream, is_endless=is_endless)
-
-
-class _Bounded(httpx2.AsyncByteStream):
-    def __init__(self, stream: Any, *, is_endless: bool) -> None:
-        self._stream = stream
-        self._is_endless = is_endless
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        pace, size = Pace(), 0
-        async for piece in self._stream:
-            size += len(piece)
-            if size > LINE_BYTES and not self._is_endless:
-                raise httpx2.StreamError(f"the answer has more than {LINE_BYTES} bytes")
-            await pace.keep(piece.count(b"\n\n") + piece.count(b"\r\n\r\n"), piece)
-            yield piece
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
 
 
 def _first(error: ValidationError) -> str:

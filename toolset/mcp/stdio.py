@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
-from collections.abc import AsyncIterator, Callable
+import sys
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import cast
 
@@ -16,38 +18,36 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
+from mcp_types import jsonrpc_message_adapter
 
 from toolset.mcp.config import ServerConfig
-from toolset.mcp.pace import Pace
+from toolset.mcp.pace import LINE_BYTES, Pace, has_too_many_values
+from toolset.mcp.relay import Received, Streams
 
-Received = SessionMessage | Exception
-
-LINE_BYTES = 4 * 1024 * 1024
-WAITING = 64  # messages that wait to be written
-UNANSWERED = 256  # requests of a server whose answers it has not read: it is given up
 EXIT_S = 1.5  # to end by itself when its input ends, and again after SIGTERM
 POLL_S = 0.02
+END_WITH_PARENT = """
+import ctypes, os, sys
+PR_SET_PDEATHSIG, SIGKILL = 1, 9
+ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, SIGKILL)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
 
 
 @asynccontextmanager
-async def run_server(
-    config: ServerConfig, ended: Callable[[], None]
-) -> AsyncIterator[tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]]]:
+async def run_server(config: ServerConfig) -> AsyncIterator[Streams]:
     """Start a server and connect to it; on exit it is ended, with all that it started.
 
     Its environment is what every program needs and what the operator gives it: none of Kaiwa's secrets.
 
-    Args:
-        ended: called when it says no more.
-
     Raises:
         OSError: it cannot be started.
     """
+    env = get_default_environment() | dict(config.env)
     process = await asyncio.create_subprocess_exec(
-        config.command,
+        *_ending_with_us(config.command, env),
         *config.args,
-        env=get_default_environment() | dict(config.env),
+        env=env,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
@@ -56,11 +56,10 @@ async def run_server(
     )
     try:
         heard, reading = anyio.create_memory_object_stream[Received](0)
-        writing, said = anyio.create_memory_object_stream[SessionMessage](WAITING)
+        writing, said = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as group, heard, reading, writing, said:
-            debts = _Debts()
-            group.start_soon(_read, process, heard, ended, debts)
-            group.start_soon(_write, process, said, debts)
+            group.start_soon(_read, process, heard)
+            group.start_soon(_write, process, said)
             yield reading, writing
             group.cancel_scope.cancel()
     finally:
@@ -68,48 +67,36 @@ async def run_server(
             await _end(process)
 
 
-class _Debts:
-    """How many requests of a server have no answer yet: the SDK keeps a task for each."""
+def _ending_with_us(command: str, env: Mapping[str, str]) -> list[str]:
+    """The command; its process ends when Kaiwa is killed, even if it does not read its input."""
+    if sys.platform != "linux" or shutil.which(command, path=env.get("PATH")) is None:
+        return [command]
+    return [sys.executable, "-I", "-S", "-c", END_WITH_PARENT, command]
 
-    def __init__(self) -> None:
-        self.count = 0
 
-
-async def _read(
-    process: asyncio.subprocess.Process,
-    heard: MemoryObjectSendStream[Received],
-    ended: Callable[[], None],
-    debts: _Debts,
-) -> None:
+async def _read(process: asyncio.subprocess.Process, heard: MemoryObjectSendStream[Received]) -> None:
     """Hand on each line until the server closes its output, or writes one that is too long."""
     output, pace = cast(asyncio.StreamReader, process.stdout), Pace()
     with suppress(OSError, ValueError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         while line := await output.readline():
             await pace.keep(1, line)
+            if has_too_many_values(line):
+                break
             try:
-                message = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValueError:  # not a message: servers print other things too
                 continue
-            if isinstance(message.message, JSONRPCRequest):
-                debts.count += 1
-                if debts.count > UNANSWERED:
-                    break
-            await heard.send(message)
+            await heard.send(SessionMessage(message))
     await heard.aclose()
-    ended()
 
 
-async def _write(
-    process: asyncio.subprocess.Process, said: MemoryObjectReceiveStream[SessionMessage], debts: _Debts
-) -> None:
+async def _write(process: asyncio.subprocess.Process, said: MemoryObjectReceiveStream[SessionMessage]) -> None:
     """Write each message as a line, until the server reads no more."""
     pipe = cast(asyncio.StreamWriter, process.stdin)
     with suppress(OSError):
         async for message in said:
             pipe.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
             await pipe.drain()
-            if isinstance(message.message, JSONRPCResponse | JSONRPCError):
-                debts.count -= 1
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from toolset.tool import Risk, ToolContext, ToolDefinition, ToolError
@@ -29,7 +30,7 @@ class FindTools:
 
     def __init__(self, tools: Sequence[ToolDefinition]) -> None:
         self._tools = tools
-        self._words = [(set(words_in(tool.name)), Counter(words_in(tool.description))) for tool in tools]
+        self._words = [_words_of(tool.name, tool.description) for tool in tools]
         self._having = Counter(word for name, description in self._words for word in name | description.keys())
         self.description = (
             f"Search {len(tools)} further tools by words; the tools it finds can be called afterwards. Use it whenever "
@@ -75,6 +76,12 @@ def words_in(text: str) -> list[str]:
         else:
             words += [word[start : start + 2] for start in range(max(1, len(word) - 1))]
     return words
+
+
+@lru_cache(maxsize=4096)
+def _words_of(name: str, description: str) -> tuple[frozenset[str], Counter[str]]:
+    """Kept, because a server may change its list every second, and each rule has a search of its own."""
+    return frozenset(words_in(name)), Counter(words_in(description))
 
 
 def _groups(tools: Sequence[ToolDefinition]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import unicodedata
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -29,10 +29,16 @@ LOCALE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")
 MAX_CHARACTERS = 8_000
 
 ReadQuestion = Callable[[str], Awaitable[Question | None]]
+ReadTitle = Callable[[str, str], str]
 ReadPolls = Callable[[str], Awaitable[Sequence[Poll]]]
+ReadPastPolls = Callable[[str, Sequence[Message], Collection[str]], Awaitable[Sequence[Poll]]]
 
 
-async def _no_polls(conversation: str) -> Sequence[Poll]:
+def _no_title(name: str, language: str) -> str:
+    return ""
+
+
+async def _no_polls(*_: object) -> Sequence[Poll]:
     return ()
 
 
@@ -43,13 +49,17 @@ class Reads(NamedTuple):
         history: the committed messages of a conversation, oldest first.
         question: the open question of a conversation.
         polls: its open polls.
+        past_polls: others that were started in these messages, without those whose ids are known.
         files: of tool calls.
+        title: of a tool, by its name and a language; empty without one.
     """
 
     history: ReadHistory
     question: ReadQuestion
     polls: ReadPolls = _no_polls
+    past_polls: ReadPastPolls = _no_polls
     files: Files = NO_FILES
+    title: ReadTitle = _no_title
 
 
 class Console(Channel):
@@ -134,6 +144,17 @@ class Console(Channel):
         """
         return [self._poll_shown(poll) for poll in await self._reads.polls(conversation)]
 
+    async def past_polls(
+        self, conversation: str, messages: Sequence[Message], known: Collection[str]
+    ) -> list[PollShown]:
+        """Polls that were started in these messages, without those whose ids are known.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+        polls = await self._reads.past_polls(conversation, messages, known)
+        return [self._poll_shown(poll) for poll in polls]
+
     async def vote(self, conversation: str, poll_id: str, choice: int) -> None:
         """Accept a vote, durably; what comes of it is shown to all viewers.
 
@@ -210,6 +231,14 @@ class Console(Channel):
     def routes(self) -> Sequence[BaseRoute]:
         """Messages, decisions, votes and stops in; history and live events out."""
         return Endpoints(self, self._live, self._reads.history, self._reads.files, self._closing).routes()
+
+    def tool_title(self, name: str, languages: str) -> str:
+        """The title of a tool; empty without one.
+
+        Args:
+            languages: see ``sentence``.
+        """
+        return self._reads.title(name, preferred_language(languages, self._language))
 
     def sentence(self, key: str, languages: str) -> str:
         """A sentence of the catalogue.

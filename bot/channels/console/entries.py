@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import Struct
 
-from bot.channels import Files
+from bot.channels import MOST_FILES, Files
 from bot.live_events import ShownFile
 from bot.transcript import FileRef, Message
 
 
 class Call(Struct):
-    """A tool call as the page shows it; ``response`` is null while there is none."""
+    """A tool call as the page shows it; ``response`` is null while there is none, ``title`` empty without one."""
 
     id: str
     name: str
@@ -21,6 +21,7 @@ class Call(Struct):
     response: dict[str, Any] | None = None
     is_error: bool = False
     is_rejected: bool = False
+    title: str = ""
 
 
 class Entry(Struct):
@@ -39,8 +40,11 @@ async def shown_files(files: Iterable[FileRef], source: Files) -> tuple[ShownFil
     return tuple([ShownFile(await source.path(file), file.name, file.text, await source.url(file)) for file in files])
 
 
-async def entries_of(messages: Iterable[Message], source: Files) -> list[Entry]:
+async def entries_of(messages: Iterable[Message], source: Files, title: Callable[[str], str]) -> list[Entry]:
     """The entries.
+
+    Args:
+        title: of a tool, by its name.
 
     Raises:
         StoreUnavailable: the addresses of files cannot be made.
@@ -55,10 +59,11 @@ async def entries_of(messages: Iterable[Message], source: Files) -> list[Entry]:
                 call.response, call.is_error = result.response, result.is_error
                 call.is_rejected = result.is_rejected
         if message.role != "tool":
-            made = [Call(call.id, call.name, call.arguments) for call in message.calls]
+            made = [Call(call.id, call.name, call.arguments, title=title(call.name)) for call in message.calls]
             calls |= {call.id: call for call in made}
             role = "reminder" if message.is_reminder else message.role
             text = f"{message.text}\n\n{message.footer}" if message.footer else message.text
-            entries.append(Entry(message.id, role, message.at, text, made, files if message.is_answer else []))
+            shown = files[-MOST_FILES:] if message.is_answer else []
+            entries.append(Entry(message.id, role, message.at, text, made, shown))
             files = [] if message.role == "user" or message.is_answer else files
     return entries

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Annotated, Protocol, TypeVar
 
 from msgspec import DecodeError, Meta, Struct
@@ -112,9 +113,15 @@ class ConsoleActions(Protocol):
 
     async def open_polls(self, conversation: str) -> list[PollShown]: ...
 
+    async def past_polls(
+        self, conversation: str, messages: Sequence[Message], known: Collection[str]
+    ) -> list[PollShown]: ...
+
     async def vote(self, conversation: str, poll_id: str, choice: int) -> None: ...
 
     async def stop(self, conversation: str) -> None: ...
+
+    def tool_title(self, name: str, languages: str) -> str: ...
 
     def sentence(self, key: str, languages: str) -> str: ...
 
@@ -173,7 +180,9 @@ class Endpoints:
             self._console.open_question(conversation),
             self._console.open_polls(conversation),
         )
-        entries = await entries_of(messages, self._files)
+        polls += await self._console.past_polls(conversation, messages, {poll.id for poll in polls})
+        title = partial(self._console.tool_title, languages=_languages(request))
+        entries = await entries_of(messages, self._files, title)
         ids = [entry.id for entry in entries]
         after = request.query_params.get("after")
         first = ids.index(after) + 1 if after in ids else 0

@@ -7,6 +7,7 @@
     approvals   questions with buttons      delivery   reply token or push, and the month's quota
     presence    read, and loading           doctor     for kaiwa doctor
     text        Markdown as plain text, and long texts in pieces
+    stickers    what they say               rich_menu  the menu below chats, with menu_picture
     pictures    those of an answer          polls      votes by button
 
 This module is light: what it opens is imported then. Its docs: https://developers.line.biz/en/reference/messaging-api/
@@ -22,7 +23,7 @@ from pydantic import BaseModel, SecretStr
 
 from bot.channels import Channel, Host, Recipient
 from bot.checks import CheckResult
-from bot.settings import BaseURL, Names, Secret
+from bot.settings import BaseURL, LineName, Names, PictureURL, Secret
 
 RECIPIENT = Recipient(r"[UCR][0-9a-f]{32}", "line:U… (a person's, group's or room's id)")
 
@@ -32,6 +33,7 @@ class Config(BaseModel):
 
     Attributes:
         line_push: ``auto`` replies by token and pushes when that is too late, ``always`` pushes, ``never`` does not.
+        line_sender_name: is shown in place of the account's name; so is the icon.
         allowed_users: user ids; empty for everybody.
         allowed_groups: group and room ids; empty for all.
     """
@@ -41,6 +43,8 @@ class Config(BaseModel):
     line_api_base_url: BaseURL = "https://api.line.me"
     line_data_api_base_url: BaseURL = "https://api-data.line.me"
     line_push: Literal["auto", "always", "never"] = "auto"
+    line_sender_name: LineName = ""
+    line_sender_icon_url: PictureURL = ""
     allowed_users: Names = ()
     allowed_groups: Names = ()
 

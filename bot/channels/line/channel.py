@@ -20,7 +20,7 @@ from bot.channels.line.lookups import Enricher, People
 from bot.channels.line.pictures import append_pictures, find_pictures
 from bot.channels.line.polls import BOT, PAUSE_S, kept_in
 from bot.channels.line.presence import Presence
-from bot.channels.line.types import KINDS, Chat, chat_of, read_address
+from bot.channels.line.types import KINDS, Appearance, Chat, chat_of, read_address
 from bot.channels.traffic import TrafficRecorder
 from bot.clock import now_ms
 from bot.errors import StoreUnavailable
@@ -51,7 +51,8 @@ class Line(Channel):
     ) -> None:
         self._clock = clock
         token = config.line_channel_access_token.get_secret_value()
-        self._client = Client(token, config.line_api_base_url, config.line_data_api_base_url, timeout_s)
+        shown = Appearance(config.line_sender_name, config.line_sender_icon_url)
+        self._client = Client(token, config.line_api_base_url, config.line_data_api_base_url, timeout_s, shown)
         self._traffic = TrafficRecorder(host.kv, self.name, "LINE_CHANNEL_SECRET")
         self._people = People(self._client, host.kv)
         self._enricher = Enricher(self._people)
@@ -119,6 +120,10 @@ class Line(Channel):
     async def prepare(self, media: Media) -> None:
         """Wait for LINE to convert a recording."""
         await self._files.prepare(media)
+
+    def hears_all(self, conversation: str) -> bool:
+        """In groups it hears mentions only."""
+        return not chat_of(conversation).is_group
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass on a file that somebody sent."""

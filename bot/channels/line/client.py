@@ -22,6 +22,7 @@ from msgspec.json import Decoder
 
 from bot.channels import Take
 from bot.channels.line.types import (
+    Appearance,
     BotInfo,
     Button,
     Card,
@@ -29,6 +30,7 @@ from bot.channels.line.types import (
     LineMessage,
     Person,
     Quota,
+    RichMenu,
     WebhookEndpoint,
     WebhookTest,
 )
@@ -41,6 +43,7 @@ CONNECTIONS = 50
 CONNECT_S = 5.0
 quote = partial(parse.quote, safe="")  # an id is one part of a path
 NOTHING: Mapping[str, str] = MappingProxyType({})
+OWN_APPEARANCE = Appearance()
 MAX_ANSWER = 64 * 1024  # bytes; LINE's answers have less than 2 KiB
 
 
@@ -77,13 +80,22 @@ class Client:
     Args:
         data_base_url: of the files people send.
         timeout_s: of one request.
+        shown: above all messages.
     """
 
-    def __init__(self, token: str, base_url: str, data_base_url: str = "", timeout_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        token: str,
+        base_url: str,
+        data_base_url: str = "",
+        timeout_s: float = 10.0,
+        shown: Appearance = OWN_APPEARANCE,
+    ) -> None:
         self._headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
         self._base_url = base_url
         self._data_url = data_base_url or base_url
         self._timeout_s = timeout_s
+        self._shown = shown
         self._opening = asyncio.Lock()
         self._sdk: Any = None
         self._http: ClientSession | None = None
@@ -98,13 +110,13 @@ class Client:
     async def reply(self, token: str, messages: Sequence[LineMessage], quote_token: str = "") -> None:
         """Answer an event; the token works once, for about a minute."""
         sdk = await self.load()
-        request = sdk.ReplyMessageRequest(replyToken=token, messages=_messages(sdk, messages, quote_token))
+        request = sdk.ReplyMessageRequest(replyToken=token, messages=self._messages(sdk, messages, quote_token))
         _read(sdk.ReplyMessageResponse, await self._call("POST", "message/reply", request))
 
     async def push(self, to: str, messages: Sequence[LineMessage], retry_key: str, quote_token: str = "") -> None:
         """Send without a reply token; LINE takes a retry key (a UUID) once, and answers 409 afterwards."""
         sdk = await self.load()
-        request = sdk.PushMessageRequest(to=to, messages=_messages(sdk, messages, quote_token))
+        request = sdk.PushMessageRequest(to=to, messages=self._messages(sdk, messages, quote_token))
         headers = {"X-Line-Retry-Key": retry_key}
         _read(sdk.PushMessageResponse, await self._call("POST", "message/push", request, headers))
 
@@ -201,6 +213,49 @@ class Client:
         test = _read(sdk.TestWebhookEndpointResponse, await self._call("POST", "channel/webhook/test", request))
         return WebhookTest(bool(test.success), test.status_code, test.reason, test.detail)
 
+    async def get_default_menu(self) -> RichMenu | None:
+        """The menu that everybody sees who has none of their own, as far as it was set by this API."""
+        sdk = await self.load()
+        try:
+            menu_id = (await self._get(sdk.RichMenuIdResponse, "user/all/richmenu")).rich_menu_id
+            menu = await self._get(sdk.RichMenuResponse, f"richmenu/{quote(menu_id)}")
+        except Failure as failure:
+            if failure.status == 404:
+                return None
+            raise
+        return RichMenu(menu.rich_menu_id, menu.name)
+
+    async def create_menu(self, menu: RichMenu) -> str:
+        """Create a menu without a picture; its id."""
+        sdk = await self.load()
+        step = menu.width // len(menu.buttons)
+        areas = [
+            sdk.RichMenuArea(
+                bounds=sdk.RichMenuBounds(x=step * number, y=0, width=step, height=menu.height),
+                action=_action(sdk, button),
+            )
+            for number, button in enumerate(menu.buttons)
+        ]
+        size = sdk.RichMenuSize(width=menu.width, height=menu.height)
+        named = {"name": menu.name, "chatBarText": menu.title}
+        request = sdk.RichMenuRequest(size=size, selected=False, areas=areas, **named)
+        created = _read(sdk.RichMenuIdResponse, await self._call("POST", "richmenu", request))
+        return str(created.rich_menu_id)
+
+    async def upload_menu_picture(self, menu_id: str, png: bytes) -> None:
+        """Give a menu its picture, of at most 1 MB."""
+        url = f"{self._data_url}/v2/bot/richmenu/{quote(menu_id)}/content"
+        async with self._send("POST", url, png, {"Content-Type": "image/png"}):
+            pass
+
+    async def set_default_menu(self, menu_id: str) -> None:
+        """Show a menu to everybody who has none of their own."""
+        await self._call("POST", f"user/all/richmenu/{quote(menu_id)}")
+
+    async def delete_menu(self, menu_id: str) -> None:
+        """Delete a menu."""
+        await self._call("DELETE", f"richmenu/{quote(menu_id)}")
+
     async def load(self) -> Any:
         """Import LINE's SDK, once."""
         async with self._opening:
@@ -208,6 +263,14 @@ class Client:
                 self._sdk = await asyncio.to_thread(import_module, "linebot.v3.messaging")
                 gc.freeze()  # no full collection looks at the SDK's thousands of classes again
             return self._sdk
+
+    def _messages(self, sdk: Any, messages: Sequence[LineMessage], quote_token: str) -> list[Any]:
+        quotes = [quote_token or None, *[None] * len(messages)]
+        made = [_message(sdk, message, quote) for message, quote in zip(messages, quotes, strict=False)]
+        if self._shown != OWN_APPEARANCE:
+            for one in made:
+                one.sender = sdk.Sender(name=self._shown.name or None, iconUrl=self._shown.icon_url or None)
+        return made
 
     async def _get(self, model: Any, path: str) -> Any:
         return _read(model, await self._call("GET", path))
@@ -232,7 +295,7 @@ class Client:
 
         if self._http is None:
             self._http = open_session(self._base_url, connections=CONNECTIONS, connect_s=CONNECT_S)
-        typed = self._headers | dict(headers) | ({"Content-Type": "application/json"} if body is not None else {})
+        typed = self._headers | ({"Content-Type": "application/json"} if body is not None else {}) | dict(headers)
         try:
             async with (
                 asyncio.timeout(timeout_s or self._timeout_s),
@@ -245,11 +308,6 @@ class Client:
             raise Failure("LINE cannot be reached", maybe_done=False) from error
         except (TimeoutError, aiohttp.ClientError) as error:
             raise Failure(f"no answer from LINE ({type(error).__name__})", maybe_done=True) from error
-
-
-def _messages(sdk: Any, messages: Sequence[LineMessage], quote_token: str) -> list[Any]:
-    quotes = [quote_token or None, *[None] * len(messages)]
-    return [_message(sdk, message, quote) for message, quote in zip(messages, quotes, strict=False)]
 
 
 def _message(sdk: Any, message: LineMessage, quote_token: str | None) -> Any:

@@ -1,4 +1,4 @@
-"""What ``kaiwa doctor`` checks of LINE, and what it can fix: the webhook's address."""
+"""What ``kaiwa doctor`` checks of LINE, and what it can fix: the webhook's address, and the menu below chats."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from bot.channels.line import Config
 from bot.channels.line.client import Client, Failure
 from bot.channels.line.delivery import WARN_AT
 from bot.channels.line.inbound import PATH
-from bot.channels.line.types import BotInfo, Quota, WebhookEndpoint, WebhookTest
+from bot.channels.line.rich_menu import CHECK as MENU
+from bot.channels.line.rich_menu import OURS, set_menu
+from bot.channels.line.types import BotInfo, Quota, RichMenu, WebhookEndpoint, WebhookTest
 from bot.channels.traffic import Traffic, read_traffic
 from bot.checks import CheckResult, ago
 from bot.clock import now_ms
 from bot.errors import BadInput, StoreUnavailable
+from bot.texts import Texts
 
 AGAIN_MS = 3_600_000  # LINE redelivers no later
 SWITCH_REDELIVERY = "switch on “Webhook redelivery” in LINE's console"
@@ -30,17 +33,18 @@ AnswerT = TypeVar("AnswerT")
 
 
 async def run_checks(config: Config, kv: KeyValue, clock: Callable[[], int] = now_ms) -> list[CheckResult]:
-    """Check the token, the account, the webhook, the quota, and the recorded traffic.
+    """Check the token, the account, the webhook, the quota, the menu, and the recorded traffic.
 
     Args:
         clock: milliseconds since the epoch.
     """
     async with _client(config) as client:
-        bot, webhook, test, quota = await asyncio.gather(
+        bot, webhook, test, quota, menu = await asyncio.gather(
             _catch(client.get_bot()),
             _catch(client.get_webhook()),
             _catch(client.test_webhook()),
             _catch(client.get_quota()),
+            _catch(client.get_default_menu()),
         )
     seen = await _check_traffic(kv, clock())
     if isinstance(bot, Failure):
@@ -52,12 +56,13 @@ async def run_checks(config: Config, kv: KeyValue, clock: Callable[[], int] = no
         _check_webhook(webhook),
         *([_check_test(test)] if is_set else []),
         _check_quota(quota),
+        _check_menu(menu),
         *seen,
     ]
 
 
-async def set_webhook(config: Config, url: str) -> list[CheckResult]:
-    """Have LINE post to Kaiwa at this address, and let LINE try.
+async def set_up(config: Config, url: str, texts: Texts, language: str) -> list[CheckResult]:
+    """Have LINE post to Kaiwa at this address and let LINE try; then set the menu.
 
     Raises:
         BadInput: LINE cannot post to such an address.
@@ -72,11 +77,13 @@ async def set_webhook(config: Config, url: str) -> list[CheckResult]:
             return [CheckResult("failure", "LINE webhook", f"not set to {address}: {failure}", "is the address right?")]
         # LINE takes a minute to use a new address by itself, so the test names it.
         webhook, test = await asyncio.gather(_catch(client.get_webhook()), _catch(client.test_webhook(address)))
-    return [CheckResult("ok", "LINE", f"webhook set to {address}"), _check_webhook(webhook), _check_test(test)]
+        menu = await set_menu(client, texts, language)
+    return [CheckResult("ok", "LINE", f"webhook set to {address}"), _check_webhook(webhook), _check_test(test), menu]
 
 
 def _client(config: Config) -> Client:
-    return Client(config.line_channel_access_token.get_secret_value(), config.line_api_base_url)
+    token = config.line_channel_access_token.get_secret_value()
+    return Client(token, config.line_api_base_url, config.line_data_api_base_url)
 
 
 def _webhook_of(url: str) -> str:
@@ -148,6 +155,14 @@ def _check_quota(quota: Quota | Failure) -> CheckResult:
             "warning", name, detail, "replies cost nothing, late answers do; buy more, or wait for the next"
         )
     return CheckResult("ok", name, detail)
+
+
+def _check_menu(menu: RichMenu | Failure | None) -> CheckResult:
+    if isinstance(menu, Failure):
+        return CheckResult("warning", MENU, f"not known: {menu}")
+    if menu is None:
+        return CheckResult("ok", MENU, "none below the chats", "kaiwa doctor --fix --url https://… sets one")
+    return CheckResult("ok", MENU, "Kaiwa's" if menu.name.startswith(OURS) else "one that is not Kaiwa's")
 
 
 async def _check_traffic(kv: KeyValue, now: int) -> list[CheckResult]:

@@ -10,6 +10,7 @@ from bot.channels import InboundEvent
 from bot.channels.line import Config
 from bot.channels.line.approvals import read_press
 from bot.channels.line.polls import kept_in, read_vote
+from bot.channels.line.stickers import courtesy_of
 from bot.channels.line.types import Address, Chat, Content, DeliveryContext, Event, ImageSet, Mentionee, write_address
 from bot.file_types import MOST_BYTES, kind_of, type_of
 from bot.safe_text.names import safe_name
@@ -103,7 +104,8 @@ def _without(text: str, mentions: list[Mentionee]) -> str:
 def _message(event: Event, content: Content, chat: Chat, received_at: int) -> InboundEvent | None:
     parts = _parts(content, chat.is_group)
     if parts:
-        return _message_event(event, chat, received_at, parts)
+        said = courtesy_of(content.keywords or ()) if content.type == "sticker" else ""
+        return replace(_message_event(event, chat, received_at, parts), courtesy=said)
     if chat.is_group:
         return None
     kind = content.type if content.type in ("video", "audio", "file") else "other"

@@ -81,6 +81,30 @@ class Button(NamedTuple):
     data: str = ""
 
 
+class Appearance(NamedTuple):
+    """Name and icon above a message, in place of the account's; empty for the account's."""
+
+    name: str = ""
+    icon_url: str = ""
+
+
+class RichMenu(NamedTuple):
+    """A menu below a chat: buttons of one width, side by side.
+
+    Attributes:
+        id: empty before LINE has it.
+        name: nobody sees it.
+        title: what opens and closes the menu, 14 characters at most.
+    """
+
+    id: str
+    name: str
+    title: str = ""
+    buttons: tuple[Button, ...] = ()
+    width: int = 0
+    height: int = 0
+
+
 class Card(NamedTuple):
     """A title, lines, a small sentence and buttons, which stay in the chat."""
 

@@ -124,6 +124,11 @@ class Slack(Channel):
         """One beside the channel and all its threads: a change of a message waits for no answer there."""
         return kept_in(chat_of(conversation).channel)
 
+    def shows_polls(self, address: str) -> bool:
+        """Not the answer to a slash command of a channel, which goes to whoever gave it."""
+        where = read_address(address)
+        return not where.response_url or where.channel.startswith("D")
+
     def prefetch(self, conversation: str, author: str) -> None:
         """Read the author's profile, and whether the bot takes part in the conversation."""
         chat = chat_of(conversation)

@@ -149,7 +149,7 @@ def _own_blocks(message: Message, model: str) -> list[JSON]:
 
 
 def _call(call: ToolCall) -> JSON:
-    return {"type": "tool_use", "id": portable_id(call.id), "name": portable_name(call.name), "input": call.arguments}
+    return {"type": "tool_use", "id": portable_id(call.id), "name": portable_name(call.name), "input": call.written}
 
 
 def _result(result: ToolResult) -> JSON:

@@ -18,6 +18,7 @@ from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
 from bot.providers.anthropic.request import PROVIDER, SERVER_BLOCKS, THOUGHTS
 from bot.providers.shared.failures import Failures, status_of
 from bot.providers.shared.response import Calls, build_response, event_decoder
+from bot.providers.shared.server_tools import MOST_FOUND, bounded
 from bot.transcript import UNREADABLE, Grounding, Message, Opaque, Source, Text, ToolCall, Usage, encode
 
 JSON = dict[str, Any]
@@ -31,7 +32,6 @@ STOP_REASONS: dict[str, StopReason] = {
 }
 KEPT = (*THOUGHTS, *SERVER_BLOCKS)
 SEARCHES, ARGUMENTS = "server_tool_use", "arguments"
-MOST_CITED = 50  # pages; more are not looked at
 GROWING = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
 
@@ -158,7 +158,7 @@ class Answer:
             detail=f"{self._stop_reason} {self._explanation}".strip(),
         )
         searches = (self._usage.get("server_tool_use") or _ServerToolUse()).web_search_requests or 0
-        grounding = Grounding(tuple(self._cited))
+        grounding = bounded(Grounding(tuple(self._cited)))
         return replace(response, grounding=grounding, searches=searches, refusal=self.refusal)
 
     def _begin_block(self, index: int, block: JSON) -> Iterator[TextDelta | ToolCallDelta]:
@@ -187,7 +187,7 @@ class Answer:
     def _cite(self, citation: JSON) -> None:
         """Note a page that a text rests on."""
         title, url = citation.get("title"), citation.get("url")
-        if isinstance(url, str) and len(self._cited) < MOST_CITED:
+        if isinstance(url, str) and len(self._cited) < MOST_FOUND:
             self._cited[Source(title if isinstance(title, str) else "", url)] = None
 
     def _join_pieces(self) -> None:

@@ -1,4 +1,4 @@
-"""Reads a turn: the wishes of the user (weather, time, sums, courtesies) and the results of tools.
+"""Reads a turn: the wishes of the user (weather, time, sums, reminders, polls, courtesies) and the results of tools.
 
 A sentence without a topic (``And Osaka?``) has the topic of the sentence before, which ``Focus`` holds.
 """
@@ -15,10 +15,14 @@ from bot.providers.demo.arithmetic import take_sums
 from bot.providers.demo.places import is_filler, places_alone, places_in, places_mentioned, zone_of
 from bot.providers.demo.vocabulary import (
     ASKS_ON,
+    BETWEEN_OPTIONS,
+    CHART,
     COURTESIES,
     DAYS,
     MENTION,
     PIECES,
+    POLL,
+    QUESTION,
     REMINDERS,
     SAID_WHERE,
     SENTENCE,
@@ -33,7 +37,8 @@ from bot.transcript import FACTS_ID, Media, Message, ToolResult, encode
 
 READ_AT_MOST = 500  # characters of a message
 
-Topic = Literal["weather", "time", "sum", "reminder"]
+MOST_OPTIONS = 10
+Topic = Literal["weather", "time", "sum", "reminder", "poll"]
 Places = tuple[str, ...]
 
 
@@ -42,9 +47,11 @@ class Wish:
     """One thing the user wants.
 
     Attributes:
-        subject: the place, the sum or what to be reminded of; empty without a place.
+        subject: the place, the sum, what to be reminded of, or a poll's question; empty without a place.
         days: 0 today, 1 tomorrow, 2 the day after; empty without a day.
         span: until a reminder, as an ISO 8601 duration.
+        chart: of the weather.
+        options: of a poll.
     """
 
     topic: Topic
@@ -52,6 +59,8 @@ class Wish:
     days: tuple[int, ...] = ()
     umbrella: bool = False
     span: str = ""
+    chart: bool = False
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +76,8 @@ class Focus:
 def read(text: str, focus: Focus) -> tuple[list[Wish], Focus]:
     """The wishes of one message, and the focus after it."""
     plain = _normal(text)
-    if (reminder := _reminder(plain)) is not None:
-        return [reminder], focus
+    if (alone := _reminder(plain) or _poll(plain)) is not None:
+        return [alone], focus
     sums, rest = take_sums(plain)
     wishes: list[Wish] = []
     for sentence in SENTENCE.findall(rest):
@@ -84,6 +93,18 @@ def _reminder(text: str) -> Wish | None:
     return Wish("reminder", match["text"].strip(), span=SPANS[match["unit"].lower()].format(match["number"]))
 
 
+def _poll(text: str) -> Wish | None:
+    """A poll with two options or more, written behind its question."""
+    match = POLL.match(text)
+    parts = QUESTION.match(match["english"] or match["japanese"]) if match else None
+    if parts is None:
+        return None
+    question, rest = (parts["question"], parts["options"]) if parts["question"] else (parts["short"], parts["rest"])
+    written = (option.strip(' .!?。「」"') for option in BETWEEN_OPTIONS.split(rest))
+    options = tuple(dict.fromkeys(filter(None, written)))[:MOST_OPTIONS]
+    return Wish("poll", question.strip(" 。\n"), options=options) if question.strip() and len(options) > 1 else None
+
+
 def courtesy(text: str) -> str:
     """``who``, ``help``, ``thanks``, ``greeting`` or nothing."""
     plain = _normal(text)
@@ -96,11 +117,13 @@ def _normal(text: str) -> str:
 
 
 def _read_sentence(sentence: str, focus: Focus) -> tuple[list[Wish], Focus]:
+    chart = CHART.search(sentence) is not None
+    sentence = CHART.sub(" ", sentence)
     umbrella = UMBRELLA.search(sentence) is not None
     days, undated = _take_days(sentence)
     asked = _asked(sentence)
     if not asked:
-        places = _asked_on(undated, bool(days), focus)
+        places = _asked_on(undated, bool(days) or chart, focus)
         if focus.topic is None or places is None:
             return [], focus
         asked, days, umbrella = [(focus.topic, places)], days or focus.days, focus.umbrella
@@ -108,7 +131,8 @@ def _read_sentence(sentence: str, focus: Focus) -> tuple[list[Wish], Focus]:
     for topic, places in asked:
         if not places and (topic == "weather" or THERE.search(sentence)):
             places = focus.places
-        wishes += [Wish(topic, place, days, umbrella) for place in places or ("",)]
+        shown = chart and topic == "weather"
+        wishes += [Wish(topic, place, days, umbrella, chart=shown) for place in places or ("",)]
         focus = Focus(topic, places or focus.places, days, umbrella)
     return wishes, focus
 
@@ -214,8 +238,11 @@ def call_for(wish: Wish) -> Call | None:
         return "calculate", {"expression": wish.subject}
     if wish.topic == "reminder":
         return "set_reminder", {"text": wish.subject, "in": wish.span}
+    if wish.topic == "poll":
+        return "start_poll", {"question": wish.subject, "options": list(wish.options)}
     if wish.topic == "weather":
-        return ("get_weather", {"location": wish.subject}) if wish.subject else None
+        chart = {"chart": True} if wish.chart else {}
+        return ("get_weather", {"location": wish.subject, **chart}) if wish.subject else None
     if not wish.subject:
         return "get_current_time", {}
     zone = zone_of(wish.subject)

@@ -118,7 +118,7 @@ def _courtesies(voice: Voice, courteous: str, offered: Collection[str]) -> Itera
     if courteous in ("who", "only", "thanks", "greeting"):
         yield voice.say(courteous)
     if courteous in ("who", "only", "help", "greeting"):
-        tools = ("get_weather", "get_current_time", "calculate", "set_reminder")
+        tools = ("get_weather", "get_current_time", "calculate", "set_reminder", "start_poll")
         examples = voice.join("listed", (voice.say(f"can_{tool}") for tool in tools if tool in offered))
         yield voice.say("abilities", examples=examples) if examples else voice.say("no_abilities")
 
@@ -135,6 +135,8 @@ def _granted(voice: Voice, wish: Wish, result: ToolResult | None) -> str:
             return _time(voice, wish, result.response)
         case "reminder":
             return voice.say("reminder", at=str(result.response.get("at", "")).replace("T", " "), text=wish.subject)
+        case "poll":
+            return voice.say("poll")
         case "sum":
             sign = "≈" if result.response.get("is_exact") is False else "="
             return f"{wish.subject} {sign} {result.response.get('result', '?')}"
@@ -148,8 +150,8 @@ def _open(voice: Voice, wish: Wish) -> str:
 
 
 def _failed(voice: Voice, wish: Wish, error: str) -> str:
-    if wish.topic == "reminder":
-        return voice.say("reminder_failed", why=error)
+    if wish.topic in ("reminder", "poll"):
+        return voice.say(f"{wish.topic}_failed", why=error)
     key = f"{wish.topic}_failed"
     if wish.topic == "weather" and "location" in error:
         key = "place_not_found"

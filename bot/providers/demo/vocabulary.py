@@ -41,6 +41,19 @@ REMINDERS = (
         r"(?:よう|のこと|こと|って|と|を|に)*(?:リマインド|思い出させ|知らせ|お知らせ|通知)"
     ),
 )
+POLL = re.compile(
+    r"\W*(?:(?:can|could) you )?(?:please )?(?:(?:start|make|open) )?(?:a )?\bpoll\b[\s:,-]+(?P<english>\S.*)|"
+    r"\W*(?:投票|アンケート)(?:を(?:始め|し|作っ|取っ|とっ)て(?:ください)?)?[\s:、。,-]+(?P<japanese>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+QUESTION = re.compile(
+    r"(?P<question>[^?。\n]*[?。\n])(?P<options>\s*[^\s?。].*)|(?P<short>[^,、]*)[,、](?P<rest>.*)", re.DOTALL
+)
+BETWEEN_OPTIONS = re.compile(r"[,、/・\n]|\bor\b|それとも|または", re.IGNORECASE)
+CHART = re.compile(
+    r"\b(?:(?:a|the) )?(?:chart|graph)\b(?: (?:of|for)\b)?|(?:を|の|も)?(?:グラフ|チャート)(?:に|で|を|も)?",
+    re.IGNORECASE,
+)
 UMBRELLA = re.compile(r"umbrella|raincoat|傘|かさ", re.IGNORECASE)
 MENTION = re.compile(r"<@[^>]*>|(?<!\S)@\S+")  # of the bot itself, in a group
 TIME_COMMAND = re.compile(r"^\s*/time\s+(?!in\b)(?=\S)", re.IGNORECASE)  # the rest alone would not ask for a time

@@ -29,7 +29,7 @@ FAMILY = re.compile(
 )
 
 # What Google takes back only beside its own tools: https://ai.google.dev/gemini-api/docs/tool-combination
-SERVER_PARTS = {"toolCall", "toolResponse"}
+SERVER_PARTS = ("toolCall", "toolResponse")
 
 _parts = Decoder(list[JSON]).decode
 
@@ -144,13 +144,24 @@ def _model_parts(message: Message, provider: str, model: str, *, combines: bool)
     if opaque is None or opaque.provider != provider:
         return _signed([_rebuilt(part) for part in message.parts if part != Text("")])
     own = [part for part in _parts(opaque.data) if part != {"text": ""}]
-    parts = own if combines else [part for part in own if part.keys().isdisjoint(SERVER_PARTS)]
+    is_whole = combines and _are_paired(own)
+    parts = own if is_whole else [part for part in own if part.keys().isdisjoint(SERVER_PARTS)]
     return parts if opaque.model == model and len(parts) == len(own) else _signed(parts)
+
+
+def _are_paired(parts: list[JSON]) -> bool:
+    """Whether each call of Google's tools has its one response; Google refuses others, as of an answer broken off."""
+    called, answered = (
+        [part[kind].get("id") if isinstance(part[kind], dict) else None for part in parts if kind in part]
+        for kind in SERVER_PARTS
+    )
+    are_ids = all(isinstance(one, str) for one in (*called, *answered))
+    return are_ids and set(called) == set(answered) and len(set(called)) == len(called) == len(answered)
 
 
 def _rebuilt(part: object) -> JSON:
     if isinstance(part, ToolCall):
-        return {"functionCall": {"name": part.name, "args": part.arguments}}
+        return {"functionCall": {"name": part.name, "args": part.written}}
     assert isinstance(part, Text)  # noqa: S101 -- a model writes text and calls
     return {"text": part.text}
 

@@ -17,6 +17,7 @@ from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
 from bot.providers.gemini.failures import ServiceError
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.response import USUAL, build_response, event_decoder
+from bot.providers.shared.server_tools import MOST_FOUND, bounded
 from bot.transcript import NOT_GROUNDED, Grounding, Opaque, Source, Text, ToolCall, Usage, encode, new_id
 
 BLOCKED = {
@@ -40,7 +41,6 @@ STOP_REASONS: dict[str, StopReason] = {
     "MALFORMED_RESPONSE": "malformed",
 }
 SEARCH, READ = "GOOGLE_SEARCH_WEB", "URL_RETRIEVAL_STATUS_SUCCESS"
-MOST_FOUND = 50  # pages or searches of an event; more are not looked at
 
 MetadataT = TypeVar("MetadataT", bound=Struct)
 
@@ -63,6 +63,7 @@ class _Part(Struct, rename="camel"):
     thought: bool | None = None
     function_call: _FunctionCall | None = None
     tool_call: _ServerCall | None = None
+    tool_response: Any = None
 
 
 class _Content(Struct):
@@ -179,7 +180,7 @@ class Answer:
             self._finish = candidate.finish_reason or self._finish
             self._message = candidate.finish_message or self._message
             if candidate.grounding_metadata or candidate.url_context_metadata:
-                self._grounding += _grounding(candidate)
+                self._grounding = bounded(self._grounding + _grounding(candidate))
         for raw in _raw_parts(event):
             yield from self._take_part(bytes(raw))
         if event.prompt_feedback and event.prompt_feedback.block_reason:
@@ -219,6 +220,8 @@ class Answer:
 
     def _take_part(self, raw: bytes) -> Iterator[TextDelta | ToolCallDelta]:
         part = _part(raw)
+        if (part.tool_call or part.tool_response) and (part.function_call or part.text):
+            raise DecodeError("a part is of two kinds")  # without Google's tools half of it would go back
         if part.function_call is not None:
             if part.function_call.name:  # without a name there is nothing to run
                 yield self._take_call(raw, part.function_call, part.function_call.name)
@@ -227,7 +230,7 @@ class Answer:
             yield TextDelta(part.text)
         else:
             if part.tool_call is not None:
-                self._grounding += Grounding(queries=_queries(part.tool_call))
+                self._grounding = bounded(self._grounding + Grounding(queries=_queries(part.tool_call)))
             self._collected.append(_RawPart(raw, None))
 
     def _take_call(self, raw: bytes, call: _FunctionCall, name: str) -> ToolCallDelta:

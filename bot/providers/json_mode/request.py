@@ -84,7 +84,7 @@ def _turns(message: Message, results: dict[str, ToolResult]) -> Iterator[Message
     elif message.role == "model" and not message.calls:
         yield _message("model", _object("", None, message.text))
     for place, call in enumerate(message.calls):
-        call_object = {"name": call.name, "arguments": call.arguments}
+        call_object = {"name": call.name, "arguments": call.written}
         yield _message("model", _object("", call_object, "" if place else message.text))
         if result := results.get(call.id):
             yield _message("user", f"Result of {result.name}: {encode(wrap_result(result)).decode()}")

@@ -96,7 +96,7 @@ def _assistant(message: Message, model: str) -> list[JSON]:
         turn["thinking"] = opaque.data.decode()
     if message.calls:
         turn["tool_calls"] = [
-            {"function": {"name": portable_name(call.name), "arguments": call.arguments}} for call in message.calls
+            {"function": {"name": portable_name(call.name), "arguments": call.written}} for call in message.calls
         ]
     return [turn] if message.text or message.calls else []
 

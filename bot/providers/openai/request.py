@@ -162,7 +162,7 @@ def _assistant(message: Message, model: str, capabilities: Capabilities) -> list
         {
             "id": portable_id(call.id),
             "type": "function",
-            "function": {"name": portable_name(call.name), "arguments": encode(call.arguments).decode()},
+            "function": {"name": portable_name(call.name), "arguments": encode(call.written).decode()},
             **(extras.calls[place] if place < len(extras.calls) else {}),
         }
         for place, call in enumerate(message.calls)

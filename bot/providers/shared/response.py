@@ -16,6 +16,7 @@ from bot.providers import ModelResponse, StopReason, ToolCallDelta
 from bot.transcript import UNREADABLE, Message, Opaque, Text, ToolCall, Usage, encode, new_id
 
 USUAL = ("end_turn", "tool_use")
+LONGEST_OPAQUE = 1024 * 1024  # bytes; a conversation keeps about as much
 # Escapes of JSON; the group holds one that is half a surrogate pair, as some servers cut an emoji in two.
 ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
 
@@ -171,12 +172,15 @@ def build_response(
     calls is malformed. ``end_turn`` and ``tool_use`` follow from the parts, as vendors mix them up.
 
     Args:
+        opaque: left out where it is too large; then the message goes back like another vendor's.
         parts: texts and calls in the vendor's order; adjacent texts are joined.
         model: the id of the model that answered.
         detail: the vendor's words about an unusual stop.
     """
     settled = _settled(parts, reason)
     kept = merge_texts(parts if settled == "tool_use" else [part for part in parts if isinstance(part, Text)])
+    if opaque is not None and len(opaque.data) > LONGEST_OPAQUE:
+        opaque = None
     message = Message(new_id("msg"), "model", kept, time.time_ns() // 1_000_000, opaque=opaque)
     return ModelResponse(message, settled, usage, model, "" if settled in USUAL else detail)
 

@@ -1,4 +1,4 @@
-"""A vendor's own tools, which run on its servers beside ours: which a model gets, and the hour without them."""
+"""A vendor's own tools, which run on its servers beside ours: which a model gets, their pause, their findings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,19 @@ from collections.abc import Callable
 
 import structlog
 
+from bot.transcript import Grounding, Source
+
 log = structlog.stdlib.get_logger(__name__)
 
 PAUSE_S = 3600.0
+MOST_FOUND = 50  # pages, and searches, of an answer; more than anybody is shown
+LONGEST_ADDRESS, LONGEST_WORDS = 2_000, 300  # characters of a page's address; of a title or a search
+
+
+def bounded(found: Grounding) -> Grounding:
+    """What was found, without what is too much to keep."""
+    pages = [Source(page.title[:LONGEST_WORDS], page.url) for page in found.sources if len(page.url) <= LONGEST_ADDRESS]
+    return Grounding(tuple(pages[:MOST_FOUND]), tuple(query[:LONGEST_WORDS] for query in found.queries[:MOST_FOUND]))
 
 
 class ServerTools:

@@ -8,7 +8,8 @@ redis.call('DEL', lease)
 if tonumber(redis.call('HGET', turn, 'starts') or 0) > 0 then
     redis.call('HINCRBY', turn, 'starts', -1)
 end
--- A message may have arrived since the holder chose the next time; it must not wait for that.
+-- A message or a delivery may have come since the holder chose the next time; it must not wait for that.
 local waiting = redis.call('LLEN', inbox) > tonumber(ARGV[4])
+    or (ARGV[5] == 'empty' and redis.call('EXISTS', outbox) == 1)
 due_at((ARGV[3] == '' or waiting) and now_ms() or ARGV[3])
 return waiting and 1 or 0

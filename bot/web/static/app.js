@@ -90,6 +90,7 @@ class Page {
     this.words.choose(this.words.other);
     this.speak();
     this.render();
+    this.refresh(null); // for the titles of tools
   }
 
   // Conversations
@@ -140,16 +141,17 @@ class Page {
     this.render();
   }
 
-  async refresh() {
+  /** Ask for what came after an entry of the history; without one, for all of it. */
+  async refresh(after = this.conversation.history.at(-1)?.id) {
     const { conversation } = this;
     const number = (this.asked += 1);
-    const wasOpen = conversation.question?.id;
-    const news = await this.server.history(conversation.id, conversation.history.at(-1)?.id);
+    const then = conversation.snapshot;
+    const news = await this.server.history(conversation.id, after);
     if (!news || number < this.shown || conversation !== this.conversation) return;
     this.shown = number;
     this.loaded = true;
     this.recognise(news.messages.map((message) => message.id));
-    conversation.learn(news, wasOpen);
+    conversation.learn(news, then);
     this.render();
   }
 

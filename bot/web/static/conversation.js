@@ -40,10 +40,18 @@ export class Conversation {
     this.storeSent();
   }
 
-  /** Take what the server knows: what it has committed, or what came of that after the last entry known here, and the
-      open question, and the open polls. A question that was open here already when the server was asked, and is not there, is decided. */
-  learn({ messages, whole, asked, polls = [] }, wasOpen) {
-    for (const poll of polls) this.polls.set(poll.id, poll);
+  /** What gives way to the server's answer to a request made now; what live events tell meanwhile is newer. */
+  get snapshot() {
+    return { question: this.question?.id, polls: new Map(this.polls) };
+  }
+
+  /** Take what the server knows: what it has committed, or what came of that after the last entry known here, the open
+      question, and the polls. A question that was open here already when the server was asked (`then`), and is not
+      there, is decided. */
+  learn({ messages, whole, asked, polls = [] }, then) {
+    for (const poll of polls) {
+      if (this.polls.get(poll.id) === then.polls.get(poll.id)) this.polls.set(poll.id, poll);
+    }
     const present = new Set(whole ? [] : this.history.map((entry) => entry.id));
     this.history = [...(whole ? [] : this.history), ...messages.filter((entry) => !present.has(entry.id))];
     const known = new Set(this.history.map((entry) => entry.id));
@@ -51,7 +59,7 @@ export class Conversation {
     this.turns = this.turns.filter((turn) => (turn.users.length ? !turn.users.every((id) => known.has(id)) : !turn.over));
     this.storeSent();
     if (asked) this.ask(asked);
-    else if (this.question?.id === wasOpen) this.closeQuestion();
+    else if (this.question?.id === then.question) this.closeQuestion();
   }
 
   /** Nothing was heard for long: a turn that belongs to nobody here may be over. */

@@ -9,7 +9,7 @@ export class Server {
     this.signIn = signIn;
   }
 
-  /** { messages, whole, asked, polls }: what was committed after the message known already, the open question and polls;
+  /** { messages, whole, asked, polls }: what was committed after the message known already, the open question, and polls;
       else null. */
   async history(conversation, after) {
     const response = await this.ask(`/console/${conversation}${after ? `?after=${encodeURIComponent(after)}` : ""}`);

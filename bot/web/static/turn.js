@@ -20,9 +20,9 @@ export function breakOff(turn) {
   turn.gap = true;
 }
 
-export function addCall(turn, { call_id: id, name, arguments: given }) {
+export function addCall(turn, { call_id: id, name, arguments: given, title }) {
   turn.gap = false;
-  turn.segments.push({ call: { id, name, arguments: given, response: null, is_error: false, running: true } });
+  turn.segments.push({ call: { id, name, title, arguments: given, response: null, is_error: false, running: true } });
 }
 
 export function finishCall(turn, { call_id: id, name, response, is_error: isError, is_rejected: isRejected, ms }) {

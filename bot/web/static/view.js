@@ -77,7 +77,9 @@ const update = {
     const state = stateOf(call);
     element.dataset.state = state;
     const [name, gist, result] = element.querySelectorAll("summary > span");
-    setText(name, call.name);
+    setText(name, unturned(call.title || call.name));
+    name.title = call.name;
+    name.classList.toggle("code", !call.title);
     setText(gist, unturned(gistOf(call.arguments)));
     setText(result, outcome(state, call.ms, words));
     const [given, returned] = element.querySelectorAll("dt");

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,7 @@ from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult
 from tests.fakes.tools import ANY_OBJECT, Broken, Echo, Launch, Slow, tool_map
 from toolset.offer.rules import Rule, Rules
 from toolset.tool import ValidatedTool
-from toolset.tool_map import MANY, ToolMap
+from toolset.tool_map import MANY, NO_RULES, ToolMap
 
 NO = "rejected by the user"
 
@@ -122,6 +122,22 @@ async def test_a_command_for_a_tool_that_a_place_does_not_offer_forces_nothing()
     model = Scripted([Step("No.")])
     await Agent(model, tools, "SYSTEM", Metrics()).run(make_turn(Notes(), ToolChoice("one", "echo")))
     assert (model.requests[0].tools, model.requests[0].tool_choice) == ((), AUTO)
+
+
+@pytest.mark.parametrize("rules", [NO_RULES, Rules((Rule(tools=("*",)),))], ids=["no rules", "rules"])
+async def test_a_tool_that_changes_while_the_model_writes_is_asked_about(rules: Rules) -> None:
+    """Its server lists it anew; a rule for the place keeps no older list."""
+
+    def changed(_messages: Sequence[Message]) -> Step:
+        risky = type("Risky", (Echo,), {"risk": "high"})()
+        tools.replace("server", [ValidatedTool(risky, ANY_OBJECT, ANY_OBJECT, own=False)])
+        return Step(calls=(call("echo", "a"),))
+
+    tools, echo, notes = ToolMap([], rules), Echo(), Notes()
+    tools.replace("server", [ValidatedTool(echo, ANY_OBJECT, ANY_OBJECT, own=False)])
+    await Agent(Scripted([changed, Step("Done")]), tools, "SYSTEM", Metrics()).run(make_turn(notes))
+    (result,) = [note for note in notes.kept if isinstance(note, ToolResult)]
+    assert (result.response, result.is_rejected, echo.contexts) == ({"error": NO}, True, [])
 
 
 async def test_results_of_parallel_calls_return_in_call_order() -> None:

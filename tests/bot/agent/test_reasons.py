@@ -5,14 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.json import Decoder, decode
 
 from bot.agent.hooks import Hook, Intervention
-from bot.agent.reasons import MOST_KNOWN, PROPERTY, Declarations, split_reason
+from bot.agent.reasons import MOST_KNOWN, PROPERTY, Declarations, with_reason_apart
 from bot.agent.tool_runner import MAX_REPEATED
+from bot.agent.turn import RecordedResponse
+from bot.conversation.journal import RESPONSE
 from bot.live_events import ToolStarted
+from bot.providers.scripted import Step
 from bot.providers.shared.schema_dialect import strict_form
-from bot.transcript import ToolCall
+from bot.store import Store
+from bot.transcript import Opaque, ToolCall
 from tests.bot.conversation.tool_rounds import STRICT, Round, call
+from tests.bot.harness import HERE, Harness
 from tests.fakes.tools import ANY_OBJECT, Echo, Launch, tool_map
 from toolset.tool import ToolContext, ToolDefinition, ValidatedTool
 from toolset.tool_map import ToolMap
@@ -69,15 +75,15 @@ def test_a_tool_with_a_reason_of_its_own_keeps_it(parameters: dict[str, Any]) ->
     tool = launch_with(parameters)
     assert Declarations().of((tool,)) == (tool,)
     made = call("launch", "c1", reason="mine")
-    assert split_reason(made, tool) == (made, "")
+    assert with_reason_apart(made, tool) == made
 
 
 def test_a_call_of_another_tool_keeps_its_arguments() -> None:
     """One that reads, or one that nobody knows; a reason that is no text is taken out all the same."""
     made = call("launch", "c1", reason="mine")
-    assert split_reason(made, None) == (made, "")
-    assert split_reason(made, ValidatedTool(Echo(), ANY_OBJECT, ANY_OBJECT).definition) == (made, "")
-    assert split_reason(call("launch", "c1", reason={"a": 1}), launch_with(ANY_OBJECT)) == (call("launch", "c1"), "")
+    assert with_reason_apart(made, None) == made
+    assert with_reason_apart(made, ValidatedTool(Echo(), ANY_OBJECT, ANY_OBJECT).definition) == made
+    assert with_reason_apart(call("launch", "c1", reason={"a": 1}), launch_with(ANY_OBJECT)) == call("launch", "c1")
 
 
 class Looking(Hook):
@@ -91,10 +97,15 @@ class Looking(Hook):
         return None
 
 
-async def test_the_reason_reaches_who_decides_and_nobody_else() -> None:
-    """Hook, validation, live view and tool get the call without it; the transcript keeps the model's arguments."""
+@pytest.mark.parametrize(
+    "recorded",
+    [ToolCall("c1", "launch", {"n": 1}, WHY), call("launch", "c1", n=1, reason=WHY)],
+    ids=["apart", "among the arguments, by an earlier version"],
+)
+async def test_the_reason_reaches_who_decides_and_nobody_else(recorded: ToolCall) -> None:
+    """Hook, validation, live view and tool get the call without it."""
     hook, launch = Looking(), Launch()
-    round_ = Round(call("launch", "c1", n=1, reason=WHY), hooks=[hook], c1=True)
+    round_ = Round(recorded, hooks=[hook], c1=True)
     [result] = await round_.run(ToolMap([ValidatedTool(launch, STRICT, ANY_OBJECT)]))
     bare = call("launch", "c1", n=1)
     assert result.response == {"heard": {"n": 1}}
@@ -103,7 +114,21 @@ async def test_the_reason_reaches_who_decides_and_nobody_else() -> None:
     assert (acting.call, acting.reason, acting.tool.name) == (bare, WHY, "launch")
     assert [message.role for message in acting.led_to] == ["user", "model"]
     assert round_.diary.shown[0] == ToolStarted("c1", "launch", {"n": 1})
-    assert round_.turn.added[1].calls == (call("launch", "c1", n=1, reason=WHY),)
+
+
+async def test_the_reason_is_recorded_apart(store: Store) -> None:
+    """A version that knows no reason reads a call that it can make; the vendor's own form stays as it is."""
+    opaque = Opaque("vendor", "model", b'{"signature": "s", "args": {"n": 1, "reason": "You asked for it."}}')
+    tool = ValidatedTool(Launch(), STRICT, ANY_OBJECT)
+    step = Step(calls=(call("launch", "c1", n=1, reason=WHY),), opaque=opaque)
+    harness = Harness(store, [step], None, ToolMap([tool]))
+    await harness.receive("launch it", "m1")
+    await harness.runner.process(HERE)
+    [recorded] = [entry.body for entry in await store.journal.read(HERE) if entry.kind == RESPONSE]
+    [earlier] = decode(recorded)["message"]["parts"]
+    assert (earlier["arguments"], earlier["reason"]) == ({"n": 1}, WHY)
+    assert tool.complaint(earlier["arguments"]) == ""
+    assert Decoder(RecordedResponse).decode(recorded).message.opaque == opaque
 
 
 async def test_what_runs_is_shown_by_its_title() -> None:

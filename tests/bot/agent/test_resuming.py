@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import ClassVar
 
 import pytest
 
+from bot.agent.loop import Agent
 from bot.agent.tool_runner import INTERRUPTED
 from bot.agent.turn import StartedCall, TurnStep, TurnUpdate
 from bot.errors import LeaseLost
-from bot.providers.scripted import Step
+from bot.providers.scripted import Scripted, Step
+from bot.telemetry import Metrics
 from bot.transcript import Message, Text, ToolCall, ToolResult
 from tests.bot.agent.test_loop import Notes, call, make_agent, make_turn, user
-from tests.fakes.tools import Echo
+from tests.fakes.tools import ANY_OBJECT, Echo
+from toolset.offer.rules import Rule, Rules
+from toolset.tool import ValidatedTool
+from toolset.tool_map import NO_RULES, ToolMap
 
 
 class Stamp(Echo):
@@ -24,6 +30,12 @@ class Stamp(Echo):
 
 def asked(*calls: ToolCall) -> Message:
     return Message("msg_1", "model", calls, 2_000)
+
+
+class Late(Stamp):
+    """Of a server that is listed after a while."""
+
+    name: ClassVar[str] = "late_stamp"
 
 
 async def test_a_turn_goes_on_from_where_its_record_ends() -> None:
@@ -115,3 +127,31 @@ async def test_a_turn_without_a_question_has_no_answer() -> None:
     agent, model = make_agent([])
     assert await agent.run(make_turn(Notes(waiting=[TurnUpdate(changes={"m1": None})]))) is None
     assert model.requests == []
+
+
+@pytest.mark.parametrize("rules", [NO_RULES, Rules((Rule(tools=("late_*",)),))], ids=["no rules", "rules"])
+async def test_a_call_of_a_tool_that_is_expected_waits_for_it(rules: Rules) -> None:
+    """After a restart, until its server has been listed; one that nobody expects does not wait."""
+    model, tools, listed = Scripted([Step("Done")]), ToolMap([], rules), asyncio.Event()
+    tools.expect("late_", listed)
+    turn = make_turn(Notes())
+    turn.restore_response(asked(call("late_stamp", "a"), call("never_there", "b")), "tool_use")
+    running = asyncio.create_task(Agent(model, tools, "SYSTEM", Metrics()).run(turn))
+    await asyncio.sleep(0)
+    late = Late()
+    tools.replace("late", [ValidatedTool(late, ANY_OBJECT, ANY_OBJECT, own=False)])
+    listed.set()
+    await running
+    assert [context.call_id for context in late.contexts] == ["a"]
+    assert "unknown tool" in str(model.requests[0].messages[-1].results[1].response)
+
+
+async def test_a_call_waits_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a server that hangs."""
+    monkeypatch.setattr("toolset.tool_map.ARRIVAL_S", 0.01)
+    model, tools = Scripted([Step("Done")]), ToolMap([])
+    tools.expect("late_", asyncio.Event())
+    turn = make_turn(Notes())
+    turn.restore_response(asked(call("late_stamp", "a")), "tool_use")
+    await Agent(model, tools, "SYSTEM", Metrics()).run(turn)
+    assert "unknown tool" in str(model.requests[0].messages[-1].results[0].response)

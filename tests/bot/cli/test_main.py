@@ -227,6 +227,7 @@ def test_lines_webhook_is_set_from_the_command_line(call: Call) -> None:
             "LINE_CHANNEL_SECRET": line_events.SECRET,
             "LINE_CHANNEL_ACCESS_TOKEN": line_events.TOKEN,
             "LINE_API_BASE_URL": line.base_url,
+            "LINE_DATA_API_BASE_URL": line.base_url,
         }
         code, out, err = call("doctor", "--fix", "--url", "https://kaiwa.example", **settings)
         assert (code, err) == (0, "")
@@ -234,6 +235,7 @@ def test_lines_webhook_is_set_from_the_command_line(call: Call) -> None:
             "✓ LINE: webhook set to https://kaiwa.example/webhooks/line",
             "✓ LINE webhook: https://kaiwa.example/webhooks/line, in use",
             "✓ LINE test: LINE reaches the webhook",
+            "✓ LINE menu: Help, Weather in Tokyo, Start over, Usage",
         ]
         line.webhook_test = {"success": False, "statusCode": 404, "reason": "ERROR_STATUS_CODE", "detail": "404"}
         code, out, _ = call("doctor", "--fix", "--url", "https://kaiwa.example", **settings)

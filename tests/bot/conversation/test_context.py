@@ -18,7 +18,9 @@ def event(name: str = "", *, group: bool = False) -> InboundEvent:
 
 def test_the_line_says_when_and_where_by_the_users_clock() -> None:
     """Date and weekday are the asker's, not the server's."""
-    assert context_line(event("Hanako"), "console", "UTC") == "[Saturday 2026-11-21 21:57 UTC, console, 1:1]"
+    assert (
+        context_line(event("Hanako"), "console", "UTC") == "[Saturday 2026-11-21 21:57 UTC, console, 1:1, from Hanako]"
+    )
     assert context_line(event(), "line", "Asia/Tokyo") == "[Sunday 2026-11-22 06:57 Asia/Tokyo, line, 1:1]"
 
 

@@ -239,3 +239,51 @@ async def test_an_answer_goes_out_though_its_author_cannot_be_indexed(store: Sto
         await harness.runner.process(HERE)
     assert [entry["event"] for entry in logs if entry["log_level"] == "warning"] == ["person.not_indexed"]
     assert harness.box.texts == ["Hello"]
+
+
+async def test_a_mistake_of_a_channel_that_passes_is_not_seen(store: Store) -> None:
+    """Its traceback is logged once; the pauses grow, and the count begins anew with a retried dead letter."""
+    harness = Harness(store, [Step("Hello!")])
+    harness.box.failures = [RuntimeError("bug"), KeyError("bug")]
+    await harness.receive("hi", "m1")
+    rests = []
+    with structlog.testing.capture_logs() as logs:
+        for _ in range(3):
+            await harness.runner.process(HERE)
+            rests += [
+                decode_delivery(raw).not_before - await store.now_ms(HERE) for raw in await store.outbox.read(HERE)
+            ]
+            await let_rest_be_over(store)
+    assert rests == [pytest.approx(1_000, abs=500), pytest.approx(2_000, abs=500)]
+    assert [entry["event"] for entry in logs if entry["event"].startswith("delivery")] == [
+        "delivery.crashed",
+        *["delivery.postponed"] * 2,
+        "delivery.sent",
+    ]
+    (delivery,) = harness.box.delivered
+    assert (delivery.reply.text, delivery.failures) == ("Hello!", 2)
+    assert decode_delivery(reset_attempts(encode(delivery))).failures == 0
+
+
+async def test_a_mistake_of_a_channel_that_stays_becomes_a_dead_letter(store: Store) -> None:
+    """After three attempts, and the operator reads of it; the next message gets its answer."""
+    harness = Harness(store, [Step("One"), Step("Two")], alert_to="mailbox:operator")
+    harness.box.failures = [RuntimeError("bug") for _ in range(3)]
+    await harness.receive("hi", "m1")
+    for _ in range(3):
+        await harness.runner.process(HERE)
+        await let_rest_be_over(store)
+    (dead_letter,) = await store.dead_letters.read()
+    assert dead_letter.reason == "failed 3 times: RuntimeError"
+    assert [len(await store.outbox.read(one)) for one in await store.leases.due(10)] == [1]
+    await harness.receive("still there?", "m2")
+    await harness.runner.process(HERE)
+    assert harness.box.texts == ["Two"]
+
+
+async def let_rest_be_over(store: Store) -> None:
+    """As if the time until the next attempt had gone by."""
+    lease = await leased(store, HERE)
+    for raw in await store.outbox.read(HERE):
+        await store.outbox.replace_head(lease, encode(replace(decode_delivery(raw), not_before=1)))
+    await store.leases.release(lease)

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from structlog.testing import capture_logs
 
 from bot.agent.hooks import Hook
-from bot.channels import Reply
-from bot.conversation.files import MOST_BYTES, MOST_FILES, ToolFiles
+from bot.channels import MOST_FILES, Reply
+from bot.conversation.files import MOST_BYTES, ToolFiles
 from bot.errors import StoreUnavailable
 from bot.providers.scripted import Step
 from bot.store import Store, open_store

@@ -24,6 +24,7 @@ SORRY = "Something went wrong on my side, so I have no answer. Please try again.
 def _quick_tracebacks() -> Iterator[None]:
     """By default they are drawn with all their variables, which takes a second each."""
     plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.reset_defaults()  # a command of the command line may have been run in this process
     structlog.configure(processors=[plain])
     yield
     structlog.reset_defaults()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,8 +10,18 @@ from msgspec.structs import replace
 
 from bot.channels import Delivery, InboundEvent, Poll, Reply
 from bot.commands import SpokenCommands
+from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
-from bot.conversation.polls import FULL, NO_WORDS, ONE, ToolPolls, read_open_polls, read_poll, show_polls
+from bot.conversation.polls import (
+    FULL,
+    NO_WORDS,
+    ONE,
+    ToolPolls,
+    read_open_polls,
+    read_past_polls,
+    read_poll,
+    show_poll,
+)
 from bot.errors import DeliverLater, DeliveryRefused
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -60,6 +71,9 @@ async def test_the_answer_brings_the_poll(store: Store) -> None:
     [first_result, second_result] = harness.model.requests[1].messages[-1].results
     assert [first_result.response, second_result.response] == [{"poll": poll.id}, {"error": ONE}]
     assert await read_open_polls(store, HERE) == [poll]
+    messages = await read_history(store, HERE)
+    assert await read_past_polls(store, HERE, messages, ()) == [poll]
+    assert await read_past_polls(store, HERE, messages, {poll.id}) == []
 
 
 async def test_a_press_starts_no_turn(store: Store) -> None:
@@ -138,6 +152,23 @@ async def test_a_show_that_fails_leaves_no_dead_letter(store: Store, failure: Ex
     assert await store.dead_letters.read() == []
 
 
+async def test_a_vote_does_not_wait_for_a_turn_that_rests(store: Store) -> None:
+    """It comes while the turn runs, which fails and is tried again later."""
+    gate = asyncio.Event()
+    failing = Step(error=ZeroDivisionError(), gate=gate)
+    harness = talk(store, *started({}), failing)
+    poll = await first_poll(harness)
+    await harness.receive("And what is on the menu?", "m2")
+    running = asyncio.create_task(harness.runner.process(HERE))
+    await failing.at_gate.wait()
+    await harness.intake(HERE, pressing(poll, 1))
+    gate.set()
+    await running
+    shown = harness.box.delivered[-1].reply.poll
+    assert shown
+    assert shown.counts == (1, 0)
+
+
 async def test_attempts_that_fail_leave_one_show_behind(store: Store) -> None:
     """Otherwise an outage would leave more of them than a place is shown in time."""
     harness = talk(store, *started({}))
@@ -167,7 +198,7 @@ async def test_a_process_without_votes_takes_none(store: Store) -> None:
 
 
 async def test_what_cannot_be_asked_is_said(store: Store) -> None:
-    """No visible words, an option twice, too many open polls."""
+    """No visible words, an option twice, too many open polls with votes."""
 
     def polls() -> ToolPolls:
         return ToolPolls(store, HERE, "u1", "en")
@@ -177,7 +208,8 @@ async def test_what_cannot_be_asked_is_said(store: Store) -> None:
             await polls().start(question, options, multiple=False, idempotency_key="k")
         assert str(told.value) == NO_WORDS
     for number in range(OPEN_POLLS):
-        await polls().start("?", ["a", "b"], multiple=False, idempotency_key=f"k{number}")
+        poll_id = await polls().start("?", ["a", "b"], multiple=False, idempotency_key=f"k{number}")
+        assert await store.polls.press(HERE, poll_id, f"p{number}", "u2", 1, b"{}") == "taken"
     full = polls()
     for key in ("more", "again"):  # what was not started does not count as the poll of its answer
         with pytest.raises(ToolError) as told:
@@ -192,7 +224,7 @@ async def test_a_poll_that_cannot_be_read_is_not_shown(store: Store) -> None:
     result = ToolResult("c2", "start_poll", {"poll": "poll_1"})
     hooked = ToolResult("c3", "start_poll", {"text": "a hook has changed it"})
     messages = [Message("m", "tool", (failed, result, hooked), 0)]
-    assert await show_polls(store, HERE, messages, Reply("Done")) == [Reply("Done")]
+    assert await show_poll(store, HERE, messages, Reply("Done")) == Reply("Done")
 
 
 def test_what_older_versions_read_of_it() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +14,15 @@ from redis.asyncio import Redis
 from bot.channels import InboundEvent
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.limits import Limits
-from bot.conversation.reminders import LATE_S, MOST, ReminderClock, StoredReminder, read_reminder
+from bot.conversation.reminders import (
+    LATE_S,
+    MOST,
+    READ_LIMIT,
+    PersonalReminders,
+    ReminderClock,
+    StoredReminder,
+    read_reminder,
+)
 from bot.errors import ModelError
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -22,7 +30,7 @@ from bot.transcript import Author, Message, Text, ToolCall, encode
 from tests.bot.harness import HERE, Harness, Mailbox, texts
 from tests.fixtures_store import endless_keys
 from toolset.reminders import CancelReminder, ListReminders, SetReminder
-from toolset.tool import ValidatedTool, read_schemas
+from toolset.tool import Reminder, ToolError, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
 THERE = "mailbox:room-0002"
@@ -62,7 +70,7 @@ class Stage:
         for reminder_id, body in (await self.store.reminders.read(HERE)).items():
             reminder = replace(read_reminder(body), at=at)
             await self.store.reminders.drop_all(HERE)
-            await self.store.reminders.add(HERE, reminder_id, reminder.author.id, at, encode(reminder), most=MOST)
+            await self.store.reminders.add(HERE, reminder_id, reminder.author.id, at, encode(reminder))
 
     async def ring(self, late_s: float = 0.0) -> list[str]:
         """What is said when the time has come."""
@@ -184,16 +192,36 @@ async def test_forget_me_deletes_ones_own_reminders(store: Store, group: bool) -
     assert [one.text for one in await stage.kept()] == (["theirs"] if group else [])
 
 
-async def test_nobody_has_more_than_twenty_wherever_they_are(store: Store) -> None:
-    """The model reads why."""
-    elsewhere = StoredReminder("x", 10**13, "UTC", Author("u1"))
-    for number in range(MOST):
-        await store.reminders.add(THERE, f"r{number}", "u1", 10**13, encode(elsewhere), most=MOST)
-    await store.kv.add("person:mailbox:u1", f"own {THERE}", 600)
-    stage = Stage(store, setting(text="one more", **{"in": "PT2M"}))
-    await stage.say("remind me", "m1", Author("u1"))
-    (result,) = stage.harness.model.requests[1].messages[-1].results
-    assert "which is the limit" in result.response["error"]
+async def test_nobody_has_more_than_twenty_wherever_they_are(store: Store, redis: Redis) -> None:
+    """The model reads why; a cancelled one makes room at once."""
+    stage = Stage(store, [])
+    services = stage.harness.runner.services
+    message = Message("m1", "user", (Text("remind me"),), 1_000, Author("u1"))
+
+    def own(conversation: str) -> PersonalReminders:
+        return PersonalReminders(services, conversation, InboundEvent(message), Author("u1"))
+
+    async def add(number: int) -> str:
+        reminder = Reminder(f"r{number}", "x", datetime.now(UTC) + timedelta(hours=1))
+        try:
+            await own(f"mailbox:thread-{number}").add(reminder)
+        except ToolError as error:
+            return str(error)
+        return ""
+
+    errors = await asyncio.gather(*map(add, range(60)))
+    assert errors.count("") == MOST
+    assert {error for error in errors if error} == {
+        f"not set: the user has {MOST} reminders, all conversations together; cancel one first"
+    }
+    kept = errors.index("")
+    refused = next(number for number, error in enumerate(errors) if error)
+    assert not await own(f"mailbox:thread-{kept}").cancel("unknown")
+    assert await own(f"mailbox:thread-{kept}").cancel(f"r{kept}")
+    assert await add(refused) == ""
+    assert await add(kept) != ""
+    await stage.say("/forget me", "m2", Author("u1"))
+    assert await redis.keys("*reminders_of:mailbox:u1") == []
 
 
 class Mute(Mailbox):
@@ -227,7 +255,7 @@ async def test_a_reminder_that_cannot_be_read_is_left_alone(store: Store) -> Non
     """A newer version may have written it: it is said in the log, and not looked at every second."""
     stage = Stage(store, [])
     at = await store.now_ms(HERE) - 1
-    await store.reminders.add(HERE, "r1", "u1", at, b"{", most=MOST)
+    await store.reminders.add(HERE, "r1", "u1", at, b"{")
     await stage.clock.sweep()
     assert stage.rung == []
     assert await store.reminders.due(10) == []
@@ -248,7 +276,7 @@ async def test_a_reminder_that_cannot_be_rung_keeps_no_other_from_coming(store: 
     await stage.make_due()
     at = await store.now_ms(THERE) - 60_000
     broken = StoredReminder("x", at, "Mars/Olympus", Author("u2"), repeat="FREQ=DAILY", start="2026-11-22T07:00:00")
-    await store.reminders.add(THERE, "r1", "u2", at, encode(broken), most=MOST)
+    await store.reminders.add(THERE, "r1", "u2", at, encode(broken))
     await stage.clock.sweep()
     assert stage.rung == [(HERE, "")]
     assert await store.reminders.due(10) == []
@@ -263,7 +291,7 @@ async def test_what_has_rung_is_forgotten_too(store: Store, group: bool) -> None
     for reminder_id, author in (("r1", "u1"), ("r2", "u2" if group else "u1")):
         at = await store.now_ms(HERE) - 1
         kept = StoredReminder(f"text of {author}", at, "UTC", Author(author), group=group, routine=reminder_id == "r1")
-        await store.reminders.add(HERE, reminder_id, author, at, encode(kept), most=MOST)
+        await store.reminders.add(HERE, reminder_id, author, at, encode(kept))
     await stage.clock.sweep()
     await stage.harness.runner.process(HERE)
     assert [text for text in stage.harness.box.texts if "text of" in text] == (["⏰ text of u2"] if group else [])
@@ -275,7 +303,7 @@ async def test_a_busy_conversation_forgets_reminders_at_once(store: Store) -> No
     """Another process holds its lease for longer than anybody waits."""
     at = await store.now_ms(THERE) + 60_000
     kept = StoredReminder("SECRET", at, "UTC", Author("u1"), group=True)
-    await store.reminders.add(THERE, "r1", "u1", at, encode(kept), most=MOST)
+    await store.reminders.add(THERE, "r1", "u1", at, encode(kept))
     await store.kv.add("person:mailbox:u1", f"shared {THERE}", 600)
     assert await store.leases.acquire(THERE, 60_000) is not None
     wish = InboundEvent(Message("m1", "user", (Text("/forget me"),), 1_000, Author("u1")))
@@ -304,3 +332,14 @@ async def test_a_reminder_that_another_process_has_rung_is_no_trouble(store: Sto
         await asyncio.gather(*(clock.sweep() for clock in (stage.clock, other, other)))
     assert [entry["event"] for entry in logs] == ["reminder.rung"]
     assert len(await store.inbox.read(HERE)) == 1
+
+
+async def test_many_at_one_moment_all_come_at_it(store: Store) -> None:
+    """Everybody's reminder at seven."""
+    stage = Stage(store, [])
+    at = await store.now_ms(HERE) - 1
+    kept = encode(StoredReminder("water", at, "UTC", Author("u1")))
+    rooms = [f"mailbox:room-{number}" for number in range(2 * READ_LIMIT + 1)]
+    await asyncio.gather(*(store.reminders.add(room, "r1", "u1", at, kept) for room in rooms))
+    await stage.clock.sweep()
+    assert sorted(stage.rung) == sorted((room, "") for room in rooms)

@@ -11,6 +11,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.agent.turn import RecordedResponse
+from bot.channels import Delivery, Reply
 from bot.conversation.history import read_history
 from bot.conversation.journal import RESPONSE
 from bot.errors import DeliverLater, TryAgain
@@ -21,7 +22,7 @@ from bot.store.leases import Leases
 from bot.transcript import Message, Text, ToolCall, decode_record, encode
 from tests.bot.conversation.held_turns import Held, calling, cut_off, messages
 from tests.bot.harness import HERE, Harness
-from tests.fakes.tools import tool_map
+from tests.fakes.tools import Launch, tool_map
 
 
 async def test_a_message_becomes_a_turn_and_a_reply(store: Store) -> None:
@@ -254,10 +255,12 @@ class Racing:
         self._leases = leases
         self._comes_in: list[Callable[[], Awaitable[None]]] = [comes_in]
 
-    async def release(self, lease: Lease, retry_at_ms: int | None = None, known: int = 0) -> bool:
+    async def release(
+        self, lease: Lease, retry_at_ms: int | None = None, known: int = 0, *, is_delivered: bool = False
+    ) -> bool:
         while self._comes_in:
             await self._comes_in.pop()()
-        return await self._leases.release(lease, retry_at_ms, known)
+        return await self._leases.release(lease, retry_at_ms, known, is_delivered=is_delivered)
 
 
 async def test_a_message_that_comes_in_at_the_last_moment_is_answered_at_once(store: Store) -> None:
@@ -269,6 +272,21 @@ async def test_a_message_that_comes_in_at_the_last_moment_is_answered_at_once(st
     await harness.receive("first", "m1")
     await harness.runner.process(HERE)
     assert await harness.past() == ["first", "One", "second", "Two"]
+
+
+async def test_a_delivery_that_comes_as_a_question_parks_is_sent_at_once(store: Store) -> None:
+    """As a vote does, which is counted without the lease; the question's deadline is not its own."""
+    launch = ToolCall("c1", "launch", {"what": "rocket"})
+    harness = Harness(store, [Step(calls=(launch,))], tools=tool_map(Launch()))
+    sent = encode(Delivery("d1", "t1", Reply("Votes: 1")))
+
+    async def post() -> None:
+        assert await store.outbox.post(HERE, "d1", sent)
+
+    store.leases = cast(Leases, Racing(store.leases, post))
+    await harness.receive("launch it", "m1")
+    await harness.runner.process(HERE, "u1")
+    assert (harness.box.texts[-1], await store.leases.due(10)) == ("Votes: 1", [])
 
 
 async def test_an_unfinished_turn_does_not_wait_for_a_delivery(store: Store) -> None:

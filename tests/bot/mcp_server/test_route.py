@@ -6,14 +6,14 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import httpx
 import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from pydantic import BaseModel, SecretStr
+from pydantic import SecretStr
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
@@ -23,12 +23,14 @@ from bot.errors import SettingsError
 from bot.mcp_server.route import mcp_route
 from bot.plugins import open_tools
 from bot.settings import load
+from bot.telemetry import Metrics
 from bot.web.guard import Guard
 from bot.web.port import listen
 from bot.web.server import serving
 from bot.web.signin import SignIn
 from tests.fakes.wttr import WttrFake
-from toolset.tool import NoConfig, Risk, ToolContext, ValidatedTool
+from tests.toolset.doer import PARAMETERS, RESPONSE, Doer
+from toolset.tool import ValidatedTool
 
 TOKEN = "a-long-token-of-the-console"
 JSON_TYPES = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -100,22 +102,6 @@ class Strict(Hook):
 '''
 
 
-class Other:
-    """A tool of another server."""
-
-    name: ClassVar[str] = "other"
-    description: ClassVar[str] = "Another tool."
-    risk: ClassVar[Risk] = "low"
-    Config: ClassVar[type[BaseModel]] = NoConfig
-
-    @classmethod
-    def create(cls, http: httpx.AsyncClient, config: Any) -> Other:
-        return cls()
-
-    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-        return {"text": "other"}
-
-
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wttr: WttrFake) -> Path:
     """An operator's folder with odd tools; the weather is a stand-in's."""
@@ -133,14 +119,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wttr: WttrFake) -> P
 
 
 @asynccontextmanager
-async def server(token: str = TOKEN) -> AsyncIterator[str]:
+async def server(token: str = TOKEN, metrics: Metrics | None = None) -> AsyncIterator[str]:
     """The route on a port of this machine, behind the guard that stands before the page; its base URL."""
     settings = load().model_copy(update={"console_token": SecretStr(token)})
     catalogue = texts.load()
     signin = SignIn(settings.console_token, SecretStr(""), catalogue, "Kaiwa")
     guard = Middleware(Guard, signin=signin, texts=catalogue, language="en")
     async with open_tools(settings) as tools:
-        app = Starlette(routes=[mcp_route(tools, settings, guard)])
+        app = Starlette(routes=[mcp_route(tools, settings, metrics or Metrics(), guard)])
         with listen("127.0.0.1", 0) as sock:
             async with serving(app, sock):
                 yield f"http://127.0.0.1:{sock.getsockname()[1]}"
@@ -227,6 +213,21 @@ async def test_a_picture_comes_beside_the_result() -> None:
     assert table.text == "1 and 2"
 
 
+async def test_calls_are_counted_as_in_a_turn() -> None:
+    """By tool and outcome; names that are no tool's are one."""
+    metrics = Metrics()
+    async with server(metrics=metrics) as base_url, httpx.AsyncClient(base_url=base_url, headers=BEARER) as http:
+        for name, arguments in (("calculate", {"expression": "1+1"}), ("calculate", {}), ("nobody", {})):
+            call = {**LIST, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+            assert (await http.post("/mcp", json=call, headers=JSON_TYPES)).status_code == 200
+    counted = [line for line in metrics.exposition().decode().splitlines() if line.startswith("kaiwa_tool_calls_total")]
+    assert counted == [
+        'kaiwa_tool_calls_total{outcome="ok",tool="calculate"} 1.0',
+        'kaiwa_tool_calls_total{outcome="error",tool="calculate"} 1.0',
+        'kaiwa_tool_calls_total{outcome="error",tool="unknown"} 1.0',
+    ]
+
+
 async def test_hooks_are_run_as_in_a_turn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the operator refuses is refused here, too."""
     (folder / "_strict.py").write_text(HOOK, "utf-8")
@@ -262,14 +263,14 @@ async def test_many_tools_are_all_served_but_none_of_other_servers(folder: Path)
     from bot.mcp_server.server import ToolServer  # noqa: PLC0415 -- what the route loads
 
     async with open_tools(load()) as tools:
-        tools.replace("other", [ValidatedTool(Other(), LITTLE, A_TEXT, own=False)])
-        assert {"other", "find_tools"} <= tools.keys()
-        async with Client(ToolServer.of(tools, load()).server) as mcp:
+        tools.replace("other", [ValidatedTool(Doer(), PARAMETERS, RESPONSE, own=False)])
+        assert {"doer", "find_tools"} <= tools.keys()
+        async with Client(ToolServer.of(tools, load(), Metrics()).server) as mcp:
             names = {tool.name for tool in (await mcp.list_tools()).tools}
             assert {f"shout_{number}" for number in range(25)} <= names
-            assert names & {"other", "find_tools"} == set()
-            for name in ("other", "find_tools"):
-                assert (await mcp.call_tool(name, {})).is_error
+            assert names & {"doer", "find_tools"} == set()
+            for name in ("doer", "find_tools"):
+                assert (await mcp.call_tool(name, {"do": "it"})).is_error
 
 
 async def test_read_only_changes_nothing_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -380,4 +381,4 @@ async def test_a_hook_that_cannot_be_loaded_is_no_answer(folder: Path, monkeypat
 
     async with open_tools(load()) as tools:
         with pytest.raises(SettingsError, match="HOOKS"):
-            ToolServer.of(tools, load())
+            ToolServer.of(tools, load(), Metrics())

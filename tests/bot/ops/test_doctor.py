@@ -56,6 +56,7 @@ async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> Non
             "set READ_ONLY=1 to offer low-risk ones only",
         ),
         CheckResult("ok", "weather", "answers for Tokyo"),
+        CheckResult("ok", "Open-Meteo", "your own server", "set OPEN_METEO=0 to ask wttr.in alone"),
         CheckResult("off", "LINE", "off", "set LINE_CHANNEL_SECRET and LINE_CHANNEL_ACCESS_TOKEN to turn it on"),
         CheckResult(
             "off", "Slack", "off", "set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET or SLACK_APP_TOKEN to turn it on"
@@ -362,3 +363,48 @@ async def test_an_address_of_the_newer_kind_is_written_in_brackets(settings: Set
     """As it would stand in a URL."""
     port = await found(settings.model_copy(update={"port": 1, "host": "::1"}), "port")
     assert port.detail == "nothing listens on [::1]:1 yet"
+
+
+@pytest.mark.parametrize(
+    ("line", "url", "result", "words"),
+    [
+        ("", "", "", ""),
+        ("secret", "", "off", "PUBLIC_URL is not set: LINE shows figures in place of pictures"),
+        ("secret", "http://bot.example.com", "warning", "http://bot.example.com is not https: LINE loads no picture"),
+        ("secret", "https://127.0.0.1:1", "warning", "https://127.0.0.1:1 does not answer (ConnectError)"),
+        ("", "http://127.0.0.1:1", "warning", "http://127.0.0.1:1 does not answer (ConnectError)"),
+    ],
+)
+async def test_where_others_load_pictures_from(
+    settings: Settings, line: str, url: str, result: str, words: str
+) -> None:
+    """LINE needs a public address of https; nothing is said where nobody misses it."""
+    changes = {"line_channel_secret": SecretStr(line), "public_url": url}
+    checks = await run_checks(changed := settings.model_copy(update=changes), openers(changed, channels={}))
+    public = [check for check in checks if check.name == "public address"]
+    assert [check.result for check in public] == ([result] if result else [])
+    assert all(check.detail.startswith(words) and check.fix for check in public)
+
+
+@pytest.mark.parametrize(
+    ("body", "result", "words"),
+    [
+        ({"ready": True, "reason": None}, "ok", "leads to Kaiwa"),
+        ({"ready": False, "reason": "store: away"}, "ok", "leads to Kaiwa"),
+        ("hello", "warning", "something else answers at http://"),
+    ],
+)
+async def test_whoever_answers_at_the_public_address_is_asked_who_they_are(
+    settings: Settings, body: object, result: str, words: str
+) -> None:
+    """A proxy may lead elsewhere."""
+
+    async def readyz(_request: web.Request) -> web.Response:
+        return web.json_response(body)
+
+    application = web.Application()
+    application.router.add_get("/readyz", readyz)
+    with serving(application) as url:
+        public = await found(settings.model_copy(update={"public_url": url}), "public address")
+    assert (public.result, words in public.detail) == (result, True)
+    assert bool(public.fix) == (result == "warning")

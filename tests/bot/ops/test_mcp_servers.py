@@ -70,9 +70,9 @@ async def test_the_doctor_shows_each_server(hostile: Hostile, store: Store) -> N
     assert (bad.result, bad.fix) == ("failure", "check its entry in the file that MCP_SERVERS names")
 
 
-async def test_a_tool_whose_name_is_taken_is_shown(hostile: Hostile, store: Store, tmp_path: Path) -> None:
-    """The later server loses it."""
-    one = hostile.says(tools=[listed("c_d")])
+async def test_a_tool_whose_name_is_anothers_is_shown(hostile: Hostile, store: Store, tmp_path: Path) -> None:
+    """It is left out even where the other server comes later in the file."""
+    one = hostile.says(tools=[listed("c_d"), listed("e")])
     other = Hostile(tmp_path / "other.json").says(tools=[listed("d")])
     entries = {
         name: {"command": one.command, "args": [*config.args]} for name, config in {"a": one, "a_c": other}.items()
@@ -80,8 +80,17 @@ async def test_a_tool_whose_name_is_taken_is_shown(hostile: Hostile, store: Stor
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": entries}), "utf-8")
     settings = load().model_copy(update={"mcp_trust": ()})
     first, second = await check_servers(settings, store.tool_pins)
-    assert first.detail == "connected, 1 tool"
-    assert second.detail == "connected, 0 tools; left out: a_c_d (another tool has its name)"
+    assert first.detail == "connected, 1 tool; left out: c_d (its name begins like those of another server)"
+    assert second.detail == "connected, 1 tool"
+
+
+async def test_a_tool_with_the_name_of_one_of_ours_is_shown(hostile: Hostile, store: Store, tmp_path: Path) -> None:
+    """Ours is offered."""
+    config = hostile.says(tools=[listed("weather")])
+    entry = {"command": config.command, "args": [*config.args]}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"get": entry}}), "utf-8")
+    (found,) = await check_servers(load().model_copy(update={"mcp_trust": ()}), store.tool_pins)
+    assert found.detail == "connected, 0 tools; left out: get_weather (another tool has its name)"
 
 
 async def test_accepting_pins_what_is_there_now(hostile: Hostile, store: Store) -> None:
@@ -96,6 +105,9 @@ async def test_accepting_pins_what_is_there_now(hostile: Hostile, store: Store) 
     ]
     _, bad = await check_servers(load(), store.tool_pins)
     assert (bad.result, bad.detail) == ("ok", "connected, 3 tools")
+    hostile.says(tools=[listed("x" * 200)])
+    await accept(load(), "bad", store.tool_pins)
+    assert await store.tool_pins.read("bad") == {}
     hostile.says(tools=1)
     with pytest.raises(BadInput, match="bad cannot be read: "):
         await accept(load(), "bad", store.tool_pins)

@@ -52,6 +52,25 @@ async def test_a_reminder_is_set_and_confirmed() -> None:
     assert "(too many)" in await Chat({"set_reminder": {"error": "too many"}}).say(wish)
 
 
+async def test_a_poll_is_started_and_announced() -> None:
+    """Its card follows the answer, so that does not repeat it; or the tool's reason why not."""
+    wish = "投票 どこで食べる？ 寿司、ラーメン"
+    call = ("start_poll", {"question": "どこで食べる?", "options": ["寿司", "ラーメン"]})
+    assert (await Chat().ask(wish)).calls == [call]
+    assert await Chat({"start_poll": {"poll": "poll_1"}}).say(wish) == "投票をお願いします。"
+    assert "（too many）" in await Chat({"start_poll": {"error": "too many"}}).say(wish)
+
+
+async def test_a_chart_is_asked_for_with_the_weather() -> None:
+    """Also of the place that is being talked about."""
+    chat = Chat()
+    chart = ("get_weather", {"location": "Tokyo", "chart": True})
+    assert (await chat.ask("chart of the weather in Tokyo")).calls == [chart]
+    chat = Chat()
+    await chat.say("weather in Tokyo")
+    assert (await chat.ask("And a chart?")).calls == [chart]
+
+
 async def test_a_place_alone_goes_on_with_the_weather() -> None:
     """The history says what is being talked about."""
     chat = Chat()

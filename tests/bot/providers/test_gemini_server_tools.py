@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from google.oauth2.credentials import Credentials
 from structlog.testing import capture_logs
 
-from bot.errors import ModelError
+from bot.errors import ModelError, TryAgain
 from bot.providers import AUTO, NONE, ToolChoice
 from bot.providers.gemini.client import Gemini
 from bot.providers.gemini.server_tools import own_tools
 from bot.providers.gemini.vertex import Vertex
 from bot.providers.shared.entry import AUTO_TOOLS, Options
-from bot.transcript import NOT_GROUNDED, Grounding, Message, Opaque, Source, Text, Usage
+from bot.providers.shared.response import LONGEST_OPAQUE
+from bot.providers.shared.server_tools import LONGEST_WORDS, MOST_FOUND
+from bot.transcript import NOT_GROUNDED, Grounding, Message, Opaque, Source, Text, Usage, encode
 from tests.bot.providers.asking import Reply, ask, model, results, user
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.gemini_answers import grounded, searched, signed
@@ -141,6 +144,72 @@ async def test_a_message_of_a_search_alone_disappears_without_them(fake: GeminiF
     fake.say("ok")
     await ask(gemini, [user("a"), said, user("b")])
     assert [content["role"] for content in bodies(fake)[0]["contents"]] == ["user"]
+
+
+CALL, RESPONSE = ({kind: {"id": "1", "toolType": "GOOGLE_SEARCH_WEB"}} for kind in ("toolCall", "toolResponse"))
+
+
+@pytest.mark.parametrize(
+    "lies",
+    [
+        [CALL],
+        [RESPONSE],
+        [CALL, CALL, RESPONSE, RESPONSE],
+        [CALL, RESPONSE, RESPONSE],
+        [{"toolCall": {}}, {"toolResponse": {}}],
+        [{"toolCall": {"id": ["1"]}}, {"toolResponse": {"id": ["1"]}}],
+        [{"toolCall": None}, {"toolResponse": "1"}],
+    ],
+)
+async def test_parts_that_google_would_refuse_are_not_sent_back(
+    fake: GeminiFake, searching: Gemini, lies: list[JSON]
+) -> None:
+    """An answer that broke off in a search, or lied: it stops no later request, and switches nobody's search off."""
+    call = {"functionCall": {"id": "2", "name": "get_weather", "args": {}}}
+    fake.parts([*lies, call])
+    said = (await ask(searching, [user("?")], TOOLS)).response.message
+    fake.say("Rain.")
+    reply = await ask(searching, [user("?"), said, results(said, {"condition": "Rain"})], TOOLS)
+    assert (reply.text, reply.response.refusal, len(bodies(fake))) == ("Rain.", "", 2)
+    assert bodies(fake)[-1]["contents"][1]["parts"] == [call | {"thoughtSignature": "skip_thought_signature_validator"}]
+    assert googles(bodies(fake)[-1]) == {"googleSearch"}
+
+
+@pytest.mark.parametrize("kind", ["toolCall", "toolResponse"])
+@pytest.mark.parametrize("with_", [{"text": "Hello."}, {"functionCall": {"name": "get_weather", "args": {}}}])
+async def test_a_part_of_two_kinds_is_no_answer(fake: GeminiFake, searching: Gemini, kind: str, with_: JSON) -> None:
+    """Without Google's tools its half would be missing."""
+    fake.parts([{kind: {"id": "1"}} | with_])
+    with pytest.raises(TryAgain):
+        await ask(searching, [user("?")], TOOLS)
+
+
+async def test_endless_findings_are_bounded(fake: GeminiFake, searching: Gemini) -> None:
+    """In number and in length, however many events name them; the answer stays."""
+    pages = [{"uri": f"https://a.example/{'x' * size}", "title": "t" * 50_000} for size in (1, 10_000)]
+    answer = grounded("q" * 50_000, pages, "So.")
+    [event] = [event for event in answer.events if "groundingMetadata" in event["candidates"][0]]
+    more = []
+    for number in range(200):
+        chunks = [{"web": {"uri": f"https://b.example/{number}/{place}", "title": "b"}} for place in range(60)]
+        found = {"groundingChunks": chunks, "webSearchQueries": [f"{number}"]}
+        more.append({**event, "candidates": [{**event["candidates"][0], "groundingMetadata": found}]})
+    fake.answer(replace(answer, events=(*answer.events[:-1], *more, event)))
+    grounding = (await ask(searching, [user("?")], TOOLS)).response.grounding
+    assert (len(grounding.sources), len(grounding.queries)) == (MOST_FOUND, MOST_FOUND)
+    assert max(len(page.title) for page in grounding.sources) <= LONGEST_WORDS
+    assert len(encode(grounding)) < 20_000
+
+
+async def test_huge_parts_of_googles_tools_are_not_kept(fake: GeminiFake, searching: Gemini) -> None:
+    """Nothing could store them: the message goes back like another vendor's."""
+    call = {"functionCall": {"id": "1", "name": "get_weather", "args": {}}}
+    large = RESPONSE["toolResponse"] | {"response": {"page": "x" * LONGEST_OPAQUE}}
+    fake.parts([CALL, {"toolResponse": large}, call])
+    said = (await ask(searching, [user("?")], TOOLS)).response.message
+    assert (said.opaque, len(said.calls)) == (None, 1)
+    fake.say("Rain.")
+    assert (await ask(searching, [user("?"), said, results(said, {"condition": "Rain"})], TOOLS)).text == "Rain."
 
 
 async def test_an_answer_names_its_sources(fake: GeminiFake, searching: Gemini) -> None:

@@ -15,7 +15,7 @@ from redis.exceptions import ConnectionError
 from bot.errors import LeaseLost, SettingsError, StoreUnavailable
 from bot.store import Depths, FileOwner, Store, StoredPoll, open_store
 from bot.store.clients import connect
-from bot.store.keys import DAY_S, SCRIPT_KINDS, Keys, due_indexes
+from bot.store.keys import DAY_S, OPEN_POLLS, SCRIPT_KINDS, Keys, due_indexes
 from bot.store.scripts import NAMES, Scripts
 from tests.bot.store.turns import arrivals, join, leased
 from tests.cluster import Cluster, Node, running
@@ -170,6 +170,16 @@ async def test_polls_are_kept_on_every_server(store: Store) -> None:
     await store.personal_data.erase("line", ["U1"])
     found = [await store.polls.show(f"line:polls:group:C{number}", "poll_1", 0) for number in range(20)]
     assert found == [StoredPoll(b"body", False, 0, (0, 0)), None] * 10
+    assert len(await store.polls.waiting("line")) == 20
+
+
+async def test_a_new_poll_takes_the_room_of_one_without_votes_on_a_cluster(store: Store) -> None:
+    """One script reads and deletes other polls of the place, which are on the same server."""
+    for number in range(OPEN_POLLS + 1):
+        assert await store.polls.start(
+            "line:polls:group:C1", f"poll_{number}", "U1", b"body", options=2, multiple=False
+        )
+    assert len(await store.polls.open_ids("line:polls:group:C1")) == OPEN_POLLS
 
 
 async def test_facts_are_those_of_the_worst_server(store: Store, cluster: Cluster) -> None:

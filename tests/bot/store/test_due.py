@@ -95,6 +95,18 @@ async def test_a_new_message_waits_for_the_turn_before_it(store: Store) -> None:
     assert await store.leases.due(10) == [HERE]
 
 
+async def test_a_new_delivery_does_not_wait_for_that_time(store: Store) -> None:
+    """Unless the outbox held others, behind which it waits."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    for number, waits in enumerate((False, True)):
+        lease = await leased(store, HERE)
+        await store.journal.begin(lease, "turn-1")
+        assert await store.outbox.post(HERE, f"d{number}", b"delivery")
+        later = await store.now_ms() + 60_000
+        assert await store.leases.release(lease, later, is_delivered=not waits) is not waits
+        assert await store.leases.due(10) == ([] if waits else [HERE])
+
+
 async def test_those_who_wait_longest_come_first(store: Store, redis: Redis) -> None:
     """Over all shards, and no more than asked for."""
     waiting = [f"console:{number}" for number in range(40)]

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from bot.store import FileOwner, Store, StoredFile, open_store
+from bot.store import FileOwner, Store, StoredFile, files, open_store
 from bot.store.keys import FILES_S
 
 HERE = "line:b:group:C1"
@@ -48,6 +48,14 @@ async def test_the_oldest_make_room(small: Store, redis: Redis) -> None:
     await redis.delete(*[key async for key in redis.scan_iter("*:file:f3")])
     await small.files.keep("f5", OWNER, "image/png", b"x" * 500)
     assert [await small.files.read(name) is not None for name in ("f4", "f5")] == [True, True]
+
+
+async def test_small_files_are_bounded_by_their_number(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each new one looks at all others, so there must not be thousands."""
+    monkeypatch.setattr(files, "MOST_FILES", 2)
+    for name in ("f1", "f2", "f3", "f3"):
+        await store.files.keep(name, OWNER, "image/png", b"x")
+    assert [await store.files.read(name) is not None for name in ("f1", "f2", "f3")] == [False, True, True]
 
 
 async def test_a_persons_files_are_deleted(store: Store) -> None:

@@ -132,12 +132,24 @@ async def test_a_call_that_is_repeated_starts_nothing_new(store: Store) -> None:
 
 
 async def test_a_place_has_so_many_open_polls(store: Store) -> None:
-    """A closed one makes room."""
+    """A closed one makes room, as all of them have votes."""
     for number in range(OPEN_POLLS):
         assert await start(store, f"poll_{number}")
+        await vote(store, "ann", 1, f"poll_{number}")
     assert not await start(store, "poll_more")
     await vote(store, "boss", CLOSE, "poll_3")
     assert await start(store, "poll_more")
+
+
+async def test_polls_without_votes_keep_nobody_from_starting_one(store: Store) -> None:
+    """Nobody may have seen them; the oldest one goes, and polls with votes stay."""
+    for number in range(OPEN_POLLS):
+        assert await start(store, f"poll_{number}")
+    await vote(store, "ann", 1, "poll_0")
+    assert await start(store, "poll_more")
+    open_ids = await store.polls.open_ids(HERE)
+    assert (len(open_ids), {"poll_0", "poll_1", "poll_2", "poll_more"} - {*open_ids}) == (OPEN_POLLS, {"poll_1"})
+    assert await store.polls.show(HERE, "poll_1") is None
 
 
 async def test_a_poll_has_so_many_voters(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

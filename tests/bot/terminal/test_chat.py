@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from bot.errors import StoreUnavailable
-from bot.live_events import Answered, AnswerText, LiveEvent, TurnStarted
+from bot.live_events import Answered, AnswerText, LiveEvent, ShownFile, TurnStarted
 from bot.terminal.background import BackgroundLoop
 from bot.terminal.exchange import answer_to
 from bot.terminal.plain_screen import PlainScreen
-from bot.transcript import ToolCall
+from bot.transcript import FileRef, Message, Text, ToolCall, ToolResult
 from tests.bot.terminal.harness import CALLED, JOINED, STARTED, WORDS, ChatHarness, said
 
 
@@ -170,5 +170,34 @@ def test_the_answer_to_a_message_is_the_last_word_of_its_turn() -> None:
         said("tool"),
         said("model", "2"),
     ]
-    assert [answer_to(message_id, past) for message_id in ("u1", "u2", "u3")] == ["1", "2", ""]
-    assert answer_to("u2", past[:4]) == ""
+    found = [answer_to(message_id, past) for message_id in ("u1", "u2", "u3")]
+    assert found == [Answered("", "1"), Answered("", "2"), None]
+    assert answer_to("u2", past[:4]) is None
+
+
+def test_an_answer_of_the_history_has_the_words_of_its_files_and_its_sources() -> None:
+    """Those of its own turn, as if its live event had come."""
+    chart, other = (FileRef(f"f{number}", f"{number}.png", "image/png", f"{number} °C") for number in (20, 9))
+    past = [
+        said("user", "one", message_id="u1"),
+        Message("t1", "tool", (ToolResult("c1", "w", {}, files=(other,)),), 0),
+        said("model", "1"),
+        said("user", "two", message_id="u2"),
+        Message("t2", "tool", (ToolResult("c2", "w", {}, files=(chart,)),), 0),
+        said("user", "joined", message_id="u3"),
+        Message("m2", "model", (Text("2"),), 0, footer="Sources:"),
+    ]
+    whole = Answered("", "2\n\nSources:", files=(ShownFile("", "20.png", "20 °C"),))
+    assert [answer_to(message_id, past) for message_id in ("u2", "u3")] == [whole, whole]
+
+
+def test_a_late_answer_is_shown_with_the_words_of_its_files(hasty: ChatHarness) -> None:
+    """Nobody watched as it came."""
+    chart = FileRef("f1", "a.png", "image/png", "20 °C")
+
+    hasty.scripts = [[STARTED, CALLED]]
+    hasty.chat.send("one")
+    hasty.commit()
+    hasty.history.insert(1, Message("t1", "tool", (ToolResult("c1", "w", {}, files=(chart,)),), 0))
+    hasty.chat.run([""])
+    assert hasty.printed[0] == "answer to one\n\n20 °C\n"

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.toolset.contexts import context
+from toolset import workspace
 from toolset.confined.box import check_sandbox
 from toolset.confined.files import write
 from toolset.confined.sandbox import NEEDED, NoSandbox, Sandbox
 from toolset.confined.workspace import Workspace
 from toolset.tool import ToolError
-from toolset.workspace import NO_SANDBOX, RunCommand, open_sandbox
+from toolset.workspace import NO_SANDBOX, ReadFile, RunCommand, WorkspaceConfig, open_sandbox
 
 
 def programs(folder: Path, script: str) -> str:
@@ -69,12 +72,13 @@ def test_the_operator_is_told_at_start_why_commands_are_refused(
     assert vars(told)["cause"] == "not installed: bwrap, choom, setpriv (packages bubblewrap and util-linux)"
 
 
-async def test_without_a_box_every_command_is_refused(tmp_path: Path) -> None:
-    """Also the harmless ones."""
-    refusing = RunCommand(Workspace(tmp_path, None), ("ls",), None)
-    with pytest.raises(ToolError) as raised:
-        await refusing.call({"command": ["ls"]}, context())
-    assert str(raised.value) == NO_SANDBOX
+async def test_without_a_sandbox_the_tool_is_not_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model cannot promise what every call would refuse."""
+    monkeypatch.setattr(workspace, "open_sandbox", partial(open_sandbox, programs=str(tmp_path)))
+    config = WorkspaceConfig(workspace_dir=str(tmp_path))
+    async with httpx.AsyncClient() as http:
+        assert ReadFile.create(http, config) is not None
+        assert RunCommand.create(http, config) is None
 
 
 @pytest.mark.parametrize("script", ["echo 'bwrap: no source path /secret/path'; exit 1", "exit 1", "#"])
@@ -84,14 +88,14 @@ async def test_a_box_that_breaks_later_names_no_folder(
     """The operator finds its words in the log; the conversation's files stay."""
     (tmp_path / "bin").mkdir()
     sandbox = Sandbox(as_root=False, programs=programs(tmp_path / "bin", script))
-    workspace = Workspace(tmp_path, None)
-    with workspace.folder(context().conversation) as folder:
+    kept = Workspace(tmp_path, None)
+    with kept.folder(context().conversation) as folder:
         write(folder, "a.txt", b"kept", None)
     with pytest.raises(ToolError) as raised:
-        await RunCommand(workspace, ("ls",), sandbox).call({"command": ["ls"]}, context())
+        await RunCommand(kept, ("ls",), sandbox).call({"command": ["ls"]}, context())
     assert str(raised.value) == NO_SANDBOX
     assert [record.message for record in caplog.records] == ["sandbox.failed"]
-    assert (workspace.path_of(context().conversation) / "a.txt").read_text() == "kept"
+    assert (kept.path_of(context().conversation) / "a.txt").read_text() == "kept"
 
 
 @pytest.mark.parametrize("as_root", [False, True])

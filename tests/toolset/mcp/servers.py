@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
 import sys
@@ -84,6 +85,22 @@ class Hostile:
     def child(self) -> int:
         """The id of the process that it tells of; 0 while it writes it."""
         return int(self.path.with_suffix(".pid").read_text("utf-8") or 0)
+
+
+@asynccontextmanager
+async def flood(how: str) -> AsyncIterator[str]:
+    """A server over HTTP that floods, in a process of its own; its URL."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, str(ROOT / "tests" / "fakes" / "mcp_hostile_http.py"), how),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{int(await process.stdout.readline())}/mcp"
+    finally:
+        process.kill()
+        await process.wait()
 
 
 def listed(name: str, **other: Any) -> dict[str, Any]:

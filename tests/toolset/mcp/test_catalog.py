@@ -17,7 +17,7 @@ READS = ListedTool("read", "Reads", {"type": "object"}, says_it_reads=True)
 ACTS = ListedTool("act", "Acts", {"type": "object"})
 
 
-async def nothing(_tool: str, _arguments: dict[str, Any]) -> Answer:
+async def nothing(_tool: ListedTool, _arguments: dict[str, Any]) -> Answer:
     """A call that is not made here."""
     raise NotImplementedError
 
@@ -112,6 +112,16 @@ def test_a_tool_that_cannot_be_offered_is_left_out_alone() -> None:
         "re/ad": "another tool of the server has the same name",
     }
     assert "is invalid" in found.left_out["typo"]
+
+
+def test_a_name_like_those_of_another_server_is_left_out() -> None:
+    """Also while that server is away: no rule, pin or approval for its tool goes to this one's."""
+    config = ServerConfig("gh", others=("gh_ent_",))
+    found = catalog(
+        config, ListedTool("ent.x", "", {}), ListedTool("ent_" + "x" * 80, "", {}), ListedTool("ent", "", {})
+    )
+    assert list(risks(found)) == ["gh_ent"]
+    assert set(found.left_out.values()) == {"its name begins like those of another server"}
 
 
 def test_descriptions_are_bounded_and_visible() -> None:

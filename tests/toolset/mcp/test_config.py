@@ -85,6 +85,15 @@ def test_what_is_wrong_is_named(tmp_path: Path, content: Any, complaint: str) ->
     assert str(tmp_path / "mcp.json") in str(refused.value)
 
 
+def test_each_server_has_a_beginning_of_names_of_its_own(tmp_path: Path) -> None:
+    """Of two that begin alike the longer one is no name of the other server; two that are the same stop the start."""
+    x = {"command": "x"}
+    short, long, _ = read(tmp_path, {"mcpServers": {"gh": x, "gh ent": x, "a": x}})
+    assert (short.prefix, short.others, long.others) == ("gh_", ("gh_ent_",), ())
+    with pytest.raises(ToolSetupError, match=r"the tools of 'gh ent' and 'gh\.ent' get the same names; rename one"):
+        read(tmp_path, {"mcpServers": {"gh ent": x, "gh.ent": x}})
+
+
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     """A folder is none."""
     with pytest.raises(ToolSetupError, match="cannot be read: Is a directory; name a JSON file"):

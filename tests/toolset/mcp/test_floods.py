@@ -9,7 +9,7 @@ import pytest
 from toolset.mcp.answer import Answer
 from toolset.mcp.catalog import Catalog, make_catalog
 from toolset.mcp.config import ServerConfig
-from toolset.mcp.pace import Pace
+from toolset.mcp.pace import MOST_VALUES, Pace, has_too_many_values
 from toolset.mcp.pins import ListedTool
 from toolset.mcp.schema import plain_schema
 from toolset.offer.rules import Rule, Rules
@@ -18,7 +18,7 @@ from toolset.tool import ToolSetupError
 from toolset.tool_map import ToolMap
 
 
-async def call(_name: str, _arguments: dict[str, Any]) -> Answer:
+async def call(_tool: ListedTool, _arguments: dict[str, Any]) -> Answer:
     return Answer()
 
 
@@ -64,3 +64,21 @@ async def test_a_large_message_takes_its_time(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("toolset.mcp.pace.anyio.sleep", sleep)
     await Pace().keep(1, b"[]," * 1_000_000)
     assert slept[0] > 5
+
+
+@pytest.mark.parametrize(
+    ("message", "is_too_much"),
+    [
+        (b"[" + b"1," * MOST_VALUES + b"1]", True),
+        (b"[" + b"[[[[[[[[]]]]]]]]," * (MOST_VALUES // 8) + b"1]", True),
+        (b"[" + b'{"a":1},' * (MOST_VALUES // 2) + b"1]", True),
+        (b'["' + b"1,[{" * MOST_VALUES + b'"]', False),
+        (b'["' + b'\\",' * MOST_VALUES + b'"]', False),
+        (b'["\\\\",' + b"1," * MOST_VALUES + b'"\\\\"]', True),
+        (b'"' + b'\\",' * 1_000_000 + b"\\", False),
+    ],
+    ids=["numbers", "lists", "objects", "a text", "a text with marks", "texts that end in a backslash", "no end"],
+)
+def test_values_are_counted_outside_of_texts(message: bytes, is_too_much: bool) -> None:
+    """A text with a million commas is one value."""
+    assert has_too_many_values(message) is is_too_much

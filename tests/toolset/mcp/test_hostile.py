@@ -10,7 +10,7 @@ import pytest
 
 from tests.toolset.mcp.servers import TEXT, Hostile, MemoryPins, is_alive, listed, serving
 from tests.waiting import until
-from toolset.tool import OUTPUT_CAP
+from toolset.tool import OUTPUT_CAP, ValidatedTool
 
 pytestmark = pytest.mark.process
 
@@ -80,6 +80,20 @@ async def test_a_server_that_never_stops_talking_leaves_time_to_others(hostile: 
         assert list(served.tools) == ["bad_do"]
 
 
+async def test_a_message_that_would_take_long_to_read_ends_the_connection(hostile: Hostile) -> None:
+    """Four megabytes of empty lists took the event loop for most of a second."""
+    schema = {"type": "object", "x": [[] for _ in range(1_000_000)]}
+    async with serving(hostile.says(tools=[listed("do", inputSchema=schema)])) as served:
+        assert served.server.cause == "MCPError: Connection closed"
+
+
+async def test_a_server_that_asks_and_never_reads_is_given_up(hostile: Hostile) -> None:
+    """Each of its requests would keep a task here."""
+    async with serving(hostile.says(tools=[listed("do")], asks=True)) as served:
+        await until(lambda: served.server.cause == "the server closed the connection", seconds=20)
+        assert len(asyncio.all_tasks()) < 50
+
+
 async def test_invented_names_fill_neither_store_nor_log(hostile: Hostile, caplog: pytest.LogCaptureFixture) -> None:
     """Long ones are not even pinned."""
     pins = MemoryPins()
@@ -96,12 +110,24 @@ async def test_invented_names_fill_neither_store_nor_log(hostile: Hostile, caplo
         assert len(caplog.records) < 200
 
 
-@pytest.mark.parametrize("tools", ["many", [1], [{"name": 1}], [{"name": "a", "inputSchema": []}], None])
+@pytest.mark.parametrize("tools", ["many", {}, None])
 async def test_a_list_of_wrong_types_is_none(hostile: Hostile, tools: object) -> None:
     """The cause is told in a line."""
     async with serving(hostile.says(tools=tools)) as served:
         assert list(served.tools) == []
         assert served.server.cause.startswith("its list is not one of MCP: tools")
+
+
+async def test_a_malformed_tool_is_left_out_alone(hostile: Hostile) -> None:
+    """With the reason; what else is in the list is offered."""
+    tools = [listed("do"), 1, {"name": 1}, {"name": "a", "inputSchema": []}, listed("b", annotations=3), listed("poke")]
+    async with serving(hostile.says(tools=tools)) as served:
+        assert (served.server.cause, list(served.tools)) == ("", ["bad_do", "bad_poke"])
+        left_out = dict(served.server.catalog.left_out)
+    assert list(left_out) == ["number 2", "number 3", "a", "b"]
+    assert {cause.split(": ")[0] for cause in left_out.values()} == {"it is not one of MCP"}
+    async with serving(hostile.says(tools=[{"name": f"{n}"} for n in range(500)], endless=True)) as served:
+        assert (len(served.server.catalog.left_out), served.server.has_more) == (201, True)
 
 
 async def test_wrong_answers_are_errors(hostile: Hostile) -> None:
@@ -175,6 +201,24 @@ async def test_a_new_description_is_noticed(hostile: Hostile, caplog: pytest.Log
         await until(lambda: served.tools["bad_do"].definition.risk == "high")
         assert served.tools["bad_poke"].definition.risk == "low"
     assert "mcp.tool_changed" in [record.message for record in caplog.records]
+
+
+def risk_of(tool: ValidatedTool) -> str:
+    """The risk that the tool has now."""
+    return tool.definition.risk
+
+
+async def test_a_tool_that_comes_back_changed_is_not_called_for_its_old_claim(hostile: Hostile) -> None:
+    """The call began while the server was away; what its people deployed meanwhile acts, and nobody was asked."""
+    script = {"answers": {"do": TEXT}, "exits": ["die"]}
+    async with serving(hostile.says(tools=[listed("do"), listed("die")], **script)) as served:
+        hostile.says(tools=[listed("do", annotations={"readOnlyHint": False}), listed("die")], **script)
+        await served.call("bad_die")
+        assert risk_of(served.tools["bad_do"]) == "low"
+        error = "not called: bad has changed this tool; call it again if it is still there"
+        assert (await served.call("bad_do")).response == {"error": error}
+        assert risk_of(served.tools["bad_do"]) == "high"
+        assert await served.text("bad_do") == "fine"
 
 
 async def test_a_server_that_keeps_dying_is_tried_ever_less_often(

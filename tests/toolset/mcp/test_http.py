@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
-from collections.abc import Callable
+import ssl
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx2
 import pytest
 from aiohttp import web
 
 from tests.fakes.serving import serving as serving_http
-from tests.toolset.mcp.servers import TEXT, listed, serving
+from tests.toolset.mcp.servers import TEXT, Served, flood, listed, serving
+from tests.waiting import until
 from toolset.mcp.config import ServerConfig
+from toolset.mcp.http import open_client
 
 Answer = Callable[[dict[str, Any]], web.Response]
 INFO = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
@@ -60,6 +67,35 @@ async def test_a_body_without_measure_is_not_read(size: int) -> None:
     assert "the server refuses the call: Failed to parse JSON response" in text
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+async def test_events_may_come_in_any_pieces(end: bytes) -> None:
+    """With any of the three line ends, also where one is cut in two."""
+    said = json.dumps({"jsonrpc": "2.0", "id": 1, "result": TEXT}).encode().split(b" ", 1)
+    event = b": hello" + end + end + b"data: " + said[0] + end + b"data: " + said[1] + end + end
+
+    class Pieces(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            for one in event:
+                yield bytes([one])
+
+    async with httpx2.AsyncClient(
+        transport=httpx2.MockTransport(
+            lambda _: httpx2.Response(200, headers={"Content-Type": "text/event-stream"}, stream=Pieces())
+        ),
+        event_hooks=open_client(ServerConfig("s"), ssl.create_default_context()).event_hooks,
+    ) as http:
+        text = (await http.post("http://s/mcp")).content
+    assert text.decode().splitlines() == [": hello", "", f"data: {said[0].decode()}", f"data: {said[1].decode()}", ""]
+
+
+async def test_a_body_of_too_many_values_is_not_read() -> None:
+    """It would take the event loop for long."""
+    body = b'{"jsonrpc":"2.0","id":1,"result":[' + b"[]," * 500_000 + b"1]}"
+    cause, text = await outcome(tools_call=lambda _: web.Response(body=body, content_type="application/json"))
+    assert cause == ""
+    assert "the answer has too many values" in text
+
+
 async def test_a_compressed_body_is_not_expanded() -> None:
     """It was not asked for."""
     body = gzip.compress(b"0" * 1_000_000)
@@ -93,3 +129,39 @@ async def test_a_session_that_the_server_has_forgotten_is_made_anew() -> None:
         async with serving(ServerConfig("s", url=f"{base}/mcp")) as served:
             assert "the outcome is unknown" in await served.text("s_do")
             assert await served.text("s_do") == "fine"
+
+
+@asynccontextmanager
+async def flooding(how: str) -> AsyncIterator[Served]:
+    """Connected to a server that floods."""
+    async with flood(how) as url, serving(ServerConfig("s", url=url)) as served:
+        assert served.server.cause == ""
+        yield served
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("how", ["spam", "returns", "ends", "grows"])
+async def test_a_flood_leaves_time_to_others(how: str) -> None:
+    """Whatever the stream is made of; calls are answered meanwhile."""
+    async with flooding(how) as served:
+        began, spent = time.monotonic(), time.process_time()
+        await asyncio.sleep(3)
+        assert time.process_time() - spent < (time.monotonic() - began) / 2
+        assert await served.text("s_do") == "fine"
+
+
+@pytest.mark.process
+async def test_a_stream_that_ends_again_and_again_is_opened_a_few_times() -> None:
+    """Though the server wants it at once."""
+    async with flooding("ends") as served:
+        await asyncio.sleep(3)
+        assert int(await served.text("s_do", opened=True)) < 20
+
+
+@pytest.mark.process
+async def test_requests_whose_answers_are_never_taken_end_the_connection() -> None:
+    """Each would keep a task here."""
+    async with flooding("asks") as served:
+        await until(lambda: bool(served.server.cause))
+        assert served.server.cause == "the server closed the connection"
+        await until(lambda: len(asyncio.all_tasks()) < 50)

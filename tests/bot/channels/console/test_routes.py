@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from bot.channels import Poll, Question
 from bot.live_events import Answered, AnswerText, TurnStarted
@@ -129,7 +130,7 @@ async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.A
     ]
     response = await client.get(HERE)
     assert response.headers["cache-control"] == "no-store"
-    fine: dict[str, Any] = {"name": "w", "is_error": False, "is_rejected": False}
+    fine: dict[str, Any] = {"name": "w", "is_error": False, "is_rejected": False, "title": ""}
     done = {**fine, "id": "c1", "arguments": {"at": "T"}, "response": {"sun": 1}}
     failed = {**fine, "id": "c2", "arguments": {}, "response": {"error": "no"}, "is_error": True}
     unfinished = {**fine, "id": "c3", "arguments": {}, "response": None}
@@ -155,6 +156,26 @@ async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.A
     nothing_new = await client.get(HERE, params={"after": "reminder_r1_2"})
     assert nothing_new.json() == {"messages": [], "whole": False, "asked": None, "polls": []}
     assert (await client.get(HERE, params={"after": "forgotten"})).json() == response.json()
+
+
+async def test_calls_have_their_titles(site: Site, client: httpx.AsyncClient) -> None:
+    """In the page's language."""
+    site.titles = {("w", "en"): "Weather", ("w", "ja"): "天気"}
+    site.history["console:conversation"] = [Message("m1", "model", (ToolCall("c1", "w", {}),), AT)]
+    for language, title in (("en-GB", "Weather"), ("ja", "天気")):
+        response = await client.get(HERE, headers={"Accept-Language": language})
+        assert response.json()["messages"][0]["calls"][0]["title"] == title
+
+
+async def test_an_answer_has_no_more_files_than_were_sent(site: Site, client: httpx.AsyncClient) -> None:
+    """The last ones of its turn."""
+    many = tuple(replace(CHART, name=f"{number}.png") for number in range(6))
+    site.history["console:conversation"] = [
+        Message("m1", "tool", (ToolResult("c1", "w", {}, files=many),), AT),
+        Message("m2", "model", (Text("Sunny."),), AT),
+    ]
+    [answer] = (await client.get(HERE)).json()["messages"]
+    assert [file["name"] for file in answer["files"]] == ["2.png", "3.png", "4.png", "5.png"]
 
 
 async def test_events_are_streamed_as_they_happen(site: Site, client: httpx.AsyncClient) -> None:

@@ -15,6 +15,7 @@ from bot.channels import Host
 from bot.channels.line.channel import Line
 from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
+from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import ConversationSettings, Policy
 from bot.providers.scripted import Scripted
@@ -67,14 +68,20 @@ class LinePipeline:
 
 @asynccontextmanager
 async def open_pipeline(
-    store: Store, fake: LineFake, steps: Iterable[Any], *tools: Echo, policy: Policy = ASK
+    store: Store,
+    fake: LineFake,
+    steps: Iterable[Any],
+    *tools: Echo,
+    policy: Policy = ASK,
+    reviewers: Reviewers | None = None,
 ) -> AsyncIterator[LinePipeline]:
     """All of it on a real store, with a model that follows a script."""
     model, metrics, catalogue, due = Scripted(steps), Metrics(), texts(), list[str]()
     accept = Intake(store, lambda conversation, _: due.append(conversation), SpokenCommands(catalogue), metrics)
     line = Line(line_config(fake.base_url), Host(accept, store.kv, store.priority_kv, catalogue))
     agent = Agent(model, tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
-    runner = build(store, agent, {"line": line}, catalogue, metrics, ConversationSettings(policy=policy))
+    settings = ConversationSettings(policy=policy)
+    runner = build(store, agent, {"line": line}, catalogue, metrics, settings, reviewers=reviewers)
     transport = httpx.ASGITransport(Starlette(routes=line.routes()))
     async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, line:
         yield LinePipeline(model, runner, http, due)

@@ -10,10 +10,12 @@ import pytest
 from bot.conversation.cancellation import TOPIC
 from bot.conversation.services import Policy
 from bot.providers.scripted import Step
+from bot.safe_text.arguments import SHOWN
 from bot.store import Store
 from bot.transcript import ToolCall, ToolResult
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_PRIVATE
+from tests.bot.conversation.longest_questions import TitledLaunch, longest_call, wordy_reviewers
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, text_message
@@ -60,7 +62,7 @@ def in_group(fake: LineFake, words: str, user: str | None = USER) -> JSON:
     ("words", "question", "invitation", "yes", "no"),
     [
         (
-            "launch it",
+            "launch the rocket",
             "May I do this? launch with\n\n▸ what: rocket\n▸ to: 月\n\nAnswer yes or no.",
             "May I run launch?",
             "Yes",
@@ -101,11 +103,27 @@ async def test_a_call_that_acts_is_asked_about_with_two_buttons(
     }
 
 
+@pytest.mark.parametrize("letter", ["🍎", "頼", "אa"])
+@pytest.mark.parametrize(("words", "reviewer"), [("launch the rocket", "Reviewer "), ("打ち上げて", "レビュアー ")])
+async def test_the_longest_question_with_every_reviewers_words_is_asked(
+    store: Store, fake: LineFake, letter: str, words: str, reviewer: str
+) -> None:
+    """Arguments, title, reason and votes as long as any may be: the arguments are whole, all votes are there."""
+    step, launch = longest_call(letter), TitledLaunch()
+    async with open_pipeline(store, fake, [step, Step("Up")], launch, reviewers=wordy_reviewers(letter)) as here:
+        await here.hear(fake.event(message=text_message(words)))
+        [question, _] = fake.texts[0]
+        assert SHOWN - 12 < len(question.split("\n\n")[1]) <= SHOWN  # a letter that is escaped takes six
+        assert question.count(reviewer) == 5
+        await here.hear(fake.press("Yes" if words.isascii() else "はい"))
+    assert len(launch.contexts) == 1
+
+
 async def test_the_press_brings_the_token_that_its_answer_goes_by(store: Store, fake: LineFake) -> None:
     """The question's own has been used; nothing is pushed, and that it was decided is not said again."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.hear(fake.event(message=text_message("launch it")))
+        await here.hear(fake.event(message=text_message("launch the rocket")))
         press = fake.press("Yes")
         await here.hear(press)
     assert pad.launched == 1
@@ -117,7 +135,7 @@ async def test_no_is_an_answer(store: Store, fake: LineFake) -> None:
     """The model is told, and has the last word."""
     pad = Pad(store, fake, "As you like")
     async with pad.open() as here:
-        await here.hear(fake.event(message=text_message("launch it")))
+        await here.hear(fake.event(message=text_message("launch the rocket")))
         await here.hear(fake.press("No"))
         assert (result(here).is_rejected, result(here).response) == (True, {"error": "rejected by the user"})
     assert (pad.launched, fake.texts[1:]) == (0, [["As you like"]])
@@ -127,7 +145,7 @@ async def test_a_button_that_is_pressed_again_changes_nothing(store: Store, fake
     """LINE leaves it there for ever: a second press is told so, the first one delivered again is not even heard."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.hear(fake.event(message=text_message("launch it")))
+        await here.hear(fake.event(message=text_message("launch the rocket")))
         press = fake.press("Yes")
         await here.hear(press)
         await here.hear(press | {"deliveryContext": {"isRedelivery": True}})
@@ -140,8 +158,11 @@ async def test_among_others_whoever_asked_is_named_and_decides(store: Store, fak
     fake.people[OTHER] = {"displayName": "Taro"}
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.hear(in_group(fake, "launch it"))
-        assert fake.texts[0][1] == texts().get("line.confirm_group", "en", asker="Hanako", tool="launch")
+        await here.hear(in_group(fake, "launch the rocket"))
+        assert fake.texts[0] == [
+            "May I do this? launch with\n\n▸ what: rocket\n▸ to: 月",  # nothing of words that nobody would hear
+            texts().get("line.confirm_group", "en", asker="Hanako", tool="launch"),
+        ]
         await here.hear(fake.press("Yes", OTHER))
         await here.hear(fake.press("Yes", None))
         assert pad.launched == 0
@@ -158,7 +179,7 @@ async def test_a_refusal_is_not_worth_a_push(store: Store, fake: LineFake) -> No
     """It would cost a message for every member; the press that counts is answered however late."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.hear(in_group(fake, "launch it"))
+        await here.hear(in_group(fake, "launch the rocket"))
         refused, decisive = fake.press("Yes", OTHER), fake.press("Yes")
         fake.advance(61)
         await here.hear(refused)
@@ -171,7 +192,7 @@ async def test_words_decide_too(store: Store, fake: LineFake, words: str, launch
     """Alone with the bot."""
     pad = Pad(store, fake, "Well")
     async with pad.open() as here:
-        await here.hear(fake.event(message=text_message("launch it")))
+        await here.hear(fake.event(message=text_message("launch the rocket")))
         fake.advance(2)
         said = fake.event(message=text_message(words))
         await here.hear(said)
@@ -183,7 +204,7 @@ async def test_among_others_words_decide_with_a_mention_only(store: Store, fake:
     """What people say to one another is not for the bot, also while it waits."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.hear(in_group(fake, "launch it"))
+        await here.hear(in_group(fake, "launch the rocket"))
         await here.hear(fake.event(place=GROUP, message=text_message("はい")))
         assert (pad.launched, len(fake.sent)) == (0, 1)
         fake.advance(2)
@@ -195,7 +216,7 @@ async def test_whoever_cannot_be_told_from_others_is_not_asked(store: Store, fak
     """LINE keeps the ids of some members back: where nobody else may approve, the call is refused at once."""
     pad = Pad(store, fake, "I cannot")
     async with pad.open() as here:
-        await here.hear(in_group(fake, "launch it", user=None))
+        await here.hear(in_group(fake, "launch the rocket", user=None))
         assert "it is not known who asked" in str(result(here).response)
         assert result(here).is_rejected
     assert (pad.launched, fake.texts) == (0, [["I cannot"]])
@@ -205,7 +226,7 @@ async def test_an_approver_decides_for_those_who_are_not_known(store: Store, fak
     """Nobody else: two members without ids are not one person."""
     pad = Pad(store, fake, "Launched", policy=Policy(approvers=(OTHER,)))
     async with pad.open() as here:
-        await here.hear(in_group(fake, "launch it", user=None))
+        await here.hear(in_group(fake, "launch the rocket", user=None))
         assert fake.texts[0][1] == texts().get("line.confirm_unknown", "en", tool="launch")
         await here.hear(fake.press("Yes", None))
         await here.hear(in_group(fake, "yes", user=None))
@@ -218,7 +239,7 @@ async def test_nobodys_decision_is_no(store: Store, fake: LineFake) -> None:
     """The turn goes on by itself at its deadline; no token is left by then, and the button says that it is over."""
     pad = Pad(store, fake, "Too late", policy=Policy(ttl_s=0))
     async with pad.open() as here:
-        await here.hear(fake.event(message=text_message("launch it")))
+        await here.hear(fake.event(message=text_message("launch the rocket")))
         await here.runner.process(IN_PRIVATE)
         assert result(here).response == {"error": "approval expired"}
         await here.hear(fake.press("Yes"))
@@ -230,7 +251,7 @@ async def test_a_question_outlives_the_process_that_asked_it(store: Store, fake:
     """It stands in the journal, and so does everything before it."""
     asking = Pad(store, fake)
     async with asking.open() as here:
-        await here.hear(fake.event(message=text_message("launch it")))
+        await here.hear(fake.event(message=text_message("launch the rocket")))
     answering = Launch()
     async with open_pipeline(store, fake, [Step("Launched")], answering) as here:
         await here.hear(fake.press("Yes"))
@@ -258,14 +279,17 @@ async def test_stop_ends_an_answer_under_way(store: Store, fake: LineFake) -> No
 
 @pytest.mark.parametrize(("words", "language"), [("/stop", "en"), ("止めて", "ja")])
 async def test_stop_ends_what_waits_for_a_decision(store: Store, fake: LineFake, words: str, language: str) -> None:
-    """In the chat with the bot, and among others when it is mentioned; the button is of no use afterwards."""
-    for place, over in ((USER, OVER), (GROUP, OVER_IN_GROUP)):
+    """In the chat with the bot, and among others when it is mentioned; the button is of no use afterwards.
+
+    The profile says Japanese; LINE tells a person's language in the chat with the bot only.
+    """
+    for place, over, spoken in ((USER, OVER, "ja"), (GROUP, OVER_IN_GROUP, language)):
         pad = Pad(store, fake)
         async with pad.open() as here:
-            await here.hear(fake.event(place=place, message=addressed_message("launch it")))
+            await here.hear(fake.event(place=place, message=addressed_message("launch the rocket")))
             said = text_message(words) if place == USER else addressed_message(words)
             await here.hear(fake.event(place=place, message=said))
-            assert fake.texts[-1] == [texts().get("apology.stopped", language)]
+            assert fake.texts[-1] == [texts().get("apology.stopped", spoken)]
             await here.hear(fake.press("Yes"))
         assert (pad.launched, fake.texts[-1]) == (0, [over])
 
@@ -276,7 +300,7 @@ async def test_words_that_come_while_line_is_away_write_nothing(store: Store, fa
     fake.fail("reply", 500)
     fake.fail("push", 500, times=9)
     async with pad.open() as here:
-        await here.hear(fake.event(message=text_message("launch it")))
+        await here.hear(fake.event(message=text_message("launch the rocket")))
         for words in ("お願いします", "ok", "はい"):
             await here.hear(fake.event(message=text_message(words)))
     assert (pad.launched, fake.texts) == (0, [])
@@ -286,7 +310,7 @@ async def test_a_yes_that_is_delivered_again_keeps_its_time(store: Store, fake: 
     """It was said to something else, a minute before the question, and met a 503."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.hear(fake.event(message=text_message("launch it")))
+        await here.hear(fake.event(message=text_message("launch the rocket")))
         old = fake.event(message=text_message("ok"), deliveryContext={"isRedelivery": True})
         await here.hear(old | {"timestamp": old["timestamp"] - 60_000})
         assert pad.launched == 0
@@ -298,7 +322,7 @@ async def test_a_polite_second_bubble_writes_nothing(store: Store, fake: LineFak
     """The way a request is written in Japanese; nobody reads a question within a second."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.hear(fake.event(message=text_message("launch it")))
+        await here.hear(fake.event(message=text_message("launch the rocket")))
         await here.hear(fake.event(message=text_message("お願いします")))
         await here.hear(fake.event(message=text_message("はい")))
         assert pad.launched == 0

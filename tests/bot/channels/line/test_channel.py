@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from bot import texts
-from bot.channels import Delivery, Reply
+from bot.channels import Delivery, Poll, Question, Reply
 from bot.channels.line.text import LIMIT
 from bot.channels.utf16 import units
-from tests.bot.channels.line.rig import Rig
+from tests.bot.channels.line.rig import Rig, open_rig
 from tests.bot.harness import ours
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, ROOM, USER
@@ -46,6 +46,17 @@ async def test_a_text_of_emoji_is_counted_as_line_counts(fake: LineFake, rig: Ri
     """Each is two units, and none is torn."""
     await rig.deliver("🍎" * 3_000, rig.address(fake.token()))
     assert [len(bubble) for bubble in fake.texts[0]] == [2_500, 500]
+
+
+async def test_every_message_has_the_name_and_the_icon_that_are_set(fake: LineFake) -> None:
+    """Texts, cards and questions alike; LINE shows the account's own without them."""
+    question = Question("question_1", "c1", "launch", {}, "Hanako", USER)
+    poll = Poll("poll_1", "line:polls:x", "Where?", ("Sushi", "Ramen"), (0, 0))
+    async with open_rig(fake, line_sender_name="Hana", line_sender_icon_url="https://bot.example/icon.png") as rig:
+        for reply in (Reply("Hello"), Reply("May I?", question=question), Reply("Vote", poll=poll)):
+            await rig.say(reply, rig.address(fake.token()))
+    sent = [message["sender"] for one in fake.sent for message in one.messages]
+    assert sent == [{"name": "Hana", "iconUrl": "https://bot.example/icon.png"}] * 5
 
 
 @pytest.mark.parametrize("recipient", [USER, GROUP, ROOM])

@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 from pydantic import SecretStr
 
-from bot.channels.line.doctor import run_checks, set_webhook
+from bot.channels.line import menu_picture
+from bot.channels.line.doctor import run_checks, set_up
+from bot.channels.line.menu_picture import draw_menu
+from bot.channels.line.rich_menu import ITEMS
 from bot.channels.traffic import LAST_REDELIVERY, LAST_REFUSED
 from bot.checks import CheckResult
 from bot.errors import BadInput
+from bot.texts import load as texts
 from tests.bot.channels.line.rig import NOW, Rig, line_config
 from tests.fakes.kv import LocalKeyValue
 from tests.fakes.line import LineFake
@@ -25,6 +29,11 @@ def in_use(fake: LineFake) -> LineFake:
     """LINE, posting to where Kaiwa answers."""
     fake.webhook = {"endpoint": HERE, "active": True}
     return fake
+
+
+async def set_webhook(fake: LineFake, url: str, language: str = "en") -> list[CheckResult]:
+    """What the doctor says of setting the channel up."""
+    return await set_up(line_config(fake.base_url), url, texts(), language)
 
 
 async def found(fake: LineFake, notes: LocalKeyValue | None = None, token: str = TOKEN) -> list[CheckResult]:
@@ -47,6 +56,7 @@ async def test_a_channel_in_order(in_use: LineFake) -> None:
         CheckResult("ok", "LINE webhook", f"{HERE}, in use"),
         CheckResult("ok", "LINE test", "LINE reaches the webhook"),
         CheckResult("ok", "LINE messages", "12 of 200 pushed this month"),
+        CheckResult("ok", "LINE menu", "none below the chats", f"{FIX} sets one"),
         CheckResult("ok", "LINE redelivery", "LINE does not tell whether it is on", SWITCH),
         CheckResult("ok", "LINE traffic", "last webhook not noted, last delivery not noted, bad signatures: none"),
     ]
@@ -200,7 +210,7 @@ async def test_what_line_says_is_told_without_the_store(in_use: LineFake) -> Non
     """One line is missing its facts then."""
     notes = LocalKeyValue()
     notes.away = True
-    assert (await found(in_use, notes))[5:] == [
+    assert (await found(in_use, notes))[6:] == [
         CheckResult("warning", "LINE traffic", "not known: the store does not answer")
     ]
 
@@ -208,10 +218,11 @@ async def test_what_line_says_is_told_without_the_store(in_use: LineFake) -> Non
 @pytest.mark.parametrize("url", ["https://kaiwa.example", "https://kaiwa.example/"])
 async def test_the_webhook_is_set_and_tested(fake: LineFake, url: str) -> None:
     """What was set is said; LINE tests the new address, not the one it still remembers."""
-    assert await set_webhook(line_config(fake.base_url), url) == [
+    assert await set_webhook(fake, url) == [
         CheckResult("ok", "LINE", f"webhook set to {HERE}"),
         CheckResult("ok", "LINE webhook", f"{HERE}, in use"),
         CheckResult("ok", "LINE test", "LINE reaches the webhook"),
+        CheckResult("ok", "LINE menu", "Help, Weather in Tokyo, Start over, Usage"),
     ]
     assert fake.webhook == {"endpoint": HERE, "active": True}
     assert HERE.encode() in fake.calls("test")[0].raw
@@ -234,7 +245,7 @@ async def test_the_webhook_is_set_and_tested(fake: LineFake, url: str) -> None:
 async def test_an_address_line_cannot_post_to_is_refused_before_line_is_asked(fake: LineFake, url: str) -> None:
     """In one line."""
     with pytest.raises(BadInput, match="--url: write it as https://host, without a path") as refused:
-        await set_webhook(line_config(fake.base_url), url)
+        await set_webhook(fake, url)
     assert "\n" not in str(refused.value)
     assert fake.requests == []
 
@@ -249,6 +260,56 @@ async def test_an_address_line_cannot_post_to_is_refused_before_line_is_asked(fa
 async def test_a_webhook_that_is_not_set_is_a_failure(fake: LineFake, status: int, name: str, detail: str) -> None:
     """And nothing is tested."""
     fake.fail("set", status)
-    [finding] = await set_webhook(line_config(fake.base_url), "https://kaiwa.example")
+    [finding] = await set_webhook(fake, "https://kaiwa.example")
     assert (finding.result, finding.name, finding.detail) == ("failure", name, detail)
     assert fake.calls("test") == []
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "/weather Tokyo"), ("ja", "/天気 東京")])
+async def test_the_menu_below_chats_is_set_once(fake: LineFake, language: str, said: str) -> None:
+    """With a picture, and what a tap says; a second time nothing is left to do."""
+    for _ in range(2):
+        menu = (await set_webhook(fake, "https://kaiwa.example", language))[-1]
+        assert (menu.result, menu.name) == ("ok", "LINE menu")
+    assert len(fake.calls("menu")) == 1
+    shown = fake.menus.find(fake.menus.shown)
+    assert [area["action"]["text"] for area in shown.body["areas"]][1] == said
+    assert shown.picture.startswith(b"\x89PNG")
+    assert (await one(fake, "LINE menu")).detail == "Kaiwa's"
+
+
+async def test_an_older_menu_of_ours_is_replaced(fake: LineFake) -> None:
+    """As after a change of LANGUAGE; nothing is left of it."""
+    await set_webhook(fake, "https://kaiwa.example", "en")
+    await set_webhook(fake, "https://kaiwa.example", "ja")
+    [menu] = fake.menus.by_id.values()
+    assert menu.body["chatBarText"] == "メニュー"
+
+
+async def test_a_menu_of_somebody_else_stays(fake: LineFake) -> None:
+    """Whatever it is."""
+    theirs = fake.menus.create({"name": "Summer sale", "size": {}, "selected": True, "chatBarText": "", "areas": []})
+    fake.menus.default = theirs
+    menu = (await set_webhook(fake, "https://kaiwa.example"))[-1]
+    assert (menu.result, menu.detail) == ("ok", "one that is not Kaiwa's is set, and stays")
+    assert (fake.menus.shown, len(fake.menus.by_id)) == (theirs, 1)
+    assert (await one(fake, "LINE menu")).detail == "one that is not Kaiwa's"
+
+
+@pytest.mark.parametrize("call", ["menu", "menu_picture", "set_default_menu", "default_menu"])
+async def test_a_menu_that_cannot_be_set_leaves_nothing_behind(fake: LineFake, call: str) -> None:
+    """Neither a menu without a picture, nor a failure of the whole."""
+    fake.fail(call, 500)
+    menu = (await set_webhook(fake, "https://kaiwa.example"))[-1]
+    assert (menu.result, menu.fix) == ("warning", "run kaiwa doctor --fix again")
+    assert fake.menus.by_id == {}
+    assert "500" not in fake.menus.default
+
+
+def test_a_machine_without_japanese_letters_draws_the_signs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of their cells."""
+    wide = draw_menu(ITEMS, ["使い方"] * 4, (1_200, 405))
+    monkeypatch.setattr(menu_picture, "FONTS", ())
+    bare = draw_menu(ITEMS, ["使い方"] * 4, (1_200, 405))
+    assert bare.startswith(b"\x89PNG")
+    assert draw_menu(ITEMS, ["Help"] * 4, (1_200, 405)) not in (wide, bare)

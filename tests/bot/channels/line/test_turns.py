@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bot.channels.line.stickers import courtesy_of
 from bot.conversation.history import read_history
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -11,7 +12,7 @@ from bot.transcript import Media
 from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, addressed_message, event, text_message
+from tests.fakes.line_events import GROUP, JSON, addressed_message, event, message_id, text_message
 from tests.waiting import until_true
 
 JPEG = b"\xff\xd8\xff\xe0picture"
@@ -115,3 +116,51 @@ async def test_an_answer_whose_fate_is_unknown_is_said_once(store: Store, fake: 
 
         await until_true(tried_again)
     assert (fake.texts, [sent.call for sent in fake.sent]) == ([["Hi!"]], ["reply"])
+
+
+def sticker(fake: LineFake, *keywords: str) -> JSON:
+    """Somebody sends a sticker."""
+    described = {"packageId": "1", "stickerId": "2", "stickerResourceType": "STATIC", "keywords": list(keywords)}
+    return fake.event(message={"id": message_id(), "type": "sticker", **described})
+
+
+async def test_a_sticker_that_says_thanks_needs_no_model(store: Store, fake: LineFake) -> None:
+    """The answer is in the language of the profile, and both are in the history."""
+    async with open_pipeline(store, fake, [Step("Sunny, 20 degrees.")]) as here:
+        await here.receive(fake.event(message=text_message("How is the weather in Nara today?")))
+        await here.process()
+        await here.receive(sticker(fake, "cony", "thanks", "happy"))
+        await here.process()
+        assert len(here.model.requests) == 1
+        history = await read_history(store, IN_PRIVATE)
+    assert fake.texts == [["Sunny, 20 degrees."], ["どういたしまして😊"]]
+    assert [message.text for message in history][2:] == ["[sticker: cony, thanks, happy]", "どういたしまして😊"]
+
+
+async def test_a_sticker_that_answers_a_question_is_for_the_model(store: Store, fake: LineFake) -> None:
+    """So is one with words beside it, and one that says nothing of the kind."""
+    steps = [Step("Shall I look it up?"), Step("Sunny."), Step("Pretty."), Step("Yes.")]
+    async with open_pipeline(store, fake, steps) as here:
+        await here.receive(fake.event(message=text_message("How is the weather in Nara today?")))
+        await here.process()
+        for said in ([sticker(fake, "OK")], [sticker(fake, "flower")]):
+            await here.receive(*said)
+            await here.process()
+        await here.receive(sticker(fake, "thanks"), fake.event(message=text_message("and in Kobe?")))
+        await here.process()
+    assert [texts for [texts] in fake.texts] == ["Shall I look it up?", "Sunny.", "Pretty.", "Yes."]
+
+
+@pytest.mark.parametrize(
+    ("keywords", "courtesy"),
+    [
+        (["Hello", "hi", "thanks"], "hello"),
+        (["Good Night", "moon"], "night"),
+        (["bye", "what"], ""),
+        (["cony"], ""),
+        ([], ""),
+    ],
+)
+def test_most_keywords_decide_what_a_sticker_says(keywords: list[str], courtesy: str) -> None:
+    """One that may ask for something says no courtesy."""
+    assert courtesy_of(keywords) == courtesy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -14,6 +14,7 @@ from bot.agent.loop import Agent
 from bot.channels.slack.channel import Slack
 from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
+from bot.conversation.review import Reviewers
 from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings, Policy
 from bot.providers.scripted import Scripted, Step
@@ -22,6 +23,7 @@ from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import ToolCall
 from tests.bot.channels.slack.rig import QUICK, THREAD, TS, slack_config, slack_host
+from tests.bot.conversation.longest_questions import TitledLaunch, longest_call, wordy_reviewers
 from tests.bot.harness import process_later
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import as_interaction, as_json, mention, message, press, signed
@@ -30,6 +32,7 @@ from tests.fakes.tools import Launch, tool_map
 APPROVE, REJECT = "kaiwa_approve", "kaiwa_reject"
 LAUNCH = Step(calls=(ToolCall("c1", "launch", {"what": "rocket"}),))
 OTHER = "U00000002"
+NO_REVIEWERS = Reviewers({}, "", Metrics())
 
 
 def later(fake: SlackFake, seconds: float) -> str:
@@ -41,14 +44,17 @@ def later(fake: SlackFake, seconds: float) -> str:
 class SlackPipeline:
     """One process: Slack's channel, the core behind it, and a model that follows a script."""
 
-    def __init__(self, fake: SlackFake, store: Store, *steps: Step, policy: Policy) -> None:
+    def __init__(
+        self, fake: SlackFake, store: Store, steps: Iterable[Step], policy: Policy, reviewers: Reviewers, launch: Launch
+    ) -> None:
         self.fake = fake
-        self.launch = Launch()
+        self.launch = launch
         texts, metrics = load(), Metrics()
         agent = Agent(Scripted(steps), tool_map(self.launch), "SYSTEM", metrics)
         intake = Intake(store, process_later, SpokenCommands(texts), metrics)
         self.slack = Slack(slack_config(fake.api_base_url), slack_host(intake, store.kv), timing=QUICK)
-        self.runner = build(store, agent, {"slack": self.slack}, texts, metrics, ConversationSettings(policy=policy))
+        settings = ConversationSettings(policy=policy)
+        self.runner = build(store, agent, {"slack": self.slack}, texts, metrics, settings, reviewers=reviewers)
         transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
         self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")
 
@@ -78,8 +84,15 @@ class Pipelines:
         self._store = store
         self._open = AsyncExitStack()
 
-    async def pipeline(self, *steps: Step, policy: Policy | None = None) -> SlackPipeline:
-        pipeline = SlackPipeline(self.fake, self._store, *steps, policy=policy or Policy())
+    async def pipeline(
+        self,
+        *steps: Step,
+        policy: Policy | None = None,
+        reviewers: Reviewers = NO_REVIEWERS,
+        launch: Launch | None = None,
+    ) -> SlackPipeline:
+        options = policy or Policy(), reviewers, launch or Launch()
+        pipeline = SlackPipeline(self.fake, self._store, steps, *options)
         await self._open.enter_async_context(pipeline.http)
         await self._open.enter_async_context(pipeline.slack)
         return pipeline
@@ -99,7 +112,7 @@ async def pipelines(fake: SlackFake, store: Store) -> AsyncIterator[Pipelines]:
 async def test_an_approved_call_runs_once_and_is_answered_below(pipelines: Pipelines) -> None:
     """However often the button is pressed; the buttons are gone, the name of who decided stands there."""
     pipeline = await pipelines.pipeline(LAUNCH, Step("Launched"))
-    await pipeline.take(as_json(mention("launch it", TS)))
+    await pipeline.take(as_json(mention("launch the rocket", TS)))
     assert pipeline.runs == 0
     for _ in range(3):
         await pipeline.press(APPROVE)
@@ -108,6 +121,17 @@ async def test_an_approved_call_runs_once_and_is_answered_below(pipelines: Pipel
     assert question.endswith("\nAllowed: launch. (hanako)")
     assert (answer, pipelines.fake.posted[-1]["thread_ts"]) == ("Launched", TS)
     assert (pipelines.fake.responses, pipelines.fake.whispered) == ({}, [])
+
+
+@pytest.mark.parametrize("letter", ["🍎", "頼", "אa"])
+async def test_the_longest_question_with_every_reviewers_words_is_asked(pipelines: Pipelines, letter: str) -> None:
+    """Arguments, title, reason and votes as long as any may be: the arguments are whole, all votes are there."""
+    reviewers = wordy_reviewers(letter)
+    pipeline = await pipelines.pipeline(longest_call(letter), Step("Up"), reviewers=reviewers, launch=TitledLaunch())
+    await pipeline.take(as_json(mention("launch the rocket", TS)))
+    assert pipelines.fake.shown[0].count("Reviewer ") == 5
+    await pipeline.press(APPROVE)
+    assert pipeline.runs == 1
 
 
 async def test_a_press_after_a_restart_decides_all_the_same(pipelines: Pipelines) -> None:
@@ -125,7 +149,7 @@ async def test_a_press_after_a_restart_decides_all_the_same(pipelines: Pipelines
 async def test_a_press_of_somebody_else_is_refused_for_their_eyes_alone(pipelines: Pipelines) -> None:
     """The question stays as it is, for the one who may decide; an approver may as well."""
     pipeline = await pipelines.pipeline(LAUNCH, Step("Launched"), policy=Policy(approvers=("U00000003",)))
-    await pipeline.take(as_json(mention("launch it", TS)))
+    await pipeline.take(as_json(mention("launch the rocket", TS)))
     await pipeline.press(APPROVE, user=OTHER)
     assert [one["text"] for one in pipelines.fake.responses["/actions/1"]] == [
         "Only the person who asked can decide this."
@@ -139,7 +163,7 @@ async def test_a_press_of_somebody_else_is_refused_for_their_eyes_alone(pipeline
 async def test_a_press_after_expiry_changes_nothing(pipelines: Pipelines) -> None:
     """The buttons have made room for that; who presses an old copy of them is told."""
     pipeline = await pipelines.pipeline(LAUNCH, Step("Too late, I am afraid."), policy=Policy(ttl_s=0))
-    await pipeline.take(as_json(mention("launch it", TS)))
+    await pipeline.take(as_json(mention("launch the rocket", TS)))
     await pipeline.runner.process(THREAD)
     question, answer = pipelines.fake.shown
     assert question.endswith("\nNobody decided in time, so it was not done: launch.")
@@ -151,7 +175,7 @@ async def test_a_press_after_expiry_changes_nothing(pipelines: Pipelines) -> Non
 async def test_a_plain_yes_in_the_thread_is_enough(pipelines: Pipelines) -> None:
     """Without a mention, from the one who is asked; others, other words and other threads are not meant."""
     pipeline = await pipelines.pipeline(LAUNCH, Step("Launched"))
-    await pipeline.take(as_json(mention("launch it", TS)))
+    await pipeline.take(as_json(mention("launch the rocket", TS)))
     for n, (words, user, thread) in enumerate(
         [("yes", OTHER, TS), ("hm, let us see", "U00000001", TS), ("yes", "U00000001", "1700000000.000900")]
     ):

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from redis.asyncio import Redis
 from starlette.applications import Starlette
 
 from bot.agent.loop import Agent
@@ -25,12 +26,25 @@ from bot.texts import load
 from bot.transcript import ToolCall
 from tests.bot.channels.slack.rig import QUICK, TS, slack_config, slack_host
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import CHANNEL, DIRECT, USER, as_interaction, as_json, mention, message, press, signed
+from tests.fakes.slack_events import (
+    CHANNEL,
+    DIRECT,
+    USER,
+    as_form,
+    as_interaction,
+    as_json,
+    command,
+    mention,
+    message,
+    press,
+    signed,
+)
 from tests.waiting import until_true
 from toolset.poll import StartPoll
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
+LATER = "1700000100.000100"
 UPDATE = "chat.update"
 OTHER = "U00000002"
 CLOSE = "kaiwa_vote_0"
@@ -147,7 +161,7 @@ async def test_a_press_that_slack_sends_again_counts_once(poll: Poll) -> None:
 
 async def test_a_burst_of_presses_makes_few_updates(poll: Poll) -> None:
     """One shows all votes that have come; the next waits a while."""
-    poll.slack.poll_pause_s = 0.3
+    poll.slack.poll_pause_s = 1.5
     for number in range(20):
         assert await poll.post(poll.pressed("kaiwa_vote_2", user=f"U9{number:07}")) == 200
     await poll.work()
@@ -185,6 +199,22 @@ async def test_a_poll_that_is_gone_is_not_voted_on(poll: Poll) -> None:
     told = [one["text"] for responses in poll.fake.responses.values() for one in responses]
     assert told == ["This poll is over and no longer kept."]
     assert "Sushi: 0\n" in poll.shown
+
+
+async def test_forget_me_takes_what_waits_to_show_a_vote(poll: Poll, redis: Redis) -> None:
+    """Its address names the person; others' votes are shown as before."""
+    poll.fake.break_down(UPDATE)
+    await poll.press("kaiwa_vote_2")
+    assert await poll.post(poll.pressed("kaiwa_vote_1", user=OTHER)) == 200
+    assert await poll.post(as_json(message("forget me", LATER, channel=DIRECT, user=OTHER))) == 200
+    poll.due.remove(KEPT_IN)
+    await poll.work()
+    assert poll.fake.shown[-1].startswith("あなたについて保存していたものを削除しました")
+    [left] = await poll.store.outbox.read(KEPT_IN)
+    assert USER.encode() in left
+    values = [await redis.lrange(key, 0, -1) async for key in redis.scan_iter("*:outbox:*")]
+    assert OTHER not in str(values)
+    assert await poll.store.leases.acquire(KEPT_IN)
 
 
 async def test_a_poll_that_goes_while_its_votes_wait_is_not_shown(poll: Poll) -> None:
@@ -246,6 +276,15 @@ async def test_a_poll_in_a_1_to_1(fake: SlackFake, store: Store) -> None:
     async with open_poll(fake, store, opening) as poll:
         await poll.press("kaiwa_vote_1", channel=DIRECT)
         assert "Sushi: 1\n" in poll.shown
+
+
+async def test_a_command_in_a_channel_starts_no_poll(fake: SlackFake, store: Store) -> None:
+    """Its answer is for the sender alone; in a 1:1 there is nobody else."""
+    for channel, starts in ((CHANNEL, False), (DIRECT, True)):
+        opening = as_form(command("a poll, please", channel=channel, response_url=f"{fake.origin}/commands/1"))
+        async with open_poll(fake, store, opening) as poll:
+            [result] = poll.model.requests[1].messages[-1].results
+            assert (result.is_error, len(fake.posted)) == (not starts, int(starts))
 
 
 async def test_who_may_not_use_the_bot_does_not_vote(fake: SlackFake, store: Store) -> None:

@@ -304,6 +304,14 @@ async def test_results_are_told_as_data(subject: Subject) -> None:
     assert '{"error":"location not found"}' in subject.sent[0].text
 
 
+async def test_the_reason_for_a_call_is_told_as_its_model_wrote_it(subject: Subject) -> None:
+    """Beside the arguments: a history of calls without it would teach the model to leave it out."""
+    subject.say("ok")
+    asked = model(ToolCall("call_1", *OSAKA, "You asked for it."))
+    await ask(subject.provider, [user("?"), asked, results(asked, SUNNY)], declared())
+    assert '"location":"Osaka","reason":"You asked for it."' in subject.sent[0].text.replace("\\", "")
+
+
 @pytest.mark.shows("Conversations move between providers")
 @pytest.mark.parametrize(("before", "after"), list(permutations(SUBJECTS, 2)))
 async def test_a_conversation_moves_from_one_vendor_to_another(before: str, after: str) -> None:

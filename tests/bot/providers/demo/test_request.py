@@ -13,6 +13,14 @@ def weather(*places: str, days: tuple[int, ...] = (), umbrella: bool = False) ->
     return [Wish("weather", place, days, umbrella) for place in places]
 
 
+def charts(place: str, days: tuple[int, ...] = ()) -> list[Wish]:
+    return [Wish("weather", place, days, chart=True)]
+
+
+def poll(question: str, *options: str) -> list[Wish]:
+    return [Wish("poll", question, options=options)]
+
+
 def clock(*places: str, days: tuple[int, ...] = ()) -> list[Wish]:
     return [Wish("time", place, days) for place in places]
 
@@ -57,6 +65,18 @@ def clock(*places: str, days: tuple[int, ...] = ()) -> list[Wish]:
         ("what's the date today", clock("", days=TODAY)),
         ("time and weather in Rome", clock("Rome") + weather("Rome")),
         ("what time is it in Tokyo and what's the weather there?", clock("Tokyo") + weather("Tokyo")),
+        ("chart of the weather in Kyoto", charts("Kyoto")),
+        ("show me a graph of tomorrow's weather in Osaka", charts("Osaka", days=TOMORROW)),
+        ("Paris weather chart, please", charts("Paris")),
+        ("京都の天気のグラフ", charts("京都")),
+        ("明日の大阪の気温をグラフで見せて", charts("大阪", days=TOMORROW)),
+        ("Poll: where do we eat? Sushi, Ramen", poll("where do we eat?", "Sushi", "Ramen")),
+        ("start a poll: where do we eat, sushi or curry?", poll("where do we eat", "sushi", "curry")),
+        ("@Kaiwa poll When? Friday / Saturday / Friday", poll("When?", "Friday", "Saturday")),
+        ("投票 どこで食べる？ 寿司、ラーメン", poll("どこで食べる?", "寿司", "ラーメン")),
+        ("投票を始めてください：いつにする。金曜日・土曜日", poll("いつにする", "金曜日", "土曜日")),
+        ("poll: where do we eat?", []),
+        ("the poll is over, I think", []),
         ("weather in Kyoto and 3*7", [*weather("Kyoto"), Wish("sum", "3*7")]),
         ("Remind me in 2 minutes to drink water.", [Wish("reminder", "drink water", span="PT2M")]),
         ("please remind me to check the weather in 1 hour", [Wish("reminder", "check the weather", span="PT1H")]),

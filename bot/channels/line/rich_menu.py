@@ -1,0 +1,64 @@
+"""The menu below a chat: help, weather, reset and usage, one tap each. ``kaiwa doctor --fix`` sets it.
+
+A menu that somebody else has set stays. https://developers.line.biz/en/docs/messaging-api/using-rich-menus/
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+
+from bot.channels.line.client import Client, Failure
+from bot.channels.line.types import Button, RichMenu
+from bot.checks import CheckResult
+from bot.texts import Texts
+
+CHECK = "LINE menu"
+OURS = "kaiwa menu "  # a name begins so; a digest of the content follows
+ITEMS = ("help", "weather", "reset", "usage")
+WIDTH, HEIGHT = 1_200, 405  # pixels; one of the sizes that LINE names
+
+
+def menu_of(texts: Texts, language: str) -> RichMenu:
+    """Our menu in a language."""
+    buttons = tuple(
+        Button(texts.get(f"line.label_{item}", language), texts.get(f"line.say_{item}", language)) for item in ITEMS
+    )
+    title = texts.get("line.menu", language)
+    digest = hashlib.sha256(repr((title, buttons)).encode()).hexdigest()[:16]
+    return RichMenu("", f"{OURS}{digest}", title, buttons, WIDTH, HEIGHT)
+
+
+async def set_menu(client: Client, texts: Texts, language: str) -> CheckResult:
+    """Set our menu where there is none, or an older one of ours."""
+    wanted = menu_of(texts, language)
+    try:
+        present = await client.get_default_menu()
+        if present is not None and not present.name.startswith(OURS):
+            return CheckResult("ok", CHECK, "one that is not Kaiwa's is set, and stays")
+        if present is None or present.name != wanted.name:
+            await _replace(client, wanted, present)
+    except Failure as failure:
+        return CheckResult("warning", CHECK, f"not set: {failure}", "run kaiwa doctor --fix again")
+    return CheckResult("ok", CHECK, ", ".join(button.label for button in wanted.buttons))
+
+
+async def _replace(client: Client, wanted: RichMenu, present: RichMenu | None) -> None:
+    """Make the new menu whole before the old one goes."""
+    picture = await asyncio.to_thread(_draw, [button.label for button in wanted.buttons])
+    made = await client.create_menu(wanted)
+    try:
+        await client.upload_menu_picture(made, picture)
+        await client.set_default_menu(made)
+    except Failure:
+        await client.delete_menu(made)
+        raise
+    if present is not None:
+        await client.delete_menu(present.id)
+
+
+def _draw(labels: Sequence[str]) -> bytes:
+    from bot.channels.line.menu_picture import draw_menu  # noqa: PLC0415 -- imports Pillow, which only this needs
+
+    return draw_menu(ITEMS, labels, (WIDTH, HEIGHT))

@@ -1,0 +1,120 @@
+"""Routines beside other messages: each is a turn of its own, and what ends others does not end it."""
+
+from __future__ import annotations
+
+from bot.channels import InboundEvent
+from bot.conversation.limits import Limits
+from bot.conversation.reminders import MAX_FAILURES, ReminderClock, StoredReminder
+from bot.conversation.turns import MAX_STARTS
+from bot.providers.scripted import Step
+from bot.store import Store
+from bot.transcript import Author, Message, Text, encode
+from tests.bot.conversation.held_turns import calling, held
+from tests.bot.harness import HERE, Harness, texts
+from tests.bot.store.turns import leased
+
+EMMA = Author("u1", "Emma", "en", "UTC")
+
+
+async def say(harness: Harness, text: str, message_id: str, author: Author = EMMA, *, group: bool = False) -> None:
+    at = await harness.store.now_ms(HERE)
+    await harness.arrive(InboundEvent(Message(message_id, "user", (Text(text),), at, author), group=group))
+
+
+async def ring(harness: Harness, text: str = "Tell me a joke", *, routine: bool = True, number: int = 1) -> None:
+    """A reminder of Emma's comes now."""
+    at = await harness.store.now_ms(HERE) - 1
+    kept = StoredReminder(text, at, "UTC", EMMA, routine=routine)
+    await harness.store.reminders.add(HERE, f"r{number}", EMMA.id, at, encode(kept))
+    await ReminderClock(harness.store, texts(), "en", lambda *who: None).sweep()
+
+
+def asked(harness: Harness) -> list[str]:
+    """The last message of each request to the model, without our own words before it."""
+    return [request.messages[-1].text.rpartition("\n")[2] for request in harness.model.requests]
+
+
+async def test_a_routine_shares_no_turn_with_waiting_messages(store: Store) -> None:
+    """Neither with those before it nor with those after it, nor with another routine; in their order."""
+    harness = Harness(store, [Step("Hello."), Step("A joke."), Step("A poem."), Step("Bye.")])
+    await say(harness, "hi", "m1")
+    await ring(harness)
+    await ring(harness, "Tell me a poem", number=2)
+    await say(harness, "good night", "m2")
+    await harness.runner.process(HERE)
+    assert harness.box.texts == ["Hello.", "A joke.", "A poem.", "Bye."]
+    assert asked(harness) == ["hi", "Tell me a joke", "Tell me a poem", "good night"]
+
+
+async def test_a_message_during_a_routine_gets_an_answer_of_its_own(store: Store) -> None:
+    """Its author is the routine's; the model reads it after the routine's answer."""
+    first = calling(held=True)
+    harness = Harness(store, [first, Step("A joke."), Step("Hello.")])
+    await ring(harness)
+    async with held(harness, first):
+        await say(harness, "hi", "m1")
+    assert harness.box.texts == ["A joke.", "Hello."]
+
+
+async def test_a_stop_ends_the_running_turn_and_no_routine_that_waits(store: Store) -> None:
+    """The routine came during the turn; one that runs is stopped like any turn."""
+    first, second = calling(held=True), calling(held=True)
+    harness = Harness(store, [first, Step("A joke."), second])
+    await say(harness, "hi", "m1")
+    async with held(harness, first):
+        await ring(harness)
+        await say(harness, "/stop", "m2")
+    stopped, joke = harness.box.texts
+    assert ("topped" in stopped, joke) == (True, "A joke.")
+    await ring(harness, number=2)
+    async with held(harness, second):
+        await say(harness, "/stop", "m3")
+    assert harness.box.texts[2:] == [stopped]
+
+
+async def test_a_reset_takes_no_reminder_that_has_come(store: Store) -> None:
+    """A plain text is said and a routine is carried out, before and after what the reset says."""
+    harness = Harness(store, [Step("One."), Step("A joke.")])
+    await say(harness, "SECRET", "m1")
+    await harness.runner.process(HERE)
+    await ring(harness, "call home", routine=False)
+    await ring(harness, number=2)
+    await say(harness, "/reset", "m2")
+    await harness.runner.process(HERE)
+    _, said, reset, joke = harness.box.texts
+    assert (said, joke) == ("⏰ call home", "A joke.")
+    assert "forgotten" in reset
+    assert "SECRET" not in str(harness.model.requests[-1].messages)
+
+
+async def test_a_routine_whose_turn_is_given_up_has_failed(store: Store) -> None:
+    """It has failed twice before, and now each start kills its process: the sentence comes with the apology."""
+    at = await store.now_ms(HERE) + 86_400_000
+    harness = Harness(store, [])
+    kept = StoredReminder("Tell me a joke", at, "UTC", EMMA, routine=True, failures=MAX_FAILURES - 1)
+    await store.reminders.add(HERE, "r1", EMMA.id, at, encode(kept))
+    message = Message("m1", "user", (Text("Routine:\n"), Text("Tell me a joke")), at, EMMA)
+    await harness.arrive(InboundEvent(message, reminder="routine", target="r1"))
+    lease = await leased(store, HERE)
+    for _ in range(MAX_STARTS + 1):  # the release takes one back
+        await store.journal.begin(lease, "turn_1")
+    await store.leases.release(lease)
+    await harness.runner.process(HERE)
+    apology, rests = harness.box.texts
+    assert "something went wrong" in apology.casefold()
+    assert rests.startswith("This routine has failed three times")
+
+
+async def test_over_the_limit_a_routine_says_so_once_a_day(store: Store) -> None:
+    """With its text; a routine that comes once is not left out without a word because another one was."""
+    harness = Harness(store, [Step("Hello.")], limits=Limits(user_messages=1))
+    await say(harness, "hi", "m1")
+    await harness.runner.process(HERE)
+    for _ in range(3):
+        await ring(harness)
+        await harness.runner.process(HERE)
+    await ring(harness, "Tell me a poem", number=2)
+    await harness.runner.process(HERE)
+    _, joke, poem = harness.box.texts
+    assert joke.startswith("I could not do this now: Tell me a joke\nYou have reached today's limit of 1 messages.")
+    assert "Tell me a poem" in poem

@@ -1,0 +1,59 @@
+"""``kaiwa eval`` as a process that is interrupted: what was answered is not asked again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from bot.evals.questions import load_questions
+from tests.fakes.gemini import KEY, GeminiFake
+from tests.fakes.gemini_answers import answer_of
+from tests.process.kaiwa_process import KaiwaProcess, kaiwa
+from tests.waiting import until
+
+NUMBER = len(load_questions())
+BEFORE = 30  # answers before the model falls silent
+
+
+async def until_silent(gemini: GeminiFake, running: KaiwaProcess, asked: int) -> None:
+    """Until the model has been asked so often, and does not answer any more."""
+    await until(lambda: len(gemini.requests) == asked or running.process.returncode is not None)
+    assert running.process.returncode is None, running.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+async def test_an_interrupted_run_goes_on_where_it_was(
+    tmp_path: Path, gemini: GeminiFake, number: signal.Signals
+) -> None:
+    """Ctrl-C says how; after kill -9, half a line and an error of the model are asked for again."""
+    variables = {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": gemini.base_url, "MODEL": "gemini:gemini-3.5-flash"}
+    command = "eval", "--repeat", "1", "--parallel", "1"
+    kept = tmp_path / "data" / "evals.json.gemini_gemini-3.5-flash.unfinished"
+    for _ in range(BEFORE):
+        gemini.say("Hello.")
+    gemini.fail(400, "refused")
+    gemini.stall()
+    async with kaiwa(tmp_path, *command, ready="25 of", **variables) as running:
+        await until_silent(gemini, running, BEFORE + 2)
+        code = await running.stop(number)
+    if number == signal.SIGINT:
+        assert code == 130
+        assert running.lines[-1] == f"interrupted; the same command goes on with the answers in {kept}"
+    assert len(kept.read_bytes().splitlines()) == 1 + BEFORE
+    with kept.open("ab") as file:
+        file.write(b'{"digest": "')
+    gemini.requests.clear()
+    gemini.always = lambda _: answer_of([{"text": "Hello."}])
+    async with kaiwa(tmp_path, *command, ready="going on with", **variables) as again:
+        async with asyncio.timeout(60):
+            assert await again.process.wait() == 0
+    assert again.lines[0].startswith(f"going on with {BEFORE} answers of the run that began at 2")
+    assert len(gemini.requests) == NUMBER - BEFORE
+    assert not kept.exists()
+    [run] = json.loads((tmp_path / "data" / "evals.json").read_text("utf-8"))["runs"].values()
+    assert sum(score["attempts"] for score in run["scores"].values()) == NUMBER
+    assert all("errors" not in score for score in run["scores"].values())
