@@ -54,10 +54,9 @@ from bot.conversation.services import Services
 from bot.conversation.sources import source_lists
 from bot.conversation.triage import parse
 from bot.errors import ModelError, TurnFailed
-from bot.file_types import Kind
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.store import JournalledTurn, Lease
-from bot.texts import language_for, language_of, preferred_language
+from bot.texts import language_for, language_of
 from bot.transcript import Message, Spending, Text, ToolResult, cards_of, choices_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -309,10 +308,12 @@ class Answerer:
         turn.restore_response(own_message(apology), "end_turn")
         return Reply(apology, failed=not stopped, note="" if stopped else cause)
 
-    def _decline(self, turn: Turn, kind: Kind) -> Message:
-        """A sentence of the catalogue in place of the model's answer."""
-        language = preferred_language(turn.context.locale, self._services.defaults.language)
-        turn.restore_response(own_message(self._services.texts.get(f"reply.cannot_{kind}", language)), "end_turn")
+    async def _run(self, turn: Turn, media: TurnMedia) -> Message | None:
+        """The agent's answer, or a sentence of the catalogue to nothing but files that the model cannot read."""
+        kind = media.unread_alone(turn.added)
+        if not kind:
+            return await self._agent.run(turn)
+        turn.restore_response(own_message(self._sentence(f"reply.cannot_{kind}", turn)), "end_turn")
         return turn.added[-1]
 
     def _reply(self, turn: Turn, answer: Message) -> Reply:
