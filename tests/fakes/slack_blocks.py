@@ -12,6 +12,7 @@ MOST_BLOCKS = 50
 MOST_ELEMENTS = {"actions": 25, "context": 10}
 ID_LIMIT, VALUE_LIMIT, LABEL_LIMIT, PLAIN_LIMIT, RICH_LIMIT = 255, 2_000, 75, 3_000, 12_000
 STYLES = {"primary", "danger"}
+TEXT_STYLES = {"bold", "italic", "strike", "code"}
 DATE_TOKENS = ("{date_short_pretty}", "{time}")
 
 
@@ -154,6 +155,9 @@ def _rich(block: JSON) -> None:
 def _text(element: JSON) -> None:
     _fields(element, {"text"}, {"style"})
     _limit(element["text"], RICH_LIMIT)
+    style = element.get("style", {})
+    if not isinstance(style, dict) or not style.keys() <= TEXT_STYLES or not set(style.values()) <= {True, False}:
+        raise Refused("invalid_blocks")
 
 
 def _user(element: JSON) -> None:
