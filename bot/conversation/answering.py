@@ -230,8 +230,9 @@ class Answerer:
             raise TurnFailed("stopped", STOPPED)
         if has_missed and not turn.open_calls():
             await turn.check_inbox(certain=True)
-        if unread := media.unread_alone(turn.added):
-            return self._decline(turn, unread)
+        if kind := media.unread_alone(turn.added):  # nothing but files that the model cannot read
+            turn.restore_response(own_message(self._sentence(f"reply.cannot_{kind}", turn)), "end_turn")
+            return turn.added[-1]
         async with self._watch_tokens(attempt):
             return await self._agent.run(turn)
 
@@ -307,14 +308,6 @@ class Answerer:
         # Recorded by the commit only: after a crash the turn goes on, and may succeed.
         turn.restore_response(own_message(apology), "end_turn")
         return Reply(apology, failed=not stopped, note="" if stopped else cause)
-
-    async def _run(self, turn: Turn, media: TurnMedia) -> Message | None:
-        """The agent's answer, or a sentence of the catalogue to nothing but files that the model cannot read."""
-        kind = media.unread_alone(turn.added)
-        if not kind:
-            return await self._agent.run(turn)
-        turn.restore_response(own_message(self._sentence(f"reply.cannot_{kind}", turn)), "end_turn")
-        return turn.added[-1]
 
     def _reply(self, turn: Turn, answer: Message) -> Reply:
         sentence = partial(self._sentence, turn=turn)

@@ -29,6 +29,7 @@ from tests.docs.tools.remind import Remind
 from tests.fakes.wttr import WttrFake
 from tests.project import ROOT
 from tests.toolset.contexts import only_wttr
+from toolset.choices import OfferChoices
 from toolset.tool import Tool, ToolContext, ToolDefinition, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 from toolset.weather import GetWeather
@@ -37,7 +38,7 @@ OpenChannel = Callable[[Accept, Store], AbstractAsyncContextManager[Channel]]
 Wait = Callable[[str], Awaitable[None]]
 """Returns when people see what is named: ``thinking``, a tool, or ``text`` (an answer under way)."""
 
-# What the demo model cannot know: a request, the call it leads to, and the answer.
+# What the demo model cannot know: a request, and the answer; for reminders also the call it leads to.
 REMINDERS = {
     "Remind me at 18:00 to call Hanako.": Step(
         "I will remind you at 18:00.", (ToolCall("", "remind", {"at": "18:00", "text": "Call Hanako"}),)
@@ -46,6 +47,12 @@ REMINDERS = {
         "18時にお知らせします。", (ToolCall("", "remind", {"at": "18:00", "text": "花子さんに電話"}),)
     ),
 }
+TABLES = {
+    "Compare Tokyo and Osaka in a table.": "In short:\n\n| City | People | Known for |\n|---|---|---|\n"
+    "| Tokyo | 14 million | sushi |\n| Osaka | 2.7 million | okonomiyaki |",
+    "東京と大阪を表で比べて": "短くまとめると：\n\n| 都市 | 人口 | 名物 |\n|---|---|---|\n"
+    "| 東京 | 1400万人 | 寿司 |\n| 大阪 | 270万人 | お好み焼き |",
+}
 REFUSED = {
     "I will remind you at 18:00.": "All right, no reminder.",
     "18時にお知らせします。": "わかりました。お知らせしません。",
@@ -53,7 +60,7 @@ REFUSED = {
 
 
 class Model(Demo):
-    """The demo model, with a rule more for reminders; it goes on when people have seen the step before."""
+    """The demo model, with a rule more for reminders and tables; it goes on when people have seen the step before."""
 
     def __init__(self, wait: Wait) -> None:
         super().__init__(load())
@@ -67,11 +74,13 @@ class Model(Demo):
         tool_choice: ToolChoice = AUTO,
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
-        """Answer like the demo, but for reminders."""
+        """Answer like the demo, but for reminders and tables."""
         await self._wait("thinking")
         request = next(message.text for message in reversed(messages) if message.text and message.role == "user")
         step = next((step for words, step in REMINDERS.items() if words in request), None)
-        if step is None:
+        if table := next((table for words, table in TABLES.items() if words in request), None):
+            source = Scripted([Step(table)]).stream(system, messages, tools, tool_choice)
+        elif step is None:
             source = super().stream(system, messages, tools, tool_choice)
         else:
             source = Scripted([_reminder(step, messages[-1])]).stream(system, messages, tools, tool_choice)
@@ -146,6 +155,7 @@ def _tools(http: httpx.AsyncClient, wttr: WttrFake) -> ToolMap:
     weather = GetWeather.create(http, only_wttr(wttr))
     tools: tuple[tuple[Tool, Traversable], ...] = (
         (weather, files("schemas")),
+        (OfferChoices(), files("schemas")),
         (Remind(), ROOT / "tests" / "docs" / "tools" / "schemas"),
     )
     return ToolMap(ValidatedTool(tool, *read_schemas(tool.name, folder)) for tool, folder in tools)

@@ -23,7 +23,7 @@ from tests.fakes.line import LineFake, line_fake
 from tests.fakes.line_events import BOT as LINE_BOT
 from tests.fakes.line_events import USER, text_message, webhook
 from tests.fakes.line_traffic import Sent
-from tests.fakes.slack import SlackFake, slack_fake
+from tests.fakes.slack import Call, SlackFake, slack_fake
 from tests.fakes.slack_blocks import button, read
 from tests.fakes.slack_events import BOT, CHANNEL, as_interaction, as_json, deleted, edited, mention, press, signed
 from tests.fakes.slack_rules import JSON
@@ -31,6 +31,7 @@ from tests.fakes.slack_streams import is_own
 from tests.fakes.wttr import WttrFake, wttr_fake
 from tests.project import ROOT
 from tests.waiting import until
+from toolset.choices import OfferChoices
 from toolset.weather import GetWeather
 
 USERS = {"Emma": "U00000002", "Hanako": "U00000001"}  # in Slack
@@ -41,8 +42,10 @@ LATE_TALKS = (
 )
 DOCUMENT = ROOT / "docs" / "conversations.md"
 TIMES = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(?: UTC)?|\d\d:\d\d UTC")
+DATES = re.compile(r"([A-Z][a-z]{2}) \d+/\d+|\d+/\d+ \([月火水木金土日]\)")
 THINKING = {load().get("slack_status.thinking", language) for language in LANGUAGES}
 STATUS_LINE = f"{'':8}[Kaiwa "
+TITLES = {tool.name: tool.titles for tool in (GetWeather, OfferChoices)}
 STATUS, STREAM, POST, CHANGE = "assistant.threads.setStatus", "chat.startStream", "chat.postMessage", "chat.update"
 DELETE = "chat.delete"
 
@@ -54,8 +57,8 @@ class Transcript:
         self.lines: list[str] = []
 
     def said(self, name: str, text: str) -> None:
-        """Somebody's words, below their name."""
-        first, *more = text.splitlines()
+        """Somebody's words, below their name; a forecast has other dates on each day."""
+        first, *more = DATES.sub(lambda found: "Wed 1/7" if found[1] else "1/7 (水)", text).splitlines()
         self.lines += [f"{name + ':':8}{first}", *(f"{'':8}{line}".rstrip() for line in more)]
 
     def happened(self, text: str) -> None:
@@ -127,7 +130,7 @@ class SlackTalk:
         if seen == "text":
             await until(lambda: any(message.get("streaming_state") == "in_progress" for message in self._messages))
         else:
-            names = (seen, *GetWeather.titles.values()) if seen == GetWeather.name else (seen,)
+            names = (seen, *TITLES.get(seen, {}).values())
             await until(lambda: any(name in _name(self._status) for name in names))
 
     async def say(self, words: str, *, in_thread: bool = True) -> None:
@@ -161,7 +164,7 @@ class SlackTalk:
         asked = self._messages[-1]
         element, _ = button(asked, action)
         self._transcript.happened(f"{self.name} presses {element['text']['text']}")
-        await self._receive(as_interaction(press(asked, action, user=self.user, name=self.name)), pressed=True)
+        await self._receive(as_interaction(press(asked, action, user=self.user, name=self.name)), asked["ts"])
 
     @property
     def _messages(self) -> list[JSON]:
@@ -171,11 +174,17 @@ class SlackTalk:
     def _status(self) -> str:
         return str((self._fake.called(STATUS) or [{"status": ""}])[-1]["status"])
 
-    async def _receive(self, body: bytes, *, pressed: bool = False) -> None:
+    @property
+    def _new(self) -> list[Call]:
+        return self._fake.calls[self._told :]
+
+    async def _receive(self, body: bytes, pressed: str = "") -> None:
         await self.pipeline.receive("/webhooks/slack", body, signed(body))
         await until(lambda: not self._status)
-        new, self._told = self._fake.calls[self._told :], len(self._fake.calls)
-        for call in new:
+        if pressed:  # in the background
+            await until(lambda: any(call.arguments["ts"] == pressed for call in self._new if call.method == CHANGE))
+        new, self._told = self._new, len(self._fake.calls)
+        for call in sorted(new, key=lambda call: call.method != CHANGE or call.arguments["ts"] != pressed):
             arguments = call.arguments
             if call.method == STATUS and arguments["status"]:
                 self._transcript.status(arguments["status"])
@@ -186,7 +195,7 @@ class SlackTalk:
                 self._transcript.happened("the answer disappears")
             elif call.method == POST:
                 self._transcript.said("Kaiwa", _shown(arguments))
-            elif call.method == CHANGE and pressed:
+            elif call.method == CHANGE and arguments["ts"] == pressed:
                 outcome = _shown(arguments).splitlines()[-1]
                 self._transcript.happened(f"the buttons become: {outcome}")
 
@@ -285,6 +294,9 @@ async def test_slack_as_the_document_shows_it(store: Store, wttr: WttrFake, slac
         await talk.say("What will the weather be like in Tokyo tomorrow?", in_thread=False)
         await talk.say("Remind me at 18:00 to call Hanako.")
         await talk.press("kaiwa_approve")
+        await talk.say("And the weather?", in_thread=False)
+        await talk.press("kaiwa_choice_1")
+        await talk.say("Compare Tokyo and Osaka in a table.")
         talk.user, talk.name = USERS["Hanako"], "Hanako"
         await talk.say("大阪の明日の天気は？", in_thread=False)
         await talk.say("18時に花子さんへの電話をリマインドして")
@@ -316,8 +328,10 @@ async def test_line_as_the_document_shows_it(store: Store, wttr: WttrFake, line:
         await talk.press("東京の天気")
         await talk.say("18時に花子さんへの電話をリマインドして")
         await talk.press("はい")
+        await talk.say("東京と大阪を表で比べて")
         talk.user, talk.name = EMMA, "Emma"
-        await talk.say("What will the weather be like in Tokyo tomorrow?")
+        await talk.say("How is the weather?")
+        await talk.press("Tokyo")
         await talk.say("Remind me at 18:00 to call Hanako.")
         await talk.press("No")
     compare("line", transcript, write=write)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from msgspec.structs import replace
 from pydantic import SecretStr
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -21,7 +22,7 @@ from bot.channels.console.channel import Console, Reads
 from bot.errors import StoreUnavailable
 from bot.live_events import AnswerRestarted, AnswerText, Joined, LiveEvent, ToolFinished, ToolStarted, TurnStarted
 from bot.store import DeadLetter
-from bot.transcript import FileRef, Message, Text, ToolCall, ToolResult, new_id
+from bot.transcript import FileRef, Message, Text, ToolCall, ToolResult, cards_of, choices_of, new_id
 from bot.web.guard import Guard
 from bot.web.health import dead_letters_route
 from bot.web.page import PageInfo, page_routes
@@ -206,11 +207,11 @@ class Turn:
         return call
 
     async def returns(
-        self, call: ToolCall, response: dict[str, Any], ms: int = 312, files: tuple[FileRef, ...] = ()
+        self, call: ToolCall, response: dict[str, Any], ms: int = 312, files: tuple[FileRef, ...] = (), **beside: Any
     ) -> None:
         """Let a tool finish."""
         is_error = "error" in response
-        result = ToolResult(call.id, call.name, response, is_error, files=files)
+        result = ToolResult(call.id, call.name, response, is_error, files=files, **beside)
         self._files += files
         self._added.append(Message(new_id("msg"), "tool", (result,), AT))
         await self._watcher.show(ToolFinished(call.id, call.name, response, is_error, ms))
@@ -248,7 +249,10 @@ class Turn:
 
     async def tells(self, text: str, note: str = "") -> None:
         """Deliver the reply; with a note, the turn has failed."""
-        await self._deliver(Reply(text, failed=bool(note), note=note, files=self._files))
+        results = [result for message in self._added for result in message.results]
+        beside = cards_of(results), choices_of(results)
+        reply = Reply(text, failed=bool(note), note=note, files=self._files)
+        await self._deliver(replace(reply, cards=beside[0], choices=beside[1]))
 
     async def refuses(self, text: str) -> None:
         """Tell somebody that their decision does not count."""

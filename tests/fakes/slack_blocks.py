@@ -15,6 +15,7 @@ STYLES = {"primary", "danger"}
 TITLE_LIMIT = 256
 TASK_STATES = {"pending": "○", "in_progress": "…", "complete": "✓", "error": "✗"}
 FEEDBACK = ("positive_button", "negative_button")
+TEXT_STYLES = {"bold", "italic", "strike", "code"}
 DATE_TOKENS = ("{date_short_pretty}", "{time}")
 
 
@@ -195,6 +196,9 @@ def _rich(block: JSON) -> None:
 def _text(element: JSON) -> None:
     _fields(element, {"text"}, {"style"})
     _limit(element["text"], RICH_LIMIT)
+    style = element.get("style", {})
+    if not isinstance(style, dict) or not style.keys() <= TEXT_STYLES or not set(style.values()) <= {True, False}:
+        raise Refused("invalid_blocks")
 
 
 def _user(element: JSON) -> None:

@@ -11,6 +11,7 @@ from bot.terminal.exchange import answer_to
 from bot.terminal.plain_screen import PlainScreen
 from bot.transcript import FileRef, Message, Text, ToolCall, ToolResult
 from tests.bot.terminal.harness import CALLED, JOINED, STARTED, WORDS, ChatHarness, said
+from toolset.shown import Card
 
 
 def test_a_message_that_joins_a_turn_gets_its_answer(harness: ChatHarness) -> None:
@@ -183,11 +184,12 @@ def test_an_answer_of_the_history_has_the_words_of_its_files_and_its_sources() -
         Message("t1", "tool", (ToolResult("c1", "w", {}, files=(other,)),), 0),
         said("model", "1"),
         said("user", "two", message_id="u2"),
-        Message("t2", "tool", (ToolResult("c2", "w", {}, files=(chart,)),), 0),
+        Message("t2", "tool", (ToolResult("c2", "w", {}, files=(chart,), card=Card("A"), choices=("x", "y")),), 0),
         said("user", "joined", message_id="u3"),
         Message("m2", "model", (Text("2"),), 0, footer="Sources:"),
     ]
-    whole = Answered("", "2\n\nSources:", files=(ShownFile("", "20.png", "20 °C"),))
+    below = (ShownFile("", "20.png", "20 °C"),), (Card("A"),), ("x", "y")
+    whole = Answered("", "2\n\nSources:", False, "", *below)
     assert [answer_to(message_id, past) for message_id in ("u2", "u3")] == [whole, whole]
 
 

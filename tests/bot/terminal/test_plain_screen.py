@@ -18,6 +18,7 @@ from bot.live_events import (
 )
 from bot.terminal import clock_time
 from bot.terminal.plain_screen import PlainScreen
+from toolset.shown import Card
 
 
 class Pipe:
@@ -105,6 +106,13 @@ def test_a_picture_is_told_in_words() -> None:
     files = (ShownFile("/files/1", "a.png", "20 °C", "https://kaiwa.example/files/1"), ShownFile("", "b.png", "9 °C"))
     out, _ = Pipe().draw(AnswerText("Here."), Answered("t1", "Here.", files=files))
     assert out == "Here.\n\n20 °C\nhttps://kaiwa.example/files/1\n\n9 °C\n"
+
+
+def test_cards_and_choices_are_told_below_the_answer() -> None:
+    """Choices on one line, with numbers."""
+    card = Card("Tokyo", (("Now", "20 °C"), ("", "Sunny")), "wttr.in")
+    out, _ = Pipe().draw(Answered("t1", "Here.", cards=(card, Card("Osaka")), choices=("Today", "Tomorrow")))
+    assert out == "Here.\n\nTokyo\nNow: 20 °C\nSunny\nwttr.in\n\nOsaka\n\n[1 Today · 2 Tomorrow]\n"
 
 
 def test_a_poll_is_told_beside_the_answer() -> None:
