@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import ANY
 
 import pytest
 from aiohttp import web
@@ -171,6 +172,18 @@ async def test_a_wrong_setting_of_a_part_is_its_failure(settings: Settings) -> N
     assert await found(settings, "tools", tools=tools) == CheckResult(
         "failure", "tools", "WEATHER_TIMEOUT_S", "write a number"
     )
+
+
+@pytest.mark.parametrize(
+    ("named", "finding"),
+    [
+        ("bot.agent.hooks:Hook", CheckResult("ok", "hooks", "Hook")),
+        ("bot.agent.hooks:Nobody", CheckResult("failure", "hooks", "HOOKS", ANY)),
+    ],
+)
+async def test_hooks_are_loaded(settings: Settings, named: str, finding: CheckResult) -> None:
+    """One that cannot be would stop the start."""
+    assert await found(settings.model_copy(update={"hooks": (named,)}), "hooks") == finding
 
 
 async def test_weather_that_does_not_come_is_a_warning(settings: Settings, wttr: WttrFake) -> None:
