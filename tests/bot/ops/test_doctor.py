@@ -304,7 +304,16 @@ async def test_channels_that_are_on_are_examined(settings: Settings) -> None:
         findings = await run_checks(on, openers(on))
     channels = [finding for finding in findings if finding.name.startswith(("LINE", "Slack"))]
     assert [finding.name for finding in channels] == [
-        *("LINE", "LINE token", "LINE chat", "LINE webhook", "LINE messages", "LINE redelivery", "LINE traffic"),
+        *(
+            "LINE",
+            "LINE token",
+            "LINE chat",
+            "LINE webhook",
+            "LINE messages",
+            "LINE menu",
+            "LINE redelivery",
+            "LINE traffic",
+        ),
         *("Slack", "Slack token", "Slack scopes", "Slack webhook", "Slack traffic"),
     ]
     assert [finding.name for finding in channels if finding.result != "ok"] == ["LINE webhook"]
