@@ -42,6 +42,9 @@ async def open_tools(settings: Settings) -> AsyncIterator[ToolMap]:
     async with httpx.AsyncClient(verify=tls_context()) as http:
         try:
             rules = read_rules(settings.tools_allow) if settings.tools_allow else NO_RULES
+        except ToolSetupError as error:
+            raise SettingsError("TOOLS_ALLOW", str(error)) from error
+        try:
             added = load_api_tools(settings.tools_dir, http, _tool_config) if settings.tools_dir else ()
             tools = toolset.build(find_tools(settings.tools_dir), http, _tool_config, rules, added)
         except ToolSetupError as error:

@@ -278,6 +278,11 @@ def new_id(prefix: str) -> str:
     return f"{prefix}_{uuid.uuid4().hex}"
 
 
+def is_blank(text: str) -> bool:
+    """Whether a text shows nothing: it has only blanks, line breaks and invisible characters."""
+    return not any(letter.isprintable() and not letter.isspace() for letter in text)
+
+
 def channel_of(conversation: str) -> str:
     """The channel's name, which is the first part of a conversation's id."""
     return conversation.partition(":")[0]

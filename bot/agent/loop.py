@@ -19,7 +19,7 @@ from bot.errors import ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText
 from bot.providers import AUTO, NONE, Completed, ModelResponse, Provider, Restarted, TextDelta, ToolChoice
 from bot.telemetry import Metrics, span
-from bot.transcript import Message, Part, ToolCall, ToolResult, Usage, new_id
+from bot.transcript import Message, Part, ToolCall, ToolResult, Usage, is_blank, new_id
 from toolset.offer.search import found_in
 from toolset.tool_map import FIND_TOOLS, ToolMap
 
@@ -178,5 +178,5 @@ def _refuse_useless(response: ModelResponse, may_call: bool) -> None:
     if reason == "blocked":
         raise TurnFailed("blocked", f"{response.model} declined to answer: {response.detail}")
     calls = response.message.calls
-    if reason == "malformed" or (calls and not may_call) or not (calls or response.message.text.strip()):
+    if reason == "malformed" or (calls and not may_call) or (not calls and is_blank(response.message.text)):
         raise TurnFailed("malformed", f"{response.model} gave no usable answer: {reason} {response.detail}")

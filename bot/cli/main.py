@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import io
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -29,6 +30,7 @@ Ids = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids from kaiwa 
 
 def main() -> None:
     """Run a command. An error that the operator can fix is one line on stderr; exit code 1 for the store, else 2."""
+    _open_missing()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # an undecodable byte or a terminal without ✓ must not end the command
@@ -41,6 +43,18 @@ def main() -> None:
         _give_up(f"REDIS_URL: the store does not answer ({error}); check the address, and that Redis runs", 1)
     finally:
         gc.enable()
+
+
+def _open_missing() -> None:
+    """Lead standard streams that were closed before the start nowhere: a socket with their number aborts uvloop."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 -- until the end
 
 
 def _give_up(reason: str, code: int) -> NoReturn:

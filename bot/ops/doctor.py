@@ -14,7 +14,7 @@ from bot.errors import ModelError, SettingsError, StoreUnavailable
 from bot.http import tls_context
 from bot.ops.call_tool import call_by_hand
 from bot.ops.startup import DEMO, GET_GEMINI, start_report
-from bot.plugins import mcp_servers
+from bot.plugins import load_hooks, mcp_servers
 from bot.providers import Provider
 from bot.settings import Settings, env_file_is_open
 from bot.store import DeadLetter, MemoryUse, ServerFacts, Store
@@ -79,6 +79,7 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
         *(within("reviewer", _check_model("reviewer", name, openers)) for name in dict.fromkeys(settings.reviewers)),
         within("store", _check_store(report["store"], openers)),
         within("tools", _check_tools(report["tools"], report["Open-Meteo"], settings, openers)),
+        within("hooks", _check_hooks(settings)),
         *(within(name, check()) for name, check in (*openers.mcp.items(), *openers.channels.items())),
         within("port", _check_port(settings)),
         within("public address", _check_public_url(settings)),
@@ -194,6 +195,12 @@ async def _check_tools(
             )
             found.append(open_meteo)
     return found
+
+
+async def _check_hooks(settings: Settings) -> list[CheckResult]:
+    """A line if there are hooks."""
+    names = [type(hook).__name__ for hook in load_hooks(settings)]
+    return [CheckResult("ok", "hooks", ", ".join(names))] if names else []
 
 
 def _check_rules(tools: ToolMap, settings: Settings) -> list[CheckResult]:

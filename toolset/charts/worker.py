@@ -10,10 +10,13 @@ from pathlib import Path
 
 from toolset.confined.own_program import run_own
 from toolset.tool import ToolError
+from toolset.web.cache import SharedCache
 
 PROGRAM = Path(__file__).with_name("draw.py")
 NOT_DRAWN = "the chart cannot be drawn"
 MAX_POINTS = 24
+KEEP_S = 600
+KEPT = 64  # pictures, each of some 30 KB
 PNG = b"\x89PNG\r\n\x1a\n"
 
 Values = tuple[float | None, ...]
@@ -39,7 +42,7 @@ class Chart:
 
 
 class ChartDrawer:
-    """Draws charts, so many at once.
+    """Draws charts, so many at once; those who want the same one share a picture.
 
     Args:
         most: processes.
@@ -47,6 +50,7 @@ class ChartDrawer:
 
     def __init__(self, most: int = 2) -> None:
         self._slots = asyncio.Semaphore(most)
+        self._drawn: SharedCache[bytes] = SharedCache(KEEP_S, KEPT)
 
     async def draw(self, chart: Chart, seconds: float) -> bytes:
         """The chart as a PNG.
@@ -54,6 +58,9 @@ class ChartDrawer:
         Raises:
             ToolError: it could not be drawn in this time.
         """
+        return await self._drawn.get(chart, lambda: self._draw(chart, seconds))
+
+    async def _draw(self, chart: Chart, seconds: float) -> bytes:
         given = json.dumps(asdict(chart)).encode()
         try:
             async with asyncio.timeout(seconds), self._slots:

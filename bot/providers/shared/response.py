@@ -13,7 +13,7 @@ from msgspec import DecodeError
 from msgspec.json import Decoder
 
 from bot.providers import ModelResponse, StopReason, ToolCallDelta
-from bot.transcript import UNREADABLE, Message, Opaque, Text, ToolCall, Usage, encode, new_id
+from bot.transcript import UNREADABLE, Message, Opaque, Text, ToolCall, Usage, encode, is_blank, new_id
 
 USUAL = ("end_turn", "tool_use")
 LONGEST_OPAQUE = 1024 * 1024  # bytes; a conversation keeps about as much
@@ -201,4 +201,4 @@ def _settled(parts: Sequence[Text | ToolCall], reason: StopReason) -> StopReason
         return reason
     if any(isinstance(part, ToolCall) for part in parts):
         return "tool_use"
-    return "end_turn" if any(isinstance(part, Text) and part.text.strip() for part in parts) else "malformed"
+    return "end_turn" if any(isinstance(part, Text) and not is_blank(part.text) for part in parts) else "malformed"

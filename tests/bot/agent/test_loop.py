@@ -288,6 +288,7 @@ async def test_a_forced_tool_choice_holds_for_the_first_request_only() -> None:
         (Step("", stop_reason="end_turn"), "malformed"),
         (Step("", stop_reason="max_tokens"), "malformed"),
         (Step(" \n", stop_reason="other"), "malformed"),
+        (Step("\u200b\u2060 \ufeff", stop_reason="end_turn"), "malformed"),
     ],
 )
 async def test_an_answer_of_no_use_fails_the_turn(step: Step, apology: str) -> None:

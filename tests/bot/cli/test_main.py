@@ -18,6 +18,7 @@ from tests.fakes import line_events
 from tests.fakes.gemini import gemini_fake_in_thread
 from tests.fakes.line import line_fake
 from tests.fakes.wttr import WttrFake, wttr_fake
+from tests.process.kaiwa_process import ENTRY
 from tests.project import ROOT, environment
 from tests.toolset.names import ALWAYS_ON
 
@@ -264,3 +265,14 @@ def test_a_webhook_that_cannot_be_set_is_one_line(
     assert (code, out) == (2, "")
     assert err.startswith(f"kaiwa: {words}")
     assert err.count("\n") == 1
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_closed_standard_stream_is_no_crash(tmp_path: Path, number: int) -> None:
+    """As ``<&-`` leaves it: its number must not become a socket's, which uvloop refuses to close."""
+    again = f"os.execv(sys.executable, [sys.executable, '-c', {ENTRY!r}, 'mcp'])"
+    program = f"import os, sys; os.close({number}); {again}"
+    own = environment(KAIWA_DATA_DIR=str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=own, stdin=subprocess.DEVNULL, timeout=50)
+    assert done.returncode == 0

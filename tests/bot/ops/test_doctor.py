@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import ANY
 
 import pytest
 from aiohttp import web
@@ -173,6 +174,18 @@ async def test_a_wrong_setting_of_a_part_is_its_failure(settings: Settings) -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("named", "finding"),
+    [
+        ("bot.agent.hooks:Hook", CheckResult("ok", "hooks", "Hook")),
+        ("bot.agent.hooks:Nobody", CheckResult("failure", "hooks", "HOOKS", ANY)),
+    ],
+)
+async def test_hooks_are_loaded(settings: Settings, named: str, finding: CheckResult) -> None:
+    """One that cannot be would stop the start."""
+    assert await found(settings.model_copy(update={"hooks": (named,)}), "hooks") == finding
+
+
 async def test_weather_that_does_not_come_is_a_warning(settings: Settings, wttr: WttrFake) -> None:
     """The bot can work without."""
     wttr.fail("capacity")
@@ -291,7 +304,16 @@ async def test_channels_that_are_on_are_examined(settings: Settings) -> None:
         findings = await run_checks(on, openers(on))
     channels = [finding for finding in findings if finding.name.startswith(("LINE", "Slack"))]
     assert [finding.name for finding in channels] == [
-        *("LINE", "LINE token", "LINE chat", "LINE webhook", "LINE messages", "LINE redelivery", "LINE traffic"),
+        *(
+            "LINE",
+            "LINE token",
+            "LINE chat",
+            "LINE webhook",
+            "LINE messages",
+            "LINE menu",
+            "LINE redelivery",
+            "LINE traffic",
+        ),
         *("Slack", "Slack token", "Slack scopes", "Slack webhook", "Slack traffic"),
     ]
     assert [finding.name for finding in channels if finding.result != "ok"] == ["LINE webhook"]

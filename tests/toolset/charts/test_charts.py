@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 
 from toolset.charts.draw import DENSITY, HEIGHT, WIDTH, draw
 from toolset.charts.worker import MAX_POINTS, Chart, ChartDrawer
+from toolset.confined.own_program import run_own
 from toolset.tool import ToolError
 
 SIZE = (WIDTH * DENSITY, HEIGHT * DENSITY)
@@ -49,6 +52,22 @@ def test_any_figures_can_be_drawn(chart: Chart) -> None:
     image = draw(asdict(chart))
     assert image.size == SIZE
     assert len(colours(image)) > 1
+
+
+async def test_many_who_want_the_same_chart_share_a_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One at a time, not all would come in time."""
+    drawn = 0
+
+    async def counted(*arguments: Any) -> str:
+        nonlocal drawn
+        drawn += 1
+        return await run_own(*arguments)
+
+    monkeypatch.setattr("toolset.charts.worker.run_own", counted)
+    drawer = ChartDrawer(1)
+    pictures = await asyncio.gather(*(drawer.draw(BARE, 20) for _ in range(50)))
+    assert (len(set(pictures)), drawn) == (1, 1)
+    assert await drawer.draw(DAYS, 20) != pictures[0]
 
 
 async def test_a_chart_comes_in_time_or_not_at_all() -> None:
