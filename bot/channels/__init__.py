@@ -249,6 +249,51 @@ class NoFiles:
 NO_FILES = NoFiles()
 
 
+class KeptItem(NamedTuple):
+    """A reminder or a fact of a person.
+
+    Attributes:
+        key: names it to ``Overviews``.
+        place: the conversation, or what ``Channel.place`` says of it.
+    """
+
+    key: str
+    text: str
+    place: str
+
+
+class Overview(NamedTuple):
+    """What one person has used today, and what is kept for them.
+
+    Attributes:
+        usage: sentences of the catalogue.
+    """
+
+    usage: str
+    reminders: Sequence[KeptItem]
+    facts: Sequence[KeptItem]
+
+
+class Overviews(Protocol):
+    """Reads and deletes what is kept for a person, wherever they talk to the bot.
+
+    Every method raises ``StoreUnavailable`` if the store does not answer. The person is the author of ``event``, whose
+    profile gives language and time zone; ``conversation`` is their 1:1.
+    """
+
+    async def read(self, conversation: str, event: InboundEvent) -> Overview:
+        """Everything, as it is now."""
+        ...
+
+    async def cancel_reminder(self, conversation: str, event: InboundEvent, key: str) -> bool:
+        """Cancel a reminder; false if the person has none with this key."""
+        ...
+
+    async def forget_fact(self, conversation: str, event: InboundEvent, key: str) -> bool:
+        """Delete a fact; false if the person has none with this key."""
+        ...
+
+
 class Accept(Protocol):
     """Takes an event in: durable before it returns, then enqueued."""
 
@@ -294,6 +339,8 @@ class Host:
         listens: a channel without a webhook connects to its platform while it holds this context; of the processes that
             share a port one does. None: this process takes no messages in.
         files: of tool calls.
+        days: how long conversations are kept.
+        overviews: None: only checks run.
     """
 
     accept: Accept
@@ -306,6 +353,8 @@ class Host:
     tool_commands: Collection[str] = ()
     listens: Listens | None = None
     files: Files = NO_FILES
+    days: int = 30
+    overviews: Overviews | None = None
 
 
 class Recipient(NamedTuple):

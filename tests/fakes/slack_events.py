@@ -146,3 +146,30 @@ def as_form(fields: JSON) -> bytes:
 def as_interaction(payload: JSON) -> bytes:
     """An interaction's body."""
     return urlencode({"payload": json.dumps(payload)}).encode()
+
+
+def home_opened(*, channel: str = DIRECT, user: str = USER, tab: str = "home") -> JSON:
+    """Somebody opens a tab of the app."""
+    at = f"{1_800_001_000 + next(TRIGGERS)}.000400"
+    return envelope({"type": "app_home_opened", "user": user, "channel": channel, "tab": tab, "event_ts": at})
+
+
+def view_press(view: JSON, action_id: str, value: str = "", *, user: str = USER, trigger: str = "1.2.b") -> JSON:
+    """Somebody presses a button of a view; without ``value`` the first with this action."""
+    element, block = next(
+        (element, block)
+        for block in view["blocks"]
+        for element in (*block.get("elements", ()), *([block["accessory"]] if "accessory" in block else ()))
+        if element.get("action_id") == action_id and value in ("", element.get("value"))
+    )
+    at = f"{1_800_001_000 + next(TRIGGERS)}.000500"
+    return {
+        "type": "block_actions",
+        "user": {"id": user, "username": "hanako", "name": "hanako", "team_id": TEAM},
+        "api_app_id": "A0001",
+        "container": {"type": "view", "view_id": view["id"]},
+        "trigger_id": trigger,
+        "team": {"id": TEAM, "domain": "test"},
+        "view": {**view, "team_id": TEAM, "state": {"values": {}}},
+        "actions": [{**element, "block_id": block.get("block_id", "b1"), "action_ts": at}],
+    }

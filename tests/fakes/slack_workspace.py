@@ -11,6 +11,7 @@ from tests.fakes.slack_blocks import check_message
 from tests.fakes.slack_events import BOT, CHANNEL, DIRECT, TEAM, USER
 from tests.fakes.slack_rules import JSON, Refused, check_prompts, page
 from tests.fakes.slack_streams import BOT_ID, Messages
+from tests.fakes.slack_views import Views
 
 SCOPES = (
     *("app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands", "files:read"),
@@ -30,7 +31,7 @@ class Upload:
 
 
 @dataclass
-class Workspace(Messages):
+class Workspace(Messages, Views):
     """One workspace with one app in it.
 
     Attributes:

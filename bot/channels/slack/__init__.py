@@ -10,6 +10,7 @@
     transport   Bolt, and Socket Mode       messages   one message, posted once
     streaming   an answer as it is written  assistant  the assistant's pane
     tasks       background tasks            polls      votes by button
+    home        the home tab
 
 This module is light: what it opens is imported then. Its docs: https://docs.slack.dev/
 """

@@ -19,6 +19,7 @@ from bot.channels.slack.delivery import Sender, StreamDelivery
 from bot.channels.slack.events import Reader, ReceivedEvent
 from bot.channels.slack.files import Files
 from bot.channels.slack.formatting import split
+from bot.channels.slack.home import Home
 from bot.channels.slack.inbound import PATH, WebhookReceiver
 from bot.channels.slack.lookups import Enricher, Identity, People
 from bot.channels.slack.messages import Messages
@@ -27,7 +28,17 @@ from bot.channels.slack.presence import Presence
 from bot.channels.slack.streaming import Streaming
 from bot.channels.slack.tasks import BackgroundTasks, Timing
 from bot.channels.slack.transport import bolt_app, open_socket
-from bot.channels.slack.types import Address, Chat, Command, Envelope, chat_of, read, read_address, write_address
+from bot.channels.slack.types import (
+    Address,
+    Chat,
+    Command,
+    Envelope,
+    ViewPress,
+    chat_of,
+    read,
+    read_address,
+    write_address,
+)
 from bot.channels.slack.uploads import Uploads
 from bot.channels.traffic import TrafficRecorder
 from bot.clock import now_ms
@@ -77,6 +88,7 @@ class Slack(Channel):
         polls = Polls(self._client, messages, host.texts)
         self._sender = Sender(self._client, messages, stream_delivery, self._approvals, uploads, polls)
         self._files = Files(self._client, config)
+        self._home = Home(self._client, people, config, host, self.tasks)
         self._presence = Presence(self._client, host, self.tasks, streaming, timing)
         self._app = bolt_app(self._client.sdk, self._on_event, self._on_command, self._on_press)
         secret = config.slack_signing_secret.get_secret_value()
@@ -166,6 +178,8 @@ class Slack(Channel):
             return
         if envelope.event.type in ("assistant_thread_started", "app_home_opened"):
             self.tasks.start(self._assistant.welcome(envelope))
+        if envelope.event.type == "app_home_opened":
+            self.tasks.start(self._home.open(envelope))
         if envelope.event.type == "agent_session_stopped":
             self._presence.remove_stop_button(envelope.event.channel or "", envelope.event.thread_ts or "")
         await self._accept_received(self._reader.read_event(envelope, self.identity.users))
@@ -177,7 +191,10 @@ class Slack(Channel):
 
     async def _on_press(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())
-        await self._accept_received(read_press(payload, self._config) or read_vote(payload, self._config))
+        if (of_view := read(payload, ViewPress)) and of_view.view.type == "home":
+            await self._accept_received(await self._home.press(of_view))
+        else:
+            await self._accept_received(read_press(payload, self._config) or read_vote(payload, self._config))
 
     async def _accept_received(self, received: ReceivedEvent | None) -> None:
         if received is None or not await self._is_for_bot(received):

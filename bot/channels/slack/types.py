@@ -208,7 +208,7 @@ class Action(Struct, frozen=True):
 
     action_id: str
     block_id: str
-    value: str
+    value: str = ""
     action_ts: str = ""
 
 
@@ -236,6 +236,29 @@ class Press(Struct, frozen=True):
     user: Presser
     container: Container
     response_url: str = ""
+
+
+class View(Struct, frozen=True):
+    """A home tab or a modal.
+
+    Attributes:
+        hash: changes with each change of the view.
+    """
+
+    id: str
+    type: str = ""
+    hash: str | None = None
+    callback_id: str = ""
+    private_metadata: str = ""
+    state: dict[str, object] | None = None
+
+
+class ViewPress(Struct, frozen=True):
+    """A press of one button of a view."""
+
+    actions: list[Action]
+    user: Presser
+    view: View
 
 
 class Profile(Struct, frozen=True):

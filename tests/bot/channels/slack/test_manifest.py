@@ -57,6 +57,7 @@ def test_every_event_has_its_scope_and_the_app_is_reachable(name: str) -> None:
     assert [command["command"] for command in manifest["features"]["slash_commands"]] == ["/kaiwa"]
     home = manifest["features"]["app_home"]
     assert (home["messages_tab_enabled"], home["messages_tab_read_only_enabled"]) == (True, False)
+    assert home["home_tab_enabled"] is True
     assert len(manifest["features"]["agent_view"]["agent_description"]) <= 300
     assert len(manifest["display_information"]["description"]) <= 140
 
