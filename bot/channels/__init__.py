@@ -451,6 +451,10 @@ class Channel(Protocol):
         """Whether the bot gets the messages there that are not addressed to it."""
         return True
 
+    def shows_whole(self, question: Question) -> bool:
+        """Whether the message of a question shows the whole call, so that a written yes may approve it."""
+        return True
+
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass the content of an image to ``take``, piece by piece. Never raises.
 

@@ -78,8 +78,8 @@ class Reminders:
     async def counted(self, person: str) -> list[tuple[str, str]]:
         """Conversation and id of each reminder that counts for a person; some may be over."""
         async with translate_errors():
-            members = await self._client.zrange(reminders_of_key(person), 0, -1)
-        places = [bytes(member).decode().rpartition(" ") for member in members]
+            members = cast("list[bytes]", await self._client.zrange(reminders_of_key(person), 0, -1))
+        places = [member.decode().rpartition(" ") for member in members]
         return [(conversation, reminder_id) for conversation, _, reminder_id in places]
 
     async def _is_kept(self, member: bytes) -> bool:

@@ -106,6 +106,7 @@ def press(
     user: str = USER,
     name: str = "hanako",
     response_url: str = "",
+    trigger: str = "",
 ) -> JSON:
     """Somebody presses a button of a message, as it stands in the channel."""
     element, block = button(asked, action_id)
@@ -117,7 +118,7 @@ def press(
         "user": {"id": user, "username": name, "name": name, "team_id": TEAM},
         "api_app_id": "A0001",
         "container": {"type": "message", **place, **thread},
-        "trigger_id": f"{next(TRIGGERS)}.2.b",
+        "trigger_id": trigger or f"{next(TRIGGERS)}.2.b",
         "team": {"id": TEAM, "domain": "test"},
         "channel": {"id": channel, "name": "general"},
         "message": {field: asked[field] for field in ("ts", "text", "blocks")},

@@ -53,8 +53,7 @@ class Views:
         return trigger_id
 
     def _views_publish(self, arguments: JSON) -> JSON:
-        view, user = arguments.get("view"), arguments.get("user_id")
-        _check_view(view, "home")
+        view, user = _checked(arguments.get("view"), "home"), arguments.get("user_id", "")
         if not self.has_home:
             raise Refused("not_enabled")
         if user not in self.users:
@@ -66,8 +65,7 @@ class Views:
         return {"ok": True, "view": self.homes[user]}
 
     def _views_open(self, arguments: JSON) -> JSON:
-        view, given = arguments.get("view"), arguments.get("trigger_id", "")
-        _check_view(view, "modal")
+        view, given = _checked(arguments.get("view"), "modal"), arguments.get("trigger_id", "")
         if given not in self.triggers:
             raise Refused("invalid_trigger_id")
         if self.triggers[given] == 0:
@@ -80,8 +78,7 @@ class Views:
         return {"ok": True, "view": stored}
 
     def _views_update(self, arguments: JSON) -> JSON:
-        view, known = arguments.get("view"), self.modals.get(arguments.get("view_id", ""))
-        _check_view(view, "modal")
+        view, known = _checked(arguments.get("view"), "modal"), self.modals.get(arguments.get("view_id", ""))
         if known is None:
             raise Refused("not_found")
         if "hash" in arguments and arguments["hash"] != known["hash"]:
@@ -99,8 +96,8 @@ def read_view(view: JSON) -> list[str]:
     return [read_block(block) for block in view["blocks"]]
 
 
-def _check_view(view: object, kind: str) -> None:
-    """Refuse what is no view of this kind. Inputs stand only in modals, and need a submit button."""
+def _checked(view: object, kind: str) -> JSON:
+    """The view, if it is one of this kind. Inputs stand only in modals, and need a submit button."""
     if not isinstance(view, dict) or view.get("type") != kind or "blocks" not in view:
         raise Refused("invalid_arguments")
     if view.keys() - (PARTS | (MODAL_PARTS if kind == "modal" else set())):
@@ -117,6 +114,7 @@ def _check_view(view: object, kind: str) -> None:
         raise Refused("invalid_arguments")
     blocks: Checks = {**CHECKS, "input": _input} if kind == "modal" else CHECKS
     check_blocks(view["blocks"], {name: one for name, one in blocks.items() if name != "markdown"}, MOST_BLOCKS)
+    return view
 
 
 def _input(block: JSON) -> None:

@@ -10,7 +10,7 @@
     transport   Bolt, and Socket Mode       messages   one message, posted once
     streaming   an answer as it is written  assistant  the assistant's pane
     tasks       background tasks            polls      votes by button
-    home        the home tab
+    home        the home tab               modals     a call with many arguments
 
 This module is light: what it opens is imported then. Its docs: https://docs.slack.dev/
 """
@@ -39,6 +39,7 @@ class Config(BaseModel):
         slack_signing_secret: empty: no webhook, events come by Socket Mode.
         slack_app_token: empty: no Socket Mode.
         slack_follow_threads: threads the bot takes part in go on without a mention.
+        approvers: user ids of those who may decide besides the asker.
         allowed_users: user ids; empty for everybody.
         allowed_channels: channel ids; empty for all. A 1:1 is no channel.
     """
@@ -48,6 +49,7 @@ class Config(BaseModel):
     slack_app_token: Secret = NO_SECRET
     slack_api_base_url: SlackURL = "https://slack.com/api/"
     slack_follow_threads: bool = False
+    approvers: Names = ()
     allowed_users: Names = ()
     allowed_channels: Names = ()
 

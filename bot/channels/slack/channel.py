@@ -10,9 +10,9 @@ import structlog
 from msgspec.structs import replace
 from starlette.routing import BaseRoute, Route
 
-from bot.channels import AssertLease, Channel, Delivery, Host, InboundEvent, Reply, Take
+from bot.channels import AssertLease, Channel, Delivery, Host, InboundEvent, Question, Reply, Take
 from bot.channels.slack import Config
-from bot.channels.slack.approvals import Approvals, read_press
+from bot.channels.slack.approvals import Approvals, read_press, shows_whole
 from bot.channels.slack.assistant import Assistant
 from bot.channels.slack.client import Client
 from bot.channels.slack.delivery import Sender, StreamDelivery
@@ -23,6 +23,7 @@ from bot.channels.slack.home import Home
 from bot.channels.slack.inbound import PATH, WebhookReceiver
 from bot.channels.slack.lookups import Enricher, Identity, People
 from bot.channels.slack.messages import Messages
+from bot.channels.slack.modals import Modals
 from bot.channels.slack.polls import PAUSE_S, Polls, kept_in, read_vote
 from bot.channels.slack.presence import Presence
 from bot.channels.slack.streaming import Streaming
@@ -88,6 +89,7 @@ class Slack(Channel):
         polls = Polls(self._client, messages, host.texts)
         self._sender = Sender(self._client, messages, stream_delivery, self._approvals, uploads, polls)
         self._files = Files(self._client, config)
+        self._modals = Modals(self._client, config, host)
         self._home = Home(self._client, people, config, host, self.tasks)
         self._presence = Presence(self._client, host, self.tasks, streaming, timing)
         self._app = bolt_app(self._client.sdk, self._on_event, self._on_command, self._on_press)
@@ -156,6 +158,10 @@ class Slack(Channel):
         self.tasks.start(self._assistant.set_title(read_address(newest.address), newest.message.text))
         return await self._enricher.enrich(conversation, arrivals, is_new=is_new)
 
+    def shows_whole(self, question: Question) -> bool:
+        """Not of a call with many arguments."""
+        return shows_whole(question)
+
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass on an image that somebody sent."""
         return await self._files.fetch(media, take)
@@ -191,10 +197,19 @@ class Slack(Channel):
 
     async def _on_press(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())
-        if (of_view := read(payload, ViewPress)) and of_view.view.type == "home":
-            await self._accept_received(await self._home.press(of_view))
+        if pressed := read(payload, ViewPress):
+            await self._on_view_press(pressed)
+        elif asks := self._modals.read_request(payload):
+            self.tasks.start(self._modals.open(asks))
         else:
             await self._accept_received(read_press(payload, self._config) or read_vote(payload, self._config))
+
+    async def _on_view_press(self, pressed: ViewPress) -> None:
+        if pressed.view.type == "home":
+            await self._accept_received(await self._home.press(pressed))
+        elif decided := self._modals.read_decision(pressed):
+            await self._accept_received(decided)
+            self.tasks.start(self._modals.close(pressed, decided))
 
     async def _accept_received(self, received: ReceivedEvent | None) -> None:
         if received is None or not await self._is_for_bot(received):

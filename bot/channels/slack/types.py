@@ -236,6 +236,7 @@ class Press(Struct, frozen=True):
     user: Presser
     container: Container
     response_url: str = ""
+    trigger_id: str = ""
 
 
 class View(Struct, frozen=True):

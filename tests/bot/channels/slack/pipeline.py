@@ -84,6 +84,6 @@ async def open_pipeline(
     fake: SlackFake, store: Store, steps: Iterable[Any] = (), **given: Any
 ) -> AsyncIterator[Pipeline]:
     """The process, while the context is open."""
-    pipeline = Pipeline(fake, store, steps, **given)
+    pipeline = given.pop("kind", Pipeline)(fake, store, steps, **given)
     async with pipeline.http, pipeline.slack:
         yield pipeline
