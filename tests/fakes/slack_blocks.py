@@ -61,6 +61,12 @@ def read(block: JSON) -> str:
             return read(block["text"])
         case "section":
             return " ".join(map(read, [block["text"], *([block["accessory"]] if "accessory" in block else [])]))
+        case "link":
+            return f"[{block['text']}]({block['url']})"
+        case "rich_text_quote":
+            return "> " + "".join(map(read, block["elements"]))
+        case "input":
+            return f"{block['label']['text']}: ____"
         case "user":
             return f"@{block['user_id']}"
         case "date":
@@ -176,7 +182,7 @@ def _confirm(dialog: JSON) -> None:
 
 def _rich(block: JSON) -> None:
     check_fields(block, {"elements"}, {"block_id"})
-    words = {"text": _text, "user": _user, "date": _date}
+    words = {"text": _text, "user": _user, "date": _date, "link": _link}
 
     def section(part: JSON) -> None:
         check_fields(part, {"elements"})
@@ -186,7 +192,8 @@ def _rich(block: JSON) -> None:
         check_fields(part, {"elements"}, {"border"})
         _elements(part, {"text": _text})
 
-    _elements(block, {"rich_text_section": section, "rich_text_preformatted": preformatted})
+    parts = {"rich_text_section": section, "rich_text_preformatted": preformatted, "rich_text_quote": section}
+    _elements(block, parts)
     if len(read(block)) > RICH_LIMIT:
         raise Refused("msg_blocks_too_long")
 
@@ -194,6 +201,12 @@ def _rich(block: JSON) -> None:
 def _text(element: JSON) -> None:
     check_fields(element, {"text"}, {"style"})
     limit(element["text"], RICH_LIMIT)
+
+
+def _link(element: JSON) -> None:
+    check_fields(element, {"url"}, {"text", "style"})
+    if not element["url"].startswith("https://"):
+        raise Refused("invalid_blocks")
 
 
 def _user(element: JSON) -> None:

@@ -174,3 +174,34 @@ def view_press(view: JSON, action_id: str, value: str = "", *, user: str = USER,
         "view": {**view, "team_id": TEAM, "state": {"values": {}}},
         "actions": [{**element, "block_id": block.get("block_id", "b1"), "action_ts": at}],
     }
+
+
+def shortcut(
+    chosen: JSON, callback_id: str, *, trigger: str = "1.2.b", user: str = USER, channel: str = CHANNEL, url: str = ""
+) -> JSON:
+    """Somebody chooses a shortcut in the menu of a message, as it stands in the channel."""
+    return {
+        "type": "message_action",
+        "callback_id": callback_id,
+        "trigger_id": trigger,
+        "action_ts": f"{1_800_001_000 + next(TRIGGERS)}.000600",
+        "message_ts": chosen["ts"],
+        "message": chosen,
+        "user": {"id": user, "name": "hanako"},
+        "channel": {"id": channel, "name": "general"},
+        "team": {"id": TEAM, "domain": "test"},
+        "response_url": url,
+    }
+
+
+def submission(view: JSON, values: JSON, *, user: str = USER) -> JSON:
+    """Somebody sends a modal with what they typed, by block."""
+    typed = {block: {block: {"type": "plain_text_input", "value": value}} for block, value in values.items()}
+    return {
+        "type": "view_submission",
+        "user": {"id": user, "username": "hanako", "name": "hanako", "team_id": TEAM},
+        "team": {"id": TEAM, "domain": "test"},
+        "trigger_id": f"{next(TRIGGERS)}.2.b",
+        "view": {**view, "state": {"values": typed}},
+        "response_urls": [],
+    }

@@ -38,6 +38,7 @@ METHODS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
     "views.publish": ((), frozenset({"user_id", "view", "hash"})),
     "views.open": ((), frozenset({"trigger_id", "view"})),
     "views.update": ((), frozenset({"view_id", "view", "hash"})),
+    "conversations.open": (("im:write",), frozenset({"users", "return_im"})),
     "users.info": (("users:read",), frozenset({"user", "include_locale"})),
     "files.info": (("files:read",), frozenset({"file"})),
     "files.getUploadURLExternal": (("files:write",), frozenset({"filename", "length", "alt_txt"})),

@@ -16,7 +16,7 @@ from tests.fakes.slack_views import Views
 SCOPES = (
     *("app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands", "files:read"),
     "files:write",
-    *("groups:history", "im:history", "mpim:history", "users:read"),
+    *("groups:history", "im:history", "im:write", "mpim:history", "users:read"),
 )
 STATUSES = ("active", "processing", "suspended", "closed")
 
@@ -43,6 +43,7 @@ class Workspace(Messages, Views):
         posted: the arguments of every message the bot has posted.
         whispered: the same of every message for one person alone.
         sessions: the status of each thread's session, by channel and thread.
+        not_in: channels that the bot has not been invited to.
         is_agent: the app is declared as one.
         is_subscribed: to presses of the stop button.
     """
@@ -57,6 +58,7 @@ class Workspace(Messages, Views):
     posted: list[JSON] = field(default_factory=list)
     whispered: list[JSON] = field(default_factory=list)
     sessions: dict[tuple[str, str], str] = field(default_factory=dict)
+    not_in: set[str] = field(default_factory=set)
     is_agent: bool = True
     is_subscribed: bool = True
 
@@ -156,8 +158,15 @@ class Workspace(Messages, Views):
         warning = {} if self.is_subscribed else {"warning": "missing_agent_session_stopped_event_subscription"}
         return {"ok": True, "status": arguments["status"], **warning}
 
+    def _conversations_open(self, arguments: JSON) -> JSON:
+        if arguments.get("users") not in self.users:
+            raise Refused("user_not_found")
+        return {"ok": True, "channel": {"id": DIRECT}}
+
     def _conversations_replies(self, arguments: JSON) -> JSON:
         channel, thread = self.place(arguments.get("channel")), arguments.get("ts", "")
+        if channel in self.not_in:
+            raise Refused("not_in_channel")
         if thread not in self._threads(channel):
             raise Refused("thread_not_found")
         found = [m for m in self.messages[channel] if thread in (m["ts"], m.get("thread_ts"))]

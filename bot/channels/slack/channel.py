@@ -26,14 +26,17 @@ from bot.channels.slack.messages import Messages
 from bot.channels.slack.modals import Modals
 from bot.channels.slack.polls import PAUSE_S, Polls, kept_in, read_vote
 from bot.channels.slack.presence import Presence
+from bot.channels.slack.shortcuts import Shortcuts
 from bot.channels.slack.streaming import Streaming
 from bot.channels.slack.tasks import BackgroundTasks, Timing
-from bot.channels.slack.transport import bolt_app, open_socket
+from bot.channels.slack.transport import Listeners, bolt_app, open_socket
 from bot.channels.slack.types import (
     Address,
     Chat,
     Command,
     Envelope,
+    Shortcut,
+    Submission,
     ViewPress,
     chat_of,
     read,
@@ -92,7 +95,9 @@ class Slack(Channel):
         self._modals = Modals(self._client, config, host)
         self._home = Home(self._client, people, config, host, self.tasks)
         self._presence = Presence(self._client, host, self.tasks, streaming, timing)
-        self._app = bolt_app(self._client.sdk, self._on_event, self._on_command, self._on_press)
+        self._shortcuts = Shortcuts(self._client, people, config, host, self.tasks)
+        listeners = (self._on_event, self._on_command, self._on_press, self._on_shortcut, self._on_submission)
+        self._app = bolt_app(self._client.sdk, Listeners(*listeners))
         secret = config.slack_signing_secret.get_secret_value()
         self._receiver = WebhookReceiver(self._app, secret, self._traffic)
         self._open = AsyncExitStack()
@@ -210,6 +215,19 @@ class Slack(Channel):
         elif decided := self._modals.read_decision(pressed):
             await self._accept_received(decided)
             self.tasks.start(self._modals.close(pressed, decided))
+
+    async def _on_shortcut(self, payload: dict[str, Any]) -> None:
+        self._traffic.record_webhook(now_ms())
+        if shortcut := read(payload, Shortcut):
+            await self._accept_received(await self._shortcuts.begin(shortcut))
+
+    async def _on_submission(self, payload: dict[str, Any]) -> dict[str, Any]:
+        self._traffic.record_webhook(now_ms())
+        if (submission := read(payload, Submission)) is None:
+            return {}
+        received, errors = await self._shortcuts.ask(submission)
+        await self._accept_received(received)
+        return errors
 
     async def _accept_received(self, received: ReceivedEvent | None) -> None:
         if received is None or not await self._is_for_bot(received):

@@ -22,6 +22,7 @@ SCOPES = (
     "files:write",
     "groups:history",
     "im:history",
+    "im:write",
     "mpim:history",
     "users:read",
 )

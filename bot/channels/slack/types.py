@@ -59,6 +59,7 @@ class Address(Struct, frozen=True, omit_defaults=True):
         partial: the message came as a mention, which may lack its files.
         user: who asks, of workspace ``team``; a stream needs a recipient.
         private_url: takes messages for that person alone.
+        quoted_channel: the message is about the thread ``quoted_thread`` of this channel, which is read for the turn.
     """
 
     channel: str
@@ -70,6 +71,8 @@ class Address(Struct, frozen=True, omit_defaults=True):
     user: str = ""
     team: str = ""
     private_url: str = ""
+    quoted_channel: str = ""
+    quoted_thread: str = ""
 
 
 _decode_address = Decoder(Address).decode
@@ -239,6 +242,18 @@ class Press(Struct, frozen=True):
     trigger_id: str = ""
 
 
+class Typed(Struct, frozen=True):
+    """What somebody has typed into an input."""
+
+    value: str | None = None
+
+
+class ViewState(Struct, frozen=True):
+    """The inputs of a modal, by block and action."""
+
+    values: dict[str, dict[str, Typed]] = {}
+
+
 class View(Struct, frozen=True):
     """A home tab or a modal.
 
@@ -251,13 +266,40 @@ class View(Struct, frozen=True):
     hash: str | None = None
     callback_id: str = ""
     private_metadata: str = ""
-    state: dict[str, object] | None = None
+    state: ViewState | None = None
 
 
 class ViewPress(Struct, frozen=True):
     """A press of one button of a view."""
 
     actions: list[Action]
+    user: Presser
+    view: View
+
+
+class Place(Struct, frozen=True):
+    """A channel or a workspace, by its id."""
+
+    id: str
+    domain: str = ""
+
+
+class Shortcut(Struct, frozen=True):
+    """A shortcut in the menu of a message."""
+
+    callback_id: str
+    trigger_id: str
+    user: Presser
+    team: Place
+    channel: Place
+    message: SlackMessage
+    message_ts: str
+    response_url: str = ""
+
+
+class Submission(Struct, frozen=True):
+    """A modal that was sent."""
+
     user: Presser
     view: View
 
