@@ -205,3 +205,10 @@ def submission(view: JSON, values: JSON, *, user: str = USER) -> JSON:
         "view": {**view, "state": {"values": typed}},
         "response_urls": [],
     }
+
+
+def joined(*, user: str = BOT, channel: str = CHANNEL, **fields: Any) -> JSON:
+    """Somebody, or the bot, has become a member of a channel; ``inviter`` may be missing."""
+    at = f"{1_800_001_000 + next(TRIGGERS)}.000700"
+    event = {"type": "member_joined_channel", "user": user, "channel": channel, "channel_type": channel[0]}
+    return envelope({**event, "team": TEAM, "event_ts": at, **fields})

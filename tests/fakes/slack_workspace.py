@@ -14,9 +14,9 @@ from tests.fakes.slack_streams import BOT_ID, Messages
 from tests.fakes.slack_views import Views
 
 SCOPES = (
-    *("app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands", "files:read"),
-    "files:write",
-    *("groups:history", "im:history", "im:write", "mpim:history", "users:read"),
+    *("app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write", "commands"),
+    *("files:read", "files:write", "groups:history", "groups:read", "im:history", "im:write", "mpim:history"),
+    *("usergroups:read", "users:read"),
 )
 STATUSES = ("active", "processing", "suspended", "closed")
 
@@ -43,6 +43,7 @@ class Workspace(Messages, Views):
         posted: the arguments of every message the bot has posted.
         whispered: the same of every message for one person alone.
         sessions: the status of each thread's session, by channel and thread.
+        groups: handles of user groups by id.
         not_in: channels that the bot has not been invited to.
         is_agent: the app is declared as one.
         is_subscribed: to presses of the stop button.
@@ -58,6 +59,7 @@ class Workspace(Messages, Views):
     posted: list[JSON] = field(default_factory=list)
     whispered: list[JSON] = field(default_factory=list)
     sessions: dict[tuple[str, str], str] = field(default_factory=dict)
+    groups: dict[str, str] = field(default_factory=dict)
     not_in: set[str] = field(default_factory=set)
     is_agent: bool = True
     is_subscribed: bool = True
@@ -93,6 +95,10 @@ class Workspace(Messages, Views):
         if str(arguments.get("include_locale", "0")) not in ("1", "true"):
             user.pop("locale", None)
         return {"ok": True, "user": user}
+
+    def _usergroups_list(self, arguments: JSON) -> JSON:
+        groups = [{"id": key, "team_id": TEAM, "is_usergroup": True, "handle": one} for key, one in self.groups.items()]
+        return {"ok": True, "usergroups": groups}
 
     def _files_info(self, arguments: JSON) -> JSON:
         if arguments.get("file") not in self.file_cards:

@@ -11,7 +11,7 @@
     streaming   an answer as it is written  assistant  the assistant's pane
     tasks       background tasks            polls      votes by button
     home        the home tab               modals     a call with many arguments
-    shortcuts   menu of a message
+    shortcuts   menu of a message          groups     handles of user groups
 
 This module is light: what it opens is imported then. Its docs: https://docs.slack.dev/
 """

@@ -19,6 +19,7 @@ from bot.channels.slack.delivery import Sender, StreamDelivery
 from bot.channels.slack.events import Reader, ReceivedEvent
 from bot.channels.slack.files import Files
 from bot.channels.slack.formatting import split
+from bot.channels.slack.groups import Groups
 from bot.channels.slack.home import Home
 from bot.channels.slack.inbound import PATH, WebhookReceiver
 from bot.channels.slack.lookups import Enricher, Identity, People
@@ -82,7 +83,9 @@ class Slack(Channel):
         self._traffic = TrafficRecorder(host.kv, self.name, "SLACK_SIGNING_SECRET")
         self._reader = Reader(config, host)
         people = self._people = People(self._client, host.kv)
-        self._enricher = Enricher(self._client, people, self.identity, timing.lookup_timeout_s)
+        self._enricher = Enricher(
+            self._client, people, Groups(self._client, host.kv), self.identity, timing.lookup_timeout_s
+        )
         self._assistant = Assistant(self._client, people, host)
         streaming = Streaming(self._client, host.kv, self.tasks, timing)
         messages = Messages(self._client, timing.settle_s)

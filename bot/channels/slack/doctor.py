@@ -16,14 +16,17 @@ SCOPES = (
     "app_mentions:read",
     "assistant:write",
     "channels:history",
+    "channels:read",
     "chat:write",
     "commands",
     "files:read",
     "files:write",
     "groups:history",
+    "groups:read",
     "im:history",
     "im:write",
     "mpim:history",
+    "usergroups:read",
     "users:read",
 )
 

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from bot.channels import InboundEvent, KeyValue
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import images
-from bot.channels.slack.formatting import mentioned_users, plain_text, with_names
+from bot.channels.slack.formatting import mentioned_groups, mentioned_users, plain_text, with_names
+from bot.channels.slack.groups import Groups
 from bot.channels.slack.messages import EVENT_TYPE
 from bot.channels.slack.tasks import Timing
 from bot.channels.slack.types import Address, Profile, SlackMessage, User, chat_of, read, read_address
@@ -49,10 +50,13 @@ class Enricher:
         lookup_timeout_s: for the thread, then again for the people.
     """
 
-    def __init__(self, client: Client, people: People, identity: Identity, lookup_timeout_s: float) -> None:
+    def __init__(
+        self, client: Client, people: People, groups: Groups, identity: Identity, lookup_timeout_s: float
+    ) -> None:
         self._lookup_timeout_s = lookup_timeout_s
         self._client = client
         self._people = people
+        self._groups = groups
         self._identity = identity
 
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
@@ -68,9 +72,12 @@ class Enricher:
         before = [
             message for message in messages if is_new and (message.ts or "") < first and not self._is_ours(message)
         ]
-        ids |= _people_in([*before, *(message for thread in quoted for message in thread or ())])
+        shown = [*before, *(message for thread in quoted for message in thread or ())]
+        ids |= _people_in(shown)
         people = await self._find_people(team, ids)
         names = {user: name for user, person in people.items() if (name := safe_name(person.name))}
+        texts = [*(arrival.message.text for arrival in arrivals), *(message.text or "" for message in shown)]
+        names |= await self._find_groups(team, texts)
         enriched = [
             _with_quoted(_with_author(arrival, people, names), thread, names)
             for arrival, thread in zip(with_files, quoted, strict=True)
@@ -104,6 +111,16 @@ class Enricher:
         try:
             async with asyncio.timeout(self._lookup_timeout_s):
                 return await self._people.find(team, ids)
+        except TimeoutError:
+            return {}
+
+    async def _find_groups(self, team: str, texts: Sequence[str]) -> dict[str, str]:
+        """The handles of the groups that the texts mention, if any does."""
+        if not any(mentioned_groups(text) for text in texts):
+            return {}
+        try:
+            async with asyncio.timeout(self._lookup_timeout_s):
+                return await self._groups.handles(team)
         except TimeoutError:
             return {}
 

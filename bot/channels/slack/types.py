@@ -159,6 +159,7 @@ class Event(SlackMessage, frozen=True):
     event_ts: str | None = None
     deleted_ts: str | None = None
     tab: str | None = None
+    inviter: str | None = None
     message: SlackMessage | None = None
     previous_message: SlackMessage | None = None
     assistant_thread: AssistantThread | None = None

@@ -19,6 +19,7 @@ EVENTS_OF_SCOPES = {
     "app_mention": "app_mentions:read",
     "assistant_thread_context_changed": "assistant:write",
     "assistant_thread_started": "assistant:write",
+    "member_joined_channel": "channels:read",
     "message.channels": "channels:history",
     "message.groups": "groups:history",
     "message.im": "im:history",
