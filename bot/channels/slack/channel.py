@@ -17,6 +17,7 @@ from bot.channels.slack.assistant import Assistant
 from bot.channels.slack.client import Client
 from bot.channels.slack.delivery import Sender, StreamDelivery
 from bot.channels.slack.events import Reader, ReceivedEvent
+from bot.channels.slack.features import BUTTONS, GREETING, HOME, SHORTCUTS, SeenFeatures
 from bot.channels.slack.files import Files
 from bot.channels.slack.formatting import split
 from bot.channels.slack.groups import Groups
@@ -81,6 +82,7 @@ class Slack(Channel):
         self._client = Client(config.slack_bot_token.get_secret_value(), config.slack_api_base_url)
         self.identity = Identity(self._client, timing)
         self._traffic = TrafficRecorder(host.kv, self.name, "SLACK_SIGNING_SECRET")
+        self._seen = SeenFeatures(host.kv)
         self._reader = Reader(config, host)
         people = self._people = People(self._client, host.kv)
         self._enricher = Enricher(
@@ -192,8 +194,11 @@ class Slack(Channel):
             return
         if envelope.event.type in ("assistant_thread_started", "app_home_opened"):
             self.tasks.start(self._assistant.welcome(envelope))
-        if envelope.event.type == "app_home_opened":
+        if envelope.event.type == "app_home_opened" and envelope.event.tab == "home":
+            self._seen.note(HOME)
             self.tasks.start(self._home.open(envelope))
+        if envelope.event.type == "member_joined_channel":
+            self._seen.note(GREETING)
         if envelope.event.type == "agent_session_stopped":
             self._presence.remove_stop_button(envelope.event.channel or "", envelope.event.thread_ts or "")
         await self._accept_received(self._reader.read_event(envelope, self.identity.users))
@@ -205,6 +210,7 @@ class Slack(Channel):
 
     async def _on_press(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())
+        self._seen.note(BUTTONS)
         if pressed := read(payload, ViewPress):
             await self._on_view_press(pressed)
         elif asks := self._modals.read_request(payload):
@@ -221,6 +227,7 @@ class Slack(Channel):
 
     async def _on_shortcut(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())
+        self._seen.note(SHORTCUTS)
         if shortcut := read(payload, Shortcut):
             await self._accept_received(await self._shortcuts.begin(shortcut))
 

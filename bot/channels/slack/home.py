@@ -45,7 +45,7 @@ class Home:
     async def open(self, envelope: Envelope) -> None:
         """Publish the tab that somebody opens. Failures are only logged."""
         user, channel = envelope.event.user, envelope.event.channel
-        if envelope.event.tab == "home" and user and channel:
+        if user and channel:
             await self._publish(Chat(envelope.team, channel).conversation, user)
 
     async def press(self, press: ViewPress) -> ReceivedEvent | None:
