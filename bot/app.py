@@ -29,6 +29,7 @@ from bot.conversation.feedback import Feedback
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake, Start
 from bot.conversation.journal import read_open_question
+from bot.conversation.overviews import PersonalOverviews
 from bot.conversation.polls import Votes, read_open_polls, read_past_polls
 from bot.conversation.reminders import ReminderClock
 from bot.conversation.review import Reviewers
@@ -203,19 +204,20 @@ async def open_runtime(
     signed = SignedFiles(store.files, settings.secret_key, settings.public_url)
     console = Console(intake, store.live, _reads(services, signed), texts, settings.language)
     channels: dict[str, Channel] = {console.name: console}
+    parts = store, services.agent, MappingProxyType(channels), texts, services.metrics, options
+    runner = build(*parts, alerts=alerts, summarizer=_summarizer(services), reviewers=services.reviewers)
     async with AsyncExitStack() as stack:
         if not only_console:
-            host = _host(services, intake, alerts, signed, listens=listens)
+            overviews = PersonalOverviews(runner.services)
+            host = _host(services, intake, alerts, signed, overviews, listens=listens)
             channels |= await stack.enter_async_context(open_channels(settings, host, registry))
-        parts = store, services.agent, MappingProxyType(channels), texts, services.metrics, options
-        runner = build(*parts, alerts=alerts, summarizer=_summarizer(services), reviewers=services.reviewers)
+            alerts.connect(channels)
         await stack.enter_async_context(aclosing(runner.services.budgets))
         await stack.enter_async_context(aclosing(runner.window))
         if works:
             await stack.enter_async_context(runner.cancellations.listen())
         clock = ReminderClock(store, texts, settings.language, start)
-        store_full = partial(alerts.notice, "store_full")
-        yield Runtime(store, intake, console, runner.services.channels, runner, clock, signed, store_full)
+        yield Runtime(store, intake, console, channels, runner, clock, signed, partial(alerts.notice, "store_full"))
 
 
 def _reads(services: ProcessServices, files: SignedFiles) -> Reads:
@@ -225,7 +227,15 @@ def _reads(services: ProcessServices, files: SignedFiles) -> Reads:
     return Reads(history, question, *polls, files, services.agent.tools.title)
 
 
-def _host(services: ProcessServices, accept: Accept, alerts: Alerts, signed: SignedFiles, *, listens: bool) -> Host:
+def _host(
+    services: ProcessServices,
+    accept: Accept,
+    alerts: Alerts,
+    signed: SignedFiles,
+    overviews: PersonalOverviews,
+    *,
+    listens: bool,
+) -> Host:
     settings, store = services.settings, services.store
     lock = services.shared / "listens.lock" if services.shared else None
     listening: Listens = partial(hold_lock, lock, LISTENS_POLL_S) if lock else nullcontext
@@ -242,6 +252,8 @@ def _host(services: ProcessServices, accept: Accept, alerts: Alerts, signed: Sig
         signed,
         store.clock,
         Feedback(store, services.metrics, Days(settings.timezone)),
+        settings.history_days,
+        overviews,
     )
 
 

@@ -306,6 +306,51 @@ class NoFiles:
 NO_FILES = NoFiles()
 
 
+class KeptItem(NamedTuple):
+    """A reminder or a fact of a person.
+
+    Attributes:
+        key: names it to ``Overviews``.
+        place: the conversation, or what ``Channel.place`` says of it.
+    """
+
+    key: str
+    text: str
+    place: str
+
+
+class Overview(NamedTuple):
+    """What one person has used today, and what is kept for them.
+
+    Attributes:
+        usage: sentences of the catalogue.
+    """
+
+    usage: str
+    reminders: Sequence[KeptItem]
+    facts: Sequence[KeptItem]
+
+
+class Overviews(Protocol):
+    """Reads and deletes what is kept for a person, wherever they talk to the bot.
+
+    Every method raises ``StoreUnavailable`` if the store does not answer. The person is the author of ``event``, whose
+    profile gives language and time zone; ``conversation`` is their 1:1.
+    """
+
+    async def read(self, conversation: str, event: InboundEvent) -> Overview:
+        """Everything, as it is now."""
+        ...
+
+    async def cancel_reminder(self, conversation: str, event: InboundEvent, key: str) -> bool:
+        """Cancel a reminder; false if the person has none with this key."""
+        ...
+
+    async def forget_fact(self, conversation: str, event: InboundEvent, key: str) -> bool:
+        """Delete a fact; false if the person has none with this key."""
+        ...
+
+
 class Accept(Protocol):
     """Takes an event in: durable before it returns, then enqueued."""
 
@@ -390,6 +435,9 @@ class Host:
         files: of tool calls.
         clock: milliseconds since the epoch by the store's clock, which all processes share.
         rate: keeps what people think of answers.
+
+        days: how long conversations are kept.
+        overviews: None: only checks run.
     """
 
     accept: Accept
@@ -404,6 +452,8 @@ class Host:
     files: Files = NO_FILES
     clock: Callable[[], int] = now_ms
     rate: Rate = keep_no_rating
+    days: int = 30
+    overviews: Overviews | None = None
 
 
 class Recipient(NamedTuple):
@@ -522,6 +572,10 @@ class Channel(Protocol):
     async def prepare(self, media: Media) -> None:
         """Wait until ``fetch`` need not wait, as for a recording that the platform converts. Never raises."""
         return
+
+    def shows_whole(self, question: Question) -> bool:
+        """Whether the message of a question shows the whole call, so that a written yes may approve it."""
+        return True
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass the content of a file to ``take``, piece by piece. Never raises.

@@ -55,12 +55,14 @@ class Reading:
         newest: the question of this turn that was delivered last.
         changed: ids of messages that were edited or taken back since; a yes among them no longer counts.
         is_prompt: every message answers the question, as at a terminal.
+        is_whole: the question shows the whole call; elsewhere only a button approves it.
     """
 
     journal: TurnJournal
     newest: ShownQuestion | None
     changed: Collection[str]
     is_prompt: bool
+    is_whole: bool = True
 
     @property
     def question(self) -> Question:
@@ -209,7 +211,8 @@ class Approvals:
         waiting = [(entry, parse(event, self._commands)) for entry, event in inbox]
         remaining, unclear = len(waiting), None
         changed = {one.event.target for _, one in waiting if one.event.is_change}
-        reading = Reading(journal, journalled.shown, changed, is_prompt=is_prompt)
+        is_whole = self._channels[channel_of(lease.conversation)].shows_whole(asked.question)
+        reading = Reading(journal, journalled.shown, changed, is_prompt=is_prompt, is_whole=is_whole)
         ended = next((one for one in waiting if _ends(reading, one[1])), None)  # counts before all others
         for entry, parsed in [ended] if ended else waiting:
             event = parsed.event
@@ -226,7 +229,7 @@ class Approvals:
             elif self._is_unclear(reading, event):
                 unclear = event
         if now < asked.question.until:
-            await self._explain(lease, journalled, asked, unclear)
+            await self._explain(lease, journalled, asked, unclear, is_whole=is_whole)
             raise AwaitingApproval(asked.question.until, remaining)
         expired = ApprovalDecision(
             asked.question.call_id, approved=False, arguments=asked.question.arguments, reason=EXPIRED
@@ -241,13 +244,20 @@ class Approvals:
         await self._store.journal.dismiss(lease, entry.frame, encode(delivery))
 
     async def _explain(
-        self, lease: Lease, journalled: JournalledTurn, asked: ApprovalRequest, event: InboundEvent | None
+        self,
+        lease: Lease,
+        journalled: JournalledTurn,
+        asked: ApprovalRequest,
+        event: InboundEvent | None,
+        *,
+        is_whole: bool,
     ) -> None:
         """Explain once how to answer a question, if the asker's message looks like an answer and is none."""
         question = asked.question.id
         if event is None or not await self._store.kv.set_if_absent(f"unclear:{question}", self._policy.ttl_s + 1):
             return
-        reply = Reply(self._texts.get("approval.unclear", asked.language), private=True)
+        key = "unclear" if is_whole else "unseen"
+        reply = Reply(self._texts.get(f"approval.{key}", asked.language), private=True)
         delivery = Delivery(new_id("notice"), journalled.turn_id, reply, event.address)
         await self._store.journal.dismiss(lease, b"", encode(delivery))
 
@@ -271,6 +281,8 @@ class Approvals:
         if not reading.has_read(entry, event) or (is_polite and not reading.is_prompt):
             return None
         answer = True if is_polite else self._commands.decision(text)
+        if answer and not reading.is_whole:
+            return None
         reason = "" if answer else REJECTED if answer is False or not text else f"{REJECTED}: {text[:REASON_CAP]}"
         return ApprovalDecision(
             question.call_id, bool(answer), question.arguments, reason, event.address, event.message.id

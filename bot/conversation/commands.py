@@ -21,13 +21,12 @@ from bot.commands import number_in
 from bot.conversation.admission import Admission
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.memory import memory_of
-from bot.conversation.reminders import reminders_of, text_of
+from bot.conversation.reminders import line_of, reminders_of, text_of
 from bot.conversation.services import Services
 from bot.providers import AUTO, ToolChoice
 from bot.store import Lease
 from bot.texts import language_of
 from bot.transcript import Message, channel_of
-from toolset.tool import Reminder
 from toolset.tool_map import ToolMap
 
 UNRECORDED = ("memory", "memory_delete")  # in a group the history is for everybody
@@ -121,7 +120,8 @@ class Commands:
         """List the asker's reminders."""
         event = context.event
         own = reminders_of(self._services, context.lease.conversation, event, event.message.author or NOBODY)
-        lines = [self._line(one, event) for one in (await own.all() if own else ())]
+        texts, language = self._services.texts, self._language(event)
+        lines = [line_of(one, texts, language) for one in (await own.all() if own else ())]
         return self.sentence("command.reminders" if lines else "command.no_reminders", event, list="\n".join(lines))
 
     def reminder(self, event: InboundEvent) -> Reply:
@@ -129,11 +129,6 @@ class Commands:
         zone = self._services.time_zone(event)
         at = datetime.fromtimestamp(event.planned_at / 1000, ZoneInfo(zone))
         return self.sentence(f"reminder.{event.reminder}", event, text=text_of(event), at=f"{at:%Y-%m-%d %H:%M}")
-
-    def _line(self, reminder: Reminder, event: InboundEvent) -> str:
-        known = {"at": f"{reminder.at:%Y-%m-%d %H:%M}", "text": reminder.text, "rule": reminder.repeat}
-        key = "resting" if reminder.rests else "repeated" if reminder.repeat else "once"
-        return self._services.texts.get(f"reminder.{key}", self._language(event), **known)
 
     async def _memory(self, context: CommandContext) -> Reply:
         """List the facts with their numbers."""

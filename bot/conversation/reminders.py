@@ -132,12 +132,20 @@ class PersonalReminders:
         Raises:
             ToolError: the store does not answer.
         """
-        reminders, here = self._services.store.reminders, self._conversation
         async with store_errors_for_model():
-            if not await reminders.drop(here, self._author.id, reminder_id):
-                return False
-            await reminders.discount(person_of(here, self._event) or here, here, reminder_id)
-            return True
+            return await self.drop(reminder_id)
+
+    async def drop(self, reminder_id: str) -> bool:
+        """The same as ``cancel``, for a button.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        reminders, here = self._services.store.reminders, self._conversation
+        if not await reminders.drop(here, self._author.id, reminder_id):
+            return False
+        await reminders.discount(person_of(here, self._event) or here, here, reminder_id)
+        return True
 
     async def all(self) -> list[Reminder]:
         """The same as ``read``, for a command.
@@ -275,6 +283,13 @@ async def count_reminder(store: Store, conversation: str, event: InboundEvent, r
     if person:
         await store.kv.add(f"person:{person}", entry_of(conversation, event), ttl_s)
     return True
+
+
+def line_of(reminder: Reminder, texts: Texts, language: str) -> str:
+    """A reminder in a list of reminders."""
+    known = {"at": f"{reminder.at:%Y-%m-%d %H:%M}", "text": reminder.text, "rule": reminder.repeat}
+    key = "resting" if reminder.rests else "repeated" if reminder.repeat else "once"
+    return texts.get(f"reminder.{key}", language, **known)
 
 
 def text_of(event: InboundEvent) -> str:

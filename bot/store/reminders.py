@@ -75,6 +75,13 @@ class Reminders:
         async with translate_errors():
             await self._client.zrem(reminders_of_key(person), _member(conversation, reminder_id))
 
+    async def counted(self, person: str) -> list[tuple[str, str]]:
+        """Conversation and id of each reminder that counts for a person; some may be over."""
+        async with translate_errors():
+            members = cast("list[bytes]", await self._client.zrange(reminders_of_key(person), 0, -1))
+        places = [member.decode().rpartition(" ") for member in members]
+        return [(conversation, reminder_id) for conversation, _, reminder_id in places]
+
     async def _is_kept(self, member: bytes) -> bool:
         conversation, _, reminder_id = member.decode().rpartition(" ")
         return bool(await cast("Any", self._client.hexists(Keys(conversation).reminders, reminder_id)))

@@ -11,6 +11,9 @@ from tests.fakes.slack_rules import JSON, MARKDOWN_LIMIT, TEXT_LIMIT, Refused, c
 MOST_BLOCKS = 50
 MOST_ELEMENTS = {"actions": 25, "context": 10, "context_actions": 5}
 ID_LIMIT, VALUE_LIMIT, LABEL_LIMIT, PLAIN_LIMIT, RICH_LIMIT = 255, 2_000, 75, 3_000, 12_000
+HEADER_LIMIT = 150
+CONFIRM_LIMITS = {"title": 100, "text": 300, "confirm": 30, "deny": 30}
+Checks = Mapping[Any, Callable[[JSON], None]]
 STYLES = {"primary", "danger"}
 TITLE_LIMIT = 256
 TASK_STATES = {"pending": "○", "in_progress": "…", "complete": "✓", "error": "✗"}
@@ -32,17 +35,21 @@ def check_message(arguments: JSON, text_limit: int = TEXT_LIMIT) -> None:
     check_metadata(arguments.get("metadata"))
 
 
-def check_blocks(blocks: object) -> None:
-    """Refuse what is no list of blocks, and blocks that Slack would not take."""
+def check_blocks(blocks: object, checks: Checks | None = None, most: int = 50) -> None:
+    """Refuse what is no list of blocks, and blocks that Slack would not take.
+
+    Args:
+        checks: by type, of the blocks that may stand here.
+    """
     if blocks is None:
         return
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
         raise Refused("invalid_blocks_format")
-    if len(blocks) > MOST_BLOCKS:
+    if len(blocks) > most:
         raise Refused("invalid_blocks")
     for block in blocks:
-        _check(CHECKS.get(block.get("type", "")), block)
-        _limit(block.get("block_id", "_"), ID_LIMIT)
+        check((checks or CHECKS).get(block.get("type", "")), block)
+        limit(block.get("block_id", "_"), ID_LIMIT)
     ids = [block["block_id"] for block in blocks if "block_id" in block]
     if len(ids) != len(set(ids)):
         raise Refused("invalid_blocks")
@@ -53,8 +60,18 @@ def check_blocks(blocks: object) -> None:
 def read(block: JSON) -> str:
     """What people see of a block, or of an element of one."""
     match block["type"]:
-        case "markdown" | "plain_text" | "text":
+        case "markdown" | "plain_text" | "text" | "mrkdwn":
             return str(block["text"])
+        case "header":
+            return read(block["text"])
+        case "section":
+            return " ".join(map(read, [block["text"], *([block["accessory"]] if "accessory" in block else [])]))
+        case "link":
+            return f"[{block['text']}]({block['url']})"
+        case "rich_text_quote":
+            return "> " + "".join(map(read, block["elements"]))
+        case "input":
+            return f"{block['label']['text']}: ____"
         case "user":
             return f"@{block['user_id']}"
         case "date":
@@ -92,19 +109,22 @@ def check_task(task: JSON, error: str) -> None:
         raise Refused(error)
 
 
-def _check(check: Callable[[JSON], None] | None, part: object) -> None:
-    if check is None or not isinstance(part, dict):
+def check(checks: Callable[[JSON], None] | None, part: object) -> None:
+    """Check a part by its type's check, None where the type is not allowed."""
+    if checks is None or not isinstance(part, dict):
         raise Refused("invalid_blocks")
-    check(part)
+    checks(part)
 
 
-def _fields(part: JSON, needed: AbstractSet[str], optional: AbstractSet[str] = frozenset()) -> None:
+def check_fields(part: JSON, needed: AbstractSet[str], optional: AbstractSet[str] = frozenset()) -> None:
+    """Check which fields there are, besides the type."""
     if not {"type", *needed} <= part.keys() <= {"type", *needed, *optional}:
         raise Refused("invalid_blocks")
 
 
-def _limit(text: object, limit: int) -> None:
-    if not isinstance(text, str) or not 1 <= len(text) <= limit:
+def limit(text: object, most: int) -> None:
+    """Check a text's length."""
+    if not isinstance(text, str) or not 1 <= len(text) <= most:
         raise Refused("invalid_blocks")
 
 
@@ -113,28 +133,46 @@ def _elements(part: JSON, checks: Mapping[str, Callable[[JSON], None]], most: in
     if not isinstance(elements, list) or not 1 <= len(elements) <= most:
         raise Refused("invalid_blocks")
     for element in elements:
-        _check(checks.get(element.get("type", "")) if isinstance(element, dict) else None, element)
+        check(checks.get(element.get("type", "")) if isinstance(element, dict) else None, element)
 
 
 def _markdown(block: JSON) -> None:
-    _fields(block, {"text"}, {"block_id"})
-    _limit(block["text"], 10**9)  # together they have a limit, with an error of its own
+    check_fields(block, {"text"}, {"block_id"})
+    limit(block["text"], 10**9)  # together they have a limit, with an error of its own
 
 
-def _plain(part: JSON, limit: int = PLAIN_LIMIT) -> None:
-    _fields(part, {"text"}, {"emoji"})
+def plain(part: JSON, most: int = PLAIN_LIMIT) -> None:
+    """Check plain text."""
+    check_fields(part, {"text"}, {"emoji"})
     if part["type"] != "plain_text":
         raise Refused("invalid_blocks")
-    _limit(part["text"], limit)
+    limit(part["text"], most)
 
 
 def _context(block: JSON) -> None:
-    _fields(block, {"elements"}, {"block_id"})
-    _elements(block, {"plain_text": _plain}, MOST_ELEMENTS["context"])
+    check_fields(block, {"elements"}, {"block_id"})
+    _elements(block, {"plain_text": plain, "mrkdwn": _mrkdwn}, MOST_ELEMENTS["context"])
+
+
+def _mrkdwn(part: JSON) -> None:
+    check_fields(part, {"text"}, {"verbatim"})
+    limit(part["text"], PLAIN_LIMIT)
+
+
+def _header(block: JSON) -> None:
+    check_fields(block, {"text"}, {"block_id"})
+    plain(block["text"], HEADER_LIMIT)
+
+
+def _section(block: JSON) -> None:
+    check_fields(block, {"text"}, {"block_id", "accessory"})
+    check({"plain_text": plain, "mrkdwn": _mrkdwn}.get(block["text"].get("type")), block["text"])
+    if "accessory" in block:
+        check({"button": _button}.get(block["accessory"].get("type")), block["accessory"])
 
 
 def _actions(block: JSON) -> None:
-    _fields(block, {"elements"}, {"block_id"})
+    check_fields(block, {"elements"}, {"block_id"})
     _elements(block, {"button": _button}, MOST_ELEMENTS["actions"])
     ids = [element["action_id"] for element in block["elements"]]
     if len(ids) != len(set(ids)):
@@ -142,23 +180,25 @@ def _actions(block: JSON) -> None:
 
 
 def _button(element: JSON) -> None:
-    _fields(element, {"text", "action_id"}, {"value", "style", "accessibility_label"})
-    _limit(element.get("accessibility_label", "_"), LABEL_LIMIT)
-    _plain(element["text"], LABEL_LIMIT)
-    _limit(element["action_id"], ID_LIMIT)
-    _limit(element.get("value", "_"), VALUE_LIMIT)
+    check_fields(element, {"text", "action_id"}, {"value", "style", "accessibility_label", "confirm"})
+    if "confirm" in element:
+        _confirm(element["confirm"])
+    limit(element.get("accessibility_label", "_"), LABEL_LIMIT)
+    plain(element["text"], LABEL_LIMIT)
+    limit(element["action_id"], ID_LIMIT)
+    limit(element.get("value", "_"), VALUE_LIMIT)
     if element.get("style", "primary") not in STYLES:
         raise Refused("invalid_blocks")
 
 
 def _context_actions(block: JSON) -> None:
-    _fields(block, {"elements"}, {"block_id"})
+    check_fields(block, {"elements"}, {"block_id"})
     _elements(block, {"feedback_buttons": _feedback}, MOST_ELEMENTS["context_actions"])
 
 
 def _feedback(element: JSON) -> None:
-    _fields(element, {*FEEDBACK}, {"action_id"})
-    _limit(element.get("action_id", "_"), ID_LIMIT)
+    check_fields(element, {*FEEDBACK}, {"action_id"})
+    limit(element.get("action_id", "_"), ID_LIMIT)
     for half in (element[name] for name in FEEDBACK):
         if not isinstance(half, dict) or not {"text", "value"} <= half.keys() <= {
             "text",
@@ -166,48 +206,62 @@ def _feedback(element: JSON) -> None:
             "accessibility_label",
         }:
             raise Refused("invalid_blocks")
-        _plain(half["text"], LABEL_LIMIT)
-        _limit(half["value"], VALUE_LIMIT)
-        _limit(half.get("accessibility_label", "_"), LABEL_LIMIT)
+        plain(half["text"], LABEL_LIMIT)
+        limit(half["value"], VALUE_LIMIT)
+        limit(half.get("accessibility_label", "_"), LABEL_LIMIT)
 
 
 def _task_card(block: JSON) -> None:
-    _fields(block, {"task_id", "title"}, {"block_id", "status", "details", "output", "sources"})
+    check_fields(block, {"task_id", "title"}, {"block_id", "status", "details", "output", "sources"})
     check_task(block, "invalid_blocks")
 
 
+def _confirm(dialog: JSON) -> None:
+    if not CONFIRM_LIMITS.keys() <= dialog.keys() <= {*CONFIRM_LIMITS, "style"}:
+        raise Refused("invalid_blocks")
+    for part, limit in CONFIRM_LIMITS.items():
+        plain(dialog[part], limit)
+
+
 def _rich(block: JSON) -> None:
-    _fields(block, {"elements"}, {"block_id"})
-    words = {"text": _text, "user": _user, "date": _date}
+    check_fields(block, {"elements"}, {"block_id"})
+    words = {"text": _text, "user": _user, "date": _date, "link": _link}
 
     def section(part: JSON) -> None:
-        _fields(part, {"elements"})
+        check_fields(part, {"elements"})
         _elements(part, words)
 
     def preformatted(part: JSON) -> None:
-        _fields(part, {"elements"}, {"border"})
+        check_fields(part, {"elements"}, {"border"})
         _elements(part, {"text": _text})
 
-    _elements(block, {"rich_text_section": section, "rich_text_preformatted": preformatted})
+    parts = {"rich_text_section": section, "rich_text_preformatted": preformatted, "rich_text_quote": section}
+    _elements(block, parts)
     if len(read(block)) > RICH_LIMIT:
         raise Refused("msg_blocks_too_long")
 
 
 def _text(element: JSON) -> None:
-    _fields(element, {"text"}, {"style"})
-    _limit(element["text"], RICH_LIMIT)
+    check_fields(element, {"text"}, {"style"})
+    limit(element["text"], RICH_LIMIT)
     style = element.get("style", {})
     if not isinstance(style, dict) or not style.keys() <= TEXT_STYLES or not set(style.values()) <= {True, False}:
         raise Refused("invalid_blocks")
 
 
+def _link(element: JSON) -> None:
+    check_fields(element, {"url"}, {"text", "style"})
+    if not element["url"].startswith("https://"):
+        raise Refused("invalid_blocks")
+
+
 def _user(element: JSON) -> None:
-    _fields(element, {"user_id"}, {"style"})
-    _limit(element["user_id"], ID_LIMIT)
+    check_fields(element, {"user_id"}, {"style"})
+    limit(element["user_id"], ID_LIMIT)
 
 
 def _date(element: JSON) -> None:
-    _fields(element, {"timestamp", "format"}, {"fallback"})
+    check_fields(element, {"timestamp", "format"}, {"fallback"})
     if not isinstance(element["timestamp"], int) or not any(token in element["format"] for token in DATE_TOKENS):
         raise Refused("invalid_blocks")
 
@@ -219,4 +273,6 @@ CHECKS: dict[Any, Callable[[JSON], None]] = {
     "context": _context,
     "context_actions": _context_actions,
     "task_card": _task_card,
+    "header": _header,
+    "section": _section,
 }

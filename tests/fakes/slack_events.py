@@ -107,6 +107,7 @@ def press(
     name: str = "hanako",
     response_url: str = "",
     choice: str = "",
+    trigger: str = "",
 ) -> JSON:
     """Somebody presses a button of a message, as it stands in the channel.
 
@@ -125,7 +126,7 @@ def press(
         "user": {"id": user, "username": name, "name": name, "team_id": TEAM},
         "api_app_id": "A0001",
         "container": {"type": "message", **place, **thread},
-        "trigger_id": f"{next(TRIGGERS)}.2.b",
+        "trigger_id": trigger or f"{next(TRIGGERS)}.2.b",
         "team": {"id": TEAM, "domain": "test"},
         "channel": {"id": channel, "name": "general"},
         "message": {field: asked[field] for field in ("ts", "text", "blocks")},
@@ -154,3 +155,68 @@ def as_form(fields: JSON) -> bytes:
 def as_interaction(payload: JSON) -> bytes:
     """An interaction's body."""
     return urlencode({"payload": json.dumps(payload)}).encode()
+
+
+def home_opened(*, channel: str = DIRECT, user: str = USER, tab: str = "home") -> JSON:
+    """Somebody opens a tab of the app."""
+    at = f"{1_800_001_000 + next(TRIGGERS)}.000400"
+    return envelope({"type": "app_home_opened", "user": user, "channel": channel, "tab": tab, "event_ts": at})
+
+
+def view_press(view: JSON, action_id: str, value: str = "", *, user: str = USER, trigger: str = "1.2.b") -> JSON:
+    """Somebody presses a button of a view; without ``value`` the first with this action."""
+    element, block = next(
+        (element, block)
+        for block in view["blocks"]
+        for element in (*block.get("elements", ()), *([block["accessory"]] if "accessory" in block else ()))
+        if element.get("action_id") == action_id and value in ("", element.get("value"))
+    )
+    at = f"{1_800_001_000 + next(TRIGGERS)}.000500"
+    return {
+        "type": "block_actions",
+        "user": {"id": user, "username": "hanako", "name": "hanako", "team_id": TEAM},
+        "api_app_id": "A0001",
+        "container": {"type": "view", "view_id": view["id"]},
+        "trigger_id": trigger,
+        "team": {"id": TEAM, "domain": "test"},
+        "view": {**view, "team_id": TEAM, "state": {"values": {}}},
+        "actions": [{**element, "block_id": block.get("block_id", "b1"), "action_ts": at}],
+    }
+
+
+def shortcut(
+    chosen: JSON, callback_id: str, *, trigger: str = "1.2.b", user: str = USER, channel: str = CHANNEL, url: str = ""
+) -> JSON:
+    """Somebody chooses a shortcut in the menu of a message, as it stands in the channel."""
+    return {
+        "type": "message_action",
+        "callback_id": callback_id,
+        "trigger_id": trigger,
+        "action_ts": f"{1_800_001_000 + next(TRIGGERS)}.000600",
+        "message_ts": chosen["ts"],
+        "message": chosen,
+        "user": {"id": user, "name": "hanako"},
+        "channel": {"id": channel, "name": "general"},
+        "team": {"id": TEAM, "domain": "test"},
+        "response_url": url,
+    }
+
+
+def submission(view: JSON, values: JSON, *, user: str = USER) -> JSON:
+    """Somebody sends a modal with what they typed, by block."""
+    typed = {block: {block: {"type": "plain_text_input", "value": value}} for block, value in values.items()}
+    return {
+        "type": "view_submission",
+        "user": {"id": user, "username": "hanako", "name": "hanako", "team_id": TEAM},
+        "team": {"id": TEAM, "domain": "test"},
+        "trigger_id": f"{next(TRIGGERS)}.2.b",
+        "view": {**view, "state": {"values": typed}},
+        "response_urls": [],
+    }
+
+
+def joined(*, user: str = BOT, channel: str = CHANNEL, **fields: Any) -> JSON:
+    """Somebody, or the bot, has become a member of a channel; ``inviter`` may be missing."""
+    at = f"{1_800_001_000 + next(TRIGGERS)}.000700"
+    event = {"type": "member_joined_channel", "user": user, "channel": channel, "channel_type": channel[0]}
+    return envelope({**event, "team": TEAM, "event_ts": at, **fields})

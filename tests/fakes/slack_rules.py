@@ -40,6 +40,11 @@ METHODS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
         frozenset({"channel", "ts", "text", "markdown_text", "blocks", "metadata"}),
     ),
     "chat.delete": (("chat:write",), frozenset({"channel", "ts"})),
+    "views.publish": ((), frozenset({"user_id", "view", "hash"})),
+    "views.open": ((), frozenset({"trigger_id", "view"})),
+    "views.update": ((), frozenset({"view_id", "view", "hash"})),
+    "conversations.open": (("im:write",), frozenset({"users", "return_im"})),
+    "usergroups.list": (("usergroups:read",), frozenset({"include_disabled", "include_users", "include_count"})),
     "users.info": (("users:read",), frozenset({"user", "include_locale"})),
     "files.info": (("files:read",), frozenset({"file"})),
     "files.getUploadURLExternal": (("files:write",), frozenset({"filename", "length", "alt_txt"})),
@@ -64,6 +69,7 @@ METHODS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
     ),
 }
 FORM_ONLY = {
+    "usergroups.list",
     "users.info",
     "files.info",
     "files.getUploadURLExternal",

@@ -11,11 +11,12 @@ from tests.fakes.slack_blocks import check_message
 from tests.fakes.slack_events import BOT, CHANNEL, DIRECT, TEAM, USER
 from tests.fakes.slack_rules import JSON, Refused, check_prompts, page
 from tests.fakes.slack_streams import BOT_ID, Messages, show
+from tests.fakes.slack_views import Views
 
 SCOPES = (
-    *("app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands", "files:read"),
-    "files:write",
-    *("groups:history", "im:history", "mpim:history", "users:read"),
+    *("app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write", "commands"),
+    *("files:read", "files:write", "groups:history", "groups:read", "im:history", "im:write", "mpim:history"),
+    *("usergroups:read", "users:read"),
 )
 STATUSES = ("active", "processing", "suspended", "closed")
 
@@ -30,7 +31,7 @@ class Upload:
 
 
 @dataclass
-class Workspace(Messages):
+class Workspace(Messages, Views):
     """One workspace with one app in it.
 
     Attributes:
@@ -43,6 +44,8 @@ class Workspace(Messages):
         answers: what each of them showed, without buttons for feedback.
         whispered: the same of every message for one person alone.
         sessions: the status of each thread's session, by channel and thread.
+        groups: handles of user groups by id.
+        not_in: channels that the bot has not been invited to.
         is_agent: the app is declared as one.
         is_subscribed: to presses of the stop button.
     """
@@ -58,6 +61,8 @@ class Workspace(Messages):
     answers: list[str] = field(default_factory=list)
     whispered: list[JSON] = field(default_factory=list)
     sessions: dict[tuple[str, str], str] = field(default_factory=dict)
+    groups: dict[str, str] = field(default_factory=dict)
+    not_in: set[str] = field(default_factory=set)
     is_agent: bool = True
     is_subscribed: bool = True
 
@@ -92,6 +97,10 @@ class Workspace(Messages):
         if str(arguments.get("include_locale", "0")) not in ("1", "true"):
             user.pop("locale", None)
         return {"ok": True, "user": user}
+
+    def _usergroups_list(self, arguments: JSON) -> JSON:
+        groups = [{"id": key, "team_id": TEAM, "is_usergroup": True, "handle": one} for key, one in self.groups.items()]
+        return {"ok": True, "usergroups": groups}
 
     def _files_info(self, arguments: JSON) -> JSON:
         if arguments.get("file") not in self.file_cards:
@@ -159,8 +168,15 @@ class Workspace(Messages):
         warning = {} if self.is_subscribed else {"warning": "missing_agent_session_stopped_event_subscription"}
         return {"ok": True, "status": arguments["status"], **warning}
 
+    def _conversations_open(self, arguments: JSON) -> JSON:
+        if arguments.get("users") not in self.users:
+            raise Refused("user_not_found")
+        return {"ok": True, "channel": {"id": DIRECT}}
+
     def _conversations_replies(self, arguments: JSON) -> JSON:
         channel, thread = self.place(arguments.get("channel")), arguments.get("ts", "")
+        if channel in self.not_in:
+            raise Refused("not_in_channel")
         if thread not in self._threads(channel):
             raise Refused("thread_not_found")
         found = [m for m in self.messages[channel] if thread in (m["ts"], m.get("thread_ts"))]

@@ -55,6 +55,24 @@ class Talk:
         assert await self._house.post("/webhooks/slack", body, slack_events.signed(body)) == 200
         await until(lambda: len(self._slack.shown) > told)
 
+    async def ask_about(self, text: str) -> None:
+        """Choose a message by the shortcut, ask about it, and choose another, about which nothing is asked."""
+        told = len(self._slack.shown)
+        for second in (1, 2):
+            await self._choose({"type": "message", "ts": f"{second}.1", "user": slack_events.USER, "text": text})
+        *_, view, _ = self._slack.modals.values()
+        await self._interact(slack_events.submission(view, {"question": f"what is {text}?"}))
+        await until(lambda: len(self._slack.shown) > told + 1)
+
+    async def _choose(self, chosen: dict[str, Any]) -> None:
+        known = len(self._slack.modals)
+        await self._interact(slack_events.shortcut(chosen, "kaiwa_ask", trigger=self._slack.trigger()))
+        await until(lambda: len(self._slack.modals) > known)
+
+    async def _interact(self, payload: dict[str, Any]) -> None:
+        body = slack_events.as_interaction(payload)
+        assert await self._house.post("/webhooks/slack", body, slack_events.signed(body)) == 200
+
     async def unfollow(self, user: str = line_events.USER) -> None:
         event = line_events.event("unfollow", place=user, user=user)
         assert await self._house.post("/webhooks/line", *line_events.webhook(event)) == 200
@@ -150,6 +168,7 @@ async def test_forget_me_leaves_no_trace_of_a_person(
         await talk.slack(f"hello {WORDS}", slack_events.DIRECT)
         for channel in (slack_events.DIRECT, slack_events.CHANNEL):
             assert await press_feedback(running, slack, channel, "negative") == 200
+        await talk.ask_about(WORDS)
         assert {trace.partition(" ")[0] for trace in await traces(tmp_path, *mine)} == set(mine)
         await talk.line("/forget me")
         await talk.slack("/forget me", slack_events.DIRECT)

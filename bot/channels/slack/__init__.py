@@ -13,6 +13,9 @@
     answers     post, or finish the stream  cards      tool calls of a stream
     tasks       background tasks            polls      votes by button
     feedback    buttons below answers       answer_blocks  what an answer's message holds
+    home        the home tab               modals     a call with many arguments
+    shortcuts   menu of a message          groups     handles of user groups
+    features    what an older app may lack
 
 This module is light: what it opens is imported then. Its docs: https://docs.slack.dev/
 """
@@ -42,6 +45,7 @@ class Config(BaseModel):
         slack_app_token: empty: no Socket Mode.
         slack_follow_threads: threads the bot takes part in go on without a mention.
         slack_feedback: answers have buttons for feedback.
+        approvers: user ids of those who may decide besides the asker.
         allowed_users: user ids; empty for everybody.
         allowed_channels: channel ids; empty for all. A 1:1 is no channel.
     """
@@ -52,6 +56,7 @@ class Config(BaseModel):
     slack_api_base_url: SlackURL = "https://slack.com/api/"
     slack_follow_threads: bool = False
     slack_feedback: bool = True
+    approvers: Names = ()
     allowed_users: Names = ()
     allowed_channels: Names = ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,7 +17,7 @@ from bot.channels.slack.client import FIRST_WAIT_S, Client
 from bot.channels.slack.events import ReceivedEvent
 from bot.channels.slack.formatting import escape
 from bot.channels.slack.messages import Messages, delivery_metadata
-from bot.channels.slack.types import Address, Press, chat_of, ms, read, write_address
+from bot.channels.slack.types import Action, Address, Press, Presser, chat_of, ms, read, write_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.texts import Texts, language_of
 from bot.transcript import Author, Message, encode
@@ -25,7 +26,8 @@ log = structlog.stdlib.get_logger(__name__)
 
 KEPT_S = 2 * 86_400  # twice as long as a question may stay open
 Block = dict[str, Any]
-APPROVE, REJECT = "kaiwa_approve", "kaiwa_reject"
+APPROVE, REJECT, REVIEW = "kaiwa_approve", "kaiwa_reject", "kaiwa_review"
+MOST_ARGUMENTS = 3  # that the message of a question shows
 DATE = "{date_short_pretty} {time}"  # in the language and the zone of whoever reads it
 CONVERSATION = re.compile(r"slack:[A-Z0-9]*:[A-Z0-9]+(?::\d+\.\d+)?")
 QUESTION = re.compile(r"question_[0-9a-f]{32}")
@@ -37,6 +39,8 @@ class OpenQuestion(Struct, frozen=True):
     Attributes:
         asker: the id of the person who asked for the call.
         block: the question's block, which stays when the outcome replaces the buttons.
+        details: shows the whole call in a modal, where ``block`` does not.
+        language: of the question.
     """
 
     id: str
@@ -44,6 +48,8 @@ class OpenQuestion(Struct, frozen=True):
     channel: str
     ts: str
     block: dict[str, Any]
+    details: dict[str, Any] = {}
+    language: str = "en"
 
 
 _decode = Decoder(OpenQuestion).decode
@@ -75,13 +81,17 @@ class Approvals:
         """
         ours, _, _ = delivery.reply.text.partition("\n")  # the call follows, in any language
         language = language_of(ours, self._language)
-        block = question_block(question, self._texts, language)
+        details = question_block(question, self._texts, language)
+        is_whole = shows_whole(question)
+        block = details if is_whole else short_block(question, self._texts, language)
+        actions = (APPROVE, REJECT) if is_whole else (REVIEW, REJECT)
         content = {
             "text": self._texts.get("slack.question_notice", language, tool=question.shown_tool),
-            "blocks": [block, buttons(question, conversation, self._texts, language)],
+            "blocks": [block, buttons(question.id, actions, conversation, self._texts, language)],
         }
         sent = await self._messages.send(address, delivery, content, assert_lease)
-        value = encode(OpenQuestion(question.id, question.asker_id, sent.channel, sent.ts, block))
+        kept = {} if is_whole else details
+        value = encode(OpenQuestion(question.id, question.asker_id, sent.channel, sent.ts, block, kept, language))
         try:
             await self._kv.set(_key(conversation), value, KEPT_S)
             if not address.thread:
@@ -98,7 +108,7 @@ class Approvals:
             LeaseLost: from ``assert_lease``.
         """
         try:
-            question = await self._open(conversation, self._kv)
+            question = await read_open(conversation, self._kv)
             if question is None or question.id != reply.settles:
                 return
             await assert_lease()
@@ -122,7 +132,7 @@ class Approvals:
         Raises:
             StoreUnavailable: it cannot be read.
         """
-        question = await self._open(conversation, self._priority_kv)
+        question = await read_open(conversation, self._priority_kv)
         return question is not None and question.asker == user
 
     async def _show(self, question: OpenQuestion, outcome: str) -> None:
@@ -137,12 +147,23 @@ class Approvals:
         if not updated.ok:
             log.warning("approval.buttons_left", cause=updated.error)
 
-    async def _open(self, conversation: str, kv: KeyValue) -> OpenQuestion | None:
-        value = await kv.get(_key(conversation))
-        try:
-            return _decode(value) if value else None
-        except DecodeError:
-            return None
+
+async def read_open(conversation: str, kv: KeyValue) -> OpenQuestion | None:
+    """A conversation's open question.
+
+    Raises:
+        StoreUnavailable: it cannot be read.
+    """
+    value = await kv.get(_key(conversation))
+    try:
+        return _decode(value) if value else None
+    except DecodeError:
+        return None
+
+
+def shows_whole(question: Question) -> bool:
+    """Whether the message shows all arguments; of more than ``MOST_ARGUMENTS`` a modal does."""
+    return len(question.arguments) <= MOST_ARGUMENTS
 
 
 def _newest_key(channel: str) -> str:
@@ -157,21 +178,32 @@ def question_block(question: Question, texts: Texts, language: str) -> Block:
     """The question: tool, all arguments exactly as the tool will get them, remarks, asker, expiry."""
     call = "\n".join(filter(None, (question.shown_tool, question.shown_arguments)))
     remarks = [{"type": "rich_text_section", "elements": [_text("\n".join(question.remarks))]}]
+    return _block(question, call, remarks if question.remarks else [], texts, language)
+
+
+def short_block(question: Question, texts: Texts, language: str) -> Block:
+    """The question with the number of the arguments in their place."""
+    count = texts.get("slack.arguments", language, count=len(question.arguments))
+    number = {"type": "rich_text_section", "elements": [_text(count)]}
+    return _block(question, question.shown_tool, [number], texts, language)
+
+
+def _block(question: Question, call: str, below: list[Block], texts: Texts, language: str) -> Block:
     title = _text(texts.get("slack.question", language)) | {"style": {"bold": True}}
     return {
         "type": "rich_text",
         "elements": [
             {"type": "rich_text_section", "elements": [title]},
             {"type": "rich_text_preformatted", "elements": [_text(call)]},
-            *(remarks if question.remarks else ()),
+            *below,
             {"type": "rich_text_section", "elements": _circumstances(question, texts, language)},
         ],
     }
 
 
-def buttons(question: Question, conversation: str, texts: Texts, language: str) -> Block:
-    """The two buttons. The block's id is the conversation's, and a press brings it back."""
-    styles = {APPROVE: "primary", REJECT: "danger"}
+def buttons(question_id: str, actions: Sequence[str], conversation: str, texts: Texts, language: str) -> Block:
+    """The buttons. The block's id is the conversation's, and a press brings it back."""
+    styles = {APPROVE: {"style": "primary"}, REJECT: {"style": "danger"}}
     return {
         "type": "actions",
         "block_id": conversation,
@@ -180,10 +212,10 @@ def buttons(question: Question, conversation: str, texts: Texts, language: str) 
                 "type": "button",
                 "action_id": action,
                 "text": _plain(texts.get(f"slack.{action.removeprefix('kaiwa_')}", language)),
-                "style": style,
-                "value": question.id,
+                "value": question_id,
+                **styles.get(action, {}),
             }
-            for action, style in styles.items()
+            for action in actions
         ],
     }
 
@@ -212,23 +244,24 @@ def _plain(text: str) -> Block:
 
 
 def read_press(payload: dict[str, object], config: Config) -> ReceivedEvent | None:
-    """The decision a press makes; None for a button that is not ours.
+    """The decision a press makes; None for a button that is not ours."""
+    pressed = read(payload, Press)
+    return decision_of(pressed.actions[0], pressed.user, press_address(pressed, config)) if pressed else None
+
+
+def decision_of(action: Action, user: Presser, address: Address) -> ReceivedEvent | None:
+    """The decision of a pressed button; None for a button that is not ours.
 
     A second click on the same button is the same decision, not a late one.
     """
-    pressed = read(payload, Press)
-    if pressed is None:
-        return None
-    action = pressed.actions[0]
     is_ours = action.action_id in (APPROVE, REJECT) and QUESTION.fullmatch(action.value)
     if not is_ours or not CONVERSATION.fullmatch(action.block_id):
         return None
-    user = pressed.user
     author = Author(user.id, user.name or user.username or "")
     message_id = f"{action.value}:{user.id}:{action.action_id}"
     arrival = InboundEvent(
         Message(message_id, "user", (), ms(action.action_ts), author=author),
-        write_address(press_address(pressed, config)),
+        write_address(address),
         group=chat_of(action.block_id).is_group,
         event="decision",
         target=action.value,

@@ -10,28 +10,45 @@ import structlog
 from msgspec.structs import replace
 from starlette.routing import BaseRoute, Route
 
-from bot.channels import AssertLease, Channel, Delivery, Host, InboundEvent, Reply, Take
+from bot.channels import AssertLease, Channel, Delivery, Host, InboundEvent, Question, Reply, Take
 from bot.channels.slack import Config
 from bot.channels.slack.answer_blocks import AnswerBlocks
 from bot.channels.slack.answers import Answers
-from bot.channels.slack.approvals import Approvals, read_press
+from bot.channels.slack.approvals import Approvals, read_press, shows_whole
 from bot.channels.slack.assistant import Assistant
 from bot.channels.slack.choices import read_choice, show_choice
 from bot.channels.slack.client import Client
 from bot.channels.slack.delivery import Sender
 from bot.channels.slack.events import Reader, ReceivedEvent
+from bot.channels.slack.features import BUTTONS, GREETING, HOME, SHORTCUTS, SeenFeatures
 from bot.channels.slack.feedback import Feedback, read_rating
 from bot.channels.slack.files import Files
 from bot.channels.slack.formatting import split
+from bot.channels.slack.groups import Groups
+from bot.channels.slack.home import Home
 from bot.channels.slack.inbound import PATH, WebhookReceiver
 from bot.channels.slack.lookups import Enricher, Identity, People
 from bot.channels.slack.messages import Messages
+from bot.channels.slack.modals import Modals
 from bot.channels.slack.polls import PAUSE_S, Polls, kept_in, read_vote
 from bot.channels.slack.presence import Presence
+from bot.channels.slack.shortcuts import Shortcuts
 from bot.channels.slack.streaming import Streaming
 from bot.channels.slack.tasks import BackgroundTasks, Timing
-from bot.channels.slack.transport import bolt_app, open_socket
-from bot.channels.slack.types import Address, Chat, Command, Envelope, chat_of, read, read_address, write_address
+from bot.channels.slack.transport import Listeners, bolt_app, open_socket
+from bot.channels.slack.types import (
+    Address,
+    Chat,
+    Command,
+    Envelope,
+    Shortcut,
+    Submission,
+    ViewPress,
+    chat_of,
+    read,
+    read_address,
+    write_address,
+)
 from bot.channels.slack.uploads import Uploads
 from bot.channels.traffic import TrafficRecorder
 from bot.clock import now_ms
@@ -70,9 +87,12 @@ class Slack(Channel):
         self._client = Client(config.slack_bot_token.get_secret_value(), config.slack_api_base_url)
         self.identity = Identity(self._client, timing)
         self._traffic = TrafficRecorder(host.kv, self.name, "SLACK_SIGNING_SECRET")
+        self._seen = SeenFeatures(host.kv)
         self._reader = Reader(config, host)
         people = self._people = People(self._client, host.kv)
-        self._enricher = Enricher(self._client, people, self.identity, timing.lookup_timeout_s)
+        self._enricher = Enricher(
+            self._client, people, Groups(self._client, host.kv), self.identity, timing.lookup_timeout_s
+        )
         self._assistant = Assistant(self._client, people, host)
         streaming = Streaming(self._client, host.kv, self.tasks, timing)
         messages = Messages(self._client, timing.settle_s)
@@ -84,8 +104,12 @@ class Slack(Channel):
         self._sender = Sender(self._client, answers, self._approvals, uploads, polls)
         self._feedback = Feedback(self._client, config, people, host, self.tasks)
         self._files = Files(self._client, config)
+        self._modals = Modals(self._client, config, host)
+        self._home = Home(self._client, people, config, host, self.tasks)
         self._presence = Presence(self._client, host, self.tasks, streaming, timing)
-        self._app = bolt_app(self._client.sdk, self._on_event, self._on_command, self._on_press)
+        self._shortcuts = Shortcuts(self._client, people, config, host, self.tasks)
+        listeners = (self._on_event, self._on_command, self._on_press, self._on_shortcut, self._on_submission)
+        self._app = bolt_app(self._client.sdk, Listeners(*listeners))
         secret = config.slack_signing_secret.get_secret_value()
         self._receiver = WebhookReceiver(self._app, secret, self._traffic)
         self._open = AsyncExitStack()
@@ -151,6 +175,10 @@ class Slack(Channel):
         self.tasks.start(self._assistant.set_title(read_address(newest.address), newest.message.text))
         return await self._enricher.enrich(conversation, arrivals, is_new=is_new)
 
+    def shows_whole(self, question: Question) -> bool:
+        """Not of a call with many arguments."""
+        return shows_whole(question)
+
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass on an image that somebody sent."""
         return await self._files.fetch(media, take)
@@ -179,6 +207,11 @@ class Slack(Channel):
             return
         if envelope.event.type in ("assistant_thread_started", "app_home_opened"):
             self.tasks.start(self._assistant.welcome(envelope))
+        if envelope.event.type == "app_home_opened" and envelope.event.tab == "home":
+            self._seen.note(HOME)
+            self.tasks.start(self._home.open(envelope))
+        if envelope.event.type == "member_joined_channel":
+            self._seen.note(GREETING)
         if envelope.event.type == "agent_session_stopped":
             self._presence.remove_stop_button(envelope.event.channel or "", envelope.event.thread_ts or "")
         await self._accept_received(self._reader.read_event(envelope, self.identity.users))
@@ -190,14 +223,39 @@ class Slack(Channel):
 
     async def _on_press(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())
-        if given := read_rating(payload, self._config):
+        self._seen.note(BUTTONS)
+        if pressed := read(payload, ViewPress):
+            await self._on_view_press(pressed)
+        elif asks := self._modals.read_request(payload):
+            self.tasks.start(self._modals.open(asks))
+        elif given := read_rating(payload, self._config):
             await self._feedback.take(given)
-            return
-        if chosen := read_choice(payload, self._config):
+        elif chosen := read_choice(payload, self._config):
             await self._accept_received(chosen)
             self.tasks.start(show_choice(self._client, payload, chosen))
-            return
-        await self._accept_received(read_press(payload, self._config) or read_vote(payload, self._config))
+        else:
+            await self._accept_received(read_press(payload, self._config) or read_vote(payload, self._config))
+
+    async def _on_view_press(self, pressed: ViewPress) -> None:
+        if pressed.view.type == "home":
+            await self._accept_received(await self._home.press(pressed))
+        elif decided := self._modals.read_decision(pressed):
+            await self._accept_received(decided)
+            self.tasks.start(self._modals.close(pressed, decided))
+
+    async def _on_shortcut(self, payload: dict[str, Any]) -> None:
+        self._traffic.record_webhook(now_ms())
+        self._seen.note(SHORTCUTS)
+        if shortcut := read(payload, Shortcut):
+            await self._accept_received(await self._shortcuts.begin(shortcut))
+
+    async def _on_submission(self, payload: dict[str, Any]) -> dict[str, Any]:
+        self._traffic.record_webhook(now_ms())
+        if (submission := read(payload, Submission)) is None:
+            return {}
+        received, errors = await self._shortcuts.ask(submission)
+        await self._accept_received(received)
+        return errors
 
     async def _accept_received(self, received: ReceivedEvent | None) -> None:
         if received is None or not await self._is_for_bot(received):

@@ -31,6 +31,7 @@ from bot.texts import language_of
 from bot.transcript import Author, Media, Message, Part, Text, new_id
 
 SLACKBOT = "USLACKBOT"
+NO_THREAD = "0.0"  # of a conversation in a channel in which nobody writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,8 @@ class Reader:
         event, bot_users = envelope.event, bot_users | envelope.bots
         if event.type == "agent_session_stopped" and event.channel and event.user:
             return self._read_stop(envelope, event.channel, event.user)
+        if event.type == "member_joined_channel" and event.user in bot_users and event.channel:
+            return self._read_invitation(envelope, event.channel, event.inviter or "")
         if event.type not in ("message", "app_mention"):
             return None
         if event.subtype == "message_changed" and event.message:
@@ -108,6 +111,23 @@ class Reader:
         at = event.event_ts or ""
         message = Message(f"{chat.message_id(at)}:stop", "user", (), ms(at), author=Author(user))
         return ReceivedEvent(chat.conversation, InboundEvent(message, group=chat.is_group, event="stop"))
+
+    def _read_invitation(self, envelope: Envelope, channel: str, inviter: str) -> ReceivedEvent | None:
+        """The bot is in a channel now: it says how to talk to it, in the inviter's language.
+
+        The greeting has a conversation of its own, so that it waits for no answer; it is given once in the days for
+        which ids of events are kept.
+        """
+        event = envelope.event
+        chat, at = Chat(envelope.team, channel, NO_THREAD), event.event_ts or ""
+        if not self._config.allows_user(inviter) or not self._config.allows_channel(channel):
+            return None
+        author = Author(inviter) if inviter else None
+        message = Message(Chat(chat.team, channel).message_id("joined"), "user", (), ms(at), author=author)
+        address = write_address(Address(channel, user=inviter, team=chat.team))
+        return ReceivedEvent(
+            chat.conversation, InboundEvent(message, address, group=True, event="told", target="slack.greeting")
+        )
 
     def _read_message(self, envelope: Envelope, ts: str, bot_users: frozenset[str]) -> ReceivedEvent | None:
         event = envelope.event

@@ -9,6 +9,7 @@ from bot.channels.utf16 import fits, head, units
 
 MARKUP = re.compile(r"<([^<>\s][^<>]*)>")
 USER = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
+GROUP = re.compile(r"<!subteam\^(S[A-Z0-9]+)>")
 BROADCAST = re.compile(r"<!((?:channel|here|everyone)\b|subteam\^\w+)(?:\|[^<>]*)?>")
 OPEN_TAG = re.compile(r"<(?:!(?:\w[^<>\n]{0,100})?)?$")
 FALLBACK_CAP = 3_000  # characters of the text that notifications show instead of blocks
@@ -24,8 +25,13 @@ def mentioned_users(text: str) -> set[str]:
     return set(USER.findall(text))
 
 
+def mentioned_groups(text: str) -> set[str]:
+    """The ids of the user groups a text mentions without a label."""
+    return set(GROUP.findall(text))
+
+
 def plain_text(text: str) -> str:
-    """The text without markup and escapes. Mentions of users stay: their names are looked up later."""
+    """The text without markup and escapes. Mentions of users and groups stay: their names are looked up later."""
     text = MARKUP.sub(_plain_markup, text)
     for escaped, character in ESCAPES:
         text = text.replace(escaped, character)
@@ -34,7 +40,7 @@ def plain_text(text: str) -> str:
 
 def _plain_markup(match: re.Match[str]) -> str:
     target, _, label = match[1].partition("|")
-    if target.startswith("@"):
+    if target.startswith("@") or GROUP.fullmatch(match[0]):
         return match[0]
     if target.startswith("#"):
         return f"#{label or target[1:]}"
@@ -58,8 +64,13 @@ def without_mentions(text: str, ids: Collection[str]) -> str:
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:
-    """The text with mentions as names, if known."""
-    return USER.sub(lambda match: f"@{names[match[1]]}" if names.get(match[1]) else match[0], text)
+    """The text with mentions as names, if known; of an unknown user group nothing but that it is one.
+
+    Args:
+        names: of users and groups, by id.
+    """
+    text = USER.sub(lambda match: f"@{names[match[1]]}" if names.get(match[1]) else match[0], text)
+    return GROUP.sub(lambda match: f"@{names.get(match[1], 'subteam')}", text)
 
 
 def without_broadcasts(markdown: str) -> str:

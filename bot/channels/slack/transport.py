@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 from slack_bolt.adapter.socket_mode.async_base_handler import AsyncBaseSocketModeHandler
@@ -33,10 +33,25 @@ from bot.tasks import run_beside
 log = structlog.stdlib.get_logger(__name__)
 
 ANY = re.compile("")
-Listener = Callable[[dict[str, Any]], Awaitable[None]]
+Payload = dict[str, Any]
+Listener = Callable[[Payload], Awaitable[None]]
 
 
-def bolt_app(client: AsyncWebClient, on_event: Listener, on_command: Listener, on_press: Listener) -> AsyncApp:
+class Listeners(NamedTuple):
+    """What takes the payloads of each kind.
+
+    Attributes:
+        submission: returns the answer to a modal that was sent; nothing closes it.
+    """
+
+    event: Listener
+    command: Listener
+    press: Listener
+    shortcut: Listener
+    submission: Callable[[Payload], Awaitable[Payload]]
+
+
+def bolt_app(client: AsyncWebClient, on: Listeners) -> AsyncApp:
     """An app that answers after its listener: the event is stored before Slack gets the 200.
 
     Bolt never calls Slack here: ``authorize`` returns the token as it is.
@@ -45,17 +60,6 @@ def bolt_app(client: AsyncWebClient, on_event: Listener, on_command: Listener, o
 
     async def authorize(enterprise_id: str | None, team_id: str | None) -> AuthorizeResult:
         return AuthorizeResult(enterprise_id=enterprise_id, team_id=team_id, bot_token=token)
-
-    async def event(body: dict[str, Any]) -> None:
-        await on_event(body)
-
-    async def command(ack: AsyncAck, body: dict[str, Any]) -> None:
-        await on_command(body)
-        await ack()
-
-    async def press(ack: AsyncAck, body: dict[str, Any]) -> None:
-        await on_press(body)
-        await ack()
 
     app = AsyncApp(
         name="kaiwa",
@@ -70,11 +74,37 @@ def bolt_app(client: AsyncWebClient, on_event: Listener, on_command: Listener, o
         attaching_function_token_enabled=False,
         attaching_conversation_kwargs_enabled=False,
     )
+    _register(app, on)
+    app.error(_failed)
+    return app
+
+
+def _register(app: AsyncApp, on: Listeners) -> None:
+    """Have Bolt answer each kind of payload after its listener."""
+
+    async def event(body: Payload) -> None:
+        await on.event(body)
+
+    async def command(ack: AsyncAck, body: Payload) -> None:
+        await on.command(body)
+        await ack()
+
+    async def press(ack: AsyncAck, body: Payload) -> None:
+        await on.press(body)
+        await ack()
+
+    async def shortcut(ack: AsyncAck, body: Payload) -> None:
+        await on.shortcut(body)
+        await ack()
+
+    async def submission(ack: AsyncAck, body: Payload) -> None:
+        await ack(**await on.submission(body))
+
     app.event(ANY)(event)
     app.command(ANY)(command)
     app.action({"action_id": ANY})(press)
-    app.error(_failed)
-    return app
+    app.message_shortcut(ANY)(shortcut)
+    app.view_submission(ANY)(submission)
 
 
 async def dispatch(app: AsyncApp, payload: dict[str, Any]) -> BoltResponse:
@@ -98,6 +128,10 @@ def _is_routable(payload: dict[str, Any]) -> bool:
     if payload.get("type") == "block_actions":
         pressed = actions[0] if isinstance(actions, list) and actions else None
         return isinstance(pressed, dict) and isinstance(pressed.get("action_id"), str) and "command" not in payload
+    if payload.get("type") in ("message_action", "view_submission"):
+        named = payload if payload["type"] == "message_action" else payload.get("view")
+        is_named = isinstance(named, dict) and isinstance(named.get("callback_id"), str) and "type" in named
+        return is_named and "command" not in payload
     return payload.get("type") == "url_verification" or isinstance(payload.get("command"), str)
 
 

@@ -61,6 +61,7 @@ class Address(Struct, frozen=True, omit_defaults=True):
         partial: the message came as a mention, which may lack its files.
         user: who asks, of workspace ``team``; a stream needs a recipient.
         private_url: takes messages for that person alone.
+        quoted_channel: the message is about the thread ``quoted_thread`` of this channel, which is read for the turn.
     """
 
     channel: str
@@ -72,6 +73,8 @@ class Address(Struct, frozen=True, omit_defaults=True):
     user: str = ""
     team: str = ""
     private_url: str = ""
+    quoted_channel: str = ""
+    quoted_thread: str = ""
 
 
 _decode_address = Decoder(Address).decode
@@ -177,6 +180,7 @@ class Event(SlackMessage, frozen=True):
     event_ts: str | None = None
     deleted_ts: str | None = None
     tab: str | None = None
+    inviter: str | None = None
     message: SlackMessage | None = None
     previous_message: SlackMessage | None = None
     assistant_thread: AssistantThread | None = None
@@ -229,7 +233,7 @@ class Action(Struct, frozen=True):
 
     action_id: str
     block_id: str
-    value: str
+    value: str = ""
     action_ts: str = ""
 
 
@@ -257,6 +261,69 @@ class Press(Struct, frozen=True):
     user: Presser
     container: Container
     response_url: str = ""
+    trigger_id: str = ""
+
+
+class Typed(Struct, frozen=True):
+    """What somebody has typed into an input."""
+
+    value: str | None = None
+
+
+class ViewState(Struct, frozen=True):
+    """The inputs of a modal, by block and action."""
+
+    values: dict[str, dict[str, Typed]] = {}
+
+
+class View(Struct, frozen=True):
+    """A home tab or a modal.
+
+    Attributes:
+        hash: changes with each change of the view.
+    """
+
+    id: str
+    type: str = ""
+    hash: str | None = None
+    callback_id: str = ""
+    private_metadata: str = ""
+    state: ViewState | None = None
+
+
+class ViewPress(Struct, frozen=True):
+    """A press of one button of a view."""
+
+    actions: list[Action]
+    user: Presser
+    view: View
+
+
+class Place(Struct, frozen=True):
+    """A channel or a workspace, by its id."""
+
+    id: str
+    domain: str = ""
+
+
+class Shortcut(Struct, frozen=True):
+    """A shortcut in the menu of a message."""
+
+    callback_id: str
+    trigger_id: str
+    user: Presser
+    team: Place
+    channel: Place
+    message: SlackMessage
+    message_ts: str
+    response_url: str = ""
+
+
+class Submission(Struct, frozen=True):
+    """A modal that was sent."""
+
+    user: Presser
+    view: View
 
 
 class Profile(Struct, frozen=True):

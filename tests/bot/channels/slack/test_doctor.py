@@ -14,12 +14,30 @@ from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig, slack_conf
 from tests.bot.harness import ours
 from tests.fakes.kv import LocalKeyValue
 from tests.fakes.slack import APP_TOKEN, SlackFake
-from tests.fakes.slack_events import as_json, mention
+from tests.fakes.slack_events import (
+    USER,
+    as_interaction,
+    as_json,
+    home_opened,
+    joined,
+    mention,
+    shortcut,
+    view_press,
+)
 from tests.waiting import until
 
 QUIET = "last webhook not noted, last delivery not noted, bad signatures: none"
 TOKEN_FIX = "copy the Bot User OAuth Token of OAuth & Permissions again; is Slack reachable from here?"
 SOCKET_FIX = "it needs the scope connections:write, and the app Socket Mode switched on"
+
+
+NEEDS = {
+    "home tab": "App Home → Home Tab, and the event app_home_opened",
+    "buttons": "Interactivity & Shortcuts → Interactivity",
+    "shortcuts": "Interactivity, and the message shortcuts kaiwa_ask and kaiwa_summarise",
+    "greeting in channels": "the event member_joined_channel",
+}
+UNUSED = f"does the app have what they need? {'; '.join(f'{name}: {needs}' for name, needs in NEEDS.items())}"
 
 
 async def found(fake: SlackFake, **changes: Any) -> list[CheckResult]:
@@ -35,6 +53,7 @@ async def test_a_channel_in_order(fake: SlackFake) -> None:
         CheckResult("ok", "Slack socket", "events come by Socket Mode"),
         CheckResult("ok", "Slack webhook", "events may come to /webhooks/slack"),
         CheckResult("ok", "Slack traffic", QUIET),
+        CheckResult("off", "Slack features", f"not used in 90 days: {', '.join(NEEDS)}", UNUSED),
     ]
     assert fake.connected == 0
 
@@ -42,8 +61,8 @@ async def test_a_channel_in_order(fake: SlackFake) -> None:
 async def test_without_a_signing_secret_there_is_no_webhook(fake: SlackFake) -> None:
     """And without an app token no socket."""
     socket_only = await found(fake, slack_app_token=APP_TOKEN, slack_signing_secret="")
-    assert [finding.name for finding in socket_only][2:] == ["Slack socket", "Slack traffic"]
-    assert [finding.name for finding in await found(fake)][2:] == ["Slack webhook", "Slack traffic"]
+    assert [finding.name for finding in socket_only][2:] == ["Slack socket", "Slack traffic", "Slack features"]
+    assert [finding.name for finding in await found(fake)][2:] == ["Slack webhook", "Slack traffic", "Slack features"]
 
 
 async def test_missing_scopes_are_named(fake: SlackFake) -> None:
@@ -57,10 +76,30 @@ async def test_missing_scopes_are_named(fake: SlackFake) -> None:
     )
 
 
+async def test_an_older_apps_scopes_are_named_with_what_lacks_them(fake: SlackFake) -> None:
+    """Everything else goes on working."""
+    fake.scopes = [scope for scope in fake.scopes if scope not in ("im:write", "usergroups:read", "groups:read")]
+    missing = "groups:read (greeting in channels), im:write (shortcuts), usergroups:read (names of user groups)"
+    assert (await found(fake))[1].detail == f"missing: {missing}"
+
+
+async def test_features_that_slack_was_seen_to_serve_are_in_order(fake: SlackFake, rig: Rig) -> None:
+    """Each is noted when it comes, once an hour."""
+    chosen = {"type": "message", "ts": TS, "user": USER, "text": "Hello"}
+    for payload in (home_opened(), home_opened(tab="messages"), joined(), shortcut(chosen, "other")):
+        assert (await rig.post((as_json if "event" in payload else as_interaction)(payload))).status_code == 200
+    features = (await run_checks(slack_config(fake.api_base_url), rig.kv))[-1]
+    assert (features.result, features.detail) == ("off", "not used in 90 days: buttons")
+    view = {"id": "V1", "type": "home", "blocks": [{"elements": [{"action_id": "x"}]}]}
+    assert await rig.send(view_press(view, "x")) == 200
+    features = (await run_checks(slack_config(fake.api_base_url), rig.kv))[-1]
+    assert features == CheckResult("ok", "Slack features", f"all in use: {', '.join(NEEDS)}")
+
+
 async def test_a_refused_token_is_a_failure(fake: SlackFake) -> None:
     """Its scopes cannot be known then."""
     findings = await found(fake, slack_bot_token="xoxb-another")
-    assert [finding.name for finding in findings] == ["Slack token", "Slack webhook", "Slack traffic"]
+    assert [finding.name for finding in findings] == ["Slack token", "Slack webhook", "Slack traffic", "Slack features"]
     assert (findings[0].result, findings[0].detail) == ("failure", "SLACK_BOT_TOKEN was refused (invalid_auth)")
     assert "xoxb-another" not in repr(findings)
 
@@ -84,7 +123,7 @@ async def test_a_wrong_secret_shows_in_the_traffic(fake: SlackFake, rig: Rig) ->
     """Nothing but bad signatures has come."""
     assert (await rig.post(as_json({}), {})).status_code == 401
     await until(lambda: "slack:bad_signatures" in rig.kv.kept)
-    traffic = (await run_checks(slack_config(fake.api_base_url), rig.kv))[-1]
+    traffic = (await run_checks(slack_config(fake.api_base_url), rig.kv))[-2]
     assert (traffic.result, traffic.fix) == ("warning", "SLACK_SIGNING_SECRET is probably wrong")
     assert traffic.detail.endswith("bad signatures: 1")
 
@@ -97,8 +136,8 @@ async def test_a_healthy_channel_has_nothing_missing(fake: SlackFake, rig: Rig) 
     await rig.slack.tasks.join()
     await until(lambda: "slack:last_delivery" in rig.kv.kept)
     results = await run_checks(slack_config(fake.api_base_url), rig.kv)
-    assert [result.result for result in results] == ["ok"] * 4
-    assert "not noted" not in results[-1].detail
+    assert [result.result for result in results] == ["ok"] * 4 + ["off"]
+    assert "not noted" not in results[-2].detail
     seen = await read_traffic(rig.kv, "slack")
     assert 0 < seen.last_webhook <= seen.last_delivery
     assert seen.bad_signatures == 0
@@ -111,8 +150,11 @@ async def test_missing_scopes_and_bad_signatures_are_named(fake: SlackFake, rig:
     for _ in range(2):
         assert (await rig.post(as_json({}), {})).status_code == 401
     await until(lambda: rig.kv.kept.get("slack:bad_signatures") == b"2")
-    missing = ", ".join(scope for scope in SCOPES if scope not in fake.scopes)
-    assert (await run_checks(slack_config(fake.api_base_url), rig.kv))[1].detail == f"missing: {missing}"
+    detail = (await run_checks(slack_config(fake.api_base_url), rig.kv))[1].detail
+    assert detail.startswith(
+        "missing: app_mentions:read, assistant:write, channels:history, channels:read (greeting in "
+    )
+    assert all(scope in detail for scope in SCOPES if scope not in fake.scopes)
     seen = await read_traffic(rig.kv, "slack")
     assert (seen.last_webhook, seen.last_delivery, seen.bad_signatures) == (0, 0, 2)
 

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from bot.channels.slack.doctor import SCOPES
+from bot.channels.slack.shortcuts import ASK, SUMMARISE
 from tests.fakes.slack_rules import METHODS
 
 ROOT = Path(__file__).parents[4]
@@ -18,6 +19,7 @@ EVENTS_OF_SCOPES = {
     "app_mention": "app_mentions:read",
     "assistant_thread_context_changed": "assistant:write",
     "assistant_thread_started": "assistant:write",
+    "member_joined_channel": "channels:read",
     "message.channels": "channels:history",
     "message.groups": "groups:history",
     "message.im": "im:history",
@@ -55,8 +57,12 @@ def test_every_event_has_its_scope_and_the_app_is_reachable(name: str) -> None:
     assert {EVENTS_OF_SCOPES[event] for event in events if event in EVENTS_OF_SCOPES} <= set(SCOPES)
     assert manifest["settings"]["interactivity"]["is_enabled"] is True
     assert [command["command"] for command in manifest["features"]["slash_commands"]] == ["/kaiwa"]
+    shortcuts = manifest["features"]["shortcuts"]
+    assert [(one["callback_id"], one["type"]) for one in shortcuts] == [(ASK, "message"), (SUMMARISE, "message")]
+    assert all(len(one["name"]) <= 24 and len(one["description"]) <= 150 for one in shortcuts)
     home = manifest["features"]["app_home"]
     assert (home["messages_tab_enabled"], home["messages_tab_read_only_enabled"]) == (True, False)
+    assert home["home_tab_enabled"] is True
     assert len(manifest["features"]["agent_view"]["agent_description"]) <= 300
     assert len(manifest["display_information"]["description"]) <= 140
 

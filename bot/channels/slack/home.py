@@ -1,0 +1,192 @@
+"""The home tab: usage of the day, reminders, facts and privacy of the person who opens it, with buttons that delete."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import structlog
+
+from bot.channels import Host, InboundEvent, KeptItem, Overview, Overviews
+from bot.channels.slack import Config
+from bot.channels.slack.client import Client
+from bot.channels.slack.events import ReceivedEvent
+from bot.channels.slack.lookups import People
+from bot.channels.slack.tasks import BackgroundTasks
+from bot.channels.slack.types import Address, Chat, Envelope, ViewPress, chat_of, ms, write_address
+from bot.errors import DeliverLater, StoreUnavailable
+from bot.texts import preferred_language
+from bot.transcript import Author, Message, Text
+
+log = structlog.stdlib.get_logger(__name__)
+
+Block = dict[str, Any]
+CANCEL, DELETE, FORGET = "kaiwa_home_cancel", "kaiwa_home_delete", "kaiwa_home_forget"
+DIRECT = re.compile(r"slack:[A-Z0-9]*:D[A-Z0-9]+")
+MOST_ROWS = 40  # of reminders, and of facts; a view takes 100 blocks
+LONGEST = 600  # characters of a reminder
+CONFLICT = "hash_conflict"
+
+
+class Home:
+    """Publishes home tabs, and does what their buttons say.
+
+    A view carries the person's 1:1 in its metadata; whose data is read and deleted, the signed press says.
+    """
+
+    def __init__(self, client: Client, people: People, config: Config, host: Host, tasks: BackgroundTasks) -> None:
+        self._client = client
+        self._people = people
+        self._config = config
+        self._host = host
+        self._tasks = tasks
+
+    async def open(self, envelope: Envelope) -> None:
+        """Publish the tab that somebody opens. Failures are only logged."""
+        user, channel = envelope.event.user, envelope.event.channel
+        if user and channel:
+            await self._publish(Chat(envelope.team, channel).conversation, user)
+
+    async def press(self, press: ViewPress) -> ReceivedEvent | None:
+        """Delete what a button names, then publish the tab anew in the background.
+
+        Returns:
+            The message that ``Forget me`` stands for.
+
+        Raises:
+            StoreUnavailable: nothing was deleted.
+        """
+        action, user, conversation = press.actions[0], press.user.id, press.view.private_metadata
+        overviews = self._host.overviews
+        if overviews is None or not DIRECT.fullmatch(conversation) or not self._config.allows_user(user):
+            return None
+        event = _event(conversation, Author(user))
+        if action.action_id == FORGET:
+            self._tasks.start(self._publish_notice(conversation, user))
+            return self._forget_me(conversation, press)
+        if action.action_id == CANCEL:
+            await overviews.cancel_reminder(conversation, event, action.value)
+        elif action.action_id == DELETE:
+            await overviews.forget_fact(conversation, event, action.value)
+        self._tasks.start(self._publish(conversation, user, press.view.hash))
+        return None
+
+    def _forget_me(self, conversation: str, press: ViewPress) -> ReceivedEvent:
+        """The command in the person's 1:1, where its answer goes."""
+        chat, at = chat_of(conversation), press.actions[0].action_ts
+        words = Text(self._host.texts.get("words.forget", "en").partition(",")[0])
+        author = Author(press.user.id, press.user.name or press.user.username or "")
+        message = Message(chat.message_id(f"{at}:home"), "user", (words,), ms(at), author=author)
+        address = Address(chat.channel, user=press.user.id, team=chat.team)
+        return ReceivedEvent(conversation, InboundEvent(message, write_address(address)))
+
+    async def _publish(self, conversation: str, user: str, view_hash: str | None = None) -> None:
+        """Publish the tab as it stands; where another press was faster, as it stands then."""
+        overviews = self._host.overviews
+        if overviews is None:
+            return
+        try:
+            person = (await self._people.find(chat_of(conversation).team, [user]))[user]
+            error = CONFLICT
+            for known_hash in (view_hash, None):
+                if error == CONFLICT:
+                    blocks = await self._blocks(overviews, conversation, person)
+                    error = await self._send(conversation, user, blocks, known_hash)
+            if error:
+                log.warning("slack.home_not_published", cause=error)
+        except (DeliverLater, StoreUnavailable) as failure:
+            log.warning("slack.home_not_published", cause=str(failure))
+
+    async def _publish_notice(self, conversation: str, user: str) -> None:
+        """Take everything off the tab of somebody who is being forgotten: Slack keeps the last view."""
+        language = await self._language(conversation, user)
+        try:
+            await self._send(conversation, user, [section(self._text("forgetting", language))], None)
+        except DeliverLater as later:
+            log.warning("slack.home_not_published", cause=str(later))
+
+    async def _send(self, conversation: str, user: str, blocks: Sequence[Block], view_hash: str | None) -> str:
+        view = {"type": "home", "private_metadata": conversation, "blocks": list(blocks)}
+        return (await self._client.post("views.publish", user_id=user, view=view, hash=view_hash)).error
+
+    async def _blocks(self, overviews: Overviews, conversation: str, person: Author) -> list[Block]:
+        language = preferred_language(person.locale, self._host.language)
+        if not self._config.allows_user(person.id):
+            return [section(self._host.texts.get("slack.not_allowed", language))]
+        shown = await overviews.read(conversation, _event(conversation, person))
+        return list(self._tab(shown, language))
+
+    def _tab(self, shown: Overview, language: str) -> Iterator[Block]:
+        yield header(self._text("usage", language))
+        yield section(shown.usage)
+        yield header(self._text("reminders", language))
+        yield from self._rows(shown.reminders, CANCEL, ("cancel", "no_reminders"), language)
+        yield header(self._text("facts", language))
+        yield from self._rows(shown.facts, DELETE, ("delete", "no_facts"), language)
+        yield header(self._text("privacy", language))
+        yield section(self._text("kept", language, days=self._host.days))
+        yield {"type": "actions", "elements": [self._forget_button(language)]}
+
+    def _rows(self, items: Sequence[KeptItem], action: str, keys: tuple[str, str], language: str) -> Iterator[Block]:
+        """A row with a button for each item; before those of a channel, a line that names it."""
+        label, none = (self._text(key, language) for key in keys)
+        if not items:
+            yield section(none)
+        rows, shown, place = list[Block](), 0, ""
+        for item in items:
+            row = self._row(item, place, action, label, language)
+            if len(rows) + len(row) > MOST_ROWS:
+                break
+            rows, shown, place = [*rows, *row], shown + 1, item.place
+        yield from rows
+        if hidden := len(items) - shown:
+            yield context(self._text("more", language, count=hidden))
+
+    def _row(self, item: KeptItem, before: str, action: str, label: str, language: str) -> list[Block]:
+        channel = chat_of(item.place).channel
+        is_named = channel[:1] in ("C", "G") and item.place != before
+        place = {"type": "mrkdwn", "text": f"{self._text('in_channel', language)} <#{channel}>"}
+        named = [{"type": "context", "elements": [place]}] if is_named else []
+        button = {"type": "button", "action_id": action, "text": plain(label), "value": item.key}
+        return [*named, section(item.text[:LONGEST]) | {"accessory": button}]
+
+    def _forget_button(self, language: str) -> Block:
+        confirm = {
+            **{part: plain(self._text(f"forget_{part}", language)) for part in ("title", "text", "confirm", "deny")},
+            "style": "danger",
+        }
+        label = plain(self._text("forget", language))
+        return {"type": "button", "action_id": FORGET, "text": label, "style": "danger", "confirm": confirm}
+
+    async def _language(self, conversation: str, user: str) -> str:
+        people = await self._people.find(chat_of(conversation).team, [user])
+        return preferred_language(people[user].locale, self._host.language)
+
+    def _text(self, key: str, language: str, **values: object) -> str:
+        return self._host.texts.get(f"slack_home.{key}", language, **values)
+
+
+def _event(conversation: str, person: Author) -> InboundEvent:
+    """Stands for the person who opens or presses, where a person is asked for by their event."""
+    return InboundEvent(Message(f"{conversation}:home", "user", (), 0, author=person))
+
+
+def plain(text: str) -> Block:
+    """Text in which Slack reads no mention, link or format."""
+    return {"type": "plain_text", "text": text, "emoji": False}
+
+
+def section(text: str) -> Block:
+    """A paragraph."""
+    return {"type": "section", "text": plain(text)}
+
+
+def header(text: str) -> Block:
+    """A heading."""
+    return {"type": "header", "text": plain(text)}
+
+
+def context(text: str) -> Block:
+    """A line in small letters."""
+    return {"type": "context", "elements": [plain(text)]}

@@ -1,0 +1,113 @@
+"""A call with many arguments: a button of its question opens a modal that shows all of them, and is decided there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import structlog
+
+from bot.channels import Host
+from bot.channels.slack import Config
+from bot.channels.slack.approvals import (
+    APPROVE,
+    CONVERSATION,
+    QUESTION,
+    REJECT,
+    REVIEW,
+    OpenQuestion,
+    buttons,
+    decision_of,
+    press_address,
+    read_open,
+)
+from bot.channels.slack.client import Client
+from bot.channels.slack.events import ReceivedEvent
+from bot.channels.slack.home import plain, section
+from bot.channels.slack.types import Address, Press, ViewPress, read, read_address, write_address
+from bot.errors import DeliverLater, StoreUnavailable
+from bot.transcript import UNREADABLE
+
+log = structlog.stdlib.get_logger(__name__)
+
+
+class Modals:
+    """Opens the modals of questions, for the asker and for APPROVERS."""
+
+    def __init__(self, client: Client, config: Config, host: Host) -> None:
+        self._client = client
+        self._config = config
+        self._kv = host.priority_kv
+        self._texts = host.texts
+        self._language = host.language
+
+    def read_request(self, payload: dict[str, Any]) -> Press | None:
+        """The press that asks for a modal; None for another button."""
+        pressed = read(payload, Press)
+        if pressed is None or not pressed.trigger_id:
+            return None
+        action = pressed.actions[0]
+        is_ours = action.action_id == REVIEW and QUESTION.fullmatch(action.value)
+        return pressed if is_ours and CONVERSATION.fullmatch(action.block_id) else None
+
+    async def open(self, pressed: Press) -> None:
+        """Show the whole call, or say why not. Failures are only logged.
+
+        Slack takes the press's trigger for three seconds, so nothing is looked up but the question.
+        """
+        action = pressed.actions[0]
+        try:
+            question = await read_open(action.block_id, self._kv)
+            if question is None or question.id != action.value or not question.details:
+                await self._tell(pressed, "approval.over", question)
+            elif pressed.user.id not in {question.asker, *self._config.approvers}:
+                await self._tell(pressed, "approval.not_yours", question)
+            else:
+                view = self._view(question, action.block_id, press_address(pressed, self._config))
+                response = await self._client.post("views.open", trigger_id=pressed.trigger_id, view=view)
+                if not response.ok:
+                    log.warning("slack.modal_not_opened", cause=response.error)
+                    await self._tell(pressed, "slack.review_late", question)
+        except (DeliverLater, StoreUnavailable) as failure:
+            log.warning("slack.modal_not_opened", cause=str(failure))
+
+    def read_decision(self, pressed: ViewPress) -> ReceivedEvent | None:
+        """The decision of a button in a modal; None for a button that is not ours."""
+        try:
+            address = read_address(pressed.view.private_metadata)
+        except UNREADABLE:
+            return None
+        return decision_of(pressed.actions[0], pressed.user, address)
+
+    async def close(self, pressed: ViewPress, decided: ReceivedEvent) -> None:
+        """Take the buttons off a modal whose decision is stored. Failures are only logged."""
+        language = read_address(decided.event.address).language or self._language
+        text = self._texts.get("slack.review_taken", language)
+        try:
+            view = self._modal([section(text)], language)
+            response = await self._client.post("views.update", view_id=pressed.view.id, view=view)
+        except DeliverLater as later:
+            log.warning("slack.modal_not_closed", cause=str(later))
+            return
+        if not response.ok:
+            log.warning("slack.modal_not_closed", cause=response.error)
+
+    async def _tell(self, pressed: Press, key: str, question: OpenQuestion | None) -> None:
+        """Say a sentence to the person who pressed, alone."""
+        url = press_address(pressed, self._config).private_url
+        if url:
+            text = self._texts.get(key, question.language if question else self._language)
+            await self._client.respond(url, {"response_type": "ephemeral", "replace_original": False, "text": text})
+
+    def _view(self, question: OpenQuestion, conversation: str, below: Address) -> dict[str, Any]:
+        """The whole call with its buttons. The metadata says where the question stands."""
+        language = question.language
+        where = Address(below.channel, below.ts, below.thread, language=language, user=below.user, team=below.team)
+        blocks = [
+            question.details,
+            buttons(question.id, (APPROVE, REJECT), conversation, self._texts, language),
+        ]
+        return self._modal(blocks, language) | {"private_metadata": write_address(where)}
+
+    def _modal(self, blocks: list[dict[str, Any]], language: str) -> dict[str, Any]:
+        title, close = (plain(self._texts.get(f"slack.review_{part}", language)) for part in ("title", "close"))
+        return {"type": "modal", "title": title, "close": close, "blocks": blocks}

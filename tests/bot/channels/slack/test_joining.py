@@ -1,0 +1,49 @@
+"""Invited to a channel, the bot says once how to talk to it, in the inviter's language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.store import Store
+from tests.bot.channels.slack.whole_path import open_pipeline
+from tests.fakes.slack import SlackFake
+from tests.fakes.slack_events import BOT, CHANNEL, USER, joined
+
+ANN = "U00000002"
+
+
+@pytest.mark.parametrize(
+    ("inviter", "begins"), [(USER, "Kaiwaです。"), (ANN, "Hello, I’m Kaiwa."), ("", "Hello, I’m Kaiwa.")]
+)
+async def test_the_greeting(fake: SlackFake, store: Store, inviter: str, begins: str) -> None:
+    """Below no message, and without the model; without an inviter in LANGUAGE."""
+    fake.add_user(ANN, "Ann", locale="en-GB")
+    async with open_pipeline(fake, store) as here:
+        event = joined(**({"inviter": inviter} if inviter else {}))
+        await here.send(event)
+        await here.send(event)
+        await here.send(joined(inviter=inviter))
+    [posted] = fake.posted
+    assert posted["channel"] == CHANNEL
+    assert "thread_ts" not in posted
+    assert posted["markdown_text"].startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("fields", "settings"),
+    [
+        ({"user": USER}, {}),
+        ({"inviter": USER}, {"allowed_users": (ANN,)}),
+        ({}, {"allowed_users": (ANN,)}),
+        ({"inviter": USER}, {"allowed_channels": ("C9",)}),
+    ],
+)
+async def test_others_joining_and_people_not_allowed(
+    fake: SlackFake, store: Store, fields: dict[str, Any], settings: dict[str, Any]
+) -> None:
+    """Bring no greeting."""
+    async with open_pipeline(fake, store, **settings) as here:
+        await here.send(joined(**{"user": BOT, **fields}))
+    assert fake.posted == []
