@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from toolset.web.text import one_line
-
 MOST_ROWS = 16
 LONGEST_TITLE, LONGEST_LABEL, LONGEST_VALUE, LONGEST_NOTE = 80, 40, 120, 200
 MOST_CHOICES = 4
@@ -73,5 +71,7 @@ def bounded_choices(choices: Sequence[str]) -> tuple[str, ...]:
 
 
 def _line(text: str, most: int) -> str:
-    line = one_line(text, kept=JOINER)
+    """The text with single spaces and without invisible characters."""
+    seen = "".join(letter for letter in text if letter.isprintable() or letter.isspace() or letter == JOINER)
+    line = " ".join(seen.split()).strip(f" {JOINER}")
     return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -15,6 +15,7 @@ from bot.channels.console import channel as console
 from bot.channels.line import events as line_reading
 from bot.channels.line import text as line_text
 from bot.channels.line.formatting import Formatter
+from bot.channels.line.tables import segments
 from bot.channels.line.types import Chat, Content, Mention, Mentionee
 from bot.channels.slack import formatting as slack_text
 from bot.channels.slack.live_answer import TextBuffer
@@ -81,6 +82,7 @@ def named_context(text: str) -> str:
 WORK: dict[str, Callable[[str], object]] = {
     "LINE's plain text": line_text.plain_text,
     "LINE's bubbles": lambda text: line_text.split_messages(text, "More?"),
+    "LINE's tables": segments,
     "LINE's pieces": lambda text: list(line_text.split(text, 5_000)),
     "a reply in LINE": line_reply,
     "a mention in LINE": without_a_mention,

@@ -48,7 +48,7 @@ def test_a_card_without_words_is_none(card: Card | None) -> None:
     ("offered", "kept"),
     [
         (["a", "b", "a", "c", "d", "e"], ("a", "b", "c", "d")),
-        (["a", " ", "\u200b"], ()),
+        (["a", " ", "\u200b", "\u200d", "\u200b a"], ()),
         (["/forget me", "／reset", "no"], ("forget me", "reset", "no")),
         (["x" * 99, "y\nz"], (f"{'x' * (LONGEST_CHOICE - 1)}…", "y z")),
     ],
