@@ -157,6 +157,9 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         choice: of a vote, the number of an option, from 1; 0 closes the poll.
         courtesy: what a message without words says and asks nothing with, such as a sticker; a row of the catalogue's
             table ``courtesy``.
+        quotes: id of the message that this one quotes.
+        unmentioned: several people read the conversation, and the message does not call the bot. Processes of an older
+            version take it for a message to the bot.
     """
 
     message: Message
@@ -172,6 +175,8 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     planned_at: int = 0
     choice: int = 0
     courtesy: str = ""
+    quotes: str = ""
+    unmentioned: bool = False
 
     @property
     def is_routine(self) -> bool:
@@ -308,6 +313,21 @@ class Host:
     files: Files = NO_FILES
 
 
+class KnownQuote(NamedTuple):
+    """What a channel knows of a quoted message by its id alone.
+
+    Attributes:
+        turn_id: of the turn that it answered, if it is ours.
+        picture: that it consists of.
+    """
+
+    turn_id: str = ""
+    picture: Media | None = None
+
+
+NOTHING_KNOWN = KnownQuote()
+
+
 class Recipient(NamedTuple):
     """Whom ALERT_TO may name behind a channel's name and a colon.
 
@@ -409,6 +429,10 @@ class Channel(Protocol):
             Whether the whole content was passed on; False if it is gone, too large or no image, or ``take`` ended it.
         """
         return False
+
+    async def find_quoted(self, conversation: str, message_id: str) -> KnownQuote:
+        """Look up a quoted message that the history does not hold. Never raises."""
+        return NOTHING_KNOWN
 
     def notice_target(self, recipient: str) -> tuple[str, str]:
         """The conversation and the address for a notice to somebody who has not written.

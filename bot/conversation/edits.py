@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from bot.conversation.history import KEEP_TURNS, read_turns, wait_for_lease
 from bot.conversation.journal import read_event
 from bot.conversation.triage import CONVERSATION_DELETED
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, Lease, Store
-from bot.transcript import UNREADABLE, Message, TurnRecord, channel_of, encode
+from bot.transcript import UNREADABLE, Author, Message, TurnRecord, channel_of, encode, without_quotes
 
 INBOUND = (ARRIVAL, CHANGE, CONTROL, ASIDE)  # kinds of journal entries that are inbound events
 OWN, SHARED = "own", "shared"  # a conversation of one person, or of several
@@ -70,13 +70,14 @@ class HistoryEditor:
 
     async def remember(self, conversation: str, events: Sequence[InboundEvent]) -> None:
         """Index the conversation under its authors, so that ``/forget me`` finds all conversations of a person."""
-        for event in events:
+        for event in _with_quoted(events):
             if (person := person_of(conversation, event)) is not None:
                 await self._store.kv.add(f"person:{person}", entry_of(conversation, event), self._history_s)
 
     def remember_later(self, conversation: str, events: Sequence[InboundEvent]) -> list[asyncio.Future[Any]]:
         """The same with the process's next request; done, or failed, when that is answered."""
-        known = [(person, event) for event in events if (person := person_of(conversation, event)) is not None]
+        authors = _with_quoted(events)
+        known = [(person, event) for event in authors if (person := person_of(conversation, event)) is not None]
         entries = {(person, entry_of(conversation, event)) for person, event in known}
         return [self._store.kv.add_later(f"person:{person}", entry, self._history_s) for person, entry in entries]
 
@@ -240,7 +241,8 @@ class HistoryEditor:
         def without(messages: list[Message]) -> list[Message]:
             nonlocal deleted
             own = {m.id: None for m in messages if kind == OWN or (m.author and m.author.id == author_id)}
-            kept = [] if kind == OWN else apply_changes(messages, own)
+            quoted = {quote.id for m in messages for quote in m.quotes if quote.author_id == author_id}
+            kept = [] if kind == OWN else [without_quotes(m, quoted) for m in apply_changes(messages, own)]
             deleted += len(messages) - len(kept)
             return kept
 
@@ -325,3 +327,11 @@ def _is_by(body: bytes, author_id: str) -> bool:
 
 def person_of(conversation: str, event: InboundEvent) -> str | None:
     return f"{channel_of(conversation)}:{event.author_id}" if event.author_id else None
+
+
+def _with_quoted(events: Iterable[InboundEvent]) -> Iterator[InboundEvent]:
+    """The events, and each once more for everybody whom it quotes, as if they had written it."""
+    for event in events:
+        yield event
+        for quote in event.message.quotes:
+            yield replace(event, message=replace(event.message, author=Author(quote.author_id)))

@@ -16,6 +16,7 @@ from bot.agent.turn import ApprovalDecision, TurnUpdate
 from bot.channels import InboundEvent
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.journal import read_event
+from bot.conversation.quotes import QuoteFinder
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, belongs, count_of_one_turn, parse, triage, wait_for_albums
 from bot.errors import StoreUnavailable
@@ -47,6 +48,7 @@ class InboundMessages:
         self._lease = lease
         self._channel = services.channels[channel_of(lease.conversation)]
         self._editor = editor
+        self._quotes = QuoteFinder(services.store, self._channel, lease.conversation)
         self.address = ""
         self.authors: set[str] = set()
         self.decisions: set[str] = set()
@@ -103,9 +105,11 @@ class InboundMessages:
         self._note(events)
         conversation = self._lease.conversation
         enriched = await self._channel.enrich(conversation, events, is_new=is_new)
-        self.received += enriched
-        self._indexing += self._editor.remember_later(conversation, enriched)
-        return tuple(self._with_context(event) for event in enriched)
+        before = [event.message for event in (*self.received, *enriched)]
+        received = [await self._quotes.with_quotes(event, before) for event in enriched]
+        self.received += received
+        self._indexing += self._editor.remember_later(conversation, received)
+        return tuple(self._with_context(event) for event in received)
 
     async def finish(self) -> None:
         """Make sure that the conversation is indexed under its authors, after the commit that went with that."""

@@ -9,6 +9,7 @@
     text        Markdown as plain text, and long texts in pieces
     stickers    what they say               rich_menu  the menu below chats, with menu_picture
     pictures    those of an answer          polls      votes by button
+    own_messages  what people may quote
 
 This module is light: what it opens is imported then. Its docs: https://developers.line.biz/en/reference/messaging-api/
 """

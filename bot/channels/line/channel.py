@@ -8,7 +8,7 @@ from functools import partial
 
 from starlette.routing import BaseRoute, Route
 
-from bot.channels import AssertLease, Channel, Delivery, Host, InboundEvent, Take
+from bot.channels import NOTHING_KNOWN, AssertLease, Channel, Delivery, Host, InboundEvent, KnownQuote, Take
 from bot.channels.line import Config
 from bot.channels.line.client import Client
 from bot.channels.line.delivery import Allowance, OutboundMessage, Sender
@@ -17,6 +17,7 @@ from bot.channels.line.files import Files
 from bot.channels.line.formatting import Formatter
 from bot.channels.line.inbound import PATH, WebhookReceiver
 from bot.channels.line.lookups import Enricher, People
+from bot.channels.line.own_messages import OwnMessages
 from bot.channels.line.pictures import append_pictures, find_pictures
 from bot.channels.line.polls import BOT, PAUSE_S, kept_in
 from bot.channels.line.presence import Presence
@@ -63,7 +64,9 @@ class Line(Channel):
         self._shown_files = host.files
         self._presence = Presence(self._client)
         secret = config.line_channel_secret.get_secret_value()
-        self._receiver = WebhookReceiver(host.accept, secret, Reader(config), self._traffic, clock)
+        self._quotable = OwnMessages(host.kv)
+        quotable = OwnMessages(host.priority_kv)
+        self._receiver = WebhookReceiver(host.accept, secret, Reader(config), self._traffic, clock, quotable)
 
     async def __aenter__(self) -> Line:
         return self
@@ -91,7 +94,7 @@ class Line(Channel):
         outbound = OutboundMessage(
             delivery.id, delivery.attempts, chat, address, messages, reply.private, chat.bot == BOT
         )
-        await self._sender.send(outbound, assert_lease)
+        self._quotable.keep(chat, await self._sender.send(outbound, assert_lease), delivery.turn_id)
         self._traffic.record_delivery(self._clock())
 
     def polls_of(self, conversation: str) -> str:
@@ -124,6 +127,15 @@ class Line(Channel):
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass on an image that somebody sent."""
         return await self._files.fetch(media, take)
+
+    async def find_quoted(self, conversation: str, message_id: str) -> KnownQuote:
+        """A message of ours, or a picture: LINE shows pictures by their id, even those that no event has brought."""
+        try:
+            if turn_id := await self._quotable.turn_of(chat_of(conversation), message_id):
+                return KnownQuote(turn_id)
+        except StoreUnavailable:
+            return NOTHING_KNOWN
+        return KnownQuote(picture=await self._files.find_picture(message_id))
 
     def notice_target(self, recipient: str) -> tuple[str, str]:
         """A chat by its id alone; the first letter of the id names the kind."""

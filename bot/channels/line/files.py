@@ -13,6 +13,7 @@ from bot.transcript import Media
 log = structlog.stdlib.get_logger(__name__)
 
 MAX_IMAGE = 10 * 1024 * 1024  # bytes; LINE takes no larger image
+PICTURE = "image/jpeg"  # until its content is read
 FETCH_S = 10.0
 POLL_S = 0.5
 
@@ -22,6 +23,14 @@ class Files:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+
+    async def find_picture(self, message_id: str) -> Media | None:
+        """The picture that a message consists of; None for any other message. Never raises."""
+        try:
+            return Media(message_id, PICTURE) if await self._client.is_picture(message_id) else None
+        except Failure as failure:
+            log.info("media.not_found", cause=str(failure))
+            return None
 
     async def fetch(self, media: Media, take: Take) -> bool:
         """Pass an image's content to ``take``; false if any of it is missing. Never raises."""
