@@ -278,6 +278,7 @@ REMINDER_ID = "reminder_"  # the beginning of the ids of messages that nobody ha
 # Ids of messages that are in a request only:
 SUMMARY_ID = "summary"
 FACTS_ID = "facts"
+BACKGROUND_ID = "background"
 
 
 def without_quotes(message: Message, ids: Container[str]) -> Message:

@@ -419,8 +419,12 @@ class Channel(Protocol):
         return True
 
     def hears_all(self, conversation: str) -> bool:
-        """Whether the bot gets the messages there that are not addressed to it."""
+        """Whether a message there need not call the bot."""
         return True
+
+    def overhears(self, conversation: str) -> bool:
+        """Whether messages there that do not call the bot are passed on too, marked as unmentioned."""
+        return False
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass the content of an image to ``take``, piece by piece. Never raises.

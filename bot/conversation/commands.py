@@ -81,7 +81,12 @@ class Commands:
         """A sentence of the catalogue as a reply; the help also lists the tools' commands."""
         if key == "command.help":
             return self._help_about(event, self._tools)
-        return Reply(self._text(key, event, **values), kind="greeting" if key.endswith(".greeting") else "")
+        text = self._text(key, event, **values)
+        remembers = f"{key}_group_memory"  # only a greeting has one
+        defaults = self._services.defaults
+        if event.group and defaults.group_memory and remembers in self._services.texts.sentences[defaults.language]:
+            text = f"{text}\n{self._text(remembers, event)}"
+        return Reply(text, kind="greeting" if key.endswith(".greeting") else "")
 
     async def _help(self, context: CommandContext) -> Reply:
         tools = self._tools.of_place(context.lease.conversation, context.event.author_id)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from bot.agent.turn import apply_changes
 from bot.channels import Delivery, InboundEvent
+from bot.conversation.background import change_background
 from bot.conversation.history import KEEP_TURNS, read_turns, wait_for_lease
 from bot.conversation.journal import read_event
 from bot.conversation.triage import CONVERSATION_DELETED
@@ -54,6 +55,7 @@ class HistoryEditor:
         history_days: lifetime of the histories, and of the index of people's conversations.
         forget_files: has the tools delete their files of a conversation, and returns their number.
         lease_wait_s: how long to wait for a conversation that another process answers.
+        group_memory: unmentioned messages are kept too.
     """
 
     def __init__(
@@ -62,10 +64,13 @@ class HistoryEditor:
         history_days: int,
         forget_files: Callable[[str], Awaitable[int]] = no_files,
         lease_wait_s: float = LEASE_WAIT_S,
+        *,
+        group_memory: bool = False,
     ) -> None:
         self._store = store
         self._forget_files = forget_files
         self._lease_wait_s = lease_wait_s
+        self._group_memory = group_memory
         self._history_s = history_days * DAY_S + HOUR_S
 
     async def remember(self, conversation: str, events: Sequence[InboundEvent]) -> None:
@@ -89,6 +94,8 @@ class HistoryEditor:
         """
         if edits:
             await self._rewrite(lease, lambda messages: apply_changes(messages, edits))
+        if edits and self._group_memory:
+            await change_background(self._store, lease.conversation, edits)
         if deleted := [message_id for message_id, new in edits.items() if new is None]:
             await self._store.leases.forget(lease)
             dead_letters = await self._store.dead_letters.of(lease.conversation)
@@ -208,6 +215,7 @@ class HistoryEditor:
         await self._store.personal_data.erase(channel, names)
         await self._store.files.erase(channel, names)
         self._store.person_facts.drop_prefetched()
+        self._store.groups.drop_prefetched()
         await self._store.personal_data.compact()
 
     async def _forget_dead_letters(self, channel: str, author_id: str, entries: Collection[str]) -> None:

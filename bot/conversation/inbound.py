@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from bot.agent.turn import ApprovalDecision, TurnUpdate
 from bot.channels import InboundEvent
+from bot.conversation.background import Background
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.journal import read_event
 from bot.conversation.quotes import QuoteFinder
@@ -41,6 +42,7 @@ class InboundMessages:
         decisions: ids of messages that have decided a question; they belong to this turn wherever they stand.
         has_left_some: what this turn does not answer is in the inbox again.
         received: the messages, with names.
+        background: of the group.
     """
 
     def __init__(self, services: Services, lease: Lease, editor: HistoryEditor) -> None:
@@ -48,7 +50,8 @@ class InboundMessages:
         self._lease = lease
         self._channel = services.channels[channel_of(lease.conversation)]
         self._editor = editor
-        self._quotes = QuoteFinder(services.store, self._channel, lease.conversation)
+        self.background = Background(services, self._channel, lease.conversation)
+        self._quotes = QuoteFinder(services, self._channel, lease.conversation, self.background)
         self.address = ""
         self.authors: set[str] = set()
         self.decisions: set[str] = set()

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from bot.channels import Accept, InboundEvent
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
+from bot.conversation.background import keep_as_background
 from bot.conversation.cancellation import TOPIC
 from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent, parse
 from bot.errors import StoreUnavailable
@@ -34,20 +35,29 @@ class Intake:
         start: called with a conversation that is due, so that it need not wait for a worker's sweep, and with the id of
             the person who waits for an answer, empty if nobody does.
         votes: takes presses of polls' buttons.
+        group_memory: keep unmentioned messages as background.
     """
 
     def __init__(
-        self, store: Store, start: Start, commands: SpokenCommands, metrics: Metrics, votes: Accept | None = None
+        self,
+        store: Store,
+        start: Start,
+        commands: SpokenCommands,
+        metrics: Metrics,
+        votes: Accept | None = None,
+        *,
+        group_memory: bool = False,
     ) -> None:
         self._store = store
         self._commands = commands
         self._start = start
         self._metrics = metrics
         self._votes = votes
+        self._group_memory = group_memory
         self.closed = False
 
     async def __call__(self, conversation: str, event: InboundEvent) -> bool:
-        """Accept one event; false if its id is known already.
+        """Accept one event; false if its id is known already, or nobody is to answer it.
 
         A full inbox leaves the event out, and its conversation gets a sentence about that, once a minute.
 
@@ -58,6 +68,10 @@ class Intake:
             raise StoreUnavailable("shutting down")
         if event.event == "vote":
             return self._votes is not None and await self._votes(conversation, event)
+        if event.unmentioned:
+            if self._group_memory:
+                await keep_as_background(self._store, conversation, event)
+            return False
         channel = channel_of(conversation)
         event = replace(event, message=_cap(event.message))
         parsed = parse(event, self._commands)

@@ -71,7 +71,10 @@ class TurnRunner:
         self._services = services
         self._store = services.store
         self._agent = agent
-        self._editor = HistoryEditor(services.store, services.defaults.history_days, agent.tools.forget)
+        defaults, forget_files = services.defaults, agent.tools.forget
+        self._editor = HistoryEditor(
+            services.store, defaults.history_days, forget_files, group_memory=defaults.group_memory
+        )
         self._approvals = Approvals(services)
         self._admission = Admission(services)
         self._commands = Commands(services, self._editor, self._admission, agent.tools)

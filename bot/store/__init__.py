@@ -13,6 +13,7 @@
     reminders   what comes at its time            facts            what people want remembered
     lists       what the people of a place share  tool_pins        what MCP servers said of their tools
     files       of tool calls, for a day          polls            what people vote on
+    groups      messages that mention nobody
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
 journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
@@ -33,10 +34,11 @@ from bot.store.docket_keys import DocketKeys
 from bot.store.facts import Fact, PersonFacts
 from bot.store.files import FILES_BYTES, FileOwner, Files, StoredFile
 from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
+from bot.store.groups import Groups
 from bot.store.history import History, StoredHistory
 from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import Journal, JournalledTurn, Opened, ShownQuestion
-from bot.store.keys import DAY_S, REMINDER_S, Keys, dead_letter_streams, due_indexes, shard_of
+from bot.store.keys import BACKGROUND_S, DAY_S, REMINDER_S, Keys, dead_letter_streams, due_indexes, shard_of
 from bot.store.kv import KeyValue
 from bot.store.leases import Lease, Leases
 from bot.store.lists import PlaceLists, StoredItem
@@ -53,6 +55,7 @@ from bot.tasks import run_beside
 __all__ = [
     "ARRIVAL",
     "ASIDE",
+    "BACKGROUND_S",
     "CHANGE",
     "CONTROL",
     "RELEASED",
@@ -146,7 +149,9 @@ class Store:
         self._client = client
         self._priority = priority
         self._was_away = False
-        self.inbox = Inbox(client, Scripts(priority, history_s))
+        urgent = Scripts(priority, history_s)
+        self.inbox = Inbox(client, urgent)
+        self.groups = Groups(client, urgent)
         self.leases = Leases(client, priority, scripts)
         self.journal = Journal(client, scripts)
         self.history = History(client, scripts)

@@ -21,6 +21,8 @@ from redis.exceptions import ResponseError
 from bot.errors import LeaseLost
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import (
+    BACKGROUND_MESSAGES,
+    BACKGROUND_S,
     DEAD_LETTERS,
     DEAD_S,
     HISTORY_BYTES,
@@ -68,6 +70,7 @@ Name = Literal[
     "start_poll",
     "vote",
     "show_poll",
+    "hear",
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
 SEEN, POLL = "seen", "poll"  # the keys of a message id and of a poll
@@ -127,6 +130,8 @@ def _read(name: Name, history_s: int) -> Script:
         "INDEX_S": INDEX_S,
         "REMINDER_S": REMINDER_S,
         "POLL_S": POLL_S,
+        "BACKGROUND_S": BACKGROUND_S,
+        "BACKGROUND_MESSAGES": BACKGROUND_MESSAGES,
         "HISTORY_S": history_s,
         "DEAD_S": DEAD_S,
         "DEAD_LETTERS": DEAD_LETTERS,

@@ -94,7 +94,9 @@ class Line(Channel):
         outbound = OutboundMessage(
             delivery.id, delivery.attempts, chat, address, messages, reply.private, chat.bot == BOT
         )
-        self._quotable.keep(chat, await self._sender.send(outbound, assert_lease), delivery.turn_id)
+        sent = await self._sender.send(outbound, assert_lease)
+        if not reply.fleeting:  # what tells somebody that they are forgotten must not leave their id here
+            self._quotable.keep(chat, sent, delivery.turn_id)
         self._traffic.record_delivery(self._clock())
 
     def polls_of(self, conversation: str) -> str:
@@ -121,8 +123,12 @@ class Line(Channel):
             return True
 
     def hears_all(self, conversation: str) -> bool:
-        """In groups it hears mentions only."""
+        """In groups the bot is called by a mention."""
         return not chat_of(conversation).is_group
+
+    def overhears(self, conversation: str) -> bool:
+        """In groups LINE sends all messages."""
+        return chat_of(conversation).is_group
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass on an image that somebody sent."""

@@ -104,7 +104,7 @@ def _message(event: Event, content: Content, chat: Chat, received_at: int) -> In
     if called is not None:
         parts = (Text(called),)
     unmentioned = chat.is_group and called is None
-    if unmentioned and not (parts and quoted):
+    if unmentioned and not parts:
         return None
     if not parts:
         kind = content.type if content.type in ("video", "audio", "file") else "other"

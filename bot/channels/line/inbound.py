@@ -88,11 +88,10 @@ class WebhookReceiver:
         return Response()
 
     async def _accept_one(self, conversation: str, arrival: InboundEvent) -> None:
-        """Accept one event. To quote the bot is to call it; a message that calls it in no way is not accepted."""
-        if arrival.unmentioned:
-            if not (arrival.quotes and await self._quotable.turn_of(chat_of(conversation), arrival.quotes)):
-                return
-            arrival = replace(arrival, unmentioned=False)
+        """Accept one event. To quote the bot is to call it."""
+        if arrival.unmentioned and arrival.quotes:
+            is_called = await self._quotable.turn_of(chat_of(conversation), arrival.quotes)
+            arrival = replace(arrival, unmentioned=not is_called)
         await self._accept(conversation, arrival)
 
 

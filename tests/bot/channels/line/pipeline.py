@@ -15,9 +15,10 @@ from bot.channels import Host
 from bot.channels.line.channel import Line
 from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
+from bot.conversation.limits import Limits
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
-from bot.conversation.services import ConversationSettings, Policy
+from bot.conversation.services import UNLIMITED, ConversationSettings, Defaults, Policy
 from bot.providers.scripted import Scripted
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -29,6 +30,7 @@ from tests.fakes.line_events import JSON, webhook
 from tests.fakes.tools import Echo, tool_map
 
 ASK = Policy()
+DEFAULTS = Defaults()
 
 
 @dataclass
@@ -74,13 +76,16 @@ async def open_pipeline(
     *tools: Echo,
     policy: Policy = ASK,
     reviewers: Reviewers | None = None,
+    defaults: Defaults = DEFAULTS,
+    limits: Limits = UNLIMITED,
 ) -> AsyncIterator[LinePipeline]:
     """All of it on a real store, with a model that follows a script."""
     model, metrics, catalogue, due = Scripted(steps), Metrics(), texts(), list[str]()
-    accept = Intake(store, lambda conversation, _: due.append(conversation), SpokenCommands(catalogue), metrics)
+    spoken, memory = SpokenCommands(catalogue), defaults.group_memory
+    accept = Intake(store, lambda conversation, _: due.append(conversation), spoken, metrics, group_memory=memory)
     line = Line(line_config(fake.base_url), Host(accept, store.kv, store.priority_kv, catalogue))
     agent = Agent(model, tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
-    settings = ConversationSettings(policy=policy)
+    settings = ConversationSettings(defaults, policy, limits)
     runner = build(store, agent, {"line": line}, catalogue, metrics, settings, reviewers=reviewers)
     transport = httpx.ASGITransport(Starlette(routes=line.routes()))
     async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, line:
