@@ -95,6 +95,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
         files: shown below the text, or told in words where that is impossible.
         kind: a greeting or the help; a channel with buttons may add suggestions.
+        free: it is sent as long as that costs nothing, and otherwise dropped.
     """
 
     text: str
@@ -107,6 +108,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     fleeting: bool = False
     files: tuple[FileRef, ...] = ()
     poll: Poll | None = None
+    free: bool = False
 
 
 class Delivery(Struct, frozen=True, omit_defaults=True):

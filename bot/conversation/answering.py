@@ -66,11 +66,16 @@ KINDS: dict[type[TurnStep], str] = {RecordedResponse: RESPONSE, StartedCall: STA
 
 @dataclass(slots=True)
 class TurnResult:
-    """What a turn commits: messages for the history, replies with their addresses, the model that answered."""
+    """What a turn commits: messages for the history, replies with their addresses, the model that answered.
+
+    Attributes:
+        asker: id of the person who is answered, where no message tells it.
+    """
 
     messages: tuple[Message, ...] = ()
     replies: list[tuple[Reply, str]] = field(default_factory=list)
     model: str = ""
+    asker: str = ""
 
     def add(self, messages: Sequence[Message], replies: Sequence[tuple[Reply, str]], model: str = "") -> None:
         """Add messages and replies."""

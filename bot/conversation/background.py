@@ -5,6 +5,7 @@ It is data for the model's next answer, and no part of the history.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -18,7 +19,7 @@ from bot.conversation.services import Services
 from bot.safe_text.names import safe_name
 from bot.safe_text.quotations import json_line
 from bot.store import BACKGROUND_S, Store
-from bot.texts import PLACEHOLDER
+from bot.texts import LETTER, PLACEHOLDER
 from bot.transcript import BACKGROUND_ID, UNREADABLE, Author, Media, Message, Text, encode
 
 CAP = 200  # characters of one message
@@ -29,20 +30,23 @@ OPENING = (
 )
 SILENT = "[silent]"  # an answer that is not sent; nobody ever sees it
 
+URL = re.compile(r"https?://\S+")
+
 _decode = Decoder(Message).decode
 
 
-async def keep_as_background(store: Store, conversation: str, event: InboundEvent) -> None:
-    """Keep an unmentioned message: a beginning of its words, or the references to its pictures.
+def has_words(text: str) -> bool:
+    """Whether there is anything to translate: letters that are no address, sticker or place."""
+    return LETTER.search(URL.sub("", PLACEHOLDER.sub("", text))) is not None
 
-    Raises:
-        StoreUnavailable: it is not kept.
-    """
+
+def background_of(event: InboundEvent) -> bytes:
+    """What is kept of an unmentioned message: a beginning of its words, or the references of its pictures."""
     text = PLACEHOLDER.sub("", event.message.text).strip()[:CAP]
     pictures = tuple(part for part in event.message.parts if isinstance(part, Media))
-    if parts := (*pictures, *((Text(text),) if text else ())):
-        kept = Message(event.message.id, "user", parts, event.message.at, Author(event.author_id))
-        await store.groups.hear(conversation, event.author_id, kept.at, encode(kept))
+    parts = (*pictures, *((Text(text),) if text else ()))
+    kept = Message(event.message.id, "user", parts, event.message.at, Author(event.author_id))
+    return encode(kept) if parts else b""
 
 
 async def change_background(store: Store, conversation: str, edits: Mapping[str, Message | None]) -> None:

@@ -160,7 +160,8 @@ class InboundMessages:
             return [
                 (entry, one)
                 for entry, one in waiting[: stops[-1] + 1]
-                if not one.event.reminder and (entry.kind != ARRIVAL or belongs(one.event, ended))
+                if not (one.event.reminder or one.event.unmentioned)
+                and (entry.kind != ARRIVAL or belongs(one.event, ended))
             ]
         run = list(takewhile(self._may_join, waiting))
         later = waiting[len(run) :]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from bot.channels import Accept, InboundEvent
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
-from bot.conversation.background import keep_as_background
+from bot.conversation.background import background_of, has_words
 from bot.conversation.cancellation import TOPIC
 from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent, parse
 from bot.errors import StoreUnavailable
@@ -68,14 +68,15 @@ class Intake:
             raise StoreUnavailable("shutting down")
         if event.event == "vote":
             return self._votes is not None and await self._votes(conversation, event)
-        if event.unmentioned:
-            if self._group_memory:
-                await keep_as_background(self._store, conversation, event)
+        if event.unmentioned and not await self._is_to_translate(conversation, event):
             return False
         channel = channel_of(conversation)
         event = replace(event, message=_cap(event.message))
         parsed = parse(event, self._commands)
         accepted = await self._accept(conversation, event, _kind_of(parsed))
+        if accepted is Accepted.FULL and event.unmentioned:
+            log.warning("inbox.full", conversation=conversation)
+            return False
         if accepted is Accepted.FULL:
             self._metrics.left_out.labels(channel).inc()
             event = _left_out(event)
@@ -91,10 +92,19 @@ class Intake:
             await self._store.live.publish(TOPIC, conversation.encode())
         return bool(accepted)
 
+    async def _is_to_translate(self, conversation: str, event: InboundEvent) -> bool:
+        """Whether an unmentioned message is for the interpreter; it may become background in any case."""
+        kept = background_of(event) if self._group_memory else b""
+        is_text = has_words(event.message.text)
+        if not (kept or is_text):
+            return False
+        return bool(await self._store.groups.hear(conversation, event.author_id, event.message.at, kept)) and is_text
+
     async def _accept(self, conversation: str, event: InboundEvent, kind: str) -> Accepted:
         """Store the event. Stops, decisions and deletions get into a full inbox too."""
         always = kind == CONTROL or event.event in ("unsent", CONVERSATION_DELETED) or event.left_out
-        decides = event.event == "message" and self._commands.decision(event.message.text) is not None
+        is_called = event.event == "message" and not event.unmentioned
+        decides = is_called and self._commands.decision(event.message.text) is not None
         entry = (event.message.id, encode(event), kind)
         return await self._store.inbox.accept(conversation, *entry, always=always, decides=decides)
 
@@ -105,7 +115,7 @@ def _kind_of(parsed: ParsedEvent) -> str:
         return CHANGE
     if parsed.event.event == "decision" or parsed.is_stop:
         return CONTROL
-    return ARRIVAL if parsed.is_text else ASIDE
+    return ARRIVAL if parsed.is_text and not parsed.event.unmentioned else ASIDE
 
 
 def _cap(message: Message) -> Message:

@@ -72,7 +72,7 @@ class History:
         await self._scripts.run("purge", lease.conversation, lease.token)
 
     async def erase(self, lease: Lease, *, whole: bool) -> None:
-        """Delete history, summary, background and outbox.
+        """Delete history, summary, background, outbox, and the languages of the interpreter.
 
         Args:
             whole: also inbox and journal.

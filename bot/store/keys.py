@@ -24,6 +24,7 @@ SPENT_S = 2 * DAY_S  # counters of a day; by then it has ended in every time zon
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
 FACTS_S = 365 * DAY_S  # facts of a person in a place, after their last use
 BACKGROUND_S = 3_600  # unmentioned messages of a group
+INTERPRETER_S = 30 * DAY_S  # the languages of a group's interpreter, after its last message
 FILES_S = DAY_S  # files of tool calls
 FILES_KEY_S = 2 * DAY_S  # what their addresses are signed with, after its last use
 LISTS_S = 365 * DAY_S  # lists of a place, likewise
@@ -58,6 +59,7 @@ CONVERSATION_KINDS = (
     "reminders",
     "polls",
     "background",
+    "interpreter",
 )
 SHARD_KINDS = ("due", "dead", "forgotten", "alarms")
 LASTING_KIND = "pins"
@@ -112,6 +114,10 @@ class Keys:
     @property
     def background(self) -> str:
         return self._own("background")
+
+    @property
+    def interpreter(self) -> str:
+        return self._own("interpreter")
 
     @property
     def live(self) -> str:

@@ -91,9 +91,8 @@ class Line(Channel):
         chat, address = chat_of(conversation), read_address(delivery.address)
         reply, pictures = await find_pictures(reply, self._shown_files)
         messages = append_pictures(self._formatter.messages(reply, chat), pictures)
-        outbound = OutboundMessage(
-            delivery.id, delivery.attempts, chat, address, messages, reply.private, chat.bot == BOT
-        )
+        is_free = reply.free or chat.bot == BOT
+        outbound = OutboundMessage(delivery.id, delivery.attempts, chat, address, messages, reply.private, is_free)
         sent = await self._sender.send(outbound, assert_lease)
         if not reply.fleeting:  # what tells somebody that they are forgotten must not leave their id here
             self._quotable.keep(chat, sent, delivery.turn_id)

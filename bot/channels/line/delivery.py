@@ -50,7 +50,8 @@ class OutboundMessage:
         id: the delivery's, the same at every attempt.
         attempt: from 1.
         private: for one person alone: it is never pushed to a group instead.
-        free: it shows votes: it is sent by its reply token or not at all, as a push costs a message for each member.
+        free: it shows votes or translates: it is sent by its reply token or not at all, as a push costs a message for
+            each member.
     """
 
     id: str
