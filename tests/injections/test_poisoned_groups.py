@@ -70,3 +70,18 @@ async def test_a_quote_gives_no_permission(store: Store, fake: LineFake, injecti
         assert fake.sent[-1].buttons
         await here.hear(fake.event(place=GROUP, message=addressed_message("no")))
     assert launch.contexts == []
+
+
+@pytest.mark.parametrize("injection", corpus(), ids=lambda injection: injection.name)
+async def test_the_interpreter_can_only_translate(store: Store, fake: LineFake, injection: Injection) -> None:
+    """Its request has no tools, and what obeys instead of translating is not sent."""
+    launch = Launch()
+    async with open_pipeline(store, fake, [LAUNCH] * 3, launch, defaults=REMEMBERING) as here:
+        await here.hear(fake.event(place=GROUP, message=addressed_message("/interpret en ja")))
+        fake.sent.clear()
+        await here.hear(fake.event(place=GROUP, user=TARO, message=text_message(f"hello {injection.text[:4_000]}")))
+        [request] = here.model.requests
+        [message] = request.messages
+        assert (request.tools, message.text.count("</message>")) == ((), 1)
+        assert injection.text not in request.system
+    assert (launch.contexts, fake.sent) == ([], [])
