@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 import pytest
+from redis.asyncio import Redis
 
 from bot.conversation.background import CAP
 from bot.conversation.history import read_history
@@ -243,3 +244,15 @@ async def test_an_unmentioned_message_is_passed_on_as_such(rig: Rig) -> None:
     assert [one.message.text for one in rig.overheard] == ["hi", ""]
     [called] = await rig.receive(event(place=GROUP, message=addressed_message("hi")))
     assert not called.unmentioned
+
+
+async def test_an_unmentioned_message_costs_one_request(store: Store, redis: Redis, fake: LineFake) -> None:
+    """Whether it is kept or not; one without words costs none."""
+    picture = {"id": message_id(), "type": "image", "contentProvider": {"type": "line"}}
+    for memory, costs in ((False, 1), (True, 2)):
+        async with open_pipeline(store, fake, [], defaults=Defaults(group_memory=memory)) as here:
+            await redis.config_resetstat()
+            await here.receive(said(fake, "hello"), fake.event(place=GROUP, message=picture))
+            stats = await redis.info("commandstats")
+            assert stats["cmdstat_get"]["calls"] == costs  # of the interpreter's languages, in the one script
+            assert here.due == []
