@@ -199,7 +199,8 @@ async def open_runtime(
     settings, store, texts = services.settings, services.store, services.texts
     options = ConversationSettings.of(settings)
     votes = Votes(store, texts, start, settings.language)
-    intake = Intake(store, start, SpokenCommands(texts), services.metrics, votes)
+    memory = options.defaults.group_memory
+    intake = Intake(store, start, SpokenCommands(texts), services.metrics, votes, group_memory=memory)
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
     signed = SignedFiles(store.files, settings.secret_key, settings.public_url)
     console = Console(intake, store.live, _reads(services, signed), texts, settings.language)

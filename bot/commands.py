@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from bot.texts import LANGUAGES, Texts
 
 ANSWERS = ("approve", "reject", "polite")  # rows of the table ``words`` that are no commands
 NUMBERED = ("memory_delete",)  # commands whose words are followed by a number
+INTERPRET = "interpret"  # the command whose words are followed by two languages
 DIGITS = 9  # of such a number
 TRAILING = " .!。！　"
+BETWEEN = re.compile(r"[\s,、・／/↔⇔と]+|\band\b")  # two languages
 
 
 class SpokenCommands:
@@ -25,12 +28,30 @@ class SpokenCommands:
         self._decisions = {word: name == "approve" for word, name in _words(texts, ("approve", "reject")).items()}
         self._numbered = _words(texts, NUMBERED)
         self._polite = frozenset(_words(texts, ("polite",)))
+        names = [pair for language in LANGUAGES for pair in texts.table("languages", language).items()]
+        self._languages = {word.casefold(): code for code, name in names for word in (code, name)}
 
     def read(self, text: str) -> str | None:
         """The command that a message is; None if it is no command."""
         bare = _bare(text)
         words, _, number = bare.rpartition(" ")
-        return self._commands.get(bare) or (self._numbered.get(words) if number.isdecimal() else None)
+        numbered = self._numbered.get(words) if number.isdecimal() else None
+        return self._commands.get(bare) or numbered or self._with_languages(bare)
+
+    def languages(self, text: str) -> tuple[str, str] | None:
+        """The codes of the two languages that stand after a command's word; None unless there are exactly two."""
+        names = filter(None, BETWEEN.split(_bare(text).partition(" ")[2]))
+        codes = [self._languages.get(name) for name in names]
+        match codes:
+            case [str(one), str(other)] if one != other:
+                return one, other
+        return None
+
+    def _with_languages(self, bare: str) -> str | None:
+        """The command that is followed by two languages; behind a slash by anything."""
+        word, _, rest = bare.partition(" ")
+        is_meant = rest and self._commands.get(word) == INTERPRET and (word[0] == "/" or self.languages(bare))
+        return INTERPRET if is_meant else None
 
     def decision(self, text: str) -> bool | None:
         """True for a yes, False for a no; None if the message is neither."""

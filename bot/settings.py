@@ -213,6 +213,7 @@ class Settings(BaseSettings):
     allowed_users: Names = ()
     allowed_groups: Names = ()
     allowed_channels: Names = ()
+    group_memory: Literal["off", "on"] = "off"
 
     redis_url: RedisURL | None = None
     kaiwa_data_dir: Path = Path(".kaiwa")

@@ -7,11 +7,12 @@ A transcript is one linear list of messages. Vendors' own data (thought signatur
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any, Literal
 
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder, Encoder
+from msgspec.structs import replace
 
 from toolset.shown import Card
 
@@ -123,6 +124,20 @@ class Opaque(Struct, frozen=True):
     data: bytes
 
 
+class Quote(Struct, frozen=True, omit_defaults=True):
+    """An earlier message that a message quotes. A quoted picture is among the parts of the message that quotes it.
+
+    Attributes:
+        id: of the quoted message.
+        line: how the model reads it.
+        author_id: the platform's id of its author; of an answer of ours, of the person who was answered.
+    """
+
+    id: str
+    line: str
+    author_id: str = ""
+
+
 class Message(Struct, frozen=True, omit_defaults=True):
     """One entry of the transcript.
 
@@ -131,6 +146,7 @@ class Message(Struct, frozen=True, omit_defaults=True):
         at: milliseconds since the epoch, UTC.
         context: a line with date, channel and author, which the model reads before the text.
         footer: Markdown that people read below the text, and the model does not.
+        quotes: what it quotes, which the model reads after the context.
     """
 
     id: str
@@ -141,6 +157,18 @@ class Message(Struct, frozen=True, omit_defaults=True):
     opaque: Opaque | None = None
     context: str = ""
     footer: str = ""
+    quotes: tuple[Quote, ...] = ()
+
+    @property
+    def preface(self) -> str:
+        """What the model reads before the text: the context, then a line for each quote."""
+        return "\n".join(filter(None, (self.context, *(quote.line for quote in self.quotes))))
+
+    @property
+    def quoted_pictures(self) -> tuple[Media, ...]:
+        """The pictures among the parts that others' messages hold."""
+        ids = {quote.id for quote in self.quotes}
+        return tuple(part for part in self.parts if isinstance(part, Media) and part.ref in ids)
 
     @property
     def text(self) -> str:
@@ -260,6 +288,16 @@ REMINDER_ID = "reminder_"  # the beginning of the ids of messages that nobody ha
 # Ids of messages that are in a request only:
 SUMMARY_ID = "summary"
 FACTS_ID = "facts"
+BACKGROUND_ID = "background"
+
+
+def without_quotes(message: Message, ids: Container[str]) -> Message:
+    """The message without what it quotes of these messages; a picture's reference is its message's id."""
+    if not any(quote.id in ids for quote in message.quotes):
+        return message
+    gone = {picture for picture in message.quoted_pictures if picture.ref in ids}
+    quotes = tuple(quote for quote in message.quotes if quote.id not in ids)
+    return replace(message, quotes=quotes, parts=tuple(part for part in message.parts if part not in gone))
 
 
 def cards_of(results: Iterable[ToolResult]) -> tuple[Card, ...]:

@@ -15,7 +15,18 @@ from msgspec.structs import replace
 from bot.clock import now_ms
 from bot.live_events import Watcher
 from bot.providers import AUTO, ModelResponse, StopReason, ToolChoice
-from bot.transcript import NOT_GROUNDED, Author, FileRef, Grounding, Message, Spending, ToolCall, ToolResult, Usage
+from bot.transcript import (
+    NOT_GROUNDED,
+    Author,
+    FileRef,
+    Grounding,
+    Message,
+    Spending,
+    ToolCall,
+    ToolResult,
+    Usage,
+    without_quotes,
+)
 from toolset.shown import ToolFile
 from toolset.tool import Facts, Lists, Polls, Reminders, ToolDefinition
 
@@ -388,14 +399,17 @@ def _same(one: ToolCall, other: ToolCall) -> bool:
 
 
 def apply_changes(messages: Sequence[Message], changes: Mapping[str, Message | None]) -> list[Message]:
-    """The messages with edits made and others taken back, together with the answers to those taken back."""
+    """The messages with edits made and others taken back, together with the answers to those taken back.
+
+    What is quoted of a changed message goes too.
+    """
     kept: list[Message] = []
     for message in messages:
         if message.role != "user":
             if kept and not kept[-1].is_answer:
                 kept.append(message)
         elif message.id not in changes:
-            kept.append(message)
+            kept.append(without_quotes(message, changes))
         elif (new := changes[message.id]) is not None:
-            kept.append(replace(message, parts=new.parts))
+            kept.append(replace(message, parts=(*message.quoted_pictures, *new.parts)))
     return kept

@@ -117,6 +117,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         fetches: of a press of that button; what it fetches is looked up when it is sent.
         cards: shown below the text, or told in words where that is impossible.
         choices: short texts that the person may press instead of writing; a press is their message.
+        free: it is sent as long as that costs nothing, and otherwise dropped.
     """
 
     text: str
@@ -129,6 +130,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     fleeting: bool = False
     files: tuple[FileRef, ...] = ()
     poll: Poll | None = None
+    free: bool = False
     model: str = ""
     takes_back: tuple[str, ...] | None = None
     fetched_by: str = ""
@@ -209,6 +211,9 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
             that was pressed, if the platform tells it from words: then it decides no question.
         courtesy: what a message without words says and asks nothing with, such as a sticker; a row of the catalogue's
             table ``courtesy``.
+        quotes: id of the message that this one quotes.
+        unmentioned: several people read the conversation, and the message does not call the bot. Processes of an older
+            version take it for a message to the bot.
     """
 
     message: Message
@@ -224,6 +229,8 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     planned_at: int = 0
     choice: int = 0
     courtesy: str = ""
+    quotes: str = ""
+    unmentioned: bool = False
 
     @property
     def is_change(self) -> bool:
@@ -456,6 +463,21 @@ class Host:
     overviews: Overviews | None = None
 
 
+class KnownQuote(NamedTuple):
+    """What a channel knows of a quoted message by its id alone.
+
+    Attributes:
+        turn_id: of the turn that it answered, if it is ours.
+        picture: that it consists of.
+    """
+
+    turn_id: str = ""
+    picture: Media | None = None
+
+
+NOTHING_KNOWN = KnownQuote()
+
+
 class Recipient(NamedTuple):
     """Whom ALERT_TO may name behind a channel's name and a colon.
 
@@ -566,7 +588,7 @@ class Channel(Protocol):
         return True
 
     def hears_all(self, conversation: str) -> bool:
-        """Whether the bot gets the messages there that are not addressed to it."""
+        """Whether a message there need not call the bot."""
         return True
 
     async def prepare(self, media: Media) -> None:
@@ -577,6 +599,10 @@ class Channel(Protocol):
         """Whether the message of a question shows the whole call, so that a written yes may approve it."""
         return True
 
+    def overhears(self, conversation: str) -> bool:
+        """Whether messages there that do not call the bot are passed on too, marked as unmentioned."""
+        return False
+
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass the content of a file to ``take``, piece by piece. Never raises.
 
@@ -584,6 +610,10 @@ class Channel(Protocol):
             Whether the whole content was passed on; False if it is gone or of another type, or ``take`` ended it.
         """
         return False
+
+    async def find_quoted(self, conversation: str, message_id: str) -> KnownQuote:
+        """Look up a quoted message that the history does not hold. Never raises."""
+        return NOTHING_KNOWN
 
     def notice_target(self, recipient: str) -> tuple[str, str]:
         """The conversation and the address for a notice to somebody who has not written.

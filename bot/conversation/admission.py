@@ -112,12 +112,15 @@ class Admission:
         return counted
 
     async def _may_refuse(self, conversation: str, event: InboundEvent, turn_id: str) -> bool:
-        """Whether the refusal is sent: one a day for each routine; in a group, one an hour for each person."""
+        """Whether the refusal is sent: one a day for each routine; in a group, one an hour for each person.
+
+        To people who have not called the bot it is sent once an hour for all of them.
+        """
         who, kv = event.author_id, self._services.store.kv
         if event.is_routine:
             until = f"{self._budgets.day_end:%Y-%m-%d}"
             return await kv.claim(f"refused_routine:{until}:{conversation}:{event.target}", turn_id, DAY_S)
-        whom = f"{channel_of(conversation)}:{who}" if who else conversation
+        whom = f"{channel_of(conversation)}:{who}" if who and not event.unmentioned else conversation
         return not event.group or await kv.claim(f"refused:{whom}", turn_id, REFUSAL_PAUSE_S)
 
     async def _enrich(self, conversation: str, event: InboundEvent) -> InboundEvent:

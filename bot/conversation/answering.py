@@ -30,6 +30,7 @@ from bot.clock import now_ms, usable_zone
 from bot.conversation.alerts import ALARMING
 from bot.conversation.allowance import IN_FLIGHT, Allowance
 from bot.conversation.approvals import Approvals
+from bot.conversation.background import SILENT
 from bot.conversation.cancellation import CancelRegistry, Change
 from bot.conversation.commands import choice_in
 from bot.conversation.courtesy import courtesy
@@ -57,7 +58,7 @@ from bot.errors import ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.store import JournalledTurn, Lease
 from bot.texts import language_for, language_of
-from bot.transcript import Message, Spending, Text, ToolResult, cards_of, choices_of, encode, new_id
+from bot.transcript import BACKGROUND_ID, Message, Spending, Text, ToolResult, cards_of, choices_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -261,12 +262,15 @@ class Answerer:
         if memory and (facts := facts_message(await memory.read(), asked)):
             history.append(facts)
         author = asked[-1].author or NOBODY
+        time_zone = usable_zone(author.time_zone, defaults.time_zone)
+        if background := await inbound.background.message(time_zone):
+            history.append(background)
         lists = ToolLists(self._store.place_lists, attempt.channel.place(lease.conversation), author.id)
         context = TurnContext(
             conversation=lease.conversation,
             style=attempt.channel.style,
             locale=author.locale or language_of(asked[-1].text, defaults.language),
-            time_zone=usable_zone(author.time_zone, defaults.time_zone),
+            time_zone=time_zone,
             watcher=watcher,
             load=media.load,
             tool_choice=choice_in(asked, self._agent.tools),
@@ -310,11 +314,17 @@ class Answerer:
         return Reply(apology, failed=not stopped, note="" if stopped else cause)
 
     def _reply(self, turn: Turn, answer: Message) -> Reply:
+        """The answer as people see it; one without text where the model stays silent, as it may with background."""
+        text = answer.text
+        if any(message.id == BACKGROUND_ID for message in turn.history):
+            text = text.replace(SILENT, "").strip()
+            if not text:
+                return Reply("")
         sentence = partial(self._sentence, turn=turn)
         cut = () if turn.stop_reason == "end_turn" else (sentence("reply.cut"),)
         footer = "\n\n".join(source_lists(turn.grounding, sentence))
         turn.added[-1] = replace(answer, footer=footer)
-        text, results = "\n\n".join(filter(None, (answer.text, *cut, footer))), turn.results
+        text, results = "\n\n".join(filter(None, (text, *cut, footer))), turn.results
         files, cards = turn.files[-MOST_FILES:], cards_of(results)
         return Reply(text, files=files, cards=cards, choices=choices_of(results), model=turn.model)
 

@@ -272,7 +272,8 @@ class Approvals:
             return ApprovalDecision(question.call_id, event.approved, question.arguments, reason, event.address)
         if _ends(reading, parsed):
             return ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=REJECTED)
-        if event.event != "message" or event.reminder or not is_asker or event.message.id in reading.changed:
+        is_said = event.event == "message" and not (event.reminder or event.unmentioned)
+        if not (is_said and is_asker) or event.message.id in reading.changed:
             return None
         if parsed.command is not None:  # runs after the turn, so it does not belong to the turn's messages
             return ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=REJECTED)
@@ -291,7 +292,8 @@ class Approvals:
     def _is_unclear(self, reading: Reading, event: InboundEvent) -> bool:
         """Whether the asker may believe that a message answers the question, though it does not."""
         is_asker = event.author_id == reading.question.asker_id != ""
-        if event.event != "message" or event.reminder or not is_asker or reading.shown is None:
+        is_said = event.event == "message" and not (event.reminder or event.unmentioned)
+        if not (is_said and is_asker) or reading.shown is None:
             return False
         text = event.message.text
         if self._commands.is_polite(text):

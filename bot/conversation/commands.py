@@ -49,7 +49,16 @@ class CommandContext:
 class Commands:
     """Runs commands, and writes sentences of the catalogue in the language of the person who is answered."""
 
-    def __init__(self, services: Services, editor: HistoryEditor, admission: Admission, tools: ToolMap) -> None:
+    def __init__(
+        self,
+        services: Services,
+        editor: HistoryEditor,
+        admission: Admission,
+        tools: ToolMap,
+        *,
+        can_translate: bool = True,
+    ) -> None:
+        self._can_translate = can_translate
         self._services = services
         self._editor = editor
         self._admission = admission
@@ -63,6 +72,8 @@ class Commands:
             "reminders": self._reminders,
             "memory": self._memory,
             "memory_delete": self._memory_delete,
+            "interpret": self._interpret,
+            "interpret_off": self._interpret_off,
         }
 
     async def run(self, name: str, context: CommandContext) -> Reply:
@@ -80,7 +91,12 @@ class Commands:
         """A sentence of the catalogue as a reply; the help also lists the tools' commands."""
         if key == "command.help":
             return self._help_about(event, self._tools)
-        return Reply(self._text(key, event, **values), kind="greeting" if key.endswith(".greeting") else "")
+        text = self._text(key, event, **values)
+        remembers = f"{key}_group_memory"  # only a greeting has one
+        defaults = self._services.defaults
+        if event.group and defaults.group_memory and remembers in self._services.texts.sentences[defaults.language]:
+            text = f"{text}\n{self._text(remembers, event)}"
+        return Reply(text, kind="greeting" if key.endswith(".greeting") else "")
 
     async def _help(self, context: CommandContext) -> Reply:
         tools = self._tools.of_place(context.lease.conversation, context.event.author_id)
@@ -148,6 +164,24 @@ class Commands:
             return await self._memory(context)
         key = "command.memory_deleted" if await memory.forget(number) else "command.memory_none"
         return self._private(key, context, number=number)
+
+    async def _interpret(self, context: CommandContext) -> Reply:
+        """Have every message of a group translated; without two languages, say how that is done."""
+        conversation, event = context.lease.conversation, context.event
+        if not self._services.channels[channel_of(conversation)].overhears(conversation):
+            return self.sentence("command.interpret_where", event)
+        if not self._can_translate:
+            return self.sentence("command.interpret_demo", event)
+        names = self._services.texts.table("languages", self._language(event))
+        if (languages := self._services.commands.languages(event.message.text)) is None:
+            return self.sentence("command.interpret_how", event, languages=", ".join(names.values()))
+        await self._services.store.groups.interpret(conversation, " ".join(languages))
+        one, other = (names[code] for code in languages)
+        return self.sentence("command.interpret", event, one=one, other=other)
+
+    async def _interpret_off(self, context: CommandContext) -> Reply:
+        await self._services.store.groups.interpret(context.lease.conversation, "")
+        return self.sentence("command.interpret_off", context.event)
 
     def _private(self, key: str, context: CommandContext, **values: object) -> Reply:
         """A sentence for its reader alone where the platform can do that; it never becomes a dead letter."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +14,12 @@ from msgspec.structs import replace
 
 from bot.agent.turn import apply_changes
 from bot.channels import Delivery, InboundEvent
+from bot.conversation.background import change_background
 from bot.conversation.history import KEEP_TURNS, read_turns, wait_for_lease
 from bot.conversation.journal import read_event
 from bot.conversation.triage import CONVERSATION_DELETED
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, Lease, Store
-from bot.transcript import UNREADABLE, Message, TurnRecord, channel_of, encode
+from bot.transcript import UNREADABLE, Author, Message, TurnRecord, channel_of, encode, without_quotes
 
 INBOUND = (ARRIVAL, CHANGE, CONTROL, ASIDE)  # kinds of journal entries that are inbound events
 OWN, SHARED = "own", "shared"  # a conversation of one person, or of several
@@ -55,6 +56,7 @@ class HistoryEditor:
         history_days: lifetime of the histories, and of the index of people's conversations.
         forget_files: has the tools delete their files of a conversation, and returns their number.
         lease_wait_s: how long to wait for a conversation that another process answers.
+        group_memory: unmentioned messages are kept too.
     """
 
     def __init__(
@@ -63,21 +65,25 @@ class HistoryEditor:
         history_days: int,
         forget_files: Callable[[str], Awaitable[int]] = no_files,
         lease_wait_s: float = LEASE_WAIT_S,
+        *,
+        group_memory: bool = False,
     ) -> None:
         self._store = store
         self._forget_files = forget_files
         self._lease_wait_s = lease_wait_s
+        self._group_memory = group_memory
         self._history_s = history_days * DAY_S + HOUR_S
 
     async def remember(self, conversation: str, events: Sequence[InboundEvent]) -> None:
         """Index the conversation under its authors, so that ``/forget me`` finds all conversations of a person."""
-        for event in events:
+        for event in _with_quoted(events):
             if (person := person_of(conversation, event)) is not None:
                 await self._store.kv.add(f"person:{person}", entry_of(conversation, event), self._history_s)
 
     def remember_later(self, conversation: str, events: Sequence[InboundEvent]) -> list[asyncio.Future[Any]]:
         """The same with the process's next request; done, or failed, when that is answered."""
-        known = [(person, event) for event in events if (person := person_of(conversation, event)) is not None]
+        authors = _with_quoted(events)
+        known = [(person, event) for event in authors if (person := person_of(conversation, event)) is not None]
         entries = {(person, entry_of(conversation, event)) for person, event in known}
         return [self._store.kv.add_later(f"person:{person}", entry, self._history_s) for person, entry in entries]
 
@@ -93,6 +99,8 @@ class HistoryEditor:
             await self._rewrite(lease, lambda messages: apply_changes(messages, edits))
         if late and (gone := before - await self._turn_ids(lease.conversation)):
             await self._store.journal.withdraw(lease, [frame for frame, turn in late.items() if turn in gone])
+        if edits and self._group_memory:
+            await change_background(self._store, lease.conversation, edits)
         if deleted := [message_id for message_id, new in edits.items() if new is None]:
             await self._store.leases.forget(lease)
             dead_letters = await self._store.dead_letters.of(lease.conversation)
@@ -224,6 +232,7 @@ class HistoryEditor:
         await self._store.personal_data.erase(channel, names)
         await self._store.files.erase(channel, names)
         self._store.person_facts.drop_prefetched()
+        self._store.groups.drop_prefetched()
         await self._store.personal_data.compact()
 
     async def _forget_dead_letters(self, channel: str, author_id: str, entries: Collection[str]) -> None:
@@ -257,7 +266,8 @@ class HistoryEditor:
         def without(messages: list[Message]) -> list[Message]:
             nonlocal deleted
             own = {m.id: None for m in messages if kind == OWN or (m.author and m.author.id == author_id)}
-            kept = [] if kind == OWN else apply_changes(messages, own)
+            quoted = {quote.id for m in messages for quote in m.quotes if quote.author_id == author_id}
+            kept = [] if kind == OWN else [without_quotes(m, quoted) for m in apply_changes(messages, own)]
             deleted += len(messages) - len(kept)
             return kept
 
@@ -344,3 +354,11 @@ def _is_by(body: bytes, author_id: str) -> bool:
 
 def person_of(conversation: str, event: InboundEvent) -> str | None:
     return f"{channel_of(conversation)}:{event.author_id}" if event.author_id else None
+
+
+def _with_quoted(events: Iterable[InboundEvent]) -> Iterator[InboundEvent]:
+    """The events, and each once more for everybody whom it quotes, as if they had written it."""
+    for event in events:
+        yield event
+        for quote in event.message.quotes:
+            yield replace(event, message=replace(event.message, author=Author(quote.author_id)))

@@ -14,8 +14,10 @@ from msgspec.structs import replace
 
 from bot.agent.turn import ApprovalDecision, TurnUpdate
 from bot.channels import InboundEvent
+from bot.conversation.background import Background
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.journal import read_event
+from bot.conversation.quotes import QuoteFinder
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, belongs, count_of_one_turn, parse, triage, wait_for_albums
 from bot.errors import StoreUnavailable
@@ -45,6 +47,7 @@ class InboundMessages:
         received: the messages, with names.
         changes: ids of the edits and retractions that have joined the turn.
         is_blocked: an entry of the inbox cannot be read, so nothing after it can join.
+        background: of the group.
     """
 
     def __init__(self, services: Services, lease: Lease, editor: HistoryEditor, changes: Iterable[str] = ()) -> None:
@@ -52,6 +55,8 @@ class InboundMessages:
         self._lease = lease
         self._channel = services.channels[channel_of(lease.conversation)]
         self._editor = editor
+        self.background = Background(services, self._channel, lease.conversation)
+        self._quotes = QuoteFinder(services, self._channel, lease.conversation, self.background)
         self.address = ""
         self.authors: set[str] = set()
         self.decisions: set[str] = set()
@@ -123,9 +128,11 @@ class InboundMessages:
         self._note(events)
         conversation = self._lease.conversation
         enriched = await self._channel.enrich(conversation, events, is_new=is_new)
-        self.received += enriched
-        self._indexing += self._editor.remember_later(conversation, enriched)
-        return tuple(self._with_context(event) for event in enriched)
+        before = [event.message for event in (*self.received, *enriched)]
+        received = [await self._quotes.with_quotes(event, before) for event in enriched]
+        self.received += received
+        self._indexing += self._editor.remember_later(conversation, received)
+        return tuple(self._with_context(event) for event in received)
 
     async def finish(self) -> None:
         """Make sure that the conversation is indexed under its authors, after the commit that went with that."""
@@ -179,7 +186,8 @@ class InboundMessages:
             return [
                 (entry, one)
                 for entry, one in waiting[: stops[-1] + 1]
-                if not one.event.reminder and (entry.kind != ARRIVAL or belongs(one.event, ended))
+                if not (one.event.reminder or one.event.unmentioned)
+                and (entry.kind != ARRIVAL or belongs(one.event, ended))
             ]
         run = list(takewhile(self._may_join, waiting))
         later = waiting[len(run) :]

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from bot.channels import Accept, InboundEvent
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
+from bot.conversation.background import background_of, has_words
 from bot.conversation.cancellation import CHANGES, TOPIC, Change
 from bot.conversation.late_answers import MOST_FETCHES, fetch_of
 from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent, parse
@@ -35,20 +36,29 @@ class Intake:
         start: called with a conversation that is due, so that it need not wait for a worker's sweep, and with the id of
             the person who waits for an answer, empty if nobody does.
         votes: takes presses of polls' buttons.
+        group_memory: keep unmentioned messages as background.
     """
 
     def __init__(
-        self, store: Store, start: Start, commands: SpokenCommands, metrics: Metrics, votes: Accept | None = None
+        self,
+        store: Store,
+        start: Start,
+        commands: SpokenCommands,
+        metrics: Metrics,
+        votes: Accept | None = None,
+        *,
+        group_memory: bool = False,
     ) -> None:
         self._store = store
         self._commands = commands
         self._start = start
         self._metrics = metrics
         self._votes = votes
+        self._group_memory = group_memory
         self.closed = False
 
     async def __call__(self, conversation: str, event: InboundEvent) -> bool:
-        """Accept one event; false if its id is known already.
+        """Accept one event; false if its id is known already, or nobody is to answer it.
 
         A full inbox leaves the event out, and its conversation gets a sentence about that, once a minute.
 
@@ -61,10 +71,15 @@ class Intake:
             return self._votes is not None and await self._votes(conversation, event)
         if event.event == "fetch":
             return await self._fetch(conversation, event)
+        if event.unmentioned and not await self._is_to_translate(conversation, event):
+            return False
         channel = channel_of(conversation)
         event = replace(event, message=_cap(event.message))
         parsed = parse(event, self._commands)
         accepted = await self._accept(conversation, event, _kind_of(parsed))
+        if accepted is Accepted.FULL and event.unmentioned:
+            log.warning("inbox.full", conversation=conversation)
+            return False
         if accepted is Accepted.FULL:
             self._metrics.left_out.labels(channel).inc()
             event = _left_out(event)
@@ -96,10 +111,19 @@ class Intake:
         self._start(conversation, "")
         return taken
 
+    async def _is_to_translate(self, conversation: str, event: InboundEvent) -> bool:
+        """Whether an unmentioned message is for the interpreter; it may become background in any case."""
+        kept = background_of(event) if self._group_memory else b""
+        is_text = has_words(event.message.text)
+        if not (kept or is_text):
+            return False
+        return bool(await self._store.groups.hear(conversation, event.author_id, event.message.at, kept)) and is_text
+
     async def _accept(self, conversation: str, event: InboundEvent, kind: str) -> Accepted:
         """Store the event. Stops, decisions and deletions get into a full inbox too."""
         always = kind == CONTROL or event.event in ("unsent", CONVERSATION_DELETED) or event.left_out
-        decides = event.event == "message" and self._commands.decision(event.message.text) is not None
+        is_called = event.event == "message" and not event.unmentioned
+        decides = is_called and self._commands.decision(event.message.text) is not None
         entry = (event.message.id, encode(event), kind)
         return await self._store.inbox.accept(conversation, *entry, always=always, decides=decides)
 
@@ -110,7 +134,7 @@ def _kind_of(parsed: ParsedEvent) -> str:
         return CHANGE
     if parsed.event.event == "decision" or parsed.is_stop:
         return CONTROL
-    return ARRIVAL if parsed.is_text else ASIDE
+    return ARRIVAL if parsed.is_text and not parsed.event.unmentioned else ASIDE
 
 
 def _cap(message: Message) -> Message:

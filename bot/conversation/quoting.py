@@ -23,7 +23,7 @@ def transcript_lines(message: Message, speaker: str = "") -> Iterator[str]:
     if message.role == "user":
         name = safe_name(message.author.name) if message.author else ""
         text = " ".join(filter(None, (message.text, *_files(message))))
-        yield f"{escaped(message.context)} {speaker or name or 'User'}: {escaped(text)}".lstrip()
+        yield f"{escaped(message.preface)} {speaker or name or 'User'}: {escaped(text)}".lstrip()
     for part in message.parts:
         if isinstance(part, ToolCall):
             yield f"Assistant calls {escaped(part.name)}: {escaped(encode(part.arguments).decode(), RESULT_CAP)}"

@@ -188,6 +188,8 @@ class ConversationRunner:
             return await opening, None
         channel.prefetch(conversation, author)
         self._store.person_facts.prefetch(channel.place(conversation), author)
+        if self.services.defaults.group_memory and channel.overhears(conversation):
+            self._store.groups.prefetch(conversation)
         return await asyncio.gather(opening, self.services.budgets.look_up(conversation, author))
 
     async def _release(self, lease: Lease, wakeup: NextWakeup) -> bool:

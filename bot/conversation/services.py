@@ -32,12 +32,20 @@ class Defaults:
     Attributes:
         language: ``en`` or ``ja``.
         time_zone: IANA name.
+        group_memory: unmentioned messages of groups are kept as background.
     """
 
     language: str = "en"
     time_zone: str = "UTC"
     bot_name: str = "Kaiwa"
     history_days: int = 30
+    group_memory: bool = False
+
+    @classmethod
+    def of(cls, settings: Settings) -> Defaults:
+        """Read them from all settings."""
+        known = settings.language, settings.timezone, settings.bot_name, settings.history_days
+        return cls(*known, settings.group_memory == "on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +93,7 @@ class ConversationSettings:
     def of(cls, settings: Settings) -> ConversationSettings:
         """Read them from all settings."""
         return cls(
-            Defaults(settings.language, settings.timezone, settings.bot_name, settings.history_days),
+            Defaults.of(settings),
             Policy.of(settings),
             Limits.of(settings),
             settings.history_tokens,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -15,12 +16,14 @@ from bot.transcript import Message
 
 ALBUM_WAIT_S = 2.0  # the pictures of one album arrive one by one
 ALBUM_POLL_S = 0.2
+SLASHES = ("/", "／")
 
 Command = str  # a row of the table in bot.conversation.commands
 
 # Stored values of ``InboundEvent.event``:
 CANNED: Final = "told"
 CONVERSATION_DELETED: Final = "left"
+CHANGES: Final = ("edited", "unsent")
 
 
 class ParsedEvent(NamedTuple):
@@ -46,9 +49,16 @@ class ParsedEvent(NamedTuple):
 
 
 def parse(event: InboundEvent, commands: SpokenCommands) -> ParsedEvent:
-    """Find the command in an event's text."""
+    """Find the command in an event's text.
+
+    Where people talk to each other, a word such as "reset" is none: it has to begin with a slash, or end the
+    interpreter.
+    """
     may_be_command = event.event == "message" and not event.reminder
-    return ParsedEvent(event, commands.read(event.message.text) if may_be_command else None)
+    command = commands.read(event.message.text) if may_be_command else None
+    if event.unmentioned and command != "interpret_off" and not event.message.text.lstrip().startswith(SLASHES):
+        command = None
+    return ParsedEvent(event, command)
 
 
 @dataclass(slots=True)
@@ -147,11 +157,17 @@ def belongs(event: InboundEvent, authors: Collection[str]) -> bool:
 
 
 def count_of_one_turn(batch: Sequence[ParsedEvent]) -> int:
-    """How many events one turn takes: all before the first message of another person. A routine shares no turn."""
+    """How many events one turn takes: all before the first message of another person.
+
+    A routine shares no turn, nor does an unmentioned message, except with changes that follow it.
+    """
     texts = [(count, one.event) for count, one in enumerate(batch) if one.is_text]
+    if texts and texts[0][1].unmentioned:
+        after = batch[texts[0][0] + 1 :]
+        return texts[0][0] + 1 + sum(1 for _ in takewhile(lambda one: one.event.event in CHANGES, after))
     for count, event in texts[1:]:
         _, first = texts[0]
-        if first.is_routine or event.is_routine or not belongs(event, {first.author_id}):
+        if event.unmentioned or first.is_routine or event.is_routine or not belongs(event, {first.author_id}):
             return count
     return len(batch)
 

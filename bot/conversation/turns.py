@@ -23,6 +23,7 @@ from bot.conversation.commands import UNRECORDED, CommandContext, Commands
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
 from bot.conversation.inbound import InboundMessages
+from bot.conversation.interpreter import Interpreter
 from bot.conversation.journal import (
     TurnJournal,
     read_entries,
@@ -42,6 +43,7 @@ from bot.transcript import Message, TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
+DEMO = "demo"  # the model that has rules in place of words
 MAX_STARTS = 5  # without a new journal entry: a turn may kill its process only so often
 MAX_FAILURES = 3  # with the same unforeseen exception
 REST_MS = 1_000  # after the first failure; doubled after each further one
@@ -79,11 +81,16 @@ class TurnRunner:
         self._services = services
         self._store = services.store
         self._agent = agent
-        self._editor = HistoryEditor(services.store, services.defaults.history_days, agent.tools.forget)
+        defaults, forget_files = services.defaults, agent.tools.forget
+        self._editor = HistoryEditor(
+            services.store, defaults.history_days, forget_files, group_memory=defaults.group_memory
+        )
         self._approvals = Approvals(services)
         self._admission = Admission(services)
-        self._commands = Commands(services, self._editor, self._admission, agent.tools)
+        can_translate = agent.provider.model != DEMO
+        self._commands = Commands(services, self._editor, self._admission, agent.tools, can_translate=can_translate)
         self._reopening = Reopening(services.store)
+        self._interpreter = Interpreter(services, agent.provider)
         self._answerer = Answerer(services, agent, window, cancellations, self._approvals)
 
     async def take(
@@ -131,8 +138,10 @@ class TurnRunner:
             events, result = await self._prepare(attempt, journal)
             unless, is_alone = ALWAYS, not (result.messages or result.replies)
             if events:
-                answer = await self._answerer.answer(attempt, events, journal.steps)
+                takes = self._interpreter if events[-1].unmentioned else self._answerer
+                answer = await takes.answer(attempt, events, journal.steps)
                 result.add(answer.messages, answer.replies, answer.model)
+                result.asker = answer.asker or result.asker
                 if answer.replies:
                     failed = any(reply.failed for reply, _ in answer.replies)
                     await self._note_routines(attempt.lease.conversation, events, result, failed=failed)
@@ -196,15 +205,20 @@ class TurnRunner:
         return None if next_s is None else await self._store.now_ms(lease.conversation) + round(next_s * 1000) + 1
 
     async def _run_others_commands(self, lease: Lease, journalled: JournalledTurn, asker_id: str) -> int:
-        """Run the commands of people whom the question does not ask; the number of inbox entries that are done."""
+        """Run the commands of people whom the question does not ask, and translate what nobody has said to the bot.
+
+        Returns:
+            The number of inbox entries that are done.
+        """
         done: set[bytes] = set()
         waiting = readable(await self._store.inbox.read(lease.conversation))
         for entry, event in waiting:
-            if event.event != "message" or (asker_id and event.author_id == asker_id) or entry.frame in done:
+            may_answer = asker_id and event.author_id == asker_id and not event.unmentioned
+            if event.event != "message" or may_answer or entry.frame in done:
                 continue
             await self._editor.remember(lease.conversation, [event])  # so that /forget me finds this conversation
             parsed = parse(event, self._services.commands)
-            if parsed.command in (None, "stop"):
+            if parsed.command == "stop" or not (parsed.command or event.unmentioned):
                 continue
             await self._run_beside(lease, f"{journalled.turn_id}_{event.message.id}", entry, parsed)
             done.add(entry.frame)
@@ -216,12 +230,15 @@ class TurnRunner:
         return len(done)
 
     async def _run_beside(self, lease: Lease, turn_id: str, entry: InboxEntry, parsed: ParsedEvent) -> None:
-        """Run a command and leave the turn under way as it is."""
+        """Run a command, or translate a message, and leave the turn under way as it is."""
         event, command = parsed
         admitted = await self._admission.admit(lease.conversation, turn_id, [parsed])
         replies = [reply for reply, _ in admitted.replies]
         if admitted.events and command:
             replies = [await self._commands.run(command, CommandContext(lease, event, ends_turn=False))]
+        elif admitted.events:
+            translation = await self._interpreter.translate(lease.conversation, turn_id, event)
+            replies = [translation] if translation else []
         address, asker = event.address, event.author_id
         sends = [encode(Delivery(new_id("reply"), turn_id, reply, address, asker=asker)) for reply in replies]
         await self._store.journal.dismiss(lease, entry.frame, sends[0] if sends else b"")
@@ -247,11 +264,11 @@ class TurnRunner:
     async def _crash_apology(self, lease: Lease, journalled: JournalledTurn, reason: str) -> TurnResult:
         events = readable_events(journalled.entries)
         batch = triage(parse(event, self._services.commands) for event in events)
-        is_awaited = bool(batch.messages or batch.commands or batch.canned or not events)
+        asked = [event.message for event in batch.messages if not event.unmentioned]
+        is_awaited = bool(asked or batch.commands or batch.canned or not events)
         channel = self._services.channel(lease.conversation)
         if not is_awaited or channel is None:
             return TurnResult()
-        asked = [event.message for event in batch.messages]
         enriched = await channel.enrich(lease.conversation, events[-1:], is_new=False)
         language = self._services.language(enriched[-1]) if enriched else self._services.defaults.language
         text = self._services.texts.get("apology.crashed", language)

@@ -1,7 +1,8 @@
-"""Words of a model that stand in a sentence of Kaiwa's, between quotation marks."""
+"""Words of others between quotation marks: a model's in a sentence of Kaiwa's, and people's in a request to a model."""
 
 from __future__ import annotations
 
+import json
 import re
 
 from bot.safe_text.arguments import OURS, QUOTES
@@ -22,3 +23,11 @@ def quotable(text: str, cap: int) -> str:
     letters = (" " if index in hidden or letter in MARKS else letter for index, letter in enumerate(text))
     line = " ".join(re.sub("&", "& ", "".join(letters)).split())  # no HTML entity stands for a mark
     return isolate_rtl(line if len(line) <= cap else f"{line[: cap - 1]}…")
+
+
+def json_line(text: str, cap: int) -> str:
+    """The text as a JSON string on one line, of at most ``cap`` visible characters: no text can end the quotation."""
+    text = text[: SOURCE * cap]
+    hidden = invisible(text)
+    line = " ".join("".join(" " if index in hidden else letter for index, letter in enumerate(text)).split())
+    return json.dumps(line if len(line) <= cap else f"{line[: cap - 1]}…", ensure_ascii=False)

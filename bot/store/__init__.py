@@ -15,6 +15,7 @@
     files       of tool calls, for a day          polls            what people vote on
     late_answers  kept until fetched            clock            which all processes share
     feedback    what people think of answers
+    groups      messages that mention nobody
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
 journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
@@ -37,10 +38,11 @@ from bot.store.facts import Fact, PersonFacts
 from bot.store.feedback import Feedback, StoredRating
 from bot.store.files import FILES_BYTES, FileOwner, Files, StoredFile
 from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
+from bot.store.groups import Groups
 from bot.store.history import History, StoredHistory
 from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import ALWAYS, Condition, Journal, JournalledTurn, Opened, ShownQuestion
-from bot.store.keys import DAY_S, REMINDER_S, Keys, dead_letter_streams, due_indexes, shard_of
+from bot.store.keys import BACKGROUND_S, DAY_S, REMINDER_S, Keys, dead_letter_streams, due_indexes, shard_of
 from bot.store.kv import KeyValue
 from bot.store.late_answers import LateAnswers, StoredLateAnswer
 from bot.store.leases import Lease, Leases
@@ -59,6 +61,7 @@ __all__ = [
     "ALWAYS",
     "ARRIVAL",
     "ASIDE",
+    "BACKGROUND_S",
     "CHANGE",
     "CONTROL",
     "RELEASED",
@@ -159,7 +162,9 @@ class Store:
         self._priority = priority
         self._was_away = False
         self.clock = StoreClock()
-        self.inbox = Inbox(client, Scripts(priority, history_s))
+        urgent = Scripts(priority, history_s)
+        self.inbox = Inbox(client, urgent)
+        self.groups = Groups(client, urgent)
         self.leases = Leases(client, priority, scripts)
         self.journal = Journal(client, scripts)
         self.history = History(client, scripts)

@@ -64,7 +64,7 @@ class History:
         await self._scripts.run("rewrite", lease.conversation, lease.token, "stale" if stale else "", *pairs)
 
     async def purge(self, lease: Lease) -> None:
-        """Delete history and summary; inbox, journal and outbox stay.
+        """Delete history, summary and background; inbox, journal and outbox stay.
 
         Raises:
             LeaseLost: nothing was deleted.
@@ -72,7 +72,7 @@ class History:
         await self._scripts.run("purge", lease.conversation, lease.token)
 
     async def erase(self, lease: Lease, *, whole: bool) -> None:
-        """Delete history, summary and outbox.
+        """Delete history, summary, background, outbox, and the languages of the interpreter.
 
         Args:
             whole: also inbox and journal.

@@ -25,6 +25,8 @@ DEAD_S = 30 * DAY_S
 SPENT_S = 2 * DAY_S  # counters of a day; by then it has ended in every time zone
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
 FACTS_S = 365 * DAY_S  # facts of a person in a place, after their last use
+BACKGROUND_S = 3_600  # unmentioned messages of a group
+INTERPRETER_S = 30 * DAY_S  # the languages of a group's interpreter, after its last message
 FILES_S = DAY_S  # files of tool calls
 FILES_KEY_S = 2 * DAY_S  # what their addresses are signed with, after its last use
 LISTS_S = 365 * DAY_S  # lists of a place, likewise
@@ -33,6 +35,7 @@ LATE_ANSWERS = 20  # of one conversation
 FEEDBACK_S = 90 * DAY_S  # the ratings of a day's answers, after the last one
 DEAD_LETTERS = 250  # per shard: a refused token must not fill the store
 
+BACKGROUND_MESSAGES = 20  # of one group, the newest
 LIST_ITEMS = 300  # of all lists of one place
 OPEN_POLLS = 20  # of one place
 VOTERS = 10_000  # of one poll
@@ -63,6 +66,8 @@ CONVERSATION_KINDS = (
     "reminders",
     "polls",
     "late",
+    "background",
+    "interpreter",
 )
 SHARD_KINDS = ("due", "dead", "forgotten", "alarms")
 LASTING_KIND = "pins"
@@ -118,6 +123,14 @@ class Keys:
     @property
     def reminders(self) -> str:
         return self._own("reminders")
+
+    @property
+    def background(self) -> str:
+        return self._own("background")
+
+    @property
+    def interpreter(self) -> str:
+        return self._own("interpreter")
 
     @property
     def live(self) -> str:
@@ -197,6 +210,11 @@ def lists_pattern(channel: str) -> str:
 def polls_pattern(channel: str) -> str:
     """A pattern for the keys of all polls of a channel; ``open_polls_of`` parses them."""
     return f"kaiwa:{{*}}:poll:{channel}:*"
+
+
+def backgrounds_pattern(channel: str) -> str:
+    """A pattern for the keys of the unmentioned messages of all groups of a channel."""
+    return f"kaiwa:{{*}}:background:{channel}:*"
 
 
 def shows_pattern(channel: str) -> str:

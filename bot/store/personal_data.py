@@ -12,6 +12,7 @@ from bot.store.clients import Client, translate_errors
 from bot.store.feedback import Feedback
 from bot.store.keys import (
     DEAD_S,
+    backgrounds_pattern,
     dead_letter_streams,
     is_personal,
     kv_name,
@@ -55,6 +56,15 @@ if chosen then
 end
 """
 
+# Unmentioned messages that somebody has written in a group.
+TAKE_BACK_WORDS = """#!lua flags=allow-oom
+for _, entry in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+    if string.sub(entry, 1, #ARGV[1] + 1) == ARGV[1] .. '\\n' then
+        redis.call('ZREM', KEYS[1], entry)
+    end
+end
+"""
+
 SETS = "person:"  # sets of kv, which GET cannot read; their names tell whose they are
 
 # A stream keeps the bytes of a deleted entry while it has other entries, so it is rewritten.
@@ -83,7 +93,8 @@ class PersonalData:
 
     async def erase(self, channel: str, names: Collection[str]) -> int:
         """Delete every value of ``kv`` with one of the names in key or value; facts, lists, polls, and seen-keys of
-        earlier versions, with one in the key; what they have added to other lists; their polls, votes and ratings.
+        earlier versions, with one in the key; what they have added to other lists; their polls, votes and ratings; what
+        they have written in groups without mentioning the bot.
 
         Args:
             names: the person's id, and the last parts of the ids of their direct conversations.
@@ -96,6 +107,7 @@ class PersonalData:
             await self._take_back_items(channel, names)
             await self._take_back_votes(channel, names)
             await self._feedback.forget([f"{channel}:{name}" for name in names])
+            await self._take_back_words(channel, names)
             return sum(gone) + await self._erase_holding(channel, names)
 
     async def compact(self) -> None:
@@ -124,6 +136,13 @@ class PersonalData:
         for key in polls:
             open_polls, poll_id = open_polls_of(key)
             takes += [("EVAL", TAKE_BACK_VOTE, 2, key, open_polls, digest_of(name), poll_id) for name in names]
+        for start in range(0, len(takes), BATCH):
+            await self._client.execute_each(takes[start : start + BATCH])
+
+    async def _take_back_words(self, channel: str, names: Collection[str]) -> None:
+        """Delete what they have written in groups without mentioning the bot."""
+        groups = [key async for key in self._client.scan_iter(backgrounds_pattern(channel), count=1_000)]
+        takes = [("EVAL", TAKE_BACK_WORDS, 1, key, name) for key in groups for name in names]
         for start in range(0, len(takes), BATCH):
             await self._client.execute_each(takes[start : start + BATCH])
 

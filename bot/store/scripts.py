@@ -22,6 +22,8 @@ from bot.errors import LeaseLost, MessagesChanged
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import (
     ANSWERED_S,
+    BACKGROUND_MESSAGES,
+    BACKGROUND_S,
     DEAD_LETTERS,
     DEAD_S,
     HISTORY_BYTES,
@@ -30,6 +32,7 @@ from bot.store.keys import (
     INBOX_ENTRIES,
     INBOX_FEW,
     INDEX_S,
+    INTERPRETER_S,
     LATE_ANSWERS,
     MOMENT_S,
     POLL_S,
@@ -74,6 +77,7 @@ Name = Literal[
     "show_poll",
     "keep_head",
     "remove_late",
+    "hear",
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
 SEEN, POLL = "seen", "poll"  # the keys of a message id and of a poll
@@ -137,6 +141,9 @@ def _read(name: Name, history_s: int) -> Script:
         "INDEX_S": INDEX_S,
         "REMINDER_S": REMINDER_S,
         "POLL_S": POLL_S,
+        "BACKGROUND_S": BACKGROUND_S,
+        "INTERPRETER_S": INTERPRETER_S,
+        "BACKGROUND_MESSAGES": BACKGROUND_MESSAGES,
         "HISTORY_S": history_s,
         "DEAD_S": DEAD_S,
         "DEAD_LETTERS": DEAD_LETTERS,

@@ -187,8 +187,9 @@ class LineFake:
         return self._take("push", body["to"], body["messages"])
 
     def _take(self, call: str, to: str, messages: list[JSON]) -> web.Response:
-        self.sent.append(Sent(call, to, messages))
-        return _json({"sentMessages": [{"id": line_events.message_id(), "quoteToken": "q"} for _ in messages]})
+        ids = [line_events.message_id() for _ in messages]
+        self.sent.append(Sent(call, to, messages, ids))
+        return _json({"sentMessages": [{"id": message_id, "quoteToken": "q"} for message_id in ids]})
 
     def _loading(self, request: web.Request, arrived: Request) -> web.Response:
         body = line_rules.check("loading", arrived.raw)

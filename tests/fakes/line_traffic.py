@@ -30,11 +30,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Messages that people see; ``at`` in seconds since the epoch."""
+    """Messages that people see; ``ids`` are LINE's, by which they can be quoted; ``at`` in seconds since the epoch."""
 
     call: str
     to: str
     messages: list[JSON]
+    ids: list[str] = field(default_factory=list, compare=False)
     at: float = field(default_factory=time.time, compare=False)
 
     @property

@@ -45,6 +45,11 @@ class Talk:
         assert await self._house.post("/webhooks/line", *line_events.webhook(event)) == 200
         await until(lambda: len(self._line.sent) > told)
 
+    async def overhear(self, text: str, user: str = line_events.USER) -> None:
+        """People of the group talk to each other, which nobody answers."""
+        event = self._line.event(place=line_events.GROUP, user=user, message=line_events.text_message(text))
+        assert await self._house.post("/webhooks/line", *line_events.webhook(event)) == 200
+
     async def slack(self, text: str, channel: str, user: str = slack_events.USER) -> None:
         told = len(self._slack.shown)
         self._second += 1
@@ -148,7 +153,7 @@ def settings(
     line.people = {line_events.USER: {"displayName": NAME}, OTHER: {"displayName": "Taro"}}
     slack.add_user(name=NAME)
     slack.add_user(SLACK_OTHER, "Taro")
-    return {**variables, **FILES, "WORKSPACE_DIR": str(tmp_path / "files")}
+    return {**variables, **FILES, "WORKSPACE_DIR": str(tmp_path / "files"), "GROUP_MEMORY": "on"}
 
 
 async def test_forget_me_leaves_no_trace_of_a_person(
@@ -169,7 +174,11 @@ async def test_forget_me_leaves_no_trace_of_a_person(
         for channel in (slack_events.DIRECT, slack_events.CHANNEL):
             assert await press_feedback(running, slack, channel, "negative") == 200
         await talk.ask_about(WORDS)
-        assert {trace.partition(" ")[0] for trace in await traces(tmp_path, *mine)} == set(mine)
+        await talk.overhear(f"well {WORDS}")
+        await talk.overhear(f"well {OTHERS}", OTHER)
+        found = await traces(tmp_path, *mine)
+        assert {trace.partition(" ")[0] for trace in found} == set(mine)
+        assert any(":background:" in trace for trace in found)
         await talk.line("/forget me")
         await talk.slack("/forget me", slack_events.DIRECT)
 

@@ -10,6 +10,7 @@
     stickers    what they say               rich_menu  the menu below chats, with menu_picture
     pictures    those of an answer          polls      votes by button
     late_answers  the button that fetches an answer
+    own_messages  what people may quote
 
 This module is light: what it opens is imported then. Its docs: https://developers.line.biz/en/reference/messaging-api/
 """

@@ -9,7 +9,7 @@ from functools import partial
 from msgspec.structs import replace
 from starlette.routing import BaseRoute, Route
 
-from bot.channels import AssertLease, Channel, Delivery, Host, InboundEvent, Take
+from bot.channels import NOTHING_KNOWN, AssertLease, Channel, Delivery, Host, InboundEvent, KnownQuote, Take
 from bot.channels.line import Config
 from bot.channels.line.client import Client
 from bot.channels.line.delivery import MINUTE_MS, Allowance, OutboundMessage, Sender
@@ -20,6 +20,7 @@ from bot.channels.line.inbound import PATH, WebhookReceiver
 from bot.channels.line.late_answers import ANSWER_MS, earlier_button, fetched_in, late_card
 from bot.channels.line.late_answers import BOT as LATE
 from bot.channels.line.lookups import Enricher, People
+from bot.channels.line.own_messages import OwnMessages
 from bot.channels.line.pictures import find_pictures
 from bot.channels.line.polls import BOT as POLLS
 from bot.channels.line.polls import PAUSE_S, kept_in
@@ -69,7 +70,9 @@ class Line(Channel):
         self._shown_files = host.files
         self._presence = Presence(self._client)
         secret = config.line_channel_secret.get_secret_value()
-        self._receiver = WebhookReceiver(host.accept, secret, Reader(config), self._traffic, clock)
+        self._quotable = OwnMessages(host.kv)
+        quotable = OwnMessages(host.priority_kv)
+        self._receiver = WebhookReceiver(host.accept, secret, Reader(config), self._traffic, clock, quotable)
 
     async def __aenter__(self) -> Line:
         return self
@@ -96,11 +99,13 @@ class Line(Channel):
             return
         messages = await self._messages(delivery, chat)
         is_late = bool(delivery.late and delivery.late.id)
-        is_free = chat.bot in (POLLS, LATE)
+        is_free = reply.free or chat.bot in (POLLS, LATE)
         outbound = OutboundMessage(
             delivery.id, delivery.attempts, chat, address, messages, reply.private, is_free, is_late
         )
-        await self._sender.send(outbound, assert_lease)
+        sent = await self._sender.send(outbound, assert_lease)
+        if not reply.fleeting:  # what tells somebody that they are forgotten must not leave their id here
+            self._quotable.keep(chat, sent, delivery.turn_id)
         self._traffic.record_delivery(self._clock())
 
     async def _messages(self, delivery: Delivery, chat: Chat) -> list[LineMessage]:
@@ -156,16 +161,29 @@ class Line(Channel):
             return True
 
     def hears_all(self, conversation: str) -> bool:
-        """In groups it hears mentions only."""
+        """In groups the bot is called by a mention."""
         return not chat_of(conversation).is_group
 
     async def prepare(self, media: Media) -> None:
         """Wait for LINE to convert a recording."""
         await self._files.prepare(media)
 
+    def overhears(self, conversation: str) -> bool:
+        """In groups LINE sends all messages."""
+        return chat_of(conversation).is_group
+
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass on a file that somebody sent."""
         return await self._files.fetch(media, take)
+
+    async def find_quoted(self, conversation: str, message_id: str) -> KnownQuote:
+        """A message of ours, or a picture: LINE shows pictures by their id, even those that no event has brought."""
+        try:
+            if turn_id := await self._quotable.turn_of(chat_of(conversation), message_id):
+                return KnownQuote(turn_id)
+        except StoreUnavailable:
+            return NOTHING_KNOWN
+        return KnownQuote(picture=await self._files.find_picture(message_id))
 
     def notice_target(self, recipient: str) -> tuple[str, str]:
         """A chat by its id alone; the first letter of the id names the kind."""

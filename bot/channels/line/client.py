@@ -106,18 +106,24 @@ class Client:
         if self._http is not None:
             await self._http.close()
 
-    async def reply(self, token: str, messages: Sequence[LineMessage], quote_token: str = "") -> None:
-        """Answer an event; the token works once, for about a minute."""
+    async def reply(self, token: str, messages: Sequence[LineMessage], quote_token: str = "") -> list[str]:
+        """Answer an event; the token works once, for about a minute. The ids of the messages, by which people quote."""
         sdk = await self.load()
         request = sdk.ReplyMessageRequest(replyToken=token, messages=self._messages(sdk, messages, quote_token))
-        _read(sdk.ReplyMessageResponse, await self._call("POST", "message/reply", request))
+        sent = _read(sdk.ReplyMessageResponse, await self._call("POST", "message/reply", request))
+        return [str(message.id) for message in sent.sent_messages]
 
-    async def push(self, to: str, messages: Sequence[LineMessage], retry_key: str, quote_token: str = "") -> None:
-        """Send without a reply token; LINE takes a retry key (a UUID) once, and answers 409 afterwards."""
+    async def push(self, to: str, messages: Sequence[LineMessage], retry_key: str, quote_token: str = "") -> list[str]:
+        """Send without a reply token; LINE takes a retry key (a UUID) once, and answers 409 afterwards.
+
+        Returns:
+            The ids of the messages.
+        """
         sdk = await self.load()
         request = sdk.PushMessageRequest(to=to, messages=self._messages(sdk, messages, quote_token))
         headers = {"X-Line-Retry-Key": retry_key}
-        _read(sdk.PushMessageResponse, await self._call("POST", "message/push", request, headers))
+        sent = _read(sdk.PushMessageResponse, await self._call("POST", "message/push", request, headers))
+        return [str(message.id) for message in sent.sent_messages]
 
     async def start_loading(self, user: str, seconds: int) -> None:
         """Show the loading animation for 5 to 60 seconds, in steps of 5."""
@@ -182,6 +188,11 @@ class Client:
         if state == "failed":
             raise Failure("LINE cannot prepare this recording")
         return bool(state == "succeeded")
+
+    async def is_picture(self, message_id: str) -> bool:
+        """Whether a message that people have sent is a picture which LINE still has."""
+        async with self._send("GET", f"{self._data_url}/v2/bot/message/{quote(message_id)}/content") as response:
+            return response.status == 200 and response.content_type.startswith("image/")
 
     async def get_bot(self) -> BotInfo:
         """The account of the access token."""

@@ -51,7 +51,7 @@ class OutboundMessage:
         id: the delivery's, the same at every attempt.
         attempt: from 1.
         private: for one person alone: it is never pushed to a group instead.
-        free: it is sent by its reply token or not at all: it shows votes, or answers a press.
+        free: it is sent by its reply token or not at all: it shows votes, translates, or answers a press.
         late: it brings a late answer, which waits for another press if this one's token does not work.
     """
 
@@ -91,8 +91,11 @@ class Sender:
         self._push_mode = push
         self._clock = clock
 
-    async def send(self, message: OutboundMessage, assert_lease: AssertLease) -> None:
+    async def send(self, message: OutboundMessage, assert_lease: AssertLease) -> list[str]:
         """Send a message; returning means delivered.
+
+        Returns:
+            LINE's ids of what was sent, as far as it tells them.
 
         Raises:
             DeliverLater: passing failure.
@@ -103,14 +106,16 @@ class Sender:
         """
         past = await self._kv.get(message.key) if message.attempt > 1 else b"0"
         maybe_done = past != str(message.attempt - 1).encode()
-        if past != PUSHING and await self._may_reply(message, maybe_done) and await self._reply(message, maybe_done):
-            return
+        if past != PUSHING and await self._may_reply(message, maybe_done):
+            sent = await self._reply(message, maybe_done)
+            if sent is not None:
+                return sent
         if message.late:
             raise DeliverOnPress("the press came too late for its reply token")
         if message.free or (message.private and self._push_mode != "always"):
             log.info("delivery.not_pushed", delivery=message.id)
-            return
-        await self._push(message, assert_lease, again=past == PUSHING)
+            return []
+        return await self._push(message, assert_lease, again=past == PUSHING)
 
     async def may_push(self, chat: Chat) -> bool:
         """Whether a message without a reply token would be sent, as far as that is known."""
@@ -130,20 +135,19 @@ class Sender:
             return False
         return message.free or maybe_done or not await self.pushes_all(message.chat)
 
-    async def _reply(self, message: OutboundMessage, maybe_done: bool) -> bool:
-        """Use the reply token; false if it is used or expired."""
+    async def _reply(self, message: OutboundMessage, maybe_done: bool) -> list[str] | None:
+        """Use the reply token; None if it is used or expired."""
         try:
-            await self._client.reply(message.address.reply_token, message.messages, message.quote)
+            return await self._client.reply(message.address.reply_token, message.messages, message.quote)
         except Failure as failure:
             if failure.is_dead_token:
-                return maybe_done
+                return [] if maybe_done else None
             if not maybe_done and not failure.maybe_done:
                 await self._kv.set(message.key, str(message.attempt).encode(), KEEP_S)
             later = await self._consequence(failure, message.attempt)
             if (maybe_done or failure.maybe_done) and type(later) is DeliverLater:
                 later = DeliverLater(str(later), min(later.after, self._token_wait_s(message.address)))
             raise later from failure
-        return True
 
     def _token_wait_s(self, address: Address) -> float:
         """How long the next attempt may wait and still learn from the token whether the message was delivered."""
@@ -151,7 +155,7 @@ class Sender:
         remaining_s = (MINUTE_MS - age) / 1000 - SPARE_S
         return max(remaining_s, SOON_S) if age < MINUTE_MS else LONGEST_WAIT_S
 
-    async def _push(self, message: OutboundMessage, assert_lease: AssertLease, *, again: bool) -> None:
+    async def _push(self, message: OutboundMessage, assert_lease: AssertLease, *, again: bool) -> list[str]:
         await self._client.load()  # importing takes a second, which must not pass between the lease check and the push
         cost = await self._allowance.count_recipients(message.chat)
         if not again:
@@ -163,12 +167,13 @@ class Sender:
             await self._kv.set(message.key, PUSHING, KEEP_S)
         retry_key = str(uuid.uuid5(RETRY_KEYS, message.id))
         try:
-            await self._client.push(message.chat.id, message.messages, retry_key, message.quote)
+            sent = await self._client.push(message.chat.id, message.messages, retry_key, message.quote)
         except Failure as failure:
             if failure.status == 409:
-                return
+                return []
             raise await self._consequence(failure, message.attempt) from failure
         await self._allowance.spend(cost)
+        return sent
 
     async def _allow_push(self, cost: int) -> None:
         if self._push_mode == "never":

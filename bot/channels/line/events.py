@@ -107,23 +107,25 @@ def _without(text: str, mentions: list[Mentionee]) -> str:
 
 
 def _message(event: Event, content: Content, chat: Chat, received_at: int) -> InboundEvent | None:
-    parts = _parts(content, chat.is_group)
-    if parts:
-        said = courtesy_of(content.keywords or ()) if content.type == "sticker" else ""
-        return replace(_message_event(event, chat, received_at, parts), courtesy=said)
-    if chat.is_group:
+    parts, quoted = _parts(content), content.quoted_message_id or ""
+    called = text_for_bot(content) if chat.is_group else None
+    if called is not None:
+        parts = (Text(called),)
+    unmentioned = chat.is_group and called is None
+    if unmentioned and not parts:
         return None
-    kind = content.type if content.type in ("video", "audio", "file") else "other"
-    return _canned(event, chat, received_at, f"kind_{kind}")
+    if not parts:
+        kind = content.type if content.type in ("video", "audio", "file") else "other"
+        return _canned(event, chat, received_at, f"kind_{kind}")
+    said = courtesy_of(content.keywords or ()) if content.type == "sticker" else ""
+    read = _message_event(event, chat, received_at, parts)
+    return replace(read, courtesy=said, quotes=quoted, unmentioned=unmentioned)
 
 
-def _parts(content: Content, is_group: bool) -> tuple[Part, ...]:
-    """The parts of a message that a model can read; in a group only of a message to the bot."""
+def _parts(content: Content) -> tuple[Part, ...]:
+    """The parts of a message that a model can read."""
     if content.type == "text":
-        text = text_for_bot(content) if is_group else content.text
-        return (Text(text),) if text else ()
-    if is_group:
-        return ()
+        return (Text(content.text),) if content.text else ()
     if content.type == "sticker":
         return (Text(_bracketed("sticker", [content.text, *(content.keywords or ())])),)
     if content.type == "location":

@@ -14,6 +14,7 @@ from bot.transcript import Media
 
 log = structlog.stdlib.get_logger(__name__)
 
+PICTURE = "image/jpeg"  # until its content is read
 PICTURE_S = 10.0
 FILE_S = 45.0  # a recording is converted first; a reply token lives about a minute
 POLL_S = 0.5
@@ -25,6 +26,14 @@ class Files:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+
+    async def find_picture(self, message_id: str) -> Media | None:
+        """The picture that a message consists of; None for any other message. Never raises."""
+        try:
+            return Media(message_id, PICTURE) if await self._client.is_picture(message_id) else None
+        except Failure as failure:
+            log.info("media.not_found", cause=str(failure))
+            return None
 
     async def prepare(self, media: Media) -> None:
         """Wait until LINE has converted a recording, or cannot. Never raises."""

@@ -15,12 +15,14 @@ from typing import NoReturn
 import structlog
 from msgspec import DecodeError, Raw, ValidationError, convert
 from msgspec.json import Decoder
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bot.channels import Accept
+from bot.channels import Accept, InboundEvent
 from bot.channels.line.events import Reader
-from bot.channels.line.types import Event, Webhook
+from bot.channels.line.own_messages import OwnMessages
+from bot.channels.line.types import Event, Webhook, chat_of
 from bot.channels.traffic import TrafficRecorder
 from bot.errors import StoreUnavailable
 from bot.http import read_body
@@ -37,16 +39,24 @@ class WebhookReceiver:
 
     Args:
         clock: milliseconds since the epoch.
+        quotable: our messages, read over connections that no turn uses.
     """
 
     def __init__(
-        self, accept: Accept, secret: str, reader: Reader, traffic: TrafficRecorder, clock: Callable[[], int]
+        self,
+        accept: Accept,
+        secret: str,
+        reader: Reader,
+        traffic: TrafficRecorder,
+        clock: Callable[[], int],
+        quotable: OwnMessages,
     ) -> None:
         self._accept = accept
         self._secret = secret
         self._reader = reader
         self._traffic = traffic
         self._clock = clock
+        self._quotable = quotable
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
@@ -71,11 +81,18 @@ class WebhookReceiver:
                 if event.delivery_context.is_redelivery:
                     self._traffic.record_redelivery(received_at)
                 if read := self._reader.read_event(webhook.destination, event, received_at):
-                    await self._accept(*read)
+                    await self._accept_one(*read)
         except StoreUnavailable:
             self._traffic.record_refusal(received_at)
             return Response(status_code=503, headers={"Retry-After": RETRY_AFTER_S})
         return Response()
+
+    async def _accept_one(self, conversation: str, arrival: InboundEvent) -> None:
+        """Accept one event. To quote the bot is to call it."""
+        if arrival.unmentioned and arrival.quotes:
+            is_called = await self._quotable.turn_of(chat_of(conversation), arrival.quotes)
+            arrival = replace(arrival, unmentioned=not is_called)
+        await self._accept(conversation, arrival)
 
 
 _decode_webhook = Decoder(Webhook).decode

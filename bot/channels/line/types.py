@@ -241,6 +241,7 @@ class Content(Struct, rename="camel"):
     type: str = ""
     text: str | None = None
     quote_token: str | None = None
+    quoted_message_id: str | None = None
     mark_as_read_token: str | None = None
     mention: Mention | None = None
     keywords: list[str] | None = None

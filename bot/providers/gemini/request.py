@@ -125,7 +125,7 @@ def contents(
 
 
 def _user_parts(message: Message, inline: Inline) -> list[JSON]:
-    parts: list[JSON] = [{"text": message.context}] if message.context else []
+    parts: list[JSON] = [{"text": message.preface}] if message.preface else []
     for part in message.parts:
         if isinstance(part, Text) and part.text:
             parts.append({"text": part.text})

@@ -40,13 +40,13 @@ def portable_name(name: str) -> str:
 def visible_parts(
     message: Message, *, sees_pictures: bool = True, picture_cap: float = math.inf, reads_pdfs: bool = False
 ) -> Iterator[Text | Media]:
-    """The context, texts, pictures and PDFs of a user's message; a short text stands for any other media.
+    """The context, quotes, texts, pictures and PDFs of a user's message; a short text stands for any other media.
 
     Args:
         picture_cap: bytes of the largest picture that the vendor takes.
     """
-    if message.context:
-        yield Text(message.context)
+    if message.preface:
+        yield Text(message.preface)
     for part in message.parts:
         if isinstance(part, Text) and part.text:
             yield part

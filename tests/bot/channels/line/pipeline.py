@@ -16,9 +16,10 @@ from bot.channels.line.channel import Line
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
+from bot.conversation.limits import Limits
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
-from bot.conversation.services import ConversationSettings, Policy
+from bot.conversation.services import UNLIMITED, ConversationSettings, Defaults, Policy
 from bot.providers.scripted import Scripted
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -31,6 +32,7 @@ from tests.fakes.tools import Echo, tool_map
 from toolset.tool_map import ToolMap
 
 ASK = Policy()
+DEFAULTS = Defaults()
 
 
 @dataclass
@@ -90,6 +92,8 @@ async def open_pipeline(
     files: Files = NO_FILES,
     toolset: ToolMap | None = None,
     reviewers: Reviewers | None = None,
+    defaults: Defaults = DEFAULTS,
+    limits: Limits = UNLIMITED,
     **settings: Any,
 ) -> AsyncIterator[LinePipeline]:
     """All of it on a real store, with a model that follows a script.
@@ -98,7 +102,8 @@ async def open_pipeline(
         toolset: in place of ``tools``.
     """
     model, metrics, catalogue, due = Scripted(steps), Metrics(), texts(), list[str]()
-    accept = Intake(store, lambda conversation, _: due.append(conversation), SpokenCommands(catalogue), metrics)
+    spoken, memory = SpokenCommands(catalogue), defaults.group_memory
+    accept = Intake(store, lambda conversation, _: due.append(conversation), spoken, metrics, group_memory=memory)
 
     def clock() -> int:
         return here.clock()
@@ -106,7 +111,7 @@ async def open_pipeline(
     host = Host(accept, store.kv, store.priority_kv, catalogue, files=files, clock=clock)
     line = Line(line_config(fake.base_url, **settings), host)
     agent = Agent(model, toolset or tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
-    options = ConversationSettings(policy=policy)
+    options = ConversationSettings(defaults, policy, limits)
     runner = build(store, agent, {"line": line}, catalogue, metrics, options, reviewers=reviewers)
     transport = httpx.ASGITransport(Starlette(routes=line.routes()))
     async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, line:

@@ -46,6 +46,7 @@ class Rig:
     Attributes:
         away: the inbox takes nothing.
         inbox: what was accepted, without duplicates, and in which conversation.
+        overheard: unmentioned messages, which nobody answers.
         http: a client of the webhook.
         now: our clock, milliseconds since the epoch.
     """
@@ -63,6 +64,7 @@ class Rig:
         self.away = False
         self.now = NOW
         self.inbox: list[tuple[str, InboundEvent]] = []
+        self.overheard: list[InboundEvent] = []
         self.notes = notes or LocalKeyValue()
         self._seen: set[tuple[str, str]] = set()
         base_url = fake.base_url if fake else UNREACHABLE
@@ -117,6 +119,9 @@ class Rig:
     async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:
         if self.away:
             raise StoreUnavailable("away")
+        if arrival.unmentioned:
+            self.overheard.append(arrival)
+            return False
         if (conversation, arrival.message.id) in self._seen:
             return False
         self._seen.add((conversation, arrival.message.id))

@@ -1,0 +1,95 @@
+"""The interpreter of a group: it translates each message that is not for the bot, until it is switched off.
+
+A translation is one request to the model, with a short prompt and no tools. It is no part of the history.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from importlib.resources import files
+
+import structlog
+from msgspec.structs import asdict
+
+from bot.agent.turn import NOBODY
+from bot.channels import InboundEvent, Reply
+from bot.clock import now_ms
+from bot.conversation.alerts import ALARMING
+from bot.conversation.answering import Attempt, TurnResult
+from bot.conversation.background import SILENT
+from bot.conversation.journal import Step, readable
+from bot.conversation.quoting import TAG
+from bot.conversation.services import Services
+from bot.errors import ModelError, TryAgain
+from bot.providers import Completed, ModelResponse, Provider
+from bot.telemetry import span
+from bot.transcript import Message, Spending, Text, new_id
+
+log = structlog.stdlib.get_logger(__name__)
+
+ANSWER_S = 20.0
+LATE_MS = 50_000  # a translation that comes later is of no use, and would not be sent
+
+
+class Interpreter:
+    """Translates messages."""
+
+    def __init__(self, services: Services, provider: Provider) -> None:
+        self._services = services
+        self._provider = provider
+        self._prompt = files("bot.prompts").joinpath("interpret.md").read_text("utf-8").strip()
+
+    async def answer(self, attempt: Attempt, events: Sequence[InboundEvent], _steps: Sequence[Step]) -> TurnResult:
+        """Translate the messages of a turn; they and the translations are not for the history."""
+        conversation = attempt.lease.conversation
+        translated = [(await self.translate(conversation, attempt.turn_id, event), event) for event in events]
+        replies = [(reply, event.address) for reply, event in translated if reply]
+        return TurnResult((), replies, self._provider.model, asker=events[-1].author_id)
+
+    async def translate(self, conversation: str, turn_id: str, event: InboundEvent) -> Reply | None:
+        """The translation; None where there is none: nobody gets an apology for what they did not ask.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        languages = await self._services.store.groups.languages(conversation)
+        one, _, other = languages.partition(" ")
+        if not other or now_ms() - event.message.at > LATE_MS:
+            return None
+        names = self._services.texts.table("languages", "en")
+        system = self._prompt.format(one=names.get(one, one), other=names.get(other, other), silent=SILENT)
+        text = f"<message>\n{TAG.sub('< ', event.message.text)}\n</message>"
+        asked = Message(new_id("msg"), "user", (Text(text),), event.message.at)
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                response = await self._ask(system, asked)
+        except (ModelError, TimeoutError) as error:
+            log.warning("interpreter.failed", cause=str(error) or type(error).__name__)
+            if isinstance(error, ModelError) and (alarm := ALARMING.get(error.apology)) is not None:
+                await self._services.alerts.notice(alarm, error.cause)
+            return None
+        author = event.message.author or NOBODY
+        spending = Spending(response.model, response.usage, author, messages=1, is_first=True)
+        await self._services.budgets.spend(conversation, spending, turn_id)
+        said = response.message.text.strip()
+        is_whole = said and response.stop_reason == "end_turn" and SILENT not in said
+        if not is_whole or await self._is_taken_back(conversation, event):
+            return None
+        return Reply(said, fleeting=True, free=True)
+
+    async def _is_taken_back(self, conversation: str, event: InboundEvent) -> bool:
+        """Whether the message was taken back while it was translated."""
+        waiting = readable(await self._services.store.inbox.read(conversation))
+        return any(later.event == "unsent" and later.target == event.message.id for _, later in waiting)
+
+    async def _ask(self, system: str, asked: Message) -> ModelResponse:
+        with span("model", self._services.metrics) as call:
+            async with aclosing(self._provider.stream(system, [asked], ())) as events:
+                async for event in events:
+                    if isinstance(event, Completed):
+                        tokens = asdict(event.response.usage)
+                        call.end("model.called", "translation", event.response.model, tokens=tokens)
+                        return event.response
+        raise TryAgain("malformed", "the model's stream ended without an answer")

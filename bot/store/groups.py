@@ -1,0 +1,103 @@
+"""What is kept of a group beside its conversation: the newest messages that do not mention the bot, for an hour, and
+between which languages such messages are translated.
+
+The messages are a sorted set by time. An entry is its author's id, a line feed and the caller's bytes.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from bot.store.clients import ANSWER_S, Client, translate_errors
+from bot.store.keys import INTERPRETER_S, Keys
+from bot.store.queues import Command, Prefetches
+from bot.store.scripts import Scripts
+
+CHANGE = """#!lua flags=allow-oom
+local at = ARGV[1] ~= ARGV[2] and redis.call('ZSCORE', KEYS[1], ARGV[1])
+if at then
+    if ARGV[2] ~= '' then
+        redis.call('ZADD', KEYS[1], at, ARGV[2]) -- before the other goes: an empty key would lose its expiry
+    end
+    redis.call('ZREM', KEYS[1], ARGV[1])
+end
+"""
+
+
+# Also in a full store: somebody may want the interpreter to end.
+INTERPRET = """#!lua flags=allow-oom
+if ARGV[1] == '' then
+    redis.call('DEL', KEYS[1])
+else
+    redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
+end
+"""
+
+
+class Groups:
+    """Hears, keeps and reads unmentioned messages. Losing a kept one costs background, never an answer.
+
+    Args:
+        priority: scripts over connections that no turn uses.
+    """
+
+    def __init__(self, client: Client, priority: Scripts) -> None:
+        self._client = client
+        self._priority = priority
+        self._prefetches = Prefetches(client.execute_later, client.execute_soon)
+
+    async def hear(self, conversation: str, author: str, at: int, body: bytes = b"") -> str:
+        """Keep a message for ``BACKGROUND_S``, as long as it is one of the newest; the same one again changes nothing.
+
+        Args:
+            author: the platform's id; may be empty.
+            at: milliseconds since the epoch.
+            body: empty: nothing is kept.
+
+        Returns:
+            The languages between which the message is to be translated; empty: it is not.
+        """
+        entry = _entry(author, body) if body else b""
+        async with translate_errors(ANSWER_S):  # the webhook's sender waits
+            languages = cast("bytes | None", await self._priority.run("hear", conversation, at, entry))
+        return (languages or b"").decode()
+
+    async def interpret(self, conversation: str, languages: str) -> None:
+        """Have unmentioned messages translated between these languages; empty: no longer."""
+        async with translate_errors():
+            await self._client.eval(INTERPRET, 1, Keys(conversation).interpreter, languages, INTERPRETER_S)
+
+    async def languages(self, conversation: str) -> str:
+        """The languages of the interpreter; empty where there is none."""
+        async with translate_errors():
+            (languages,) = await self._client.execute_soon(("GET", Keys(conversation).interpreter))
+        return (languages or b"").decode()
+
+    def prefetch(self, conversation: str) -> None:
+        """Read with the process's next request; the next ``read`` within ``PREFETCHED_S`` takes it."""
+        self._prefetches.begin(_read(conversation))
+
+    async def read(self, conversation: str) -> list[bytes]:
+        """The kept messages, oldest first; some may be older than ``BACKGROUND_S``."""
+        async with translate_errors():
+            (entries,) = await self._prefetches.take(_read(conversation))
+        return [entry.partition(b"\n")[2] for entry in entries]
+
+    async def change(self, conversation: str, author: str, old: bytes, new: bytes) -> None:
+        """Replace a message, if it is still there; an empty new one deletes it."""
+        self._prefetches.drop(_read(conversation))
+        key, changed = Keys(conversation).background, _entry(author, new) if new else b""
+        async with translate_errors():
+            await self._client.eval(CHANGE, 1, key, _entry(author, old), changed)
+
+    def drop_prefetched(self) -> None:
+        """Have the next ``read`` ask again, after a deletion."""
+        self._prefetches.clear()
+
+
+def _entry(author: str, body: bytes) -> bytes:
+    return author.encode() + b"\n" + body
+
+
+def _read(conversation: str) -> Command:
+    return "ZRANGE", Keys(conversation).background, 0, -1

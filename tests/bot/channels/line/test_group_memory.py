@@ -1,0 +1,258 @@
+"""GROUP_MEMORY: what people write to each other is background for an hour, and nothing is kept where it is off."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.conversation.background import CAP
+from bot.conversation.history import read_history
+from bot.conversation.services import Defaults
+from bot.providers.scripted import Step
+from bot.store import Store
+from bot.transcript import BACKGROUND_ID, Media, Message
+from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
+from tests.bot.channels.line.rig import IN_GROUP, Rig, open_rig
+from tests.fakes.line import LineFake
+from tests.fakes.line_events import GROUP, JSON, addressed_message, event, message_id, text_message
+
+JPEG = b"\xff\xd8\xff\xe0picture"
+TARO = "U" + "2" * 32
+REMEMBERING = Defaults(group_memory=True, time_zone="Asia/Tokyo")
+
+import_module("linebot.v3.messaging")  # on a busy machine its import takes longer than a name is waited for
+
+
+def background(here: LinePipeline) -> list[str]:
+    """What the newest request tells of the group, line by line, without the times."""
+    found = [message for message in here.model.requests[-1].messages if message.id == BACKGROUND_ID]
+    return [line.partition(" ")[2] for message in found for line in message.text.splitlines()[1:]]
+
+
+def pictures(message: Message) -> list[str]:
+    """The references of the message's pictures."""
+    return [part.ref for part in message.parts if isinstance(part, Media) and part.data]
+
+
+def said(fake: LineFake, text: str, user: str | None = TARO) -> JSON:
+    """Somebody says something to the others, a little later than the last time."""
+    fake.advance(0.001)
+    return fake.event(place=GROUP, user=user, message=text_message(text))
+
+
+def asked(fake: LineFake, text: str) -> JSON:
+    """Hanako asks the bot."""
+    return fake.event(place=GROUP, message=addressed_message(text))
+
+
+async def kept(store: Store) -> list[bytes]:
+    """What the store holds of the group."""
+    return await store.groups.read(IN_GROUP)
+
+
+async def test_what_was_said_before_is_background(store: Store, fake: LineFake) -> None:
+    """With names, in order, as data; it is not in the history, and nobody is answered but the one who asks."""
+    fake.people[TARO] = {"displayName": "Taro"}
+    async with open_pipeline(store, fake, [Step("Sushi."), Step("ok")], defaults=REMEMBERING) as here:
+        await here.hear(said(fake, 'sushi or "ramen"?'), said(fake, "sushi", None), asked(fake, "so?"))
+        assert background(here) == ['Taro: "sushi or \\"ramen\\"?"', 'somebody: "sushi"']
+        [request] = here.model.requests
+        assert "asks for nothing and permits nothing" in next(
+            message.text for message in request.messages if message.id == BACKGROUND_ID
+        )
+        assert here.asked().text == "so?"
+    assert fake.texts == [["Sushi."]]
+    assert [message.text for message in await read_history(store, IN_GROUP)] == ["so?", "Sushi."]
+
+
+async def test_where_it_is_off_nothing_is_kept(store: Store, fake: LineFake) -> None:
+    """Not a key is written for a message that mentions nobody."""
+    async with open_pipeline(store, fake, [Step("ok")]) as here:
+        await here.hear(said(fake, "canary"))
+        keys = [key async for key in store.kv._client.scan_iter("kaiwa:*")]
+        assert [key for key in keys if b":note:line:last_" not in key] == []  # the time of the last webhook
+        await here.hear(asked(fake, "what is this?"))
+        assert background(here) == []
+
+
+async def test_the_newest_twenty_of_an_hour_are_kept(store: Store, fake: LineFake) -> None:
+    """Each cut to a line; an older one is neither shown nor kept when others come."""
+    old = said(fake, "yesterday")
+    old["timestamp"] -= 3_601_000
+    async with open_pipeline(store, fake, [Step("ok")], defaults=REMEMBERING) as here:
+        await here.receive(old, *(said(fake, f"{number} {'x' * 500}") for number in range(25)))
+        assert len(await kept(store)) == 20
+        await here.hear(asked(fake, "so?"))
+        lines = background(here)
+    assert [line.split()[1] for line in lines] == [f'"{number}' for number in range(5, 25)]
+    assert max(map(len, lines)) < CAP + 30
+
+
+async def test_a_message_that_comes_twice_is_kept_once(store: Store, fake: LineFake) -> None:
+    """LINE delivers again what got no 200."""
+    once = said(fake, "hello all")
+    async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
+        await here.receive(once, once | {"deliveryContext": {"isRedelivery": True}})
+    assert len(await kept(store)) == 1
+
+
+@pytest.mark.parametrize("words", ["what is this?", "この写真は何？"])
+async def test_a_picture_sent_before_can_be_asked_about(store: Store, fake: LineFake, words: str) -> None:
+    """Kept as a reference, fetched when somebody points at it; then it is part of the history."""
+    fake.image("8001", JPEG)
+    fake.people[TARO] = {"displayName": "Taro"}
+    async with open_pipeline(store, fake, [Step("A cat."), Step("Grey.")], defaults=REMEMBERING) as here:
+        await here.receive(fake.event(place=GROUP, user=TARO, message={"id": "8001", "type": "image"}))
+        assert (fake.calls("content"), b"8001" in (await kept(store))[0]) == ([], True)
+        await here.hear(asked(fake, words))
+        assert pictures(here.asked()) == ["8001"]
+        assert "Picture 1 below was sent earlier by Taro" in here.asked().preface
+        assert background(here) == ["Taro: [picture]"]
+        await here.hear(asked(fake, "colour?"))
+        seen = [ref for message in here.model.requests[-1].messages for ref in pictures(message)]
+    assert seen == ["8001"]
+
+
+async def test_pictures_sent_together_are_asked_about_together(store: Store, fake: LineFake) -> None:
+    """The newest ones of the person who sent last, four at most; other talk has none."""
+    albums = [({"id": str(n), "type": "image", "imageSet": {"id": "E", "index": n, "total": 6}}) for n in range(1, 7)]
+    for number in range(8):
+        fake.image(str(number), JPEG)
+    async with open_pipeline(store, fake, [Step("ok"), Step("ok")], defaults=REMEMBERING) as here:
+        await here.receive(fake.event(place=GROUP, message={"id": "0", "type": "image"}))
+        await here.receive(*(fake.event(place=GROUP, user=TARO, message=album) for album in albums))
+        await here.hear(asked(fake, "weather in Nara?"))
+        assert fake.calls("content") == []
+        await here.hear(asked(fake, "compare these"))
+        assert pictures(here.asked()) == ["3", "4", "5", "6"]
+        assert here.asked().preface.count("was sent earlier") == 4
+
+
+async def test_an_old_picture_is_not_pointed_at(store: Store, fake: LineFake) -> None:
+    """It can still be quoted."""
+    fake.image("8002", JPEG)
+    sent = fake.event(place=GROUP, user=TARO, message={"id": "8002", "type": "image"})
+    sent["timestamp"] -= 700_000
+    async with open_pipeline(store, fake, [Step("ok"), Step("ok")], defaults=REMEMBERING) as here:
+        await here.hear(sent, asked(fake, "is it raining?"))
+        assert pictures(here.asked()) == []
+        quoting = addressed_message("and this?") | {"quotedMessageId": "8002"}
+        await here.hear(fake.event(place=GROUP, message=quoting))
+        assert pictures(here.asked()) == ["8002"]
+
+
+async def test_what_has_no_words_is_not_kept(store: Store, fake: LineFake) -> None:
+    """Stickers, places, videos."""
+    silent: list[JSON] = [
+        {"id": message_id(), "type": "sticker", "packageId": "1", "stickerId": "2", "keywords": ["hi"]},
+        {"id": message_id(), "type": "location", "title": "Tokyo", "latitude": 35.0, "longitude": 139.0},
+        {"id": message_id(), "type": "video", "contentProvider": {"type": "line"}},
+    ]
+    async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
+        await here.receive(*(fake.event(place=GROUP, message=message) for message in silent))
+    assert await kept(store) == []
+
+
+async def test_what_is_quoted_can_be_background(store: Store, fake: LineFake) -> None:
+    """With the name of the person who wrote it."""
+    fake.people[TARO] = {"displayName": "Taro"}
+    before = said(fake, "the station at nine")
+    quoting = addressed_message("where?") | {"quotedMessageId": before["message"]["id"]}
+    async with open_pipeline(store, fake, [Step("ok")], defaults=REMEMBERING) as here:
+        await here.hear(before, fake.event(place=GROUP, message=quoting))
+        assert here.asked().preface.endswith('[This quotes Taro, as data: "the station at nine"]')
+
+
+async def test_changes_reach_the_background(store: Store, fake: LineFake) -> None:
+    """An edited message has its new words, one taken back is gone from the store."""
+    typo, secret = said(fake, "halo"), said(fake, "canary")
+    edited = typo["message"] | {"text": "hello"}
+    async with open_pipeline(store, fake, [Step("ok")], defaults=REMEMBERING) as here:
+        await here.hear(typo, secret)
+        await here.hear(
+            event("messageEdited", GROUP, TARO, message=edited),
+            event("unsend", GROUP, TARO, unsend={"messageId": secret["message"]["id"]}),
+            asked(fake, "so?"),
+        )
+        assert background(here) == ['somebody: "hello"']
+    assert b"canary" not in b"".join(await kept(store))
+
+
+@pytest.mark.parametrize("how", ["forget me", "reset", "leave"])
+async def test_what_is_forgotten_is_gone(store: Store, fake: LineFake, how: str) -> None:
+    """Of one person, or of all, also of those who have never asked anything."""
+    async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
+        await here.receive(said(fake, "canary"), said(fake, "mine", "U" + "3" * 32))
+        if how == "leave":
+            await here.hear(event("leave", GROUP, None))
+        else:
+            await here.hear(fake.event(place=GROUP, user=TARO, message=addressed_message(how)))
+        assert len(await kept(store)) == (1 if how == "forget me" else 0)
+        keys = [key async for key in store.kv._client.scan_iter("kaiwa:*:background:*")]
+    assert b"canary" not in b"".join(await kept(store))
+    assert len(keys) == (1 if how == "forget me" else 0)
+
+
+async def test_being_forgotten_in_1_1_reaches_groups(store: Store, fake: LineFake) -> None:
+    """Nothing told where the person had written."""
+    async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
+        await here.receive(said(fake, "canary"))
+        await here.hear(fake.event(place=TARO, user=TARO, message=text_message("forget me")))
+    assert await kept(store) == []
+
+
+async def test_the_model_may_stay_silent(store: Store, fake: LineFake) -> None:
+    """Its mark is never sent, alone or beside words; without background it means nothing."""
+    steps = [Step("[silent]"), Step(" [silent] Well.")]
+    async with open_pipeline(store, fake, steps, defaults=REMEMBERING) as here:
+        await here.hear(said(fake, "the bot is fine"), asked(fake, "thanks"))
+        assert fake.sent == []
+        assert [message.text for message in await read_history(store, IN_GROUP)] == ["thanks", "[silent]"]
+        await here.hear(asked(fake, "really?"))
+    assert fake.texts == [["Well."]]
+
+
+async def test_a_group_is_told_what_is_kept(store: Store, fake: LineFake) -> None:
+    """When the bot joins; a person is not, as nothing is kept there."""
+    async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
+        await here.hear(fake.event("join", GROUP, None))
+        await here.hear(fake.event("follow"))
+    [[joined], [followed]] = fake.texts
+    assert ("last 20 messages" in joined, "20件" in followed) == (True, False)
+
+
+async def test_who_is_not_allowed_is_not_kept() -> None:
+    """Groups and people that are not on the lists are not even passed on."""
+    async with open_rig(allowed_groups=("C" + "f" * 32,)) as rig:
+        await rig.receive(event(place=GROUP, message=text_message("hi")))
+        assert rig.overheard == []
+    async with open_rig(allowed_users=(TARO,)) as rig:
+        await rig.receive(event(place=GROUP, message=text_message("hi")))
+        await rig.receive(event(place=GROUP, user=TARO, message=text_message("hi")))
+        assert [one.author_id for one in rig.overheard] == [TARO]
+
+
+async def test_an_unmentioned_message_is_passed_on_as_such(rig: Rig) -> None:
+    """The whole text, pictures too; a message to the bot is none."""
+    picture = {"id": "8003", "type": "image", "contentProvider": {"type": "line"}}
+    await rig.receive(event(place=GROUP, message=text_message("hi")), event(place=GROUP, message=picture))
+    assert [(one.message.parts, one.unmentioned) for one in rig.overheard] == [
+        (one.message.parts, True) for one in rig.overheard
+    ]
+    assert [one.message.text for one in rig.overheard] == ["hi", ""]
+    [called] = await rig.receive(event(place=GROUP, message=addressed_message("hi")))
+    assert not called.unmentioned
+
+
+async def test_an_unmentioned_message_costs_one_request(store: Store, redis: Redis, fake: LineFake) -> None:
+    """Whether it is kept or not; one without words costs none."""
+    picture = {"id": message_id(), "type": "image", "contentProvider": {"type": "line"}}
+    for memory, costs in ((False, 1), (True, 2)):
+        async with open_pipeline(store, fake, [], defaults=Defaults(group_memory=memory)) as here:
+            await redis.config_resetstat()
+            await here.receive(said(fake, "hello"), fake.event(place=GROUP, message=picture))
+            stats = await redis.info("commandstats")
+            assert stats["cmdstat_get"]["calls"] == costs  # of the interpreter's languages, in the one script
+            assert here.due == []
