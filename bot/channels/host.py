@@ -1,0 +1,227 @@
+"""What a channel gets from Kaiwa."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from bot.channels.inbound import InboundEvent
+from bot.clock import now_ms
+from bot.texts import Texts
+from bot.transcript import FileRef
+
+
+class KeyValue(Protocol):
+    """Small named values with a lifetime, which processes share.
+
+    Every method raises ``StoreUnavailable`` if the store does not answer.
+    """
+
+    def prefetch(self, name: str) -> None:
+        """Read a value with the process's next request, for a ``get`` that follows soon."""
+        ...
+
+    async def get(self, name: str) -> bytes | None:
+        """The value, or None if there is none or it has expired."""
+        ...
+
+    async def set(self, name: str, value: bytes, ttl_s: int) -> None:
+        """Store a value for ``ttl_s`` seconds."""
+        ...
+
+    def set_later(self, name: str, value: bytes, ttl_s: int) -> None:
+        """The same with the process's next request; a failure is not reported."""
+        ...
+
+    async def incr(self, name: str, ttl_s: int) -> int:
+        """Add one to a count and return it; its lifetime begins anew."""
+        ...
+
+
+class Files(Protocol):
+    """The files of tool calls, for a day.
+
+    Every method raises ``StoreUnavailable`` if the store does not answer.
+    """
+
+    async def read(self, file: FileRef) -> bytes | None:
+        """The content; None if it is gone."""
+        ...
+
+    async def path(self, file: FileRef) -> str:
+        """Where this server serves the file; empty if it was not stored."""
+        ...
+
+    async def url(self, file: FileRef) -> str:
+        """The same for everybody on the internet; empty without PUBLIC_URL."""
+        ...
+
+
+class NoFiles:
+    """Has no file (``Files``)."""
+
+    async def read(self, file: FileRef) -> bytes | None:
+        return None
+
+    async def path(self, file: FileRef) -> str:
+        return ""
+
+    async def url(self, file: FileRef) -> str:
+        return ""
+
+
+NO_FILES = NoFiles()
+
+
+class KeptItem(NamedTuple):
+    """A reminder or a fact of a person.
+
+    Attributes:
+        key: names it to ``Overviews``.
+        place: the conversation, or what ``Channel.place`` says of it.
+    """
+
+    key: str
+    text: str
+    place: str
+
+
+class Overview(NamedTuple):
+    """What one person has used today, and what is kept for them.
+
+    Attributes:
+        usage: sentences of the catalogue.
+    """
+
+    usage: str
+    reminders: Sequence[KeptItem]
+    facts: Sequence[KeptItem]
+
+
+class Overviews(Protocol):
+    """Reads and deletes what is kept for a person, wherever they talk to the bot.
+
+    Every method raises ``StoreUnavailable`` if the store does not answer. The person is the author of ``event``, whose
+    profile gives language and time zone; ``conversation`` is their 1:1.
+    """
+
+    async def read(self, conversation: str, event: InboundEvent) -> Overview:
+        """Everything, as it is now."""
+        ...
+
+    async def cancel_reminder(self, conversation: str, event: InboundEvent, key: str) -> bool:
+        """Cancel a reminder; false if the person has none with this key."""
+        ...
+
+    async def forget_fact(self, conversation: str, event: InboundEvent, key: str) -> bool:
+        """Delete a fact; false if the person has none with this key."""
+        ...
+
+
+class Accept(Protocol):
+    """Takes an event in: durable before it returns, then enqueued."""
+
+    async def __call__(self, conversation: str, event: InboundEvent, /) -> bool:
+        """Accept one event; false if its id was seen before.
+
+        Raises:
+            StoreUnavailable: the event is not stored, and the platform must send it again.
+        """
+        ...
+
+
+class Notify(Protocol):
+    """Sends the operator an alert, at most one a day for each cause. Never raises."""
+
+    async def __call__(self, cause: Any, *, platform: str = "") -> None:
+        """Send one alert.
+
+        Args:
+            cause: a key of the catalogue's table ``alert``.
+            platform: the channel the alert is about; the alert is not sent through it.
+        """
+        ...
+
+
+async def notify_nobody(cause: Any, *, platform: str = "") -> None:
+    """Send no alert (``Notify``)."""
+
+
+class Rating(Struct, frozen=True):
+    """What a person thinks of an answer.
+
+    Attributes:
+        place: where the answer is (``Channel.place``).
+        person: the platform's id.
+        model: that wrote the answer.
+        answered_at: time of the answer, milliseconds since the epoch; every rating of the answer has the same.
+        at: time of the press by the same clock; of two, the later one counts.
+    """
+
+    turn_id: str
+    place: str
+    person: str
+    model: str
+    is_good: bool
+    answered_at: int
+    at: int
+
+
+class Rate(Protocol):
+    """Keeps ratings."""
+
+    async def __call__(self, rating: Rating, /) -> bool:
+        """Keep a rating; false if it says nothing new.
+
+        Raises:
+            StoreUnavailable: it is not kept.
+        """
+        ...
+
+
+async def keep_no_rating(rating: Rating, /) -> bool:
+    """Keep nothing (``Rate``)."""
+    return False
+
+
+Listens = Callable[[], AbstractAsyncContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What a channel gets from Kaiwa.
+
+    Attributes:
+        accept: takes events in.
+        kv: small values, shared by all processes.
+        priority_kv: the same values through a connection that no turn uses, for reads before a webhook is answered.
+        language: of catalogue sentences, where the user's text shows none.
+        tool_commands: the words that call a tool after a slash.
+        listens: a channel without a webhook connects to its platform while it holds this context; of the processes that
+            share a port one does. None: this process takes no messages in.
+        files: of tool calls.
+        clock: milliseconds since the epoch by the store's clock, which all processes share.
+        rate: keeps what people think of answers.
+
+        days: how long conversations are kept.
+        overviews: None: only checks run.
+    """
+
+    accept: Accept
+    kv: KeyValue
+    priority_kv: KeyValue
+    texts: Texts
+    language: str = "en"
+    bot_name: str = "Kaiwa"
+    notify: Notify = notify_nobody
+    tool_commands: Collection[str] = ()
+    listens: Listens | None = None
+    files: Files = NO_FILES
+    clock: Callable[[], int] = now_ms
+    rate: Rate = keep_no_rating
+    days: int = 30
+    overviews: Overviews | None = None

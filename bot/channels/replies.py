@@ -1,0 +1,175 @@
+"""What leaves: replies before a channel formats them, what they may hold, and their deliveries."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from bot.safe_text.arguments import render_arguments
+from bot.transcript import FileRef
+from toolset.shown import Card
+
+
+class Question(Struct, frozen=True, omit_defaults=True):
+    """A tool call that waits for a person's approval.
+
+    Attributes:
+        id: a decision carries it.
+        arguments: of the call, exactly as the tool will get them.
+        asker: display name of the person who asked for the call; may be empty.
+        asker_id: the platform's id of that person, who alone decides.
+        until: when the question expires, milliseconds since the epoch.
+        title: the tool's name for people; may be empty.
+        labels: names of arguments for people.
+        remarks: sentences to show apart from the arguments: the model's reason, the votes of reviewers.
+    """
+
+    id: str
+    call_id: str
+    tool: str
+    arguments: dict[str, Any]
+    asker: str = ""
+    asker_id: str = ""
+    until: int = 0
+    title: str = ""
+    labels: dict[str, str] = {}
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def shown_tool(self) -> str:
+        """The tool's title with its name, which alone is unique."""
+        return f"{self.title} ({self.tool})" if self.title else self.tool
+
+    @property
+    def shown_arguments(self) -> str:
+        """The arguments, one a line, safe to show."""
+        return render_arguments(self.arguments, self.labels)
+
+
+class Poll(Struct, frozen=True, omit_defaults=True):
+    """A poll as it stands.
+
+    Attributes:
+        kept_in: the conversation whose outbox shows it anew; a press carries it.
+        options: each with its number of votes in ``counts``, in the same order.
+        voters: number of people.
+        multiple: a voter may choose several options.
+        language: of the sentences around it.
+    """
+
+    id: str
+    kept_in: str
+    question: str
+    options: tuple[str, ...]
+    counts: tuple[int, ...] = ()
+    voters: int = 0
+    multiple: bool = False
+    is_closed: bool = False
+    language: str = "en"
+
+
+class Fetch(Struct, frozen=True):
+    """A press of the button for late answers.
+
+    Attributes:
+        conversation: whose late answers are meant.
+        language: of the sentence if there are none.
+    """
+
+    conversation: str
+    language: str
+
+
+class Reply(Struct, frozen=True, omit_defaults=True):
+    """One answer of a turn, before the channel formats it.
+
+    Attributes:
+        text: Markdown of the model, or a sentence of the catalogue.
+        failed: the text is an apology.
+        note: cause and fix, for channels whose reader is the operator.
+        question: the text asks it; a channel with buttons adds them. A typed yes or no answers it too.
+        settles: id of a question that has been decided; the text is the outcome. A channel that cannot change a sent
+            message sends nothing. Of a poll: it has changed, and ``poll`` is filled in when it is sent.
+        poll: is shown below the text with a button for each option; with ``settles`` it replaces what was shown.
+        model: that wrote the text; empty for a sentence of the catalogue. A channel may ask what people think of it.
+        private: for one person alone, where the channel can do that.
+        fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
+        takes_back: unless None, the messages of these deliveries and the stream of the delivery's turn are deleted, and
+            nothing is sent. Only for channels that can; earlier versions go by ``settles`` and send nothing either.
+        files: shown below the text, or told in words where that is impossible.
+        kind: a greeting or the help; a channel with buttons may add suggestions.
+        fetched_by: id of a person whose answer is late; the text says so, and a channel with buttons adds one that
+            fetches the answer.
+        fetches: of a press of that button; what it fetches is looked up when it is sent.
+        cards: shown below the text, or told in words where that is impossible.
+        choices: short texts that the person may press instead of writing; a press is their message.
+        free: it is sent as long as that costs nothing, and otherwise dropped.
+    """
+
+    text: str
+    failed: bool = False
+    note: str = ""
+    question: Question | None = None
+    settles: str = ""
+    private: bool = False
+    kind: Literal["", "greeting", "help"] = ""
+    fleeting: bool = False
+    files: tuple[FileRef, ...] = ()
+    poll: Poll | None = None
+    free: bool = False
+    model: str = ""
+    takes_back: tuple[str, ...] | None = None
+    fetched_by: str = ""
+    fetches: Fetch | None = None
+    cards: tuple[Card, ...] = ()
+    choices: tuple[str, ...] = ()
+
+    @property
+    def told_choices(self) -> str:
+        """The choices in words, one a line; empty without any."""
+        return "\n".join(f"・{choice}" for choice in self.choices)
+
+
+class LateAnswer(Struct, frozen=True):
+    """A delivery that is kept until its asker fetches it.
+
+    Attributes:
+        kept_in: the conversation that keeps it.
+        id: of the delivery; empty: there was none, and the press got a sentence.
+    """
+
+    kept_in: str
+    id: str = ""
+
+
+class Delivery(Struct, frozen=True, omit_defaults=True):
+    """A reply in the outbox.
+
+    Attributes:
+        id: made with the turn, the same at every attempt.
+        address: what the channel needs to send it (reply token and its age, thread …); the channel's own JSON.
+        attempts: number of attempts, with the one under way.
+        refusals: number of attempts that ended with ``TokenRefused``.
+        refused_since: time of the first of these, milliseconds since the epoch.
+        not_before: time before which no attempt is made, milliseconds since the epoch.
+        asker: the platform's id of the person who is answered; ``/forget`` finds the delivery by it.
+        failures: number of attempts that ended with an unforeseen exception.
+        answers: ids of the answered messages; when these change, the delivery is void.
+        late: what a press of a button has been found to fetch. It stays where it is kept until it has arrived.
+        more_late: other answers to the asker are kept; a channel with buttons offers to fetch them.
+    """
+
+    id: str
+    turn_id: str
+    reply: Reply
+    address: str = ""
+    attempts: int = 0
+    refusals: int = 0
+    refused_since: int = 0
+    not_before: int = 0
+    asker: str = ""
+    failures: int = 0
+    answers: tuple[str, ...] = ()
+    late: LateAnswer | None = None
+    more_late: bool = False
