@@ -197,8 +197,7 @@ async def open_runtime(
         registry: all channels that exist.
     """
     settings, store, texts = services.settings, services.store, services.texts
-    options = ConversationSettings.of(settings)
-    votes = Votes(store, texts, start, settings.language)
+    options, votes = ConversationSettings.of(settings), Votes(store, texts, start, settings.language)
     memory = options.defaults.group_memory
     intake = Intake(store, start, SpokenCommands(texts), services.metrics, votes, group_memory=memory)
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)

@@ -36,6 +36,9 @@ from bot.live_events import Watcher
 from bot.transcript import Media
 
 __all__ = [
+    "MOST_FILES",
+    "NOTHING_KNOWN",
+    "NO_FILES",
     "Accept",
     "AssertLease",
     "Channel",
@@ -49,9 +52,6 @@ __all__ = [
     "KnownQuote",
     "LateAnswer",
     "Listens",
-    "MOST_FILES",
-    "NOTHING_KNOWN",
-    "NO_FILES",
     "NoFiles",
     "Notify",
     "Overview",

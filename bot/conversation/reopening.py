@@ -50,8 +50,7 @@ class Reopening:
     async def reopen(self, lease: Lease, channel: Channel, events: Sequence[InboundEvent]) -> bool:
         """Reopen a turn whose messages are changed by these events, with which a turn has begun.
 
-        If that is impossible, answers that still wait, also for a press, are removed if all their messages are taken
-        back.
+        If that is impossible, answers that still wait are removed from the outbox if all their messages are taken back.
 
         Returns:
             Whether it goes on; then the events are in the inbox again.
@@ -70,9 +69,8 @@ class Reopening:
         for turn_id in dict.fromkeys(one.delivery.turn_id for one in void if channel.takes_back):
             address = next(one.delivery.address for one in void if one.delivery.turn_id == turn_id)
             await self._store.journal.dismiss(lease, b"", encode(taking_back(turn_id, address)))
-        late = await self._late(lease.conversation, unsent) if channel.fetches_of(lease.conversation) else []
-        if void or late:
-            await self._store.journal.withdraw(lease, [*(one.raw for one in void), *late])
+        if void:
+            await self._store.journal.withdraw(lease, [one.raw for one in void])
         return False
 
     async def _reopen_answered(
@@ -112,12 +110,6 @@ class Reopening:
             except UNREADABLE:
                 continue  # the relay deals with it
         return found
-
-    async def _late(self, conversation: str, unsent: Collection[str]) -> list[bytes]:
-        """The late answers to messages that are all taken back."""
-        kept = await self._store.late_answers.read(conversation) if unsent else []
-        answered = [(one.frame, decode_delivery(one.delivery).answers) for one in kept]
-        return [frame for frame, asked in answered if asked and set(unsent).issuperset(asked)]
 
 
 def taking_back(turn_id: str, address: str, deliveries: int = 0) -> Delivery:

@@ -20,7 +20,7 @@ from tests.bot.harness import HERE, Harness, Mailbox, texts, unsent, words
 
 REFUSED = "You have reached today's limit of 3 messages. I can answer you again from 2026-11-22 00:00 (UTC)."
 
-SCANS = 7  # a look: for the person, the conversation they have alone, lists, polls, votes to show, groups, and notes
+SCANS = 8  # a look: for the person, the conversation they have alone, lists, polls, votes to show, groups, and notes
 
 
 def limited(store: Store, limits: Limits | None = None, *steps: Step) -> Harness:

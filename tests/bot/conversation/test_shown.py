@@ -63,7 +63,7 @@ def card(title: str, value: str = "1") -> Card:
 async def test_the_model_reads_that_people_see_a_card(store: Store) -> None:
     """It gets the object, and no card."""
     harness, reply = await answered(store, Shown({"x": 1}, card=card("A")))
-    assert reply == Reply("Here it is.", cards=(card("A"),))
+    assert reply == Reply("Here it is.", cards=(card("A"),), model="scripted")
     [result] = harness.model.requests[-1].messages[-1].results
     assert result.response == {"card": CARD_SHOWN, "x": 1}
 
