@@ -21,18 +21,18 @@ from tests.project import ROOT
 
 PICTURE = ROOT / "docs" / "images" / "page.png"
 TOOLS = ROOT / "tests" / "docs" / "tools"
-SIZE = {"width": 1000, "height": 1190}
+SIZE = {"width": 1000, "height": 1400}
 
 
 async def talk(page: Page) -> None:
-    """A question with two tool calls, one of them opened, and a tool that waits for approval."""
+    """A question with two tool calls, one of them opened, its card, and a tool that waits for approval."""
     log = page.locator("#log")
     await say(page, "What will the weather be like in Tokyo tomorrow, and what is 18% of 2,450?")
     await expect(log.locator("> li")).to_have_count(4)
     await expect(log).to_have_attribute("aria-busy", "false")
     await page.locator("summary").nth(1).click()
     await say(page, "/remind me at 18:00 to call Hanako about the trip to Kyoto")
-    await expect(page.locator(".card")).to_be_visible()
+    await expect(page.locator(".question .card")).to_be_visible()
     await page.mouse.move(0, 0)
 
 
