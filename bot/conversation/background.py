@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from bot.channels import Channel, InboundEvent
 from bot.clock import now_ms
 from bot.conversation.services import Services
+from bot.file_types import kind_of
 from bot.safe_text.names import safe_name
 from bot.safe_text.quotations import json_line
 from bot.store import BACKGROUND_S, Store
@@ -43,7 +44,8 @@ def has_words(text: str) -> bool:
 def background_of(event: InboundEvent) -> bytes:
     """What is kept of an unmentioned message: a beginning of its words, or the references of its pictures."""
     text = PLACEHOLDER.sub("", event.message.text).strip()[:CAP]
-    pictures = tuple(part for part in event.message.parts if isinstance(part, Media))
+    files = (part for part in event.message.parts if isinstance(part, Media))
+    pictures = tuple(file for file in files if kind_of(file.mime) == "image")
     parts = (*pictures, *((Text(text),) if text else ()))
     kept = Message(event.message.id, "user", parts, event.message.at, Author(event.author_id))
     return encode(kept) if parts else b""

@@ -297,5 +297,4 @@ class Page {
   }
 }
 
-const [info, catalogue] = await Promise.all(["/console/info", "/static/texts.json"].map(fetchJSON));
-new Page(info, catalogue).start();
+new Page(...(await Promise.all(["/console/info", "/static/texts.json"].map(fetchJSON)))).start();

@@ -141,6 +141,7 @@ PATTERNS = {"get_weather": "location", "set_reminder": "text"}
                 ),
                 "get_earthquakes": ("/properties/place: maxLength",),
                 "get_news": ("/properties/topic: maxLength",),
+                "offer_choices": ("/properties/choices/items: minLength", "/properties/choices/items: maxLength"),
                 "get_warnings": ("/properties/place: minLength", "/properties/place: maxLength"),
                 "show_list": ("/properties/list: minLength", "/properties/list: maxLength"),
                 "get_weather": ("/properties/location: minLength", "/properties/location: maxLength"),
