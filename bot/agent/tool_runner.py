@@ -90,7 +90,9 @@ class ToolRunner:
         keep = turn.context.stores.files
         # Before the result is recorded: after a crash in between, the repeated call stores the same files again.
         files = await keep(context.idempotency_key, outcome.files) if keep and outcome.files else ()
-        response = {CARD: CARD_SHOWN} | outcome.response if outcome.card else outcome.response
+        response = outcome.response
+        if outcome.card:
+            response = {**response, CARD: response.get(CARD, CARD_SHOWN)}
         how = outcome.is_error, outcome.is_rejected
         await turn.record_result(ToolResult(call.id, call.name, response, *how, files, outcome.card, outcome.choices))
         await show(ToolFinished(call.id, call.name, response, outcome.is_error, ms, outcome.is_rejected))
