@@ -220,7 +220,7 @@ class Answerer:
                     return TurnResult()
                 reply = self._reply(turn, answer)
             may_be_reopened = not (reply.failed or turn.stopped or any(event.is_routine for event in events))
-            replies = [await self._addressed(turn, reply, attempt)]
+            replies = [await self._addressed(turn, reply, attempt)] if reply.text else []  # the model may stay silent
             return TurnResult(media.describe(turn.added), replies, turn.model, may_be_reopened)
 
     async def _run(self, turn: Turn, attempt: Attempt, media: TurnMedia) -> Message | None:

@@ -11,7 +11,7 @@ from bot.conversation.background import CAP
 from bot.conversation.history import read_history
 from bot.conversation.services import Defaults
 from bot.providers.scripted import Step
-from bot.store import Store
+from bot.store import Depths, Store
 from bot.transcript import BACKGROUND_ID, Media, Message
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, Rig, open_rig
@@ -210,6 +210,7 @@ async def test_the_model_may_stay_silent(store: Store, fake: LineFake) -> None:
         await here.hear(said(fake, "the bot is fine"), asked(fake, "thanks"))
         assert fake.sent == []
         assert [message.text for message in await read_history(store, IN_GROUP)] == ["thanks", "[silent]"]
+        assert await store.depths() == Depths(due=0, dead_letters=0)
         await here.hear(asked(fake, "really?"))
     assert fake.texts == [["Well."]]
 
