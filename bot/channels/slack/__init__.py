@@ -73,6 +73,10 @@ class Config(BaseModel):
         """Whether the bot answers in this channel."""
         return not self.allowed_channels or channel in self.allowed_channels
 
+    def allows(self, user: str, channel: str) -> bool:
+        """Whether this person may use the bot there; the ids of 1:1 channels begin with D."""
+        return self.allows_user(user) and (channel.startswith("D") or self.allows_channel(channel))
+
     def is_slack_url(self, url: str) -> bool:
         """Whether a URL belongs to Slack, so that it may receive the token or an answer."""
         try:

@@ -62,8 +62,7 @@ def read_choice(payload: dict[str, object], config: Config) -> ReceivedEvent | N
     button, value = BUTTON.fullmatch(action.action_id), VALUE.fullmatch(action.value)
     if not (button and value and CONVERSATION.fullmatch(action.block_id)):
         return None
-    is_allowed = container.channel_id.startswith("D") or config.allows_channel(container.channel_id)
-    if user.id != value[1] or not (config.allows_user(user.id) and is_allowed):
+    if user.id != value[1] or not config.allows(user.id, container.channel_id):
         return None
     author = Author(user.id, user.name or user.username or "")
     message_id = f"choice:{container.channel_id}:{container.message_ts}"  # the same for all buttons of an answer

@@ -75,8 +75,7 @@ def read_rating(payload: dict[str, object], config: Config) -> PressedRating | N
     value = VALUE.fullmatch(action.value)
     if not ACTIONS.fullmatch(action.action_id) or not value:
         return None
-    is_direct = container.channel_id.startswith("D")
-    if not (config.allows_user(user.id) and (is_direct or config.allows_channel(container.channel_id))):
+    if not config.allows(user.id, container.channel_id):
         return None
     choice, turn_id, model = value.groups()
     place = Chat(user.team_id or "", container.channel_id).conversation

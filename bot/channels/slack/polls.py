@@ -118,15 +118,14 @@ def read_vote(payload: dict[str, object], config: Config) -> ReceivedEvent | Non
     button = BUTTON.fullmatch(action.action_id)
     if not button or not POLL.fullmatch(action.value) or not KEPT_IN.fullmatch(action.block_id):
         return None
-    is_direct = container.channel_id.startswith("D")
-    if not (config.allows_user(user.id) and (is_direct or config.allows_channel(container.channel_id))):
+    if not config.allows(user.id, container.channel_id):
         return None
     # A second press counts too: it takes the vote back. Slack sends the same press with the same time again.
     message_id = f"{action.value}:{user.id}:{action.action_id}:{action.action_ts}"
     arrival = InboundEvent(
         Message(message_id, "user", (), ms(action.action_ts), author=Author(user.id, user.name or user.username or "")),
         write_address(press_address(pressed, config)),
-        group=not is_direct,
+        group=not container.channel_id.startswith("D"),
         event="vote",
         target=action.value,
         choice=int(button[1]),

@@ -86,10 +86,7 @@ class Shortcuts:
             return None
         chosen = _chosen(shortcut)
         language = await self._language(chosen.team, chosen.chosen_by)
-        is_direct = chosen.channel.startswith("D")
-        if not self._config.allows_user(chosen.chosen_by) or not (
-            is_direct or self._config.allows_channel(chosen.channel)
-        ):
+        if not self._config.allows(chosen.chosen_by, chosen.channel):
             self._tasks.start(self._tell(shortcut, "slack.not_allowed", language))
             return None
         if shortcut.callback_id == ASK:
