@@ -25,3 +25,11 @@ async def rig(fake: SlackFake) -> AsyncIterator[Rig]:
     """The channel, open."""
     async with open_rig(fake) as rig:
         yield rig
+
+
+@pytest.fixture
+async def other(fake: SlackFake, rig: Rig) -> AsyncIterator[Rig]:
+    """Another process on the same store."""
+    async with open_rig(fake) as other:
+        other.kv.kept = rig.kv.kept
+        yield other

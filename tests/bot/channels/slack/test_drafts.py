@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -59,14 +59,6 @@ async def written(fake: SlackFake, rig: Rig) -> Rig:
     """A turn has shown its words and is over."""
     await write(rig, lambda: fake.shown == [MARKED])
     return rig
-
-
-@pytest.fixture
-async def other(fake: SlackFake, rig: Rig) -> AsyncIterator[Rig]:
-    """Another process on the same store."""
-    async with open_rig(fake) as other:
-        other.kv.kept = rig.kv.kept
-        yield other
 
 
 async def test_a_draft_grows_and_becomes_the_answer(fake: SlackFake, rig: Rig) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from bot.channels.slack.types import Address, write_address
 from bot.errors import DeliverLater, LeaseLost
 from bot.live_events import AnswerText, TurnStarted
 from bot.transcript import encode
-from tests.bot.channels.slack.rig import TS, Rig, open_rig
+from tests.bot.channels.slack.rig import TS, Rig
 from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, TEAM, USER
@@ -48,14 +48,6 @@ async def streamed(fake: SlackFake, rig: Rig) -> Rig:
     """A turn has shown its words and is over."""
     await stream(rig, lambda: fake.shown == [WORDS])
     return rig
-
-
-@pytest.fixture
-async def other(fake: SlackFake, rig: Rig) -> AsyncIterator[Rig]:
-    """Another process on the same store."""
-    async with open_rig(fake) as other:
-        other.kv.kept = rig.kv.kept
-        yield other
 
 
 async def test_a_streamed_answer_is_one_message(fake: SlackFake, streamed: Rig) -> None:
