@@ -54,6 +54,7 @@ from bot.conversation.reminders import reminders_of
 from bot.conversation.services import Services
 from bot.conversation.sources import source_lists
 from bot.conversation.triage import parse
+from bot.conversation.uses import ToolUses
 from bot.errors import ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.store import JournalledTurn, Lease
@@ -280,7 +281,9 @@ class Answerer:
                 reminders_of(self._services, lease.conversation, events[-1], author),
                 ToolFiles(self._store.files, lease.conversation, author.id),
                 polls_of(self._store, attempt.channel, lease.conversation, events[-1], author, defaults.language),
+                ToolUses(self._services.budgets, lease.conversation, author.id),
             ),
+            shows_pictures=attempt.channel.shows_pictures,
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
         return Turn(attempt.turn_id, context, history, asked, ports, time.monotonic() + TURN_S)

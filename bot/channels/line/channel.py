@@ -68,6 +68,7 @@ class Line(Channel):
         self._sender = Sender(self._client, host.kv, allowance, config.line_push, clock)
         self._files = Files(self._client)
         self._shown_files = host.files
+        self.shows_pictures = host.files.public_url.startswith("https://")
         self._presence = Presence(self._client)
         secret = config.line_channel_secret.get_secret_value()
         self._quotable = OwnMessages(host.kv)
