@@ -54,7 +54,7 @@ class CreateImage:
     risk: ClassVar[Risk] = "low"
     timeout_s: ClassVar[float] = TIMEOUT_S + SECONDS
     concurrency: ClassVar[int] = 4
-    needs_conversation: ClassVar[bool] = True
+    writes: ClassVar[bool] = True
     titles: ClassVar[Words] = {"en": "Create a picture", "ja": "画像を作る"}
     commands: ClassVar[tuple[str, ...]] = ("draw", "絵")
     Config: ClassVar[type[BaseModel]] = CreateImageConfig
