@@ -104,6 +104,14 @@ async def test_alone_with_the_bot_nothing_is_translated(store: Store, fake: Line
     assert await store.groups.languages(IN_PRIVATE) == ""
 
 
+async def test_the_help_of_a_group_tells_of_it(store: Store, fake: LineFake) -> None:
+    """Nowhere else, where it would not work."""
+    async with open_pipeline(store, fake, []) as here:
+        await here.hear(asked(fake, "/help"))
+        await here.hear(fake.event(message=text_message("/help")))
+    assert ["/interpret en ja" in texts[0] for texts in fake.texts] == [True, False]
+
+
 async def test_what_has_no_words_is_left_alone(store: Store, fake: LineFake) -> None:
     """No request is made for emoji, numbers, addresses, stickers and pictures."""
     sticker = {"id": message_id(), "type": "sticker", "packageId": "1", "stickerId": "2", "keywords": ["hi"]}
