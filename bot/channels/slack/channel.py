@@ -231,14 +231,14 @@ class Slack(Channel):
         elif given := read_rating(payload, self._config):
             await self._feedback.take(given)
         elif chosen := read_choice(payload, self._config):
-            await self._accept_received(chosen)
-            self.tasks.start(show_choice(self._client, payload, chosen))
+            if await self._accept_received(chosen):
+                self.tasks.start(show_choice(self._client, payload, chosen))
         else:
             await self._accept_received(read_press(payload, self._config) or read_vote(payload, self._config))
 
     async def _on_view_press(self, pressed: ViewPress) -> None:
         if pressed.view.type == "home":
-            await self._accept_received(await self._home.press(pressed))
+            await self._home.press(pressed)
         elif decided := self._modals.read_decision(pressed):
             await self._accept_received(decided)
             self.tasks.start(self._modals.close(pressed, decided))
@@ -247,23 +247,21 @@ class Slack(Channel):
         self._traffic.record_webhook(now_ms())
         self._seen.note(SHORTCUTS)
         if shortcut := read(payload, Shortcut):
-            await self._accept_received(await self._shortcuts.begin(shortcut))
+            await self._shortcuts.begin(shortcut)
 
     async def _on_submission(self, payload: dict[str, Any]) -> dict[str, Any]:
         self._traffic.record_webhook(now_ms())
-        if (submission := read(payload, Submission)) is None:
-            return {}
-        received, errors = await self._shortcuts.ask(submission)
-        await self._accept_received(received)
-        return errors
+        submission = read(payload, Submission)
+        return await self._shortcuts.ask(submission) if submission else {}
 
-    async def _accept_received(self, received: ReceivedEvent | None) -> None:
+    async def _accept_received(self, received: ReceivedEvent | None) -> bool:
+        """Accept an event for the bot; false if it is none, or was accepted before."""
         if received is None or not await self._is_for_bot(received):
-            return
+            return False
         conversation, author = received.conversation, received.event.message.author
         if received.shown_in and author:
             conversation = await self._approvals.find_asked(conversation, received.shown_in, author.id)
-        await self._host.accept(conversation, received.event)
+        return await self._host.accept(conversation, received.event)
 
     async def _is_for_bot(self, received: ReceivedEvent) -> bool:
         if received.if_participating:

@@ -11,7 +11,6 @@ import structlog
 from bot.channels import Host, InboundEvent, KeptItem, Overview, Overviews
 from bot.channels.slack import Config
 from bot.channels.slack.client import Client
-from bot.channels.slack.events import ReceivedEvent
 from bot.channels.slack.lookups import People
 from bot.channels.slack.tasks import BackgroundTasks
 from bot.channels.slack.types import Address, Chat, Envelope, ViewPress, chat_of, ms, write_address
@@ -48,11 +47,8 @@ class Home:
         if user and channel:
             await self._publish(Chat(envelope.team, channel).conversation, user)
 
-    async def press(self, press: ViewPress) -> ReceivedEvent | None:
+    async def press(self, press: ViewPress) -> None:
         """Delete what a button names, then publish the tab anew in the background.
-
-        Returns:
-            The message that ``Forget me`` stands for.
 
         Raises:
             StoreUnavailable: nothing was deleted.
@@ -60,26 +56,26 @@ class Home:
         action, user, conversation = press.actions[0], press.user.id, press.view.private_metadata
         overviews = self._host.overviews
         if overviews is None or not DIRECT.fullmatch(conversation) or not self._config.allows_user(user):
-            return None
-        event = _event(conversation, Author(user))
+            return
         if action.action_id == FORGET:
-            self._tasks.start(self._publish_notice(conversation, user))
-            return self._forget_me(conversation, press)
+            if await self._host.accept(conversation, self._forget_me(conversation, press)):
+                self._tasks.start(self._publish_notice(conversation, user))
+            return
+        event = _event(conversation, Author(user))
         if action.action_id == CANCEL:
             await overviews.cancel_reminder(conversation, event, action.value)
         elif action.action_id == DELETE:
             await overviews.forget_fact(conversation, event, action.value)
         self._tasks.start(self._publish(conversation, user, press.view.hash))
-        return None
 
-    def _forget_me(self, conversation: str, press: ViewPress) -> ReceivedEvent:
+    def _forget_me(self, conversation: str, press: ViewPress) -> InboundEvent:
         """The command in the person's 1:1, where its answer goes."""
         chat, at = chat_of(conversation), press.actions[0].action_ts
         words = Text(self._host.texts.get("words.forget", "en").partition(",")[0])
         author = Author(press.user.id, press.user.name or press.user.username or "")
         message = Message(chat.message_id(f"{at}:home"), "user", (words,), ms(at), author=author)
         address = Address(chat.channel, user=press.user.id, team=chat.team)
-        return ReceivedEvent(conversation, InboundEvent(message, write_address(address)))
+        return InboundEvent(message, write_address(address))
 
     async def _publish(self, conversation: str, user: str, view_hash: str | None = None) -> None:
         """Publish the tab as it stands; where another press was faster, as it stands then."""

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from bot.channels import Host, InboundEvent
 from bot.channels.slack import Config
 from bot.channels.slack.client import Client
-from bot.channels.slack.events import ReceivedEvent, media_of
+from bot.channels.slack.events import media_of
 from bot.channels.slack.formatting import plain_text
 from bot.channels.slack.home import plain
 from bot.channels.slack.lookups import People, quote
@@ -67,7 +67,7 @@ _decode = Decoder(ChosenMessage).decode
 
 
 class Shortcuts:
-    """Turns shortcuts into messages for the inbox."""
+    """Turns shortcuts into messages of the person's 1:1."""
 
     def __init__(self, client: Client, people: People, config: Config, host: Host, tasks: BackgroundTasks) -> None:
         self._client = client
@@ -76,49 +76,52 @@ class Shortcuts:
         self._host = host
         self._tasks = tasks
 
-    async def begin(self, shortcut: Shortcut) -> ReceivedEvent | None:
-        """Open the modal for a question; of a summary, the message that asks for it.
+    async def begin(self, shortcut: Shortcut) -> None:
+        """Open the modal for a question, or ask for a summary.
 
         Raises:
-            StoreUnavailable: the chosen message is not stored.
+            StoreUnavailable: neither the chosen message is stored nor what is asked.
         """
         if shortcut.callback_id not in (ASK, SUMMARISE):
-            return None
+            return
         chosen = _chosen(shortcut)
         language = await self._language(chosen.team, chosen.chosen_by)
         if not self._config.allows(chosen.chosen_by, chosen.channel):
             self._tasks.start(self._tell(shortcut, "slack.not_allowed", language))
-            return None
-        if shortcut.callback_id == ASK:
+        elif shortcut.callback_id == ASK:
             chosen_id = new_id("chosen")
             await self._host.priority_kv.set(_key(chosen_id), encode(chosen), KEPT_S)
             self._tasks.start(self._open(shortcut, chosen, chosen_id, language))
-            return None
-        question = Text(self._host.texts.get("slack_shortcut.summarise", language))
-        return await self._received(chosen, shortcut.user, shortcut.trigger_id, (question,), language)
+        else:
+            question = Text(self._host.texts.get("slack_shortcut.summarise", language))
+            await self._accept(chosen, shortcut.user, shortcut.trigger_id, (question,), language)
 
-    async def ask(self, submission: Submission) -> tuple[ReceivedEvent | None, dict[str, Any]]:
-        """The question that was typed, and what Slack is answered: nothing, or an error below the input.
+    async def ask(self, submission: Submission) -> dict[str, Any]:
+        """Ask the question that was typed.
+
+        Returns:
+            What Slack is answered: nothing, or an error below the input.
 
         Raises:
-            StoreUnavailable: the chosen message cannot be read.
+            StoreUnavailable: nothing is asked.
         """
         view, user = submission.view, submission.user
         if view.callback_id != ASK:
-            return None, {}
+            return {}
         typed = view.state.values.get(INPUT, {}).get(INPUT) if view.state else None
         question = (typed.value or "").strip()[:MOST_TYPED] if typed else ""
         chosen = await self._read(view.private_metadata)
         language = await self._language(chosen.team if chosen else "", user.id)
         if chosen is None or chosen.chosen_by != user.id or not question:
             error = self._host.texts.get("slack_shortcut.gone", language)
-            return None, {"response_action": "errors", "errors": {INPUT: error}}
+            return {"response_action": "errors", "errors": {INPUT: error}}
         speaker = f"<@{chosen.author}>" if chosen.author else "a bot"
         about = "\n".join((ABOUT, quote(speaker, plain_text(chosen.text)[:MESSAGE_CAP]), ABOUT_END))
         parts: tuple[Part, ...] = (Text(f"{about}\n\n"), Text(question), *media_of(chosen.files))
-        return await self._received(chosen, user, view.id, parts, language, question), {}
+        await self._accept(chosen, user, view.id, parts, language, question)
+        return {}
 
-    async def _received(
+    async def _accept(
         self,
         chosen: ChosenMessage,
         user: Presser,
@@ -126,8 +129,8 @@ class Shortcuts:
         parts: tuple[Part, ...],
         language: str,
         question: str = "",
-    ) -> ReceivedEvent:
-        """The message in the person's 1:1, which is told there what it is about.
+    ) -> None:
+        """Accept the message in the person's 1:1, and say there what it is about.
 
         Args:
             name: of the press, for the message's id.
@@ -139,8 +142,8 @@ class Shortcuts:
             address = replace(address, quoted_channel=chosen.channel, quoted_thread=chosen.thread)
         author = Author(user.id, user.name or user.username or "")
         message = Message(chat.message_id(name), "user", parts, now_ms(), author=author)
-        self._tasks.start(self._announce(chat.channel, chosen, question, language))
-        return ReceivedEvent(chat.conversation, InboundEvent(message, write_address(address)))
+        if await self._host.accept(chat.conversation, InboundEvent(message, write_address(address))):
+            self._tasks.start(self._announce(chat.channel, chosen, question, language))
 
     async def _open(self, shortcut: Shortcut, chosen: ChosenMessage, chosen_id: str, language: str) -> None:
         view = self._view(chosen, chosen_id, language)

@@ -25,7 +25,7 @@ from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.telemetry import Metrics
 from bot.texts import load
-from tests.bot.channels.slack.rig import QUICK, TS, Rig, delivery, slack_config, slack_host
+from tests.bot.channels.slack.rig import QUICK, TS, Rig, delivery, open_rig, slack_config, slack_host
 from tests.bot.harness import ours
 from tests.fakes.slack import APP_TOKEN, SlackFake
 from tests.fakes.slack_events import (
@@ -198,12 +198,7 @@ async def test_a_press_that_cannot_be_kept_is_no_success(fake: SlackFake) -> Non
     async def away(_: object) -> bool:
         raise StoreUnavailable("away")
 
-    rig = Rig(fake)
-    rig.slack = Slack(slack_config(fake.api_base_url), replace(slack_host(rig.inbox, rig.kv), rate=away), timing=QUICK)
-    rig.http = httpx.AsyncClient(
-        transport=httpx.ASGITransport(Starlette(routes=list(rig.slack.routes()))), base_url="http://kaiwa.test"
-    )
-    async with rig.http, rig.slack:
+    async with open_rig(fake, rate=away) as rig:
         await rig.slack.deliver("slack:x", changed(delivery(), reply=Reply("Hi", model="m")), ours)
         assert await rig.send(pressed(fake, "good")) == 503
     assert thanks(fake) == []

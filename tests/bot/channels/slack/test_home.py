@@ -14,6 +14,7 @@ from bot.channels import InboundEvent
 from bot.channels.slack.home import MOST_ROWS
 from bot.channels.slack.types import Address, write_address
 from bot.clock import now_ms
+from bot.conversation.overviews import PersonalOverviews
 from bot.conversation.reminders import PersonalReminders
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -222,6 +223,17 @@ async def test_a_press_without_a_store_is_refused(fake: SlackFake) -> None:
         await rig.send(view_press(view, DELETE))
         await rig.slack.tasks.join()
         assert fake.homes == {}
+
+
+async def test_nothing_is_said_to_be_deleted_that_is_not(here: Pipeline, fake: SlackFake) -> None:
+    """A press that is not stored is no success, and the tab stays as it is."""
+    await here.send(home_opened())
+    before = tab(fake)
+    async with open_rig(fake, overviews=PersonalOverviews(here.runner.services)) as rig:
+        rig.inbox.away = True
+        assert await rig.send(view_press(fake.homes[USER], FORGET)) == 503
+        await rig.slack.tasks.join()
+    assert tab(fake) == before
 
 
 async def test_the_tab_comes_by_socket_mode_too(fake: SlackFake, store: Store) -> None:

@@ -71,6 +71,7 @@ async def test_a_submission_that_comes_again_asks_once(here: Pipeline, fake: Sla
     await here.send(again)
     await here.send(again)
     assert len(here.model.requests) == 1
+    assert [shown.partition(" [")[0] for shown in fake.shown] == ["You asked me about", "Yes, at noon."]
 
 
 async def test_pictures_and_long_messages(here: Pipeline, fake: SlackFake) -> None:
@@ -189,10 +190,12 @@ async def test_an_answer_comes_without_its_announcement(here: Pipeline, fake: Sl
 
 
 async def test_the_question_is_stored_before_slack_gets_its_answer(fake: SlackFake) -> None:
-    """Without the store Slack is told so, and shows it to the person."""
+    """Without the store Slack is told so, and shows it to the person; nothing else says that they asked."""
     async with open_rig(fake) as rig:
         rig.inbox.away = True
         assert (await rig.post(as_interaction(shortcut(SHOWN, SUMMARISE)))).status_code == 503
+        await rig.slack.tasks.join()
+        assert fake.posted == []
         rig.inbox.away = False
         assert (await rig.post(as_interaction(shortcut(SHOWN, SUMMARISE)))).status_code == 200
         conversation, arrival = rig.inbox.accepted[0]
