@@ -160,6 +160,11 @@ class Slack(Channel):
         where = read_address(address)
         return not where.response_url or where.channel.startswith("D")
 
+    def lasting(self, address: str) -> str:
+        """Without the URLs, which expire, and without what is read for the answer to that message alone."""
+        once = {"response_url": "", "private_url": "", "partial": False, "quoted_channel": "", "quoted_thread": ""}
+        return write_address(replace(read_address(address), **once))
+
     def prefetch(self, conversation: str, author: str) -> None:
         """Read the author's profile, and whether the bot takes part in the conversation."""
         chat = chat_of(conversation)

@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from bot.channels.slack.shortcuts import MESSAGE_CAP
-from bot.channels.slack.types import read_address
+from bot.channels.slack.types import Address, read_address
 from bot.providers.scripted import Step
 from bot.store import Store
-from tests.bot.channels.slack.rig import TS, Rig, open_rig
+from tests.bot.channels.slack.rig import THREAD, TS, Rig, arrival, open_rig
 from tests.bot.channels.slack.whole_path import JSON, Pipeline, open_pipeline
 from tests.fakes.slack import APP_TOKEN, SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, as_interaction, image, message, shortcut, submission
@@ -126,6 +127,20 @@ async def test_a_thread_that_cannot_be_read_is_said_so(here: Pipeline, fake: Sla
     fake.break_down("conversations.replies")
     await here.send(shortcut(SHOWN, SUMMARISE, trigger="2"))
     assert asked(here).startswith("[The thread that is asked about could not be read:")
+
+
+async def test_a_reminder_that_is_made_there_reads_nothing_again(fake: SlackFake, rig: Rig) -> None:
+    """Each time of a routine would have the thread, the file of the mention, and an address that has expired."""
+    once: JSON = {
+        "response_url": f"{fake.origin}/commands/1",
+        "private_url": f"{fake.origin}/actions/1",
+        "partial": True,
+    }
+    first = arrival("What is new?", quoted_channel=CHANNEL, quoted_thread=TS, **once)
+    lasting = rig.slack.lasting(first.address)
+    assert await rig.slack.enrich(THREAD, [replace(first, address=lasting)], is_new=False)
+    assert fake.called("conversations.replies") == []
+    assert read_address(lasting) == Address(CHANNEL, TS, TS)
 
 
 async def test_without_its_scope_the_answer_goes_to_the_person(here: Pipeline, fake: SlackFake) -> None:
