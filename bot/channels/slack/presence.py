@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 import structlog
 
 from bot.channels import Host, KeyValue
-from bot.channels.slack.client import AWAY_S, ApiResponse, Client
+from bot.channels.slack.client import AWAY_S, ApiResponse, Client, is_transient
 from bot.channels.slack.streaming import Streaming, can_be_draft, can_stream
 from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
 from bot.channels.slack.types import Address
@@ -139,7 +139,7 @@ class StatusLine:
                 thread_ts=address.thread or address.ts,
                 status=text,
             )
-            return response.ok or response.retry_after > 0
+            return response.ok or is_transient(response)
         return True
 
 
@@ -226,7 +226,7 @@ class StopButtons:
         is_subscribed = response.data.get("warning") != NOT_SUBSCRIBED
         if not is_subscribed:
             log.warning("slack.stop_button_missing", fix="subscribe the app to the event agent_session_stopped")
-        if not (is_subscribed and (response.ok or response.retry_after)):
+        if not (is_subscribed and (response.ok or is_transient(response))):
             self._refused.add(channel)
         return response.ok and is_subscribed
 
@@ -235,7 +235,7 @@ class StopButtons:
             wait_s = AWAY_S
             with suppress(DeliverLater):
                 response = await self._set(channel, thread, "active")
-                wait_s = response.retry_after
+                wait_s = response.retry_after or (AWAY_S if is_transient(response) else 0.0)
             if not wait_s:
                 break
             await asyncio.sleep(wait_s)

@@ -88,13 +88,15 @@ async def test_where_slack_shows_no_status_it_is_asked_once(fake: SlackFake, rig
         await until(lambda: len(shown(fake)) == 2)
 
 
-@pytest.mark.parametrize("trouble", ["limit", "outage"])
+@pytest.mark.parametrize("trouble", ["limit", "outage", "internal_error"])
 async def test_trouble_with_the_status_is_no_trouble(fake: SlackFake, rig: Rig, trouble: str) -> None:
     """The next change is shown again."""
     if trouble == "limit":
         fake.limit(SET, 1)
-    else:
+    elif trouble == "outage":
         fake.break_down(SET)
+    else:
+        fake.fail(SET, trouble)
     async with rig.slack.live_view("slack:x", address()) as watcher:
         await until(lambda: len(shown(fake)) == 1)
         await watcher.show(ToolStarted("1", "calculate", {}))
