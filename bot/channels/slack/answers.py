@@ -12,7 +12,8 @@ import structlog
 from msgspec.structs import replace
 
 from bot.channels import AssertLease, Delivery
-from bot.channels.slack.answer_blocks import AnswerBlocks, Block, Body
+from bot.channels.slack.answer_blocks import AnswerBlocks, Body
+from bot.channels.slack.blocks import Block
 from bot.channels.slack.client import FIRST_WAIT_S, ApiResponse, Client
 from bot.channels.slack.lookups import Identity
 from bot.channels.slack.messages import GONE, Messages, delivery_id_of, delivery_metadata

@@ -11,7 +11,8 @@ import structlog
 from bot.channels import Delivery, InboundEvent
 from bot.channels.slack import Config
 from bot.channels.slack.approvals import CONVERSATION, press_address
-from bot.channels.slack.cards import Block, card_block, lines_block
+from bot.channels.slack.blocks import Block, actions, button, rich_section, rich_text, words
+from bot.channels.slack.cards import card_block
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import ReceivedEvent
 from bot.channels.slack.types import Address, Press, chat_of, ms, read, write_address
@@ -35,22 +36,16 @@ def blocks_beside(conversation: str, address: Address, delivery: Delivery) -> li
     if not reply.choices:
         return cards
     if address.response_url or not delivery.asker:
-        return [*cards, lines_block(reply.told_choices)]
+        return [*cards, rich_text(rich_section(words(reply.told_choices)))]
     return [*cards, _buttons(conversation, delivery.asker, reply.choices)]
 
 
 def _buttons(conversation: str, asker: str, choices: Sequence[str]) -> Block:
     """A button for each choice. The block's id is the conversation's, and a press brings it back."""
-    elements = [
-        {
-            "type": "button",
-            "action_id": f"kaiwa_choice_{number}",
-            "text": {"type": "plain_text", "text": choice, "emoji": False},
-            "value": f"{asker}:{choice}",
-        }
-        for number, choice in enumerate(choices, 1)
-    ]
-    return {"type": "actions", "block_id": conversation, "elements": elements}
+    numbered = enumerate(choices, 1)
+    return actions(
+        [button(choice, f"kaiwa_choice_{number}", f"{asker}:{choice}") for number, choice in numbered], conversation
+    )
 
 
 def read_choice(payload: dict[str, object], config: Config) -> ReceivedEvent | None:
@@ -82,8 +77,7 @@ async def show_choice(client: Client, payload: dict[str, Any], chosen: ReceivedE
     if not isinstance(message, dict) or not isinstance(blocks, list) or author is None:
         return
     kept = [block for block in blocks if isinstance(block, dict) and block.get("block_id") != chosen.conversation]
-    words = [{"type": "user", "user_id": author.id}, {"type": "text", "text": f": {chosen.event.message.text}"}]
-    section = {"type": "rich_text_section", "elements": words}
+    choice = rich_section({"type": "user", "user_id": author.id}, words(f": {chosen.event.message.text}"))
     _, channel, ts = chosen.event.message.id.split(":")
     try:
         updated = await client.post_checked(
@@ -91,7 +85,7 @@ async def show_choice(client: Client, payload: dict[str, Any], chosen: ReceivedE
             channel=channel,
             ts=ts,
             text=message.get("text") or chosen.event.message.text,
-            blocks=[*kept, {"type": "rich_text", "elements": [section]}],
+            blocks=[*kept, rich_text(choice)],
             metadata=message.get("metadata"),
         )
     except DeliverLater as later:

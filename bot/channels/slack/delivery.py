@@ -11,10 +11,10 @@ from bot.channels import AssertLease, Delivery, Reply
 from bot.channels.slack.answer_blocks import Body
 from bot.channels.slack.answers import Answers
 from bot.channels.slack.approvals import Approvals
-from bot.channels.slack.cards import Block
+from bot.channels.slack.blocks import Block, markdown
 from bot.channels.slack.choices import blocks_beside
 from bot.channels.slack.client import FIRST_WAIT_S, Client
-from bot.channels.slack.formatting import FALLBACK_CAP, escape, markdown_block, without_broadcasts
+from bot.channels.slack.formatting import FALLBACK_CAP, escape, without_broadcasts
 from bot.channels.slack.messages import delivery_id_of
 from bot.channels.slack.polls import Polls
 from bot.channels.slack.types import Address
@@ -145,7 +145,7 @@ def _fallback(text: str, reply: Reply) -> str:
 
 def _blocks(text: str, beside: Sequence[Block]) -> list[Block]:
     """A text with what is shown below it."""
-    return [*([markdown_block(text)] if text.strip() else ()), *beside]
+    return [*([markdown(text)] if text.strip() else ()), *beside]
 
 
 def _ephemeral(address: Address, text: str, beside: Sequence[Block] = ()) -> dict[str, object]:

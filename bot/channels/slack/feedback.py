@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import structlog
 
 from bot.channels import Host, Rating
 from bot.channels.slack import Config
+from bot.channels.slack.blocks import Block, actions, button, plain
 from bot.channels.slack.client import Client
 from bot.channels.slack.lookups import People
 from bot.channels.slack.tasks import BackgroundTasks
@@ -22,7 +23,6 @@ from bot.texts import Texts, preferred_language
 
 log = structlog.stdlib.get_logger(__name__)
 
-Block = dict[str, Any]
 Buttons = Literal["native", "plain"]
 ACTION = "kaiwa_feedback"
 ACTIONS = re.compile(rf"{ACTION}(_good|_bad)?")
@@ -44,26 +44,17 @@ def feedback_block(turn_id: str, model: str, buttons: Buttons, texts: Texts, lan
     values = {choice: f"{choice} {turn_id} {model[:MODEL_CAP]}" for choice in ICONS}
     if buttons == "native":
         good, bad = (
-            {"text": _plain(labels[choice]), "accessibility_label": labels[choice], "value": values[choice]}
+            {"text": plain(labels[choice]), "accessibility_label": labels[choice], "value": values[choice]}
             for choice in ICONS
         )
         element = {"type": "feedback_buttons", "action_id": ACTION, "positive_button": good, "negative_button": bad}
         return {"type": "context_actions", "elements": [element]}
-    elements = [
-        {
-            "type": "button",
-            "action_id": f"{ACTION}_{choice}",
-            "text": _plain(icon),
-            "accessibility_label": labels[choice],
-            "value": values[choice],
-        }
-        for choice, icon in ICONS.items()
-    ]
-    return {"type": "actions", "elements": elements}
-
-
-def _plain(text: str) -> Block:
-    return {"type": "plain_text", "text": text, "emoji": True}
+    return actions(
+        [
+            button(icon, f"{ACTION}_{choice}", values[choice]) | {"accessibility_label": labels[choice]}
+            for choice, icon in ICONS.items()
+        ]
+    )
 
 
 def read_rating(payload: dict[str, object], config: Config) -> PressedRating | None:

@@ -84,11 +84,6 @@ def open_tag_start(markdown: str) -> int:
     return match.start() if match else len(markdown)
 
 
-def markdown_block(markdown: str) -> dict[str, object]:
-    """A block that shows Markdown."""
-    return {"type": "markdown", "text": markdown}
-
-
 def split(text: str, limit: int = LIMIT) -> list[str]:
     """The text in pieces of at most ``limit`` UTF-16 code units; at least one piece."""
     pieces = [piece.strip("\n") for piece in _packed(_fitting_blocks(text, limit), limit)]

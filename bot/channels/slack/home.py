@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import structlog
 
 from bot.channels import Host, InboundEvent, KeptItem, Overview, Overviews
 from bot.channels.slack import Config
+from bot.channels.slack.blocks import Block, actions, button, context, header, plain, section
 from bot.channels.slack.client import Client
 from bot.channels.slack.lookups import People
 from bot.channels.slack.tasks import BackgroundTasks
@@ -20,7 +20,6 @@ from bot.transcript import Author, Message, Text
 
 log = structlog.stdlib.get_logger(__name__)
 
-Block = dict[str, Any]
 CANCEL, DELETE, FORGET = "kaiwa_home_cancel", "kaiwa_home_delete", "kaiwa_home_forget"
 DIRECT = re.compile(r"slack:[A-Z0-9]*:D[A-Z0-9]+")
 MOST_ROWS = 40  # of reminders, and of facts; a view takes 100 blocks
@@ -122,7 +121,7 @@ class Home:
         yield from self._rows(shown.facts, DELETE, ("delete", "no_facts"), language)
         yield header(self._text("privacy", language))
         yield section(self._text("kept", language, days=self._host.days))
-        yield {"type": "actions", "elements": [self._forget_button(language)]}
+        yield actions([self._forget_button(language)])
 
     def _rows(self, items: Sequence[KeptItem], action: str, keys: tuple[str, str], language: str) -> Iterator[Block]:
         """A row with a button for each item; before those of a channel, a line that names it."""
@@ -144,16 +143,12 @@ class Home:
         is_named = channel[:1] in ("C", "G") and item.place != before
         place = {"type": "mrkdwn", "text": f"{self._text('in_channel', language)} <#{channel}>"}
         named = [{"type": "context", "elements": [place]}] if is_named else []
-        button = {"type": "button", "action_id": action, "text": plain(label), "value": item.key}
-        return [*named, section(item.text[:LONGEST]) | {"accessory": button}]
+        return [*named, section(item.text[:LONGEST]) | {"accessory": button(label, action, item.key)}]
 
     def _forget_button(self, language: str) -> Block:
-        confirm = {
-            **{part: plain(self._text(f"forget_{part}", language)) for part in ("title", "text", "confirm", "deny")},
-            "style": "danger",
-        }
-        label = plain(self._text("forget", language))
-        return {"type": "button", "action_id": FORGET, "text": label, "style": "danger", "confirm": confirm}
+        parts = ("title", "text", "confirm", "deny")
+        confirm = {part: plain(self._text(f"forget_{part}", language)) for part in parts} | {"style": "danger"}
+        return button(self._text("forget", language), FORGET, style="danger") | {"confirm": confirm}
 
     async def _language(self, conversation: str, user: str) -> str:
         people = await self._people.find(chat_of(conversation).team, [user])
@@ -166,23 +161,3 @@ class Home:
 def _event(conversation: str, person: Author) -> InboundEvent:
     """Stands for the person who opens or presses, where a person is asked for by their event."""
     return InboundEvent(Message(f"{conversation}:home", "user", (), 0, author=person))
-
-
-def plain(text: str) -> Block:
-    """Text in which Slack reads no mention, link or format."""
-    return {"type": "plain_text", "text": text, "emoji": False}
-
-
-def section(text: str) -> Block:
-    """A paragraph."""
-    return {"type": "section", "text": plain(text)}
-
-
-def header(text: str) -> Block:
-    """A heading."""
-    return {"type": "header", "text": plain(text)}
-
-
-def context(text: str) -> Block:
-    """A line in small letters."""
-    return {"type": "context", "elements": [plain(text)]}

@@ -20,9 +20,9 @@ from bot.channels.slack.approvals import (
     press_address,
     read_open,
 )
+from bot.channels.slack.blocks import Block, modal, section
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import ReceivedEvent
-from bot.channels.slack.home import plain, section
 from bot.channels.slack.types import Address, Press, ViewPress, read, read_address, write_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.transcript import UNREADABLE
@@ -98,16 +98,13 @@ class Modals:
             text = self._texts.get(key, question.language if question else self._language)
             await self._client.respond(url, {"response_type": "ephemeral", "replace_original": False, "text": text})
 
-    def _view(self, question: OpenQuestion, conversation: str, below: Address) -> dict[str, Any]:
+    def _view(self, question: OpenQuestion, conversation: str, below: Address) -> Block:
         """The whole call with its buttons. The metadata says where the question stands."""
         language = question.language
         where = Address(below.channel, below.ts, below.thread, language=language, user=below.user, team=below.team)
-        blocks = [
-            question.details,
-            buttons(question.id, (APPROVE, REJECT), conversation, self._texts, language),
-        ]
+        blocks = [question.details, buttons(question.id, (APPROVE, REJECT), conversation, self._texts, language)]
         return self._modal(blocks, language) | {"private_metadata": write_address(where)}
 
-    def _modal(self, blocks: list[dict[str, Any]], language: str) -> dict[str, Any]:
-        title, close = (plain(self._texts.get(f"slack.review_{part}", language)) for part in ("title", "close"))
-        return {"type": "modal", "title": title, "close": close, "blocks": blocks}
+    def _modal(self, blocks: list[Block], language: str) -> Block:
+        title, close = (self._texts.get(f"slack.review_{part}", language) for part in ("title", "close"))
+        return modal(title, close, blocks)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import structlog
 
 from bot.channels import AssertLease, Delivery, InboundEvent, Poll
 from bot.channels.slack import Config
 from bot.channels.slack.approvals import press_address
+from bot.channels.slack.blocks import Block, actions, button, context, rich_section, rich_text, words
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import ReceivedEvent
 from bot.channels.slack.formatting import escape
@@ -20,7 +20,6 @@ from bot.transcript import Author, Message
 
 log = structlog.stdlib.get_logger(__name__)
 
-Block = dict[str, Any]
 TEAM = "polls"  # in place of a team, in ids of conversations in which nobody writes
 PAUSE_S = 2.0  # Slack takes about 50 changes of messages a minute
 LABEL = 75  # characters of a button
@@ -66,7 +65,7 @@ class Polls:
             log.warning("poll.not_updated", cause=updated.error)
 
     def _content(self, poll: Poll) -> dict[str, object]:
-        blocks = [_counts(poll), {"type": "context", "elements": [_plain(status(poll, self._texts))]}]
+        blocks = [_counts(poll), context(status(poll, self._texts))]
         if not poll.is_closed:
             blocks.append(_buttons(poll, self._texts))
         return {"text": escape(poll.question), "blocks": blocks}
@@ -81,32 +80,14 @@ def status(poll: Poll, texts: Texts) -> str:
 def _counts(poll: Poll) -> Block:
     """Question and counts, in a block that Slack reads no mention, link or format into."""
     lines = [f"{option}: {count}" for option, count in zip(poll.options, poll.counts, strict=True)]
-    return {
-        "type": "rich_text",
-        "elements": [
-            {"type": "rich_text_section", "elements": [_text(poll.question) | {"style": {"bold": True}}]},
-            {"type": "rich_text_section", "elements": [_text("\n".join(lines))]},
-        ],
-    }
+    return rich_text(rich_section(words(poll.question, bold=True)), rich_section(words("\n".join(lines))))
 
 
 def _buttons(poll: Poll, texts: Texts) -> Block:
     """A button for each option, and the one that closes. The block's id says where the poll is kept."""
-    labels = [*enumerate(poll.options, 1), (0, texts.get("poll.close", poll.language))]
-    elements = [
-        {"type": "button", "action_id": f"kaiwa_vote_{choice}", "text": _plain(label[:LABEL]), "value": poll.id}
-        for choice, label in labels
-    ]
-    elements[-1]["style"] = "danger"
-    return {"type": "actions", "block_id": poll.kept_in, "elements": elements}
-
-
-def _text(text: str) -> Block:
-    return {"type": "text", "text": text}
-
-
-def _plain(text: str) -> Block:
-    return {"type": "plain_text", "text": text, "emoji": False}
+    options = [button(option[:LABEL], f"kaiwa_vote_{number}", poll.id) for number, option in enumerate(poll.options, 1)]
+    close = button(texts.get("poll.close", poll.language), "kaiwa_vote_0", poll.id, "danger")
+    return actions([*options, close], poll.kept_in)
 
 
 def read_vote(payload: dict[str, object], config: Config) -> ReceivedEvent | None:

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from bot.channels import Host, InboundEvent
 from bot.channels.slack import Config
+from bot.channels.slack.blocks import Block, context, modal, plain, rich_section, rich_text, words
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import media_of
 from bot.channels.slack.formatting import plain_text
-from bot.channels.slack.home import plain
 from bot.channels.slack.lookups import People, quote
 from bot.channels.slack.tasks import BackgroundTasks
 from bot.channels.slack.types import Address, Chat, File, Presser, Shortcut, Submission, write_address
@@ -156,39 +156,33 @@ class Shortcuts:
             log.warning("slack.modal_not_opened", cause=response.error)
             await self._tell(shortcut, "slack_shortcut.late", language)
 
-    def _view(self, chosen: ChosenMessage, chosen_id: str, language: str) -> dict[str, Any]:
+    def _view(self, chosen: ChosenMessage, chosen_id: str, language: str) -> Block:
         title, send, close, question, about = (
             self._host.texts.get(f"slack_shortcut.{part}", language)
             for part in ("title", "send", "close", "question", "about")
         )
-        shown = plain_text(chosen.text)[:SHOWN]
         element = {"type": "plain_text_input", "action_id": INPUT, "multiline": True, "max_length": MOST_TYPED}
-        return {
-            "type": "modal",
+        blocks = [
+            context(f"{about}\n{plain_text(chosen.text)[:SHOWN]}"),
+            {"type": "input", "block_id": INPUT, "label": plain(question), "element": element},
+        ]
+        return modal(title, close, blocks) | {
             "callback_id": ASK,
             "private_metadata": chosen_id,
-            "title": plain(title),
             "submit": plain(send),
-            "close": plain(close),
-            "blocks": [
-                {"type": "context", "elements": [plain(f"{about}\n{shown}")]},
-                {"type": "input", "block_id": INPUT, "label": plain(question), "element": element},
-            ],
         }
 
     async def _announce(self, direct: str, chosen: ChosenMessage, question: str, language: str) -> None:
         """Show in the 1:1 what is asked, as nobody has written it there. Failures are only logged."""
         key = "asked" if question else "asked_summary"
-        words = self._host.texts.get(f"slack_shortcut.{key}", language)
+        text = self._host.texts.get(f"slack_shortcut.{key}", language)
         link = self._host.texts.get("slack_shortcut.link", language)
-        target = {"type": "link", "url": _url(chosen), "text": link} if chosen.domain else _text(link)
-        elements = [{"type": "rich_text_section", "elements": [_text(f"{words} "), target]}]
-        if question:
-            elements.append({"type": "rich_text_quote", "elements": [_text(question)]})
-        blocks = [{"type": "rich_text", "elements": elements}]
+        target = {"type": "link", "url": _url(chosen), "text": link} if chosen.domain else words(link)
+        quoted = [{"type": "rich_text_quote", "elements": [words(question)]}] if question else []
+        blocks = [rich_text(rich_section(words(f"{text} "), target), *quoted)]
         try:
             response = await self._client.post(
-                "chat.postMessage", channel=direct, text=words, blocks=blocks, unfurl_links=False, unfurl_media=False
+                "chat.postMessage", channel=direct, text=text, blocks=blocks, unfurl_links=False, unfurl_media=False
             )
         except DeliverLater as later:
             log.warning("slack.shortcut_not_announced", cause=str(later))
@@ -262,7 +256,3 @@ def _url(chosen: ChosenMessage) -> str:
 
 def _key(chosen_id: str) -> str:
     return f"slack:chosen:{chosen_id}"
-
-
-def _text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
