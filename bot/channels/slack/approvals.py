@@ -81,17 +81,16 @@ class Approvals:
         """
         ours, _, _ = delivery.reply.text.partition("\n")  # the call follows, in any language
         language = language_of(ours, self._language)
-        details = question_block(question, self._texts, language)
         is_whole = shows_whole(question)
-        block = details if is_whole else short_block(question, self._texts, language)
+        block = question_block(question, self._texts, language, is_whole=is_whole)
+        details = {} if is_whole else question_block(question, self._texts, language, is_whole=True)
         shown = (APPROVE, REJECT) if is_whole else (REVIEW, REJECT)
         content = {
             "text": self._texts.get("slack.question_notice", language, tool=question.shown_tool),
             "blocks": [block, buttons(question.id, shown, conversation, self._texts, language)],
         }
         sent = await self._messages.send(address, delivery, content, assert_lease)
-        kept = {} if is_whole else details
-        value = encode(OpenQuestion(question.id, question.asker_id, sent.channel, sent.ts, block, kept, language))
+        value = encode(OpenQuestion(question.id, question.asker_id, sent.channel, sent.ts, block, details, language))
         try:
             await self._kv.set(_key(conversation), value, KEPT_S)
             if not address.thread:
@@ -174,24 +173,18 @@ def _key(conversation: str) -> str:
     return f"slack:question:{conversation}"
 
 
-def question_block(question: Question, texts: Texts, language: str) -> Block:
-    """The question: tool, all arguments exactly as the tool will get them, remarks, asker, expiry."""
-    call = "\n".join(filter(None, (question.shown_tool, question.shown_arguments)))
-    remarks = [rich_section(words("\n".join(question.remarks)))] if question.remarks else []
-    return _block(question, call, remarks, texts, language)
-
-
-def short_block(question: Question, texts: Texts, language: str) -> Block:
-    """The question with the number of the arguments in their place."""
-    count = texts.get("slack.arguments", language, count=len(question.arguments))
-    return _block(question, question.shown_tool, [rich_section(words(count))], texts, language)
-
-
-def _block(question: Question, call: str, below: list[Block], texts: Texts, language: str) -> Block:
+def question_block(question: Question, texts: Texts, language: str, *, is_whole: bool) -> Block:
+    """The question: tool, asker, expiry; all arguments exactly as the tool will get them, or only their number."""
+    if is_whole:
+        call = "\n".join(filter(None, (question.shown_tool, question.shown_arguments)))
+        below = "\n".join(question.remarks)
+    else:
+        call = question.shown_tool
+        below = texts.get("slack.arguments", language, count=len(question.arguments))
     return rich_text(
         rich_section(words(texts.get("slack.question", language), bold=True)),
         {"type": "rich_text_preformatted", "elements": [words(call)]},
-        *below,
+        *([rich_section(words(below))] if below else []),
         rich_section(*_circumstances(question, texts, language)),
     )
 
