@@ -11,7 +11,7 @@ from bot.channels import Delivery
 from bot.channels.slack.blocks import Block, markdown
 from bot.channels.slack.client import ApiResponse
 from bot.channels.slack.feedback import feedback_block
-from bot.channels.slack.task_cards import Card
+from bot.channels.slack.task_cards import TaskCard
 from bot.channels.slack.writers import REFUSED_S, Pause
 from bot.texts import Texts, language_of
 
@@ -62,7 +62,7 @@ class AnswerBlocks:
         self,
         delivery: Delivery,
         body: Body,
-        cards: tuple[Card, ...],
+        cards: tuple[TaskCard, ...],
         send: Callable[[list[Block]], Awaitable[ApiResponse]],
     ) -> ApiResponse:
         """Send an answer; while Slack refuses its blocks, again with fewer. What was refused is left out for a while.
@@ -87,7 +87,7 @@ class AnswerBlocks:
             last, error = content.next_out, response.error
             left_out.add(last)
 
-    def _content(self, delivery: Delivery, body: Body, cards: tuple[Card, ...], left_out: set[Extra]) -> Content:
+    def _content(self, delivery: Delivery, body: Body, cards: tuple[TaskCard, ...], left_out: set[Extra]) -> Content:
         shown = () if "cards" in left_out else cards
         words = [markdown(body.text)] if body.text.strip() else []
         blocks = [*(card.block for card in shown), *words, *body.beside]

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from bot.channels import KeyValue
 from bot.channels.slack.client import AWAY_S, TOKEN_ERRORS, TRANSIENT_ERRORS, ApiResponse, Client
 from bot.channels.slack.live_answer import Addition, LiveAnswer
-from bot.channels.slack.task_cards import Card
+from bot.channels.slack.task_cards import TaskCard
 from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
 from bot.channels.slack.types import Address
 from bot.channels.slack.writers import REFUSED_S, DraftWriter, Pause, StreamWriter, Writer
@@ -60,7 +60,7 @@ class Streaming:
         self._no_chunks = Pause()
         self._busy = Pause()
         self._under_way: dict[str, LiveAnswer] = {}
-        self._written: dict[str, tuple[Card, ...]] = {}
+        self._written: dict[str, tuple[TaskCard, ...]] = {}
 
     @asynccontextmanager
     async def live_view(self, address: Address) -> AsyncGenerator[Watcher]:
@@ -81,7 +81,7 @@ class Streaming:
         while answer := self._under_way.get(turn_id):
             await answer.settled.wait()
 
-    def written(self, turn_id: str) -> tuple[Card, ...] | None:
+    def written(self, turn_id: str) -> tuple[TaskCard, ...] | None:
         """The cards of a turn whose message this process has written, and writes no more; None for another's."""
         return self._written.get(turn_id)
 
@@ -105,7 +105,7 @@ class Streaming:
                 await wait_for_event(answer.ended, self._timing.pace_s)
                 if answer.buffer.is_enough:
                     return
-            elif answer.calls:
+            elif answer.is_calling:
                 await wait_for_event(answer.changed, self._timing.card_s)
                 if not answer.changed.is_set():
                     return
@@ -254,7 +254,7 @@ class Stream(Struct, frozen=True, omit_defaults=True):
     ts: str = ""
     delivery: str = ""
     is_draft: bool = False
-    cards: tuple[Card, ...] = ()
+    cards: tuple[TaskCard, ...] = ()
 
 
 _decode = Decoder(Stream).decode
