@@ -36,6 +36,11 @@ class Body(NamedTuple):
     fallback: str
     beside: tuple[Block, ...] = ()
 
+    @property
+    def blocks(self) -> list[Block]:
+        """The text with what is below it."""
+        return [*([markdown(self.text)] if self.text.strip() else ()), *self.beside]
+
 
 class Content(NamedTuple):
     """The blocks of a message, and the first extra to leave out; None if there is only text."""
@@ -89,8 +94,7 @@ class AnswerBlocks:
 
     def _content(self, delivery: Delivery, body: Body, cards: tuple[TaskCard, ...], left_out: set[Extra]) -> Content:
         shown = () if "cards" in left_out else cards
-        words = [markdown(body.text)] if body.text.strip() else []
-        blocks = [*(card.block for card in shown), *words, *body.beside]
+        blocks = [*(card.block for card in shown), *body.blocks]
         reply = delivery.reply
         kinds: tuple[Literal["native", "plain"], ...] = ("native", "plain")
         buttons = next((kind for kind in kinds if kind not in left_out), None) if self._asks and reply.model else None

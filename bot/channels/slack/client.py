@@ -108,12 +108,13 @@ class Client:
             raise delivery_error(method, response)
         return response
 
-    async def respond(self, url: str, payload: dict[str, object]) -> bool:
-        """Answer a command by its response URL; false if the URL has expired or is used up.
+    async def respond(self, url: str, **message: object) -> bool:
+        """Post for one person alone by a response URL, beside what is there; false if it has expired or is used up.
 
         Raises:
             DeliverLater: Slack does not answer, or asks to wait.
         """
+        payload = {"response_type": "ephemeral", "replace_original": False, **_without_none(message)}
         try:
             async with self.session.post(url, json=payload, allow_redirects=False) as response:
                 status = response.status

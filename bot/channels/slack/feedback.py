@@ -100,16 +100,14 @@ class Feedback:
             people = await self._people.find(user.team_id or "", [user.id])
             language = preferred_language(people[user.id].locale if user.id in people else "", self._host.language)
             text = self._host.texts.get("slack.feedback_thanks", language)
-            if self._config.is_slack_url(pressed.response_url):
-                message: dict[str, object] = {"response_type": "ephemeral", "replace_original": False, "text": text}
-                thread = {"thread_ts": container.thread_ts} if container.thread_ts else {}
-                if await self._client.respond(pressed.response_url, message | thread):
-                    return
+            url, thread = pressed.response_url, container.thread_ts
+            if self._config.is_slack_url(url) and await self._client.respond(url, text=text, thread_ts=thread):
+                return
             posted = await self._client.post(
                 "chat.postEphemeral",
                 channel=container.channel_id,
                 user=user.id,
-                thread_ts=container.thread_ts,
+                thread_ts=thread,
                 markdown_text=text,
             )
             if not posted.ok:

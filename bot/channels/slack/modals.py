@@ -96,7 +96,7 @@ class Modals:
         url = press_address(pressed, self._config).private_url
         if url:
             text = self._texts.get(key, question.language if question else self._language)
-            await self._client.respond(url, {"response_type": "ephemeral", "replace_original": False, "text": text})
+            await self._client.respond(url, text=text)
 
     def _view(self, question: OpenQuestion, conversation: str, below: Address) -> Block:
         """The whole call with its buttons. The metadata says where the question stands."""

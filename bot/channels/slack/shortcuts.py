@@ -217,9 +217,8 @@ class Shortcuts:
         """Say a sentence to the person alone, where they chose the shortcut."""
         text, url = self._host.texts.get(key, language), shortcut.response_url
         if self._config.is_slack_url(url):
-            payload: dict[str, object] = {"response_type": "ephemeral", "replace_original": False, "text": text}
             try:
-                await self._client.respond(url, payload)
+                await self._client.respond(url, text=text)
             except DeliverLater as later:
                 log.warning("slack.ephemeral_refused", cause=str(later))
 
