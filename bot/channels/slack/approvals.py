@@ -14,13 +14,13 @@ from bot.channels import AssertLease, Delivery, Host, InboundEvent, KeyValue, Qu
 from bot.channels.slack import Config
 from bot.channels.slack.blocks import Block, actions, button, context, rich_section, rich_text, words
 from bot.channels.slack.client import FIRST_WAIT_S, Client
-from bot.channels.slack.events import ReceivedEvent
+from bot.channels.slack.events import ReceivedEvent, press_address
 from bot.channels.slack.formatting import escape
 from bot.channels.slack.messages import Messages, delivery_metadata
-from bot.channels.slack.types import Action, Address, Press, Presser, chat_of, ms, read, write_address
+from bot.channels.slack.types import CONVERSATION, Action, Address, Press, Presser, chat_of, ms, write_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.texts import Texts, language_of
-from bot.transcript import Author, Message, encode
+from bot.transcript import Message, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -29,7 +29,6 @@ APPROVE, REJECT, REVIEW = "kaiwa_approve", "kaiwa_reject", "kaiwa_review"
 STYLES = {APPROVE: "primary", REJECT: "danger"}
 MOST_ARGUMENTS = 3  # that the message of a question shows
 DATE = "{date_short_pretty} {time}"  # in the language and the zone of whoever reads it
-CONVERSATION = re.compile(r"slack:[A-Z0-9]*:[A-Z0-9]+(?::\d+\.\d+)?")
 QUESTION = re.compile(r"question_[0-9a-f]{32}")
 
 
@@ -207,10 +206,9 @@ def _circumstances(question: Question, texts: Texts, language: str) -> list[Bloc
     return [*asked_by, words(f"{texts.get('slack.open_until', language)} "), until]
 
 
-def read_press(payload: dict[str, object], config: Config) -> ReceivedEvent | None:
+def read_decision(pressed: Press, config: Config) -> ReceivedEvent | None:
     """The decision a press makes; None for a button that is not ours."""
-    pressed = read(payload, Press)
-    return decision_of(pressed.actions[0], pressed.user, press_address(pressed, config)) if pressed else None
+    return decision_of(pressed.actions[0], pressed.user, press_address(pressed, config))
 
 
 def decision_of(action: Action, user: Presser, address: Address) -> ReceivedEvent | None:
@@ -221,10 +219,9 @@ def decision_of(action: Action, user: Presser, address: Address) -> ReceivedEven
     is_ours = action.action_id in (APPROVE, REJECT) and QUESTION.fullmatch(action.value)
     if not is_ours or not CONVERSATION.fullmatch(action.block_id):
         return None
-    author = Author(user.id, user.name or user.username or "")
     message_id = f"{action.value}:{user.id}:{action.action_id}"
     arrival = InboundEvent(
-        Message(message_id, "user", (), ms(action.action_ts), author=author),
+        Message(message_id, "user", (), ms(action.action_ts), author=user.author),
         write_address(address),
         group=chat_of(action.block_id).is_group,
         event="decision",
@@ -232,16 +229,3 @@ def decision_of(action: Action, user: Presser, address: Address) -> ReceivedEven
         approved=action.action_id == APPROVE,
     )
     return ReceivedEvent(action.block_id, arrival)
-
-
-def press_address(pressed: Press, config: Config) -> Address:
-    """Where the answer goes: below the question."""
-    container, user = pressed.container, pressed.user
-    return Address(
-        container.channel_id,
-        container.message_ts,
-        container.thread_ts or "",
-        private_url=pressed.response_url if config.is_slack_url(pressed.response_url) else "",
-        user=user.id,
-        team=user.team_id or "",
-    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import structlog
 
@@ -17,7 +17,7 @@ from bot.channels.slack.blocks import Block, actions, button, plain
 from bot.channels.slack.client import Client
 from bot.channels.slack.lookups import People
 from bot.channels.slack.tasks import BackgroundTasks
-from bot.channels.slack.types import Chat, Press, ms, read
+from bot.channels.slack.types import Chat, Press, ms
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.texts import Texts, preferred_language
 
@@ -29,13 +29,6 @@ ACTIONS = re.compile(rf"{ACTION}(_good|_bad)?")
 VALUE = re.compile(r"(good|bad) ([\w-]{1,64}) (.{1,100})")
 MODEL_CAP = 100  # characters
 ICONS = {"good": "👍", "bad": "👎"}
-
-
-class PressedRating(NamedTuple):
-    """A rating, and where its thanks go."""
-
-    rating: Rating
-    pressed: Press
 
 
 def feedback_block(turn_id: str, model: str, buttons: Buttons, texts: Texts, language: str) -> Block:
@@ -57,11 +50,8 @@ def feedback_block(turn_id: str, model: str, buttons: Buttons, texts: Texts, lan
     )
 
 
-def read_rating(payload: dict[str, object], config: Config) -> PressedRating | None:
+def read_rating(pressed: Press, config: Config) -> Rating | None:
     """The rating a press makes; None for a button that is no feedback, and for people who may not use the bot."""
-    pressed = read(payload, Press)
-    if pressed is None:
-        return None
     action, user, container = pressed.actions[0], pressed.user, pressed.container
     value = VALUE.fullmatch(action.value)
     if not ACTIONS.fullmatch(action.action_id) or not value:
@@ -71,7 +61,7 @@ def read_rating(payload: dict[str, object], config: Config) -> PressedRating | N
     choice, turn_id, model = value.groups()
     place = Chat(user.team_id or "", container.channel_id).conversation
     times = ms(container.message_ts), ms(action.action_ts)
-    return PressedRating(Rating(turn_id, place, user.id, model, choice == "good", *times), pressed)
+    return Rating(turn_id, place, user.id, model, choice == "good", *times)
 
 
 class Feedback:
@@ -84,14 +74,14 @@ class Feedback:
         self._host = host
         self._tasks = tasks
 
-    async def take(self, given: PressedRating) -> None:
+    async def take(self, rating: Rating, pressed: Press) -> None:
         """Keep a rating before its press is acknowledged.
 
         Raises:
             StoreUnavailable: it is not kept.
         """
-        if await self._host.rate(given.rating):
-            self._tasks.start(self._thank(given.pressed))
+        if await self._host.rate(rating):
+            self._tasks.start(self._thank(pressed))
 
     async def _thank(self, pressed: Press) -> None:
         """Thank the person alone."""

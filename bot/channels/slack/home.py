@@ -71,8 +71,7 @@ class Home:
         """The command in the person's 1:1, where its answer goes."""
         chat, at = chat_of(conversation), press.actions[0].action_ts
         words = Text(self._host.texts.get("words.forget", "en").partition(",")[0])
-        author = Author(press.user.id, press.user.name or press.user.username or "")
-        message = Message(chat.message_id(f"{at}:home"), "user", (words,), ms(at), author=author)
+        message = Message(chat.message_id(f"{at}:home"), "user", (words,), ms(at), author=press.user.author)
         address = Address(chat.channel, user=press.user.id, team=chat.team)
         return InboundEvent(message, write_address(address))
 

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import structlog
 
 from bot.channels import Host
 from bot.channels.slack import Config
 from bot.channels.slack.approvals import (
     APPROVE,
-    CONVERSATION,
     QUESTION,
     REJECT,
     REVIEW,
     OpenQuestion,
     buttons,
     decision_of,
-    press_address,
     read_open,
 )
 from bot.channels.slack.blocks import Block, modal, section
 from bot.channels.slack.client import Client
-from bot.channels.slack.events import ReceivedEvent
-from bot.channels.slack.types import Address, Press, ViewPress, read, read_address, write_address
+from bot.channels.slack.events import ReceivedEvent, press_address
+from bot.channels.slack.types import CONVERSATION, Address, Press, ViewPress, read_address, write_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.transcript import UNREADABLE
 
 log = structlog.stdlib.get_logger(__name__)
+
+
+def asks_for_modal(pressed: Press) -> bool:
+    """Whether the button is the one that shows a whole call."""
+    action = pressed.actions[0]
+    is_ours = (
+        action.action_id == REVIEW and QUESTION.fullmatch(action.value) and CONVERSATION.fullmatch(action.block_id)
+    )
+    return bool(is_ours and pressed.trigger_id)
 
 
 class Modals:
@@ -39,15 +44,6 @@ class Modals:
         self._kv = host.priority_kv
         self._texts = host.texts
         self._language = host.language
-
-    def read_request(self, payload: dict[str, Any]) -> Press | None:
-        """The press that asks for a modal; None for another button."""
-        pressed = read(payload, Press)
-        if pressed is None or not pressed.trigger_id:
-            return None
-        action = pressed.actions[0]
-        is_ours = action.action_id == REVIEW and QUESTION.fullmatch(action.value)
-        return pressed if is_ours and CONVERSATION.fullmatch(action.block_id) else None
 
     async def open(self, pressed: Press) -> None:
         """Show the whole call, or say why not. Failures are only logged.

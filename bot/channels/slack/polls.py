@@ -8,15 +8,14 @@ import structlog
 
 from bot.channels import AssertLease, Delivery, InboundEvent, Poll
 from bot.channels.slack import Config
-from bot.channels.slack.approvals import press_address
 from bot.channels.slack.blocks import Block, actions, button, context, rich_section, rich_text, words
 from bot.channels.slack.client import Client
-from bot.channels.slack.events import ReceivedEvent
+from bot.channels.slack.events import ReceivedEvent, press_address
 from bot.channels.slack.formatting import escape
 from bot.channels.slack.messages import Messages
-from bot.channels.slack.types import Address, Chat, Press, ms, read, write_address
+from bot.channels.slack.types import Address, Chat, Press, ms, write_address
 from bot.texts import Texts
-from bot.transcript import Author, Message
+from bot.transcript import Message
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -90,11 +89,8 @@ def _buttons(poll: Poll, texts: Texts) -> Block:
     return actions([*options, close], poll.kept_in)
 
 
-def read_vote(payload: dict[str, object], config: Config) -> ReceivedEvent | None:
+def read_vote(pressed: Press, config: Config) -> ReceivedEvent | None:
     """The vote a press makes; None for a button that is no poll's, and for people who may not use the bot."""
-    pressed = read(payload, Press)
-    if pressed is None:
-        return None
     action, user, container = pressed.actions[0], pressed.user, pressed.container
     button = BUTTON.fullmatch(action.action_id)
     if not button or not POLL.fullmatch(action.value) or not KEPT_IN.fullmatch(action.block_id):
@@ -104,7 +100,7 @@ def read_vote(payload: dict[str, object], config: Config) -> ReceivedEvent | Non
     # A second press counts too: it takes the vote back. Slack sends the same press with the same time again.
     message_id = f"{action.value}:{user.id}:{action.action_id}:{action.action_ts}"
     arrival = InboundEvent(
-        Message(message_id, "user", (), ms(action.action_ts), author=Author(user.id, user.name or user.username or "")),
+        Message(message_id, "user", (), ms(action.action_ts), author=user.author),
         write_address(press_address(pressed, config)),
         group=not container.channel_id.startswith("D"),
         event="vote",

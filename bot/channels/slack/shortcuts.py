@@ -26,7 +26,7 @@ from bot.channels.slack.types import Address, Chat, File, Presser, Shortcut, Sub
 from bot.clock import now_ms
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.texts import preferred_language
-from bot.transcript import UNREADABLE, Author, Message, Part, Text, encode, new_id
+from bot.transcript import UNREADABLE, Message, Part, Text, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -140,8 +140,7 @@ class Shortcuts:
         address = Address(chat.channel, language=language, user=user.id, team=chosen.team)
         if not question:
             address = replace(address, quoted_channel=chosen.channel, quoted_thread=chosen.thread)
-        author = Author(user.id, user.name or user.username or "")
-        message = Message(chat.message_id(name), "user", parts, now_ms(), author=author)
+        message = Message(chat.message_id(name), "user", parts, now_ms(), author=user.author)
         if await self._host.accept(chat.conversation, InboundEvent(message, write_address(address))):
             self._tasks.start(self._announce(chat.channel, chosen, question, language))
 
