@@ -90,7 +90,7 @@ class Slack(Channel):
         self._traffic = TrafficRecorder(host.kv, self.name, "SLACK_SIGNING_SECRET")
         self._seen = SeenFeatures(host.kv)
         self._reader = Reader(config, host)
-        people = self._people = People(self._client, host.kv)
+        people = self._people = People(self._client, host.kv, host.language)
         self._enricher = Enricher(
             self._client, people, Groups(self._client, host.kv), self.identity, timing.lookup_timeout_s
         )

@@ -18,8 +18,8 @@ from bot.channels.slack.client import Client
 from bot.channels.slack.lookups import People
 from bot.channels.slack.tasks import BackgroundTasks
 from bot.channels.slack.types import Chat, Press, ms
-from bot.errors import DeliverLater, StoreUnavailable
-from bot.texts import Texts, preferred_language
+from bot.errors import DeliverLater
+from bot.texts import Texts
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -86,9 +86,8 @@ class Feedback:
     async def _thank(self, pressed: Press) -> None:
         """Thank the person alone."""
         user, container = pressed.user, pressed.container
-        with suppress(DeliverLater, StoreUnavailable):
-            people = await self._people.find(user.team_id or "", [user.id])
-            language = preferred_language(people[user.id].locale if user.id in people else "", self._host.language)
+        with suppress(DeliverLater):
+            language = await self._people.find_language(user.team_id or "", user.id)
             text = self._host.texts.get("slack.feedback_thanks", language)
             url, thread = pressed.response_url, container.thread_ts
             if self._config.is_slack_url(url) and await self._client.respond(url, text=text, thread_ts=thread):

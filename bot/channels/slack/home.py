@@ -94,7 +94,7 @@ class Home:
 
     async def _publish_notice(self, conversation: str, user: str) -> None:
         """Take everything off the tab of somebody who is being forgotten: Slack keeps the last view."""
-        language = await self._language(conversation, user)
+        language = await self._people.find_language(chat_of(conversation).team, user)
         try:
             await self._send(conversation, user, [section(self._text("forgetting", language))], None)
         except DeliverLater as later:
@@ -148,10 +148,6 @@ class Home:
         parts = ("title", "text", "confirm", "deny")
         confirm = {part: plain(self._text(f"forget_{part}", language)) for part in parts} | {"style": "danger"}
         return button(self._text("forget", language), FORGET, style="danger") | {"confirm": confirm}
-
-    async def _language(self, conversation: str, user: str) -> str:
-        people = await self._people.find(chat_of(conversation).team, [user])
-        return preferred_language(people[user].locale, self._host.language)
 
     def _text(self, key: str, language: str, **values: object) -> str:
         return self._host.texts.get(f"slack_home.{key}", language, **values)

@@ -22,6 +22,7 @@ from bot.channels.slack.tasks import Timing
 from bot.channels.slack.types import Address, Profile, SlackMessage, User, chat_of, read, read_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.safe_text.names import safe_name
+from bot.texts import preferred_language
 from bot.transcript import Author, Media, Message, Part, Text, encode
 
 log = structlog.stdlib.get_logger(__name__)
@@ -174,11 +175,16 @@ _decode = Decoder(Author).decode
 
 
 class People:
-    """Looks users up. An unknown user is a person without a name."""
+    """Looks users up. An unknown user is a person without a name.
 
-    def __init__(self, client: Client, kv: KeyValue) -> None:
+    Args:
+        language: of people whose profile names none that the texts have.
+    """
+
+    def __init__(self, client: Client, kv: KeyValue, language: str) -> None:
         self._client = client
         self._kv = kv
+        self._language = language
 
     def prefetch(self, team: str, user: str) -> None:
         """Read the stored profile of a user."""
@@ -189,6 +195,11 @@ class People:
         wanted = sorted(set(users))
         found = await asyncio.gather(*(self._look_up(team, user) for user in wanted))
         return dict(zip(wanted, found, strict=True))
+
+    async def find_language(self, team: str, user: str) -> str:
+        """The language for sentences to one person. Never raises."""
+        person = await self._look_up(team, user) if user else Author("")
+        return preferred_language(person.locale, self._language)
 
     async def _look_up(self, team: str, user: str) -> Author:
         key = _key(team, user)

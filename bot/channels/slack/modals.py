@@ -29,10 +29,8 @@ log = structlog.stdlib.get_logger(__name__)
 def asks_for_modal(pressed: Press) -> bool:
     """Whether the button is the one that shows a whole call."""
     action = pressed.actions[0]
-    is_ours = (
-        action.action_id == REVIEW and QUESTION.fullmatch(action.value) and CONVERSATION.fullmatch(action.block_id)
-    )
-    return bool(is_ours and pressed.trigger_id)
+    is_ours = QUESTION.fullmatch(action.value) and CONVERSATION.fullmatch(action.block_id)
+    return bool(action.action_id == REVIEW and is_ours and pressed.trigger_id)
 
 
 class Modals:

@@ -24,8 +24,7 @@ from bot.channels.slack.lookups import People, quote
 from bot.channels.slack.tasks import BackgroundTasks
 from bot.channels.slack.types import Address, Chat, File, Presser, Shortcut, Submission, write_address
 from bot.clock import now_ms
-from bot.errors import DeliverLater, StoreUnavailable
-from bot.texts import preferred_language
+from bot.errors import DeliverLater
 from bot.transcript import UNREADABLE, Message, Part, Text, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -224,10 +223,9 @@ class Shortcuts:
     async def _language(self, team: str, user: str) -> str:
         try:
             async with asyncio.timeout(LOOKUP_S):
-                people = await self._people.find(team, [user])
-        except (StoreUnavailable, TimeoutError):
-            people = {}
-        return preferred_language(people[user].locale if user in people else "", self._host.language)
+                return await self._people.find_language(team, user)
+        except TimeoutError:
+            return self._host.language
 
 
 def _chosen(shortcut: Shortcut) -> ChosenMessage:
