@@ -14,7 +14,6 @@ from bot.channels.slack.cards import card_block
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import ReceivedEvent, press_address
 from bot.channels.slack.types import CONVERSATION, Address, Press, chat_of, ms, write_address
-from bot.errors import DeliverLater
 from bot.transcript import Message, Text
 from toolset.shown import LONGEST_CHOICE
 
@@ -72,17 +71,12 @@ async def show_choice(client: Client, pressed: Press, chosen: ReceivedEvent) -> 
         return
     kept = [block for block in blocks if isinstance(block, dict) and block.get("block_id") != chosen.conversation]
     choice = rich_section({"type": "user", "user_id": pressed.user.id}, words(f": {text}"))
-    try:
-        updated = await client.post_checked(
-            "chat.update",
-            channel=pressed.container.channel_id,
-            ts=pressed.container.message_ts,
-            text=message.get("text") or text,
-            blocks=[*kept, rich_text(choice)],
-            metadata=message.get("metadata"),
-        )
-    except DeliverLater as later:
-        log.warning("choice.buttons_left", cause=str(later))
-        return
-    if not updated.ok:
-        log.warning("choice.buttons_left", cause=updated.error)
+    if cause := await client.try_post(
+        "chat.update",
+        channel=pressed.container.channel_id,
+        ts=pressed.container.message_ts,
+        text=message.get("text") or text,
+        blocks=[*kept, rich_text(choice)],
+        metadata=message.get("metadata"),
+    ):
+        log.warning("choice.buttons_left", cause=cause)

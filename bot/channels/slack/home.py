@@ -14,7 +14,7 @@ from bot.channels.slack.client import Client
 from bot.channels.slack.lookups import People
 from bot.channels.slack.tasks import BackgroundTasks
 from bot.channels.slack.types import Address, Chat, Envelope, ViewPress, chat_of, ms, write_address
-from bot.errors import DeliverLater, StoreUnavailable
+from bot.errors import StoreUnavailable
 from bot.texts import preferred_language
 from bot.transcript import Author, Message, Text
 
@@ -80,29 +80,28 @@ class Home:
         overviews = self._host.overviews
         if overviews is None:
             return
+        person = (await self._people.find(chat_of(conversation).team, [user]))[user]
+        cause = CONFLICT
         try:
-            person = (await self._people.find(chat_of(conversation).team, [user]))[user]
-            error = CONFLICT
             for known_hash in (view_hash, None):
-                if error == CONFLICT:
+                if cause == CONFLICT:
                     blocks = await self._blocks(overviews, conversation, person)
-                    error = await self._send(conversation, user, blocks, known_hash)
-            if error:
-                log.warning("slack.home_not_published", cause=error)
-        except (DeliverLater, StoreUnavailable) as failure:
-            log.warning("slack.home_not_published", cause=str(failure))
+                    cause = await self._send(conversation, user, blocks, known_hash)
+        except StoreUnavailable as failure:
+            cause = str(failure)
+        if cause:
+            log.warning("slack.home_not_published", cause=cause)
 
     async def _publish_notice(self, conversation: str, user: str) -> None:
         """Take everything off the tab of somebody who is being forgotten: Slack keeps the last view."""
         language = await self._people.find_language(chat_of(conversation).team, user)
-        try:
-            await self._send(conversation, user, [section(self._text("forgetting", language))], None)
-        except DeliverLater as later:
-            log.warning("slack.home_not_published", cause=str(later))
+        if cause := await self._send(conversation, user, [section(self._text("forgetting", language))]):
+            log.warning("slack.home_not_published", cause=cause)
 
-    async def _send(self, conversation: str, user: str, blocks: Sequence[Block], view_hash: str | None) -> str:
+    async def _send(self, conversation: str, user: str, blocks: Sequence[Block], view_hash: str | None = None) -> str:
+        """Publish these blocks; the cause if that failed."""
         view = {"type": "home", "private_metadata": conversation, "blocks": list(blocks)}
-        return (await self._client.post("views.publish", user_id=user, view=view, hash=view_hash)).error
+        return await self._client.try_post("views.publish", user_id=user, view=view, hash=view_hash)
 
     async def _blocks(self, overviews: Overviews, conversation: str, person: Author) -> list[Block]:
         language = preferred_language(person.locale, self._host.language)

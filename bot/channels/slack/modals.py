@@ -20,7 +20,7 @@ from bot.channels.slack.blocks import Block, modal, section
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import ReceivedEvent, press_address
 from bot.channels.slack.types import CONVERSATION, Address, Press, ViewPress, read_address, write_address
-from bot.errors import DeliverLater, StoreUnavailable
+from bot.errors import StoreUnavailable
 from bot.transcript import UNREADABLE
 
 log = structlog.stdlib.get_logger(__name__)
@@ -57,11 +57,10 @@ class Modals:
                 await self._tell(pressed, "approval.not_yours", question)
             else:
                 view = self._view(question, action.block_id, press_address(pressed, self._config))
-                response = await self._client.post("views.open", trigger_id=pressed.trigger_id, view=view)
-                if not response.ok:
-                    log.warning("slack.modal_not_opened", cause=response.error)
+                if cause := await self._client.try_post("views.open", trigger_id=pressed.trigger_id, view=view):
+                    log.warning("slack.modal_not_opened", cause=cause)
                     await self._tell(pressed, "slack.review_late", question)
-        except (DeliverLater, StoreUnavailable) as failure:
+        except StoreUnavailable as failure:
             log.warning("slack.modal_not_opened", cause=str(failure))
 
     def read_decision(self, pressed: ViewPress) -> ReceivedEvent | None:
@@ -75,22 +74,15 @@ class Modals:
     async def close(self, pressed: ViewPress, decided: ReceivedEvent) -> None:
         """Take the buttons off a modal whose decision is stored. Failures are only logged."""
         language = read_address(decided.event.address).language or self._language
-        text = self._texts.get("slack.review_taken", language)
-        try:
-            view = self._modal([section(text)], language)
-            response = await self._client.post("views.update", view_id=pressed.view.id, view=view)
-        except DeliverLater as later:
-            log.warning("slack.modal_not_closed", cause=str(later))
-            return
-        if not response.ok:
-            log.warning("slack.modal_not_closed", cause=response.error)
+        view = self._modal([section(self._texts.get("slack.review_taken", language))], language)
+        if cause := await self._client.try_post("views.update", view_id=pressed.view.id, view=view):
+            log.warning("slack.modal_not_closed", cause=cause)
 
     async def _tell(self, pressed: Press, key: str, question: OpenQuestion | None) -> None:
         """Say a sentence to the person who pressed, alone."""
-        url = press_address(pressed, self._config).private_url
-        if url:
+        if self._config.is_slack_url(pressed.response_url):
             text = self._texts.get(key, question.language if question else self._language)
-            await self._client.respond(url, text=text)
+            await self._client.try_respond(pressed.response_url, text)
 
     def _view(self, question: OpenQuestion, conversation: str, below: Address) -> Block:
         """The whole call with its buttons. The metadata says where the question stands."""

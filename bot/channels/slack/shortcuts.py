@@ -145,13 +145,8 @@ class Shortcuts:
 
     async def _open(self, shortcut: Shortcut, chosen: ChosenMessage, chosen_id: str, language: str) -> None:
         view = self._view(chosen, chosen_id, language)
-        try:
-            response = await self._client.post("views.open", trigger_id=shortcut.trigger_id, view=view)
-        except DeliverLater as later:
-            log.warning("slack.modal_not_opened", cause=str(later))
-            return
-        if not response.ok:
-            log.warning("slack.modal_not_opened", cause=response.error)
+        if cause := await self._client.try_post("views.open", trigger_id=shortcut.trigger_id, view=view):
+            log.warning("slack.modal_not_opened", cause=cause)
             await self._tell(shortcut, "slack_shortcut.late", language)
 
     def _view(self, chosen: ChosenMessage, chosen_id: str, language: str) -> Block:
@@ -178,15 +173,10 @@ class Shortcuts:
         target = {"type": "link", "url": _url(chosen), "text": link} if chosen.domain else words(link)
         quoted = [{"type": "rich_text_quote", "elements": [words(question)]}] if question else []
         blocks = [rich_text(rich_section(words(f"{text} "), target), *quoted)]
-        try:
-            response = await self._client.post(
-                "chat.postMessage", channel=direct, text=text, blocks=blocks, unfurl_links=False, unfurl_media=False
-            )
-        except DeliverLater as later:
-            log.warning("slack.shortcut_not_announced", cause=str(later))
-            return
-        if not response.ok:
-            log.warning("slack.shortcut_not_announced", cause=response.error)
+        if cause := await self._client.try_post(
+            "chat.postMessage", channel=direct, text=text, blocks=blocks, unfurl_links=False, unfurl_media=False
+        ):
+            log.warning("slack.shortcut_not_announced", cause=cause)
 
     async def _direct(self, team: str, user: str) -> str:
         """The person's 1:1; the person's own id, to which Slack delivers too, where it cannot be found out in time."""
@@ -213,12 +203,8 @@ class Shortcuts:
 
     async def _tell(self, shortcut: Shortcut, key: str, language: str) -> None:
         """Say a sentence to the person alone, where they chose the shortcut."""
-        text, url = self._host.texts.get(key, language), shortcut.response_url
-        if self._config.is_slack_url(url):
-            try:
-                await self._client.respond(url, text=text)
-            except DeliverLater as later:
-                log.warning("slack.ephemeral_refused", cause=str(later))
+        if self._config.is_slack_url(shortcut.response_url):
+            await self._client.try_respond(shortcut.response_url, self._host.texts.get(key, language))
 
     async def _language(self, team: str, user: str) -> str:
         try:

@@ -206,8 +206,10 @@ async def test_an_app_without_a_home_tab_goes_on(here: Pipeline, fake: SlackFake
         view = fake.homes[USER]
         fake.break_down(PUBLISH)
         await here.send(view_press(view, FORGET))
+        fake.fail(PUBLISH, "internal_error")
+        await here.send(view_press(view, FORGET))
     causes = [line["cause"] for line in logged if line["event"] == "slack.home_not_published"]
-    assert causes == ["not_enabled", "views.publish: status 503", "views.publish: status 503"]
+    assert causes == ["not_enabled", *["views.publish: status 503"] * 2, "internal_error"]
 
 
 async def test_a_press_without_a_store_is_refused(fake: SlackFake) -> None:

@@ -128,14 +128,17 @@ async def test_reject_needs_no_look(here: Launches) -> None:
 
 
 async def test_a_trigger_lives_three_seconds(here: Launches, fake: SlackFake) -> None:
-    """After that the person is asked to press again; where Slack is down only the log says so."""
+    """After that, and where Slack does not answer, the person is asked to press again."""
     with capture_logs() as logged:
         assert await here.review(TRIGGER_S + 1) is None
         fake.break_down(OPEN)
         assert await here.review() is None
-    assert here.told == ["This could not be opened in time. Please press the button again."]
+        fake.break_down(OPEN)
+        fake.break_down("/actions/1")
+        assert await here.review() is None
+    assert here.told == ["This could not be opened in time. Please press the button again."] * 2
     causes = [line["cause"] for line in logged if line["event"] == "slack.modal_not_opened"]
-    assert causes == ["expired_trigger_id", "views.open: status 503"]
+    assert causes == ["expired_trigger_id", "views.open: status 503", "views.open: status 503"]
     assert await here.review()
 
 
