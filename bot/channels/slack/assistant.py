@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from bot.channels import Host
 from bot.channels.slack.client import Client
+from bot.channels.slack.formatting import one_line
 from bot.channels.slack.lookups import DAY_S, People
 from bot.channels.slack.types import Address, Envelope
 from bot.errors import DeliverLater, StoreUnavailable
@@ -46,10 +47,7 @@ class Assistant:
             return
         with suppress(DeliverLater, StoreUnavailable):
             if await self._kv.incr(f"slack:titled:{address.channel}:{address.thread}", DAY_S) == 1:
-                line = " ".join(text.split())
-                await self._post_title(
-                    address.channel, address.thread, line if len(line) <= TITLE_CAP else f"{line[: TITLE_CAP - 1]}…"
-                )
+                await self._post_title(address.channel, address.thread, one_line(text, TITLE_CAP))
 
     async def _post_prompts(self, channel: str, thread: str | None, language: str) -> None:
         prompts = [

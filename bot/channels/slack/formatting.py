@@ -78,6 +78,12 @@ def without_broadcasts(markdown: str) -> str:
     return BROADCAST.sub(lambda match: f"@{match[1].partition('^')[0]}", markdown)
 
 
+def one_line(text: str, limit: int) -> str:
+    """The text on one line of at most ``limit`` UTF-16 code units, with mentions of everybody made harmless."""
+    line = without_broadcasts(" ".join(text.split()))
+    return line if fits(line, limit) else f"{head(line, limit - 1)}…"
+
+
 def open_tag_start(markdown: str) -> int:
     """The index at which an unfinished mention of everybody begins; the text's length if none does."""
     match = OPEN_TAG.search(markdown)

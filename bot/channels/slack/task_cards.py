@@ -10,8 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.channels.slack.formatting import without_broadcasts
-from bot.channels.utf16 import head
+from bot.channels.slack.formatting import one_line
 
 MOST = 20  # cards of an answer; Slack takes 50 blocks
 TITLE = 256  # UTF-16 code units
@@ -52,8 +51,7 @@ class TaskCards:
     def start(self, call_id: str, title: str) -> None:
         """Add a call; beyond ``MOST`` it has no card."""
         if len(self._cards) < MOST and call_id not in self._cards:
-            shown = head(without_broadcasts(" ".join(title.split())), TITLE)
-            self._set(call_id, TaskCard(str(len(self._cards) + 1), shown or "…"))
+            self._set(call_id, TaskCard(str(len(self._cards) + 1), one_line(title, TITLE) or "…"))
 
     def finish(self, call_id: str, *, failed: bool) -> None:
         """Show a call's end."""
