@@ -64,16 +64,10 @@ class Polls:
             log.warning("poll.not_updated", cause=updated.error)
 
     def _content(self, poll: Poll) -> dict[str, object]:
-        blocks = [_counts(poll), context(status(poll, self._texts))]
+        blocks = [_counts(poll), context(poll.status(self._texts))]
         if not poll.is_closed:
             blocks.append(_buttons(poll, self._texts))
         return {"text": escape(poll.question), "blocks": blocks}
-
-
-def status(poll: Poll, texts: Texts) -> str:
-    """The sentence below the counts."""
-    key = "closed" if poll.is_closed else "votes_multiple" if poll.multiple else "votes"
-    return texts.get(f"poll.{key}", poll.language, voters=poll.voters)
 
 
 def _counts(poll: Poll) -> Block:
