@@ -178,8 +178,8 @@ class Streaming:
 
     async def _remove(self, stream: Stream) -> None:
         if not stream.is_draft:
-            await self._client.post("chat.stopStream", channel=stream.channel, ts=stream.ts)
-        await self._client.post("chat.delete", channel=stream.channel, ts=stream.ts)
+            await self._client.post("chat.stopStream", **stream.target)
+        await self._client.post("chat.delete", **stream.target)
 
     async def _append(self, answer: LiveAnswer, stream: Stream, writer: Writer) -> None:
         """Append text and cards until the turn ends or Slack takes no more."""
@@ -255,6 +255,11 @@ class Stream(Struct, frozen=True, omit_defaults=True):
     delivery: str = ""
     is_draft: bool = False
     cards: tuple[TaskCard, ...] = ()
+
+    @property
+    def target(self) -> dict[str, str]:
+        """The message, as methods of the API name it."""
+        return {"channel": self.channel, "ts": self.ts}
 
 
 _decode = Decoder(Stream).decode

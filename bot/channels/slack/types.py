@@ -307,8 +307,14 @@ class ViewPress(Struct, frozen=True):
     view: View
 
 
-class Place(Struct, frozen=True):
-    """A channel or a workspace, by its id."""
+class SlackChannel(Struct, frozen=True):
+    """A channel, by its id."""
+
+    id: str
+
+
+class Workspace(Struct, frozen=True):
+    """A workspace, by its id; its domain is for links."""
 
     id: str
     domain: str = ""
@@ -320,8 +326,8 @@ class Shortcut(Struct, frozen=True):
     callback_id: str
     trigger_id: str
     user: Presser
-    team: Place
-    channel: Place
+    team: Workspace
+    channel: SlackChannel
     message: SlackMessage
     message_ts: str
     response_url: str = ""
