@@ -7,6 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from bot.safe_text.arguments import render_arguments
+from bot.texts import Texts
 from bot.transcript import FileRef
 from toolset.shown import Card
 
@@ -67,6 +68,11 @@ class Poll(Struct, frozen=True, omit_defaults=True):
     multiple: bool = False
     is_closed: bool = False
     language: str = "en"
+
+    def status(self, texts: Texts) -> str:
+        """The sentence below the counts."""
+        key = "closed" if self.is_closed else "votes_multiple" if self.multiple else "votes"
+        return texts.get(f"poll.{key}", self.language, voters=self.voters)
 
 
 class Fetch(Struct, frozen=True):

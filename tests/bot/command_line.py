@@ -21,6 +21,7 @@ def calling(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
+        capsys.readouterr()  # what the test has logged
         with pytest.raises(SystemExit) as ended:
             main()
         assert isinstance(ended.value.code, int)

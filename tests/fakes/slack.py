@@ -75,7 +75,7 @@ class SlackFake(Workspace):
     acknowledged: list[str] = field(default_factory=list)
     spoil_tickets: int = 0
     slow_s: float = 0.0
-    meanwhile: dict[str, Callable[[], None]] = field(default_factory=dict)
+    meanwhile: dict[str, Callable[[], object]] = field(default_factory=dict)
     _troubles: dict[str, deque[Trouble]] = field(default_factory=lambda: defaultdict(deque))
     _sockets: list[web.WebSocketResponse] = field(default_factory=list)
     _lost: int = 0

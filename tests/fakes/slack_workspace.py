@@ -18,6 +18,7 @@ SCOPES = (
     *("files:read", "files:write", "groups:history", "groups:read", "im:history", "im:write", "mpim:history"),
     *("usergroups:read", "users:read"),
 )
+LONGEST_STATUS = 50  # not documented: https://github.com/getsentry/junior/pull/56
 STATUSES = ("active", "processing", "suspended", "closed")
 
 
@@ -189,6 +190,8 @@ class Workspace(Messages, Views):
 
     def _assistant_threads_setStatus(self, arguments: JSON) -> JSON:
         self._assistant_thread(arguments, "status")
+        if len(arguments["status"]) > LONGEST_STATUS:
+            raise Refused("invalid_arguments")
         return {"ok": True}
 
     def _assistant_threads_setTitle(self, arguments: JSON) -> JSON:

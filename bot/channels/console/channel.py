@@ -221,10 +221,8 @@ class Console(Channel):
         return [Reply("", poll=reply.poll), replace(reply, poll=None)] if reply.poll else [reply]
 
     def _poll_shown(self, poll: Poll) -> PollShown:
-        key = "closed" if poll.is_closed else "votes_multiple" if poll.multiple else "votes"
-        status = self._texts.get(f"poll.{key}", poll.language, voters=poll.voters)
         close = "" if poll.is_closed else self._texts.get("poll.close", poll.language)
-        return PollShown(poll.id, poll.question, poll.options, poll.counts, status, close)
+        return PollShown(poll.id, poll.question, poll.options, poll.counts, poll.status(self._texts), close)
 
     def close(self) -> None:
         """End all event streams: a server that shuts down waits for its open responses."""

@@ -31,22 +31,17 @@ def poll_card(poll: Poll, texts: Texts) -> LineMessage:
     ]
     close = Button(texts.get("poll.close", poll.language), "", f"vote:{poll.id}:0")
     lines = [f"{number} {option}" for number, option in enumerate(poll.options, 1)]
-    card = Card(poll.question, "\n".join(lines), _status(poll, texts), (*options, close))
+    card = Card(poll.question, "\n".join(lines), poll.status(texts), (*options, close))
     return LineMessage(poll.question, cards=(card,))
 
 
 def poll_counts(poll: Poll, texts: Texts) -> LineMessage:
     """How a poll stands."""
     lines = [f"・{option}: {count}" for option, count in zip(poll.options, poll.counts, strict=True)]
-    return LineMessage("\n".join([poll.question, *lines, _status(poll, texts)]))
+    return LineMessage("\n".join([poll.question, *lines, poll.status(texts)]))
 
 
 def read_vote(data: str) -> tuple[str, int] | None:
     """The poll and the number of the option that a postback votes for (0 closes it); None for another button."""
     vote = VOTE.fullmatch(data)
     return (vote[1], int(vote[2])) if vote else None
-
-
-def _status(poll: Poll, texts: Texts) -> str:
-    key = "closed" if poll.is_closed else "votes_multiple" if poll.multiple else "votes"
-    return texts.get(f"poll.{key}", poll.language, voters=poll.voters)

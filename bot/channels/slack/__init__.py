@@ -10,11 +10,13 @@
     transport   Bolt, and Socket Mode       messages   one message, posted once
     streaming   an answer as it is written  assistant  the assistant's pane
     live_answer what is to be shown of it   writers    streams, and drafts in a 1:1
-    answers     post, or finish the stream  cards      tool calls of a stream
-    tasks       background tasks            polls      votes by button
-    feedback    buttons below answers       answer_blocks  what an answer's message holds
-    home        the home tab               modals     a call with many arguments
-    shortcuts   menu of a message          groups     handles of user groups
+    answers     post, or finish the stream  task_cards tool calls of a stream
+    answer_blocks  what an answer holds     blocks     Block Kit's objects
+    cards       cards of tools              choices    short answers by button
+    feedback    buttons below answers       polls      votes by button
+    uploads     files of answers            tasks      background tasks
+    home        the home tab                modals     a call with many arguments
+    shortcuts   menu of a message           groups     handles of user groups
     features    what an older app may lack
 
 This module is light: what it opens is imported then. Its docs: https://docs.slack.dev/

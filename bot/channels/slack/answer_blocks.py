@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import structlog
 
 from bot.channels import Delivery
+from bot.channels.slack.blocks import Block, markdown
 from bot.channels.slack.client import ApiResponse
 from bot.channels.slack.feedback import feedback_block
-from bot.channels.slack.formatting import markdown_block
-from bot.channels.slack.task_cards import Card
+from bot.channels.slack.task_cards import TaskCard
 from bot.channels.slack.writers import REFUSED_S, Pause
 from bot.texts import Texts, language_of
 
 log = structlog.stdlib.get_logger(__name__)
 
-Block = dict[str, Any]
 Extra = Literal["cards", "native", "plain"]  # in the order in which they are left out
 # Of these, the first two say that a workspace does not take a kind of block, the others that there are too many words.
 KIND_ERRORS = ("invalid_blocks", "invalid_blocks_format")
@@ -36,6 +35,11 @@ class Body(NamedTuple):
     text: str
     fallback: str
     beside: tuple[Block, ...] = ()
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The text with what is below it."""
+        return [*([markdown(self.text)] if self.text.strip() else ()), *self.beside]
 
 
 class Content(NamedTuple):
@@ -63,7 +67,7 @@ class AnswerBlocks:
         self,
         delivery: Delivery,
         body: Body,
-        cards: tuple[Card, ...],
+        cards: tuple[TaskCard, ...],
         send: Callable[[list[Block]], Awaitable[ApiResponse]],
     ) -> ApiResponse:
         """Send an answer; while Slack refuses its blocks, again with fewer. What was refused is left out for a while.
@@ -88,10 +92,9 @@ class AnswerBlocks:
             last, error = content.next_out, response.error
             left_out.add(last)
 
-    def _content(self, delivery: Delivery, body: Body, cards: tuple[Card, ...], left_out: set[Extra]) -> Content:
+    def _content(self, delivery: Delivery, body: Body, cards: tuple[TaskCard, ...], left_out: set[Extra]) -> Content:
         shown = () if "cards" in left_out else cards
-        words = [markdown_block(body.text)] if body.text.strip() else []
-        blocks = [*(card.block for card in shown), *words, *body.beside]
+        blocks = [*(card.block for card in shown), *body.blocks]
         reply = delivery.reply
         kinds: tuple[Literal["native", "plain"], ...] = ("native", "plain")
         buttons = next((kind for kind in kinds if kind not in left_out), None) if self._asks and reply.model else None

@@ -12,7 +12,8 @@ import structlog
 from msgspec.structs import replace
 
 from bot.channels import AssertLease, Delivery
-from bot.channels.slack.answer_blocks import AnswerBlocks, Block, Body
+from bot.channels.slack.answer_blocks import AnswerBlocks, Body
+from bot.channels.slack.blocks import Block
 from bot.channels.slack.client import FIRST_WAIT_S, ApiResponse, Client
 from bot.channels.slack.lookups import Identity
 from bot.channels.slack.messages import GONE, Messages, delivery_id_of, delivery_metadata
@@ -67,7 +68,7 @@ class Answers:
             if ts := stream.ts or await self._find(stream, turn_id, address.ts):
                 stream = replace(stream, ts=ts)
                 await self._stop(stream)
-                await self._messages.delete(**_target(stream))
+                await self._messages.delete(**stream.target)
             await self._streams.delete(turn_id)
         except StoreUnavailable as error:
             raise DeliverLater("the store does not say whether something was streamed", FIRST_WAIT_S) from error
@@ -94,7 +95,7 @@ class Answers:
             content = {"text": body.fallback, "blocks": blocks} if has_more else {"markdown_text": body.text}
             return await self._messages.post(address, delivery, content, assert_lease)
 
-        self._messages.sent(address, await self._blocks.send(delivery, body, (), post))
+        self._messages.confirm(address, await self._blocks.send(delivery, body, (), post))
 
     async def _finish(self, address: Address, delivery: Delivery, body: Body, assert_lease: AssertLease) -> bool:
         """Make the turn's stream the answer; false if there is no stream, or it had to be deleted.
@@ -130,7 +131,7 @@ class Answers:
             if stream.is_draft and cards is None:
                 # The process that writes it may only be slow, and would change the answer afterwards.
                 await assert_lease()
-                await self._messages.delete(**_target(stream))
+                await self._messages.delete(**stream.target)
                 await self._streams.delete(turn_id)
                 return None
             stream = replace(stream, delivery=delivery.id, cards=cards or ())
@@ -156,7 +157,7 @@ class Answers:
             # A changed block shows no "(edited)". Messages whose stream has ended or expired take it as well.
             return await self._client.post_checked(
                 "chat.update",
-                **_target(stream),
+                **stream.target,
                 text=body.fallback,
                 blocks=blocks,
                 metadata=delivery_metadata(stream.delivery),
@@ -169,15 +170,11 @@ class Answers:
             raise DeliverLater(f"chat.stopStream: {stopped or updated.error}", FIRST_WAIT_S)
         log.warning("slack.stream_unfinished", cause=updated.error)
         if updated.error != GONE:
-            await self._messages.delete(**_target(stream))
+            await self._messages.delete(**stream.target)
         return False
 
     async def _stop(self, stream: Stream) -> str:
         """End a stream; the error, if Slack refuses."""
         if stream.is_draft:
             return ""
-        return (await self._client.post_checked("chat.stopStream", **_target(stream))).error
-
-
-def _target(stream: Stream) -> dict[str, str]:
-    return {"channel": stream.channel, "ts": stream.ts}
+        return (await self._client.post_checked("chat.stopStream", **stream.target)).error

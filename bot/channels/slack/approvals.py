@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import structlog
 from msgspec import DecodeError, Struct
@@ -13,23 +12,23 @@ from msgspec.json import Decoder
 
 from bot.channels import AssertLease, Delivery, Host, InboundEvent, KeyValue, Question, Reply
 from bot.channels.slack import Config
+from bot.channels.slack.blocks import Block, actions, button, context, rich_section, rich_text, words
 from bot.channels.slack.client import FIRST_WAIT_S, Client
-from bot.channels.slack.events import ReceivedEvent
+from bot.channels.slack.events import ReceivedEvent, press_address
 from bot.channels.slack.formatting import escape
 from bot.channels.slack.messages import Messages, delivery_metadata
-from bot.channels.slack.types import Action, Address, Press, Presser, chat_of, ms, read, write_address
+from bot.channels.slack.types import CONVERSATION, Action, Address, Press, Presser, chat_of, ms, write_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.texts import Texts, language_of
-from bot.transcript import Author, Message, encode
+from bot.transcript import Message, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
 KEPT_S = 2 * 86_400  # twice as long as a question may stay open
-Block = dict[str, Any]
 APPROVE, REJECT, REVIEW = "kaiwa_approve", "kaiwa_reject", "kaiwa_review"
+STYLES = {APPROVE: "primary", REJECT: "danger"}
 MOST_ARGUMENTS = 3  # that the message of a question shows
 DATE = "{date_short_pretty} {time}"  # in the language and the zone of whoever reads it
-CONVERSATION = re.compile(r"slack:[A-Z0-9]*:[A-Z0-9]+(?::\d+\.\d+)?")
 QUESTION = re.compile(r"question_[0-9a-f]{32}")
 
 
@@ -47,8 +46,8 @@ class OpenQuestion(Struct, frozen=True):
     asker: str
     channel: str
     ts: str
-    block: dict[str, Any]
-    details: dict[str, Any] = {}
+    block: Block
+    details: Block = {}
     language: str = "en"
 
 
@@ -81,17 +80,16 @@ class Approvals:
         """
         ours, _, _ = delivery.reply.text.partition("\n")  # the call follows, in any language
         language = language_of(ours, self._language)
-        details = question_block(question, self._texts, language)
         is_whole = shows_whole(question)
-        block = details if is_whole else short_block(question, self._texts, language)
-        actions = (APPROVE, REJECT) if is_whole else (REVIEW, REJECT)
+        block = question_block(question, self._texts, language, is_whole=is_whole)
+        details = {} if is_whole else question_block(question, self._texts, language, is_whole=True)
+        shown = (APPROVE, REJECT) if is_whole else (REVIEW, REJECT)
         content = {
             "text": self._texts.get("slack.question_notice", language, tool=question.shown_tool),
-            "blocks": [block, buttons(question.id, actions, conversation, self._texts, language)],
+            "blocks": [block, buttons(question.id, shown, conversation, self._texts, language)],
         }
         sent = await self._messages.send(address, delivery, content, assert_lease)
-        kept = {} if is_whole else details
-        value = encode(OpenQuestion(question.id, question.asker_id, sent.channel, sent.ts, block, kept, language))
+        value = encode(OpenQuestion(question.id, question.asker_id, sent.channel, sent.ts, block, details, language))
         try:
             await self._kv.set(_key(conversation), value, KEPT_S)
             if not address.thread:
@@ -141,7 +139,7 @@ class Approvals:
             channel=question.channel,
             ts=question.ts,
             text=escape(outcome),
-            blocks=[question.block, outcome_block(outcome)],
+            blocks=[question.block, context(outcome)],
             metadata=delivery_metadata(question.id),
         )
         if not updated.ok:
@@ -174,55 +172,28 @@ def _key(conversation: str) -> str:
     return f"slack:question:{conversation}"
 
 
-def question_block(question: Question, texts: Texts, language: str) -> Block:
-    """The question: tool, all arguments exactly as the tool will get them, remarks, asker, expiry."""
-    call = "\n".join(filter(None, (question.shown_tool, question.shown_arguments)))
-    remarks = [{"type": "rich_text_section", "elements": [_text("\n".join(question.remarks))]}]
-    return _block(question, call, remarks if question.remarks else [], texts, language)
+def question_block(question: Question, texts: Texts, language: str, *, is_whole: bool) -> Block:
+    """The question: tool, asker, expiry; all arguments exactly as the tool will get them, or only their number."""
+    if is_whole:
+        call = "\n".join(filter(None, (question.shown_tool, question.shown_arguments)))
+        below = "\n".join(question.remarks)
+    else:
+        call = question.shown_tool
+        below = texts.get("slack.arguments", language, count=len(question.arguments))
+    return rich_text(
+        rich_section(words(texts.get("slack.question", language), bold=True)),
+        {"type": "rich_text_preformatted", "elements": [words(call)]},
+        *([rich_section(words(below))] if below else []),
+        rich_section(*_circumstances(question, texts, language)),
+    )
 
 
-def short_block(question: Question, texts: Texts, language: str) -> Block:
-    """The question with the number of the arguments in their place."""
-    count = texts.get("slack.arguments", language, count=len(question.arguments))
-    number = {"type": "rich_text_section", "elements": [_text(count)]}
-    return _block(question, question.shown_tool, [number], texts, language)
-
-
-def _block(question: Question, call: str, below: list[Block], texts: Texts, language: str) -> Block:
-    title = _text(texts.get("slack.question", language)) | {"style": {"bold": True}}
-    return {
-        "type": "rich_text",
-        "elements": [
-            {"type": "rich_text_section", "elements": [title]},
-            {"type": "rich_text_preformatted", "elements": [_text(call)]},
-            *below,
-            {"type": "rich_text_section", "elements": _circumstances(question, texts, language)},
-        ],
-    }
-
-
-def buttons(question_id: str, actions: Sequence[str], conversation: str, texts: Texts, language: str) -> Block:
+def buttons(question_id: str, shown: Sequence[str], conversation: str, texts: Texts, language: str) -> Block:
     """The buttons. The block's id is the conversation's, and a press brings it back."""
-    styles = {APPROVE: {"style": "primary"}, REJECT: {"style": "danger"}}
-    return {
-        "type": "actions",
-        "block_id": conversation,
-        "elements": [
-            {
-                "type": "button",
-                "action_id": action,
-                "text": _plain(texts.get(f"slack.{action.removeprefix('kaiwa_')}", language)),
-                "value": question_id,
-                **styles.get(action, {}),
-            }
-            for action in actions
-        ],
-    }
-
-
-def outcome_block(text: str) -> Block:
-    """The outcome, which replaces the buttons."""
-    return {"type": "context", "elements": [_plain(text)]}
+    labels = {action: texts.get(f"slack.{action.removeprefix('kaiwa_')}", language) for action in shown}
+    return actions(
+        [button(label, action, question_id, STYLES.get(action, "")) for action, label in labels.items()], conversation
+    )
 
 
 def _circumstances(question: Question, texts: Texts, language: str) -> list[Block]:
@@ -231,22 +202,13 @@ def _circumstances(question: Question, texts: Texts, language: str) -> list[Bloc
     fallback = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
     until = {"type": "date", "timestamp": seconds, "format": DATE, "fallback": fallback}
     asker = {"type": "user", "user_id": question.asker_id}
-    asked_by = [_text(f"{texts.get('slack.asked_by', language)} "), asker, _text("\n")] if question.asker_id else []
-    return [*asked_by, _text(f"{texts.get('slack.open_until', language)} "), until]
+    asked_by = [words(f"{texts.get('slack.asked_by', language)} "), asker, words("\n")] if question.asker_id else []
+    return [*asked_by, words(f"{texts.get('slack.open_until', language)} "), until]
 
 
-def _text(text: str) -> Block:
-    return {"type": "text", "text": text}
-
-
-def _plain(text: str) -> Block:
-    return {"type": "plain_text", "text": text, "emoji": False}
-
-
-def read_press(payload: dict[str, object], config: Config) -> ReceivedEvent | None:
+def read_decision(pressed: Press, config: Config) -> ReceivedEvent | None:
     """The decision a press makes; None for a button that is not ours."""
-    pressed = read(payload, Press)
-    return decision_of(pressed.actions[0], pressed.user, press_address(pressed, config)) if pressed else None
+    return decision_of(pressed.actions[0], pressed.user, press_address(pressed, config))
 
 
 def decision_of(action: Action, user: Presser, address: Address) -> ReceivedEvent | None:
@@ -257,10 +219,9 @@ def decision_of(action: Action, user: Presser, address: Address) -> ReceivedEven
     is_ours = action.action_id in (APPROVE, REJECT) and QUESTION.fullmatch(action.value)
     if not is_ours or not CONVERSATION.fullmatch(action.block_id):
         return None
-    author = Author(user.id, user.name or user.username or "")
     message_id = f"{action.value}:{user.id}:{action.action_id}"
     arrival = InboundEvent(
-        Message(message_id, "user", (), ms(action.action_ts), author=author),
+        Message(message_id, "user", (), ms(action.action_ts), author=user.author),
         write_address(address),
         group=chat_of(action.block_id).is_group,
         event="decision",
@@ -268,16 +229,3 @@ def decision_of(action: Action, user: Presser, address: Address) -> ReceivedEven
         approved=action.action_id == APPROVE,
     )
     return ReceivedEvent(action.block_id, arrival)
-
-
-def press_address(pressed: Press, config: Config) -> Address:
-    """Where the answer goes: below the question."""
-    container, user = pressed.container, pressed.user
-    return Address(
-        container.channel_id,
-        container.message_ts,
-        container.thread_ts or "",
-        private_url=pressed.response_url if config.is_slack_url(pressed.response_url) else "",
-        user=user.id,
-        team=user.team_id or "",
-    )

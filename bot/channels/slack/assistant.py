@@ -6,10 +6,10 @@ from contextlib import suppress
 
 from bot.channels import Host
 from bot.channels.slack.client import Client
+from bot.channels.slack.formatting import one_line
 from bot.channels.slack.lookups import DAY_S, People
 from bot.channels.slack.types import Address, Envelope
 from bot.errors import DeliverLater, StoreUnavailable
-from bot.texts import preferred_language
 
 TITLE_CAP = 60
 PROMPTS = ("1", "2", "3")
@@ -23,7 +23,6 @@ class Assistant:
         self._people = people
         self._kv = host.kv
         self._texts = host.texts
-        self._language = host.language
 
     async def welcome(self, envelope: Envelope) -> None:
         """Suggest prompts in a thread of the pane, or in the app's messages tab, when somebody opens it."""
@@ -31,7 +30,7 @@ class Assistant:
         thread = event.assistant_thread
         with suppress(DeliverLater, StoreUnavailable):
             if event.type == "assistant_thread_started" and thread and thread.channel_id:
-                language = await self._language_of(envelope.team, thread.user_id)
+                language = await self._people.find_language(envelope.team, thread.user_id or "")
                 await self._post_prompts(thread.channel_id, thread.thread_ts, language)
                 await self._post_title(thread.channel_id, thread.thread_ts, self._texts.get("slack.new", language))
             elif event.type == "app_home_opened" and event.tab == "messages" and event.channel:
@@ -40,7 +39,7 @@ class Assistant:
     async def _welcome_home(self, team: str, channel: str, user: str) -> None:
         """Once a day, because people open the tab often. Slack drops these prompts if they name a thread."""
         if await self._kv.incr(f"slack:welcomed:{channel}:{user}", DAY_S) == 1:
-            await self._post_prompts(channel, None, await self._language_of(team, user))
+            await self._post_prompts(channel, None, await self._people.find_language(team, user))
 
     async def set_title(self, address: Address, text: str) -> None:
         """Give a thread of a 1:1 its first words as a title."""
@@ -48,10 +47,7 @@ class Assistant:
             return
         with suppress(DeliverLater, StoreUnavailable):
             if await self._kv.incr(f"slack:titled:{address.channel}:{address.thread}", DAY_S) == 1:
-                line = " ".join(text.split())
-                await self._post_title(
-                    address.channel, address.thread, line if len(line) <= TITLE_CAP else f"{line[: TITLE_CAP - 1]}…"
-                )
+                await self._post_title(address.channel, address.thread, one_line(text, TITLE_CAP))
 
     async def _post_prompts(self, channel: str, thread: str | None, language: str) -> None:
         prompts = [
@@ -65,7 +61,3 @@ class Assistant:
 
     async def _post_title(self, channel: str, thread: str | None, title: str) -> None:
         await self._client.post("assistant.threads.setTitle", channel_id=channel, thread_ts=thread, title=title)
-
-    async def _language_of(self, team: str, user: str | None) -> str:
-        people = await self._people.find(team, [user]) if user else {}
-        return preferred_language(people[user].locale if user else "", self._language)

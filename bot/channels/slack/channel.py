@@ -14,7 +14,7 @@ from bot.channels import AssertLease, Channel, Delivery, Host, InboundEvent, Que
 from bot.channels.slack import Config
 from bot.channels.slack.answer_blocks import AnswerBlocks
 from bot.channels.slack.answers import Answers
-from bot.channels.slack.approvals import Approvals, read_press, shows_whole
+from bot.channels.slack.approvals import Approvals, read_decision, shows_whole
 from bot.channels.slack.assistant import Assistant
 from bot.channels.slack.choices import read_choice, show_choice
 from bot.channels.slack.client import Client
@@ -29,7 +29,7 @@ from bot.channels.slack.home import Home
 from bot.channels.slack.inbound import PATH, WebhookReceiver
 from bot.channels.slack.lookups import Enricher, Identity, People
 from bot.channels.slack.messages import Messages
-from bot.channels.slack.modals import Modals
+from bot.channels.slack.modals import Modals, asks_for_modal
 from bot.channels.slack.polls import PAUSE_S, Polls, kept_in, read_vote
 from bot.channels.slack.presence import Presence
 from bot.channels.slack.shortcuts import Shortcuts
@@ -41,6 +41,7 @@ from bot.channels.slack.types import (
     Chat,
     Command,
     Envelope,
+    Press,
     Shortcut,
     Submission,
     ViewPress,
@@ -89,7 +90,7 @@ class Slack(Channel):
         self._traffic = TrafficRecorder(host.kv, self.name, "SLACK_SIGNING_SECRET")
         self._seen = SeenFeatures(host.kv)
         self._reader = Reader(config, host)
-        people = self._people = People(self._client, host.kv)
+        people = self._people = People(self._client, host.kv, host.language)
         self._enricher = Enricher(
             self._client, people, Groups(self._client, host.kv), self.identity, timing.lookup_timeout_s
         )
@@ -160,6 +161,11 @@ class Slack(Channel):
         where = read_address(address)
         return not where.response_url or where.channel.startswith("D")
 
+    def lasting(self, address: str) -> str:
+        """Without the URLs, which expire, and without what is read for the answer to that message alone."""
+        once = {"response_url": "", "private_url": "", "partial": False, "quoted_channel": "", "quoted_thread": ""}
+        return write_address(replace(read_address(address), **once))
+
     def prefetch(self, conversation: str, author: str) -> None:
         """Read the author's profile, and whether the bot takes part in the conversation."""
         chat = chat_of(conversation)
@@ -224,46 +230,48 @@ class Slack(Channel):
     async def _on_press(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())
         self._seen.note(BUTTONS)
-        if pressed := read(payload, ViewPress):
-            await self._on_view_press(pressed)
-        elif asks := self._modals.read_request(payload):
-            self.tasks.start(self._modals.open(asks))
-        elif given := read_rating(payload, self._config):
-            await self._feedback.take(given)
-        elif chosen := read_choice(payload, self._config):
-            await self._accept_received(chosen)
-            self.tasks.start(show_choice(self._client, payload, chosen))
-        else:
-            await self._accept_received(read_press(payload, self._config) or read_vote(payload, self._config))
+        if in_view := read(payload, ViewPress):
+            await self._on_view_press(in_view)
+        elif pressed := read(payload, Press):
+            await self._on_message_press(pressed)
 
     async def _on_view_press(self, pressed: ViewPress) -> None:
         if pressed.view.type == "home":
-            await self._accept_received(await self._home.press(pressed))
+            await self._home.press(pressed)
         elif decided := self._modals.read_decision(pressed):
             await self._accept_received(decided)
             self.tasks.start(self._modals.close(pressed, decided))
+
+    async def _on_message_press(self, pressed: Press) -> None:
+        if asks_for_modal(pressed):
+            self.tasks.start(self._modals.open(pressed))
+        elif rating := read_rating(pressed, self._config):
+            await self._feedback.take(rating, pressed)
+        elif chosen := read_choice(pressed, self._config):
+            if await self._accept_received(chosen):
+                self.tasks.start(show_choice(self._client, pressed, chosen))
+        else:
+            await self._accept_received(read_decision(pressed, self._config) or read_vote(pressed, self._config))
 
     async def _on_shortcut(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())
         self._seen.note(SHORTCUTS)
         if shortcut := read(payload, Shortcut):
-            await self._accept_received(await self._shortcuts.begin(shortcut))
+            await self._shortcuts.begin(shortcut)
 
     async def _on_submission(self, payload: dict[str, Any]) -> dict[str, Any]:
         self._traffic.record_webhook(now_ms())
-        if (submission := read(payload, Submission)) is None:
-            return {}
-        received, errors = await self._shortcuts.ask(submission)
-        await self._accept_received(received)
-        return errors
+        submission = read(payload, Submission)
+        return await self._shortcuts.ask(submission) if submission else {}
 
-    async def _accept_received(self, received: ReceivedEvent | None) -> None:
+    async def _accept_received(self, received: ReceivedEvent | None) -> bool:
+        """Accept an event for the bot; false if it is none, or was accepted before."""
         if received is None or not await self._is_for_bot(received):
-            return
+            return False
         conversation, author = received.conversation, received.event.message.author
         if received.shown_in and author:
             conversation = await self._approvals.find_asked(conversation, received.shown_in, author.id)
-        await self._host.accept(conversation, received.event)
+        return await self._host.accept(conversation, received.event)
 
     async def _is_for_bot(self, received: ReceivedEvent) -> bool:
         if received.if_participating:

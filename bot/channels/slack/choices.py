@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import structlog
 
 from bot.channels import Delivery, InboundEvent
 from bot.channels.slack import Config
-from bot.channels.slack.approvals import CONVERSATION, press_address
-from bot.channels.slack.cards import Block, card_block, lines_block
+from bot.channels.slack.blocks import Block, actions, button, rich_section, rich_text, words
+from bot.channels.slack.cards import card_block
 from bot.channels.slack.client import Client
-from bot.channels.slack.events import ReceivedEvent
-from bot.channels.slack.types import Address, Press, chat_of, ms, read, write_address
-from bot.errors import DeliverLater
-from bot.transcript import Author, Message, Text
+from bot.channels.slack.events import ReceivedEvent, press_address
+from bot.channels.slack.types import CONVERSATION, Address, Press, chat_of, ms, write_address
+from bot.transcript import Message, Text
 from toolset.shown import LONGEST_CHOICE
 
 log = structlog.stdlib.get_logger(__name__)
@@ -35,39 +33,29 @@ def blocks_beside(conversation: str, address: Address, delivery: Delivery) -> li
     if not reply.choices:
         return cards
     if address.response_url or not delivery.asker:
-        return [*cards, lines_block(reply.told_choices)]
+        return [*cards, rich_text(rich_section(words(reply.told_choices)))]
     return [*cards, _buttons(conversation, delivery.asker, reply.choices)]
 
 
 def _buttons(conversation: str, asker: str, choices: Sequence[str]) -> Block:
     """A button for each choice. The block's id is the conversation's, and a press brings it back."""
-    elements = [
-        {
-            "type": "button",
-            "action_id": f"kaiwa_choice_{number}",
-            "text": {"type": "plain_text", "text": choice, "emoji": False},
-            "value": f"{asker}:{choice}",
-        }
-        for number, choice in enumerate(choices, 1)
-    ]
-    return {"type": "actions", "block_id": conversation, "elements": elements}
+    numbered = enumerate(choices, 1)
+    return actions(
+        [button(choice, f"kaiwa_choice_{number}", f"{asker}:{choice}") for number, choice in numbered], conversation
+    )
 
 
-def read_choice(payload: dict[str, object], config: Config) -> ReceivedEvent | None:
+def read_choice(pressed: Press, config: Config) -> ReceivedEvent | None:
     """The message a press makes; None for another button, and for people who are not asked or may not use the bot."""
-    pressed = read(payload, Press)
-    if pressed is None:
-        return None
     action, user, container = pressed.actions[0], pressed.user, pressed.container
     button, value = BUTTON.fullmatch(action.action_id), VALUE.fullmatch(action.value)
     if not (button and value and CONVERSATION.fullmatch(action.block_id)):
         return None
     if user.id != value[1] or not config.allows(user.id, container.channel_id):
         return None
-    author = Author(user.id, user.name or user.username or "")
     message_id = f"choice:{container.channel_id}:{container.message_ts}"  # the same for all buttons of an answer
     arrival = InboundEvent(
-        Message(message_id, "user", (Text(value[2]),), ms(action.action_ts), author=author),
+        Message(message_id, "user", (Text(value[2]),), ms(action.action_ts), author=user.author),
         write_address(press_address(pressed, config)),
         group=chat_of(action.block_id).is_group,
         choice=int(button[1]),
@@ -75,27 +63,20 @@ def read_choice(payload: dict[str, object], config: Config) -> ReceivedEvent | N
     return ReceivedEvent(action.block_id, arrival)
 
 
-async def show_choice(client: Client, payload: dict[str, Any], chosen: ReceivedEvent) -> None:
+async def show_choice(client: Client, pressed: Press, chosen: ReceivedEvent) -> None:
     """Replace the buttons by what was chosen, as far as Slack lets us; the press counts in any case."""
-    message, author = payload.get("message"), chosen.event.message.author
+    message, text = pressed.message, chosen.event.message.text
     blocks = message.get("blocks") if isinstance(message, dict) else None
-    if not isinstance(message, dict) or not isinstance(blocks, list) or author is None:
+    if not isinstance(blocks, list):
         return
     kept = [block for block in blocks if isinstance(block, dict) and block.get("block_id") != chosen.conversation]
-    words = [{"type": "user", "user_id": author.id}, {"type": "text", "text": f": {chosen.event.message.text}"}]
-    section = {"type": "rich_text_section", "elements": words}
-    _, channel, ts = chosen.event.message.id.split(":")
-    try:
-        updated = await client.post_checked(
-            "chat.update",
-            channel=channel,
-            ts=ts,
-            text=message.get("text") or chosen.event.message.text,
-            blocks=[*kept, {"type": "rich_text", "elements": [section]}],
-            metadata=message.get("metadata"),
-        )
-    except DeliverLater as later:
-        log.warning("choice.buttons_left", cause=str(later))
-        return
-    if not updated.ok:
-        log.warning("choice.buttons_left", cause=updated.error)
+    choice = rich_section({"type": "user", "user_id": pressed.user.id}, words(f": {text}"))
+    if cause := await client.try_post(
+        "chat.update",
+        channel=pressed.container.channel_id,
+        ts=pressed.container.message_ts,
+        text=message.get("text") or text,
+        blocks=[*kept, rich_text(choice)],
+        metadata=message.get("metadata"),
+    ):
+        log.warning("choice.buttons_left", cause=cause)

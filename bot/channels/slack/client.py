@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
+import structlog
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
+
+log = structlog.stdlib.get_logger(__name__)
 
 CALL_S = 10.0
 AWAY_S = 5.0  # before an API that is down is called again
@@ -89,6 +92,13 @@ class Client:
         """
         return await self._call(method, json=_without_none(arguments))
 
+    async def try_post(self, method: str, **arguments: object) -> str:
+        """Call a method by POST that may fail; the cause if it did, empty if not."""
+        try:
+            return (await self.post(method, **arguments)).error
+        except DeliverLater as later:
+            return str(later)
+
     async def post_form(self, method: str, **arguments: object) -> ApiResponse:
         """Call a method that takes no JSON by POST: a GET whose answer is lost would be sent again.
 
@@ -108,12 +118,13 @@ class Client:
             raise delivery_error(method, response)
         return response
 
-    async def respond(self, url: str, payload: dict[str, object]) -> bool:
-        """Answer a command by its response URL; false if the URL has expired or is used up.
+    async def respond(self, url: str, **message: object) -> bool:
+        """Post for one person alone by a response URL, beside what is there; false if it has expired or is used up.
 
         Raises:
             DeliverLater: Slack does not answer, or asks to wait.
         """
+        payload = {"response_type": "ephemeral", "replace_original": False, **_without_none(message)}
         try:
             async with self.session.post(url, json=payload, allow_redirects=False) as response:
                 status = response.status
@@ -122,6 +133,13 @@ class Client:
         if status == 429 or status >= 500:
             raise DeliverLater(f"response_url: status {status}", AWAY_S)
         return status == 200
+
+    async def try_respond(self, url: str, text: str) -> None:
+        """The same for a sentence that may get lost."""
+        try:
+            await self.respond(url, text=text)
+        except DeliverLater as later:
+            log.warning("slack.ephemeral_refused", cause=str(later))
 
     async def _call(self, method: str, **request: Any) -> ApiResponse:
         try:

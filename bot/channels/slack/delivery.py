@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 import structlog
@@ -11,10 +11,9 @@ from bot.channels import AssertLease, Delivery, Reply
 from bot.channels.slack.answer_blocks import Body
 from bot.channels.slack.answers import Answers
 from bot.channels.slack.approvals import Approvals
-from bot.channels.slack.cards import Block
 from bot.channels.slack.choices import blocks_beside
 from bot.channels.slack.client import FIRST_WAIT_S, Client
-from bot.channels.slack.formatting import FALLBACK_CAP, escape, markdown_block, without_broadcasts
+from bot.channels.slack.formatting import FALLBACK_CAP, escape, without_broadcasts
 from bot.channels.slack.messages import delivery_id_of
 from bot.channels.slack.polls import Polls
 from bot.channels.slack.types import Address
@@ -114,15 +113,13 @@ class Sender:
 
     async def _post(self, conversation: str, address: Address, delivery: Delivery, assert_lease: AssertLease) -> None:
         text, beside = without_broadcasts(delivery.reply.text), blocks_beside(conversation, address, delivery)
-        if address.response_url and await self._client.respond(address.response_url, _ephemeral(address, text, beside)):
-            return
         body = Body(text, _fallback(text, delivery.reply), tuple(beside))
-        await self._answers.send(address, delivery, body, assert_lease)
+        if not await self._respond(address.response_url, address, body):
+            await self._answers.send(address, delivery, body, assert_lease)
 
     async def _post_privately(self, address: Address, text: str, assert_lease: AssertLease) -> None:
         """Post for one person alone; if that is impossible, nothing is posted."""
-        url = address.private_url or address.response_url
-        if url and await self._client.respond(url, _ephemeral(address, text)):
+        if await self._respond(address.private_url or address.response_url, address, Body(text, text[:FALLBACK_CAP])):
             return
         await assert_lease()
         response = await self._client.post_checked(
@@ -135,25 +132,13 @@ class Sender:
         if not response.ok:
             log.warning("slack.ephemeral_refused", cause=response.error)
 
+    async def _respond(self, url: str, address: Address, body: Body) -> bool:
+        """Post by a response URL; false if there is none, or it has expired."""
+        thread = address.thread or None
+        return bool(url) and await self._client.respond(url, text=body.fallback, blocks=body.blocks, thread_ts=thread)
+
 
 def _fallback(text: str, reply: Reply) -> str:
     """What notifications show instead of blocks."""
-    return (
-        text[:FALLBACK_CAP] or escape("\n".join([*(card.text for card in reply.cards), *reply.choices]))[:FALLBACK_CAP]
-    )
-
-
-def _blocks(text: str, beside: Sequence[Block]) -> list[Block]:
-    """A text with what is shown below it."""
-    return [*([markdown_block(text)] if text.strip() else ()), *beside]
-
-
-def _ephemeral(address: Address, text: str, beside: Sequence[Block] = ()) -> dict[str, object]:
-    """The payload for a response URL: a message that only one person sees."""
-    payload: dict[str, object] = {
-        "response_type": "ephemeral",
-        "replace_original": False,
-        "text": text[:FALLBACK_CAP],
-        "blocks": _blocks(text, beside),
-    }
-    return payload | {"thread_ts": address.thread} if address.thread else payload
+    shown = text or escape("\n".join([*(card.text for card in reply.cards), *reply.choices]))
+    return shown[:FALLBACK_CAP]

@@ -20,6 +20,7 @@ from bot.channels.slack.types import (
     Envelope,
     Event,
     File,
+    Press,
     SlackMessage,
     ms,
     write_address,
@@ -91,9 +92,7 @@ class Reader:
         response_url = command.response_url if self._config.is_slack_url(command.response_url) else ""
         address = Address(recipient, response_url=response_url, language=self._language(text))
         arrival = InboundEvent(message, write_address(address))
-        if not self._config.allows_user(command.user_id) or not (
-            is_direct or self._config.allows_channel(command.channel_id)
-        ):
+        if not self._config.allows(command.user_id, command.channel_id):
             arrival = replace(arrival, event="told", target="slack.not_allowed")
         return ReceivedEvent(Chat(command.team_id, recipient).conversation, arrival)
 
@@ -243,6 +242,19 @@ class Reader:
 
     def _language(self, text: str) -> str:
         return language_of(text, self._host.language)
+
+
+def press_address(pressed: Press, config: Config) -> Address:
+    """Where the answer to a press goes: below the message with the button."""
+    container, user, url = pressed.container, pressed.user, pressed.response_url
+    return Address(
+        container.channel_id,
+        container.message_ts,
+        container.thread_ts or "",
+        private_url=url if config.is_slack_url(url) else "",
+        user=user.id,
+        team=user.team_id or "",
+    )
 
 
 def _is_person(posted: SlackMessage, bot_users: frozenset[str]) -> bool:

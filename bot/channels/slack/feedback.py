@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import structlog
 
 from bot.channels import Host, Rating
 from bot.channels.slack import Config
+from bot.channels.slack.blocks import Block, actions, button, plain
 from bot.channels.slack.client import Client
 from bot.channels.slack.lookups import People
 from bot.channels.slack.tasks import BackgroundTasks
-from bot.channels.slack.types import Chat, Press, ms, read
-from bot.errors import DeliverLater, StoreUnavailable
-from bot.texts import Texts, preferred_language
+from bot.channels.slack.types import Chat, Press, ms
+from bot.errors import DeliverLater
+from bot.texts import Texts
 
 log = structlog.stdlib.get_logger(__name__)
 
-Block = dict[str, Any]
 Buttons = Literal["native", "plain"]
 ACTION = "kaiwa_feedback"
 ACTIONS = re.compile(rf"{ACTION}(_good|_bad)?")
@@ -31,46 +31,27 @@ MODEL_CAP = 100  # characters
 ICONS = {"good": "👍", "bad": "👎"}
 
 
-class PressedRating(NamedTuple):
-    """A rating, and where its thanks go."""
-
-    rating: Rating
-    pressed: Press
-
-
 def feedback_block(turn_id: str, model: str, buttons: Buttons, texts: Texts, language: str) -> Block:
     """Two buttons: Slack's own for feedback, or plain ones. Slack gives the block an id: each message needs another."""
     labels = {choice: texts.get(f"slack.feedback_{choice}", language) for choice in ICONS}
     values = {choice: f"{choice} {turn_id} {model[:MODEL_CAP]}" for choice in ICONS}
     if buttons == "native":
         good, bad = (
-            {"text": _plain(labels[choice]), "accessibility_label": labels[choice], "value": values[choice]}
+            {"text": plain(labels[choice]), "accessibility_label": labels[choice], "value": values[choice]}
             for choice in ICONS
         )
         element = {"type": "feedback_buttons", "action_id": ACTION, "positive_button": good, "negative_button": bad}
         return {"type": "context_actions", "elements": [element]}
-    elements = [
-        {
-            "type": "button",
-            "action_id": f"{ACTION}_{choice}",
-            "text": _plain(icon),
-            "accessibility_label": labels[choice],
-            "value": values[choice],
-        }
-        for choice, icon in ICONS.items()
-    ]
-    return {"type": "actions", "elements": elements}
+    return actions(
+        [
+            button(icon, f"{ACTION}_{choice}", values[choice]) | {"accessibility_label": labels[choice]}
+            for choice, icon in ICONS.items()
+        ]
+    )
 
 
-def _plain(text: str) -> Block:
-    return {"type": "plain_text", "text": text, "emoji": True}
-
-
-def read_rating(payload: dict[str, object], config: Config) -> PressedRating | None:
+def read_rating(pressed: Press, config: Config) -> Rating | None:
     """The rating a press makes; None for a button that is no feedback, and for people who may not use the bot."""
-    pressed = read(payload, Press)
-    if pressed is None:
-        return None
     action, user, container = pressed.actions[0], pressed.user, pressed.container
     value = VALUE.fullmatch(action.value)
     if not ACTIONS.fullmatch(action.action_id) or not value:
@@ -80,7 +61,7 @@ def read_rating(payload: dict[str, object], config: Config) -> PressedRating | N
     choice, turn_id, model = value.groups()
     place = Chat(user.team_id or "", container.channel_id).conversation
     times = ms(container.message_ts), ms(action.action_ts)
-    return PressedRating(Rating(turn_id, place, user.id, model, choice == "good", *times), pressed)
+    return Rating(turn_id, place, user.id, model, choice == "good", *times)
 
 
 class Feedback:
@@ -93,32 +74,29 @@ class Feedback:
         self._host = host
         self._tasks = tasks
 
-    async def take(self, given: PressedRating) -> None:
+    async def take(self, rating: Rating, pressed: Press) -> None:
         """Keep a rating before its press is acknowledged.
 
         Raises:
             StoreUnavailable: it is not kept.
         """
-        if await self._host.rate(given.rating):
-            self._tasks.start(self._thank(given.pressed))
+        if await self._host.rate(rating):
+            self._tasks.start(self._thank(pressed))
 
     async def _thank(self, pressed: Press) -> None:
         """Thank the person alone."""
         user, container = pressed.user, pressed.container
-        with suppress(DeliverLater, StoreUnavailable):
-            people = await self._people.find(user.team_id or "", [user.id])
-            language = preferred_language(people[user.id].locale if user.id in people else "", self._host.language)
+        with suppress(DeliverLater):
+            language = await self._people.find_language(user.team_id or "", user.id)
             text = self._host.texts.get("slack.feedback_thanks", language)
-            if self._config.is_slack_url(pressed.response_url):
-                message: dict[str, object] = {"response_type": "ephemeral", "replace_original": False, "text": text}
-                thread = {"thread_ts": container.thread_ts} if container.thread_ts else {}
-                if await self._client.respond(pressed.response_url, message | thread):
-                    return
+            url, thread = pressed.response_url, container.thread_ts
+            if self._config.is_slack_url(url) and await self._client.respond(url, text=text, thread_ts=thread):
+                return
             posted = await self._client.post(
                 "chat.postEphemeral",
                 channel=container.channel_id,
                 user=user.id,
-                thread_ts=container.thread_ts,
+                thread_ts=thread,
                 markdown_text=text,
             )
             if not posted.ok:

@@ -78,15 +78,16 @@ def without_broadcasts(markdown: str) -> str:
     return BROADCAST.sub(lambda match: f"@{match[1].partition('^')[0]}", markdown)
 
 
+def one_line(text: str, limit: int) -> str:
+    """The text on one line of at most ``limit`` UTF-16 code units, with mentions of everybody made harmless."""
+    line = without_broadcasts(" ".join(text.split()))
+    return line if fits(line, limit) else f"{head(line, limit - 1)}…"
+
+
 def open_tag_start(markdown: str) -> int:
     """The index at which an unfinished mention of everybody begins; the text's length if none does."""
     match = OPEN_TAG.search(markdown)
     return match.start() if match else len(markdown)
-
-
-def markdown_block(markdown: str) -> dict[str, object]:
-    """A block that shows Markdown."""
-    return {"type": "markdown", "text": markdown}
 
 
 def split(text: str, limit: int = LIMIT) -> list[str]:

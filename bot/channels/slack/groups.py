@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct
 from msgspec.json import Decoder
 
 from bot.channels import KeyValue
 from bot.channels.slack.client import Client
+from bot.channels.slack.types import read
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.safe_text.names import safe_name
 from bot.transcript import UNREADABLE, encode
@@ -33,7 +34,7 @@ class Groups:
         self._client = client
         self._kv = kv
 
-    async def handles(self, team: str) -> dict[str, str]:
+    async def find(self, team: str) -> dict[str, str]:
         """The handles of a workspace's groups by id; empty where they cannot be read. Never raises."""
         key = f"slack:groups:{team}"
         with suppress(StoreUnavailable, *UNREADABLE):
@@ -43,10 +44,7 @@ class Groups:
             response = await self._client.get("usergroups.list", include_disabled=False)
         except DeliverLater:
             return {}
-        try:
-            groups = convert(response.data.get("usergroups", []), list[UserGroup])
-        except ValidationError:
-            groups = []
+        groups = read(response.data.get("usergroups"), list[UserGroup]) or []
         handles = {group.id: name for group in groups[:MOST] if (name := safe_name(group.handle))}
         if not response.retry_after:
             self._kv.set_later(key, encode(handles), HOUR_S)

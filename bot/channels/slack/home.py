@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import structlog
 
 from bot.channels import Host, InboundEvent, KeptItem, Overview, Overviews
 from bot.channels.slack import Config
+from bot.channels.slack.blocks import Block, actions, button, context, header, plain, section
 from bot.channels.slack.client import Client
-from bot.channels.slack.events import ReceivedEvent
 from bot.channels.slack.lookups import People
 from bot.channels.slack.tasks import BackgroundTasks
 from bot.channels.slack.types import Address, Chat, Envelope, ViewPress, chat_of, ms, write_address
-from bot.errors import DeliverLater, StoreUnavailable
+from bot.errors import StoreUnavailable
 from bot.texts import preferred_language
 from bot.transcript import Author, Message, Text
 
 log = structlog.stdlib.get_logger(__name__)
 
-Block = dict[str, Any]
 CANCEL, DELETE, FORGET = "kaiwa_home_cancel", "kaiwa_home_delete", "kaiwa_home_forget"
 DIRECT = re.compile(r"slack:[A-Z0-9]*:D[A-Z0-9]+")
 MOST_ROWS = 40  # of reminders, and of facts; a view takes 100 blocks
@@ -48,11 +46,8 @@ class Home:
         if user and channel:
             await self._publish(Chat(envelope.team, channel).conversation, user)
 
-    async def press(self, press: ViewPress) -> ReceivedEvent | None:
+    async def press(self, press: ViewPress) -> None:
         """Delete what a button names, then publish the tab anew in the background.
-
-        Returns:
-            The message that ``Forget me`` stands for.
 
         Raises:
             StoreUnavailable: nothing was deleted.
@@ -60,55 +55,53 @@ class Home:
         action, user, conversation = press.actions[0], press.user.id, press.view.private_metadata
         overviews = self._host.overviews
         if overviews is None or not DIRECT.fullmatch(conversation) or not self._config.allows_user(user):
-            return None
-        event = _event(conversation, Author(user))
+            return
         if action.action_id == FORGET:
-            self._tasks.start(self._publish_notice(conversation, user))
-            return self._forget_me(conversation, press)
+            if await self._host.accept(conversation, self._forget_me(conversation, press)):
+                self._tasks.start(self._publish_notice(conversation, user))
+            return
+        event = _event(conversation, Author(user))
         if action.action_id == CANCEL:
             await overviews.cancel_reminder(conversation, event, action.value)
         elif action.action_id == DELETE:
             await overviews.forget_fact(conversation, event, action.value)
         self._tasks.start(self._publish(conversation, user, press.view.hash))
-        return None
 
-    def _forget_me(self, conversation: str, press: ViewPress) -> ReceivedEvent:
+    def _forget_me(self, conversation: str, press: ViewPress) -> InboundEvent:
         """The command in the person's 1:1, where its answer goes."""
         chat, at = chat_of(conversation), press.actions[0].action_ts
         words = Text(self._host.texts.get("words.forget", "en").partition(",")[0])
-        author = Author(press.user.id, press.user.name or press.user.username or "")
-        message = Message(chat.message_id(f"{at}:home"), "user", (words,), ms(at), author=author)
+        message = Message(chat.message_id(f"{at}:home"), "user", (words,), ms(at), author=press.user.author)
         address = Address(chat.channel, user=press.user.id, team=chat.team)
-        return ReceivedEvent(conversation, InboundEvent(message, write_address(address)))
+        return InboundEvent(message, write_address(address))
 
     async def _publish(self, conversation: str, user: str, view_hash: str | None = None) -> None:
         """Publish the tab as it stands; where another press was faster, as it stands then."""
         overviews = self._host.overviews
         if overviews is None:
             return
+        person = (await self._people.find(chat_of(conversation).team, [user]))[user]
+        cause = CONFLICT
         try:
-            person = (await self._people.find(chat_of(conversation).team, [user]))[user]
-            error = CONFLICT
             for known_hash in (view_hash, None):
-                if error == CONFLICT:
+                if cause == CONFLICT:
                     blocks = await self._blocks(overviews, conversation, person)
-                    error = await self._send(conversation, user, blocks, known_hash)
-            if error:
-                log.warning("slack.home_not_published", cause=error)
-        except (DeliverLater, StoreUnavailable) as failure:
-            log.warning("slack.home_not_published", cause=str(failure))
+                    cause = await self._send(conversation, user, blocks, known_hash)
+        except StoreUnavailable as failure:
+            cause = str(failure)
+        if cause:
+            log.warning("slack.home_not_published", cause=cause)
 
     async def _publish_notice(self, conversation: str, user: str) -> None:
         """Take everything off the tab of somebody who is being forgotten: Slack keeps the last view."""
-        language = await self._language(conversation, user)
-        try:
-            await self._send(conversation, user, [section(self._text("forgetting", language))], None)
-        except DeliverLater as later:
-            log.warning("slack.home_not_published", cause=str(later))
+        language = await self._people.find_language(chat_of(conversation).team, user)
+        if cause := await self._send(conversation, user, [section(self._text("forgetting", language))]):
+            log.warning("slack.home_not_published", cause=cause)
 
-    async def _send(self, conversation: str, user: str, blocks: Sequence[Block], view_hash: str | None) -> str:
+    async def _send(self, conversation: str, user: str, blocks: Sequence[Block], view_hash: str | None = None) -> str:
+        """Publish these blocks; the cause if that failed."""
         view = {"type": "home", "private_metadata": conversation, "blocks": list(blocks)}
-        return (await self._client.post("views.publish", user_id=user, view=view, hash=view_hash)).error
+        return await self._client.try_post("views.publish", user_id=user, view=view, hash=view_hash)
 
     async def _blocks(self, overviews: Overviews, conversation: str, person: Author) -> list[Block]:
         language = preferred_language(person.locale, self._host.language)
@@ -126,7 +119,7 @@ class Home:
         yield from self._rows(shown.facts, DELETE, ("delete", "no_facts"), language)
         yield header(self._text("privacy", language))
         yield section(self._text("kept", language, days=self._host.days))
-        yield {"type": "actions", "elements": [self._forget_button(language)]}
+        yield actions([self._forget_button(language)])
 
     def _rows(self, items: Sequence[KeptItem], action: str, keys: tuple[str, str], language: str) -> Iterator[Block]:
         """A row with a button for each item; before those of a channel, a line that names it."""
@@ -148,20 +141,12 @@ class Home:
         is_named = channel[:1] in ("C", "G") and item.place != before
         place = {"type": "mrkdwn", "text": f"{self._text('in_channel', language)} <#{channel}>"}
         named = [{"type": "context", "elements": [place]}] if is_named else []
-        button = {"type": "button", "action_id": action, "text": plain(label), "value": item.key}
-        return [*named, section(item.text[:LONGEST]) | {"accessory": button}]
+        return [*named, section(item.text[:LONGEST]) | {"accessory": button(label, action, item.key)}]
 
     def _forget_button(self, language: str) -> Block:
-        confirm = {
-            **{part: plain(self._text(f"forget_{part}", language)) for part in ("title", "text", "confirm", "deny")},
-            "style": "danger",
-        }
-        label = plain(self._text("forget", language))
-        return {"type": "button", "action_id": FORGET, "text": label, "style": "danger", "confirm": confirm}
-
-    async def _language(self, conversation: str, user: str) -> str:
-        people = await self._people.find(chat_of(conversation).team, [user])
-        return preferred_language(people[user].locale, self._host.language)
+        parts = ("title", "text", "confirm", "deny")
+        confirm = {part: plain(self._text(f"forget_{part}", language)) for part in parts} | {"style": "danger"}
+        return button(self._text("forget", language), FORGET, style="danger") | {"confirm": confirm}
 
     def _text(self, key: str, language: str, **values: object) -> str:
         return self._host.texts.get(f"slack_home.{key}", language, **values)
@@ -170,23 +155,3 @@ class Home:
 def _event(conversation: str, person: Author) -> InboundEvent:
     """Stands for the person who opens or presses, where a person is asked for by their event."""
     return InboundEvent(Message(f"{conversation}:home", "user", (), 0, author=person))
-
-
-def plain(text: str) -> Block:
-    """Text in which Slack reads no mention, link or format."""
-    return {"type": "plain_text", "text": text, "emoji": False}
-
-
-def section(text: str) -> Block:
-    """A paragraph."""
-    return {"type": "section", "text": plain(text)}
-
-
-def header(text: str) -> Block:
-    """A heading."""
-    return {"type": "header", "text": plain(text)}
-
-
-def context(text: str) -> Block:
-    """A line in small letters."""
-    return {"type": "context", "elements": [plain(text)]}

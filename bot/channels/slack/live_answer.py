@@ -6,7 +6,7 @@ import asyncio
 from typing import NamedTuple
 
 from bot.channels.slack.formatting import LIMIT, open_tag_start, without_broadcasts
-from bot.channels.slack.task_cards import Card, Cards
+from bot.channels.slack.task_cards import TaskCard, TaskCards
 from bot.channels.slack.types import Address
 from bot.channels.utf16 import head, units
 from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted, TurnStarted
@@ -19,7 +19,7 @@ class Addition(NamedTuple):
     """What is to be shown next; a card replaces the one with its id."""
 
     text: str = ""
-    cards: tuple[Card, ...] = ()
+    cards: tuple[TaskCard, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.text or self.cards)
@@ -45,7 +45,7 @@ class LiveAnswer:
         self.address = address
         self.turn_id = ""
         self.buffer = TextBuffer()
-        self.cards = Cards()
+        self.cards = TaskCards()
         self.changed = asyncio.Event()
         self.ended = asyncio.Event()
         self.settled = asyncio.Event()
@@ -55,7 +55,7 @@ class LiveAnswer:
         self._before: LiveAnswer | None = None  # of the same turn, which has been restarted
 
     @property
-    def calls(self) -> bool:
+    def is_calling(self) -> bool:
         """Whether a call runs whose card would be shown."""
         return self._shows_cards and self.cards.is_running
 

@@ -22,6 +22,7 @@ from bot.channels.slack.tasks import Timing
 from bot.channels.slack.types import Address, Profile, SlackMessage, User, chat_of, read, read_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.safe_text.names import safe_name
+from bot.texts import preferred_language
 from bot.transcript import Author, Media, Message, Part, Text, encode
 
 log = structlog.stdlib.get_logger(__name__)
@@ -47,24 +48,24 @@ class Enricher:
     """Adds names, time zones, files and earlier messages to events. What does not arrive in time is left out.
 
     Args:
-        lookup_timeout_s: for the thread, then again for the people.
+        lookup_timeout_s: for each thread, for the people and for the groups.
     """
 
     def __init__(
         self, client: Client, people: People, groups: Groups, identity: Identity, lookup_timeout_s: float
     ) -> None:
-        self._lookup_timeout_s = lookup_timeout_s
         self._client = client
         self._people = people
         self._groups = groups
         self._identity = identity
+        self._lookup_timeout_s = lookup_timeout_s
 
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """The enriched events, after one event that quotes the thread's earlier messages."""
         team = chat_of(conversation).team
         addresses = [read_address(arrival.address) for arrival in arrivals]
         messages = await self._read_thread(addresses, is_new=is_new)
-        quoted = [await self._read_quoted(address) for address in addresses]
+        quoted = await asyncio.gather(*(self._read_quoted(address) for address in addresses))
         with_files = [_with_files(arrival, messages) for arrival in arrivals]
         ids = {arrival.author_id for arrival in arrivals}
         ids |= {user for arrival in arrivals for user in mentioned_users(arrival.message.text)}
@@ -91,19 +92,18 @@ class Enricher:
         called_in = is_new and newest.thread and addresses[0].ts != newest.thread and not newest.channel.startswith("D")
         if not newest.thread or not (called_in or any(address.partial for address in addresses)):
             return []
-        try:
-            async with asyncio.timeout(self._lookup_timeout_s):
-                return await read_thread(self._client, newest.channel, newest.thread, newest.ts)
-        except (DeliverLater, TimeoutError):
-            return []
+        return await self._read(newest.channel, newest.thread, newest.ts)
 
     async def _read_quoted(self, address: Address) -> list[SlackMessage] | None:
         """The thread that a message is about; None if it is about none, empty if it cannot be read."""
         if not address.quoted_thread:
             return None
+        return await self._read(address.quoted_channel, address.quoted_thread)
+
+    async def _read(self, channel: str, thread: str, until: str = "") -> list[SlackMessage]:
         try:
             async with asyncio.timeout(self._lookup_timeout_s):
-                return await read_thread(self._client, address.quoted_channel, address.quoted_thread)
+                return await read_thread(self._client, channel, thread, until)
         except (DeliverLater, TimeoutError):
             return []
 
@@ -120,7 +120,7 @@ class Enricher:
             return {}
         try:
             async with asyncio.timeout(self._lookup_timeout_s):
-                return await self._groups.handles(team)
+                return await self._groups.find(team)
         except TimeoutError:
             return {}
 
@@ -149,8 +149,8 @@ def _with_quoted(arrival: InboundEvent, thread: list[SlackMessage] | None, names
     """The event with the thread that it is about before its words."""
     if thread is None:
         return arrival
-    quotation = Text(render_thread(thread, names, QUOTED, QUOTED_END) or UNREADABLE_THREAD)
-    parts = (Text(f"{quotation.text}\n\n"), *arrival.message.parts)
+    quotation = render_thread(thread, names, QUOTED, QUOTED_END) or UNREADABLE_THREAD
+    parts = (Text(f"{quotation}\n\n"), *arrival.message.parts)
     return replace(arrival, message=replace(arrival.message, parts=parts))
 
 
@@ -174,11 +174,16 @@ _decode = Decoder(Author).decode
 
 
 class People:
-    """Looks users up. An unknown user is a person without a name."""
+    """Looks users up. An unknown user is a person without a name.
 
-    def __init__(self, client: Client, kv: KeyValue) -> None:
+    Args:
+        language: of people whose profile names none that the texts have.
+    """
+
+    def __init__(self, client: Client, kv: KeyValue, language: str) -> None:
         self._client = client
         self._kv = kv
+        self._language = language
 
     def prefetch(self, team: str, user: str) -> None:
         """Read the stored profile of a user."""
@@ -189,6 +194,11 @@ class People:
         wanted = sorted(set(users))
         found = await asyncio.gather(*(self._look_up(team, user) for user in wanted))
         return dict(zip(wanted, found, strict=True))
+
+    async def find_language(self, team: str, user: str) -> str:
+        """The language for sentences to one person. Never raises."""
+        person = await self._look_up(team, user) if user else Author("")
+        return preferred_language(person.locale, self._language)
 
     async def _look_up(self, team: str, user: str) -> Author:
         key = _key(team, user)

@@ -55,7 +55,7 @@ class Messages:
         """
         if earlier := await self.find(address, delivery):
             return Sent(address.channel, earlier)
-        return self.sent(address, await self.post(address, delivery, content, assert_lease))
+        return self.confirm(address, await self.post(address, delivery, content, assert_lease))
 
     async def find(self, address: Address, delivery: Delivery) -> str:
         """The timestamp of an earlier attempt that arrived after all; empty if none did.
@@ -89,8 +89,8 @@ class Messages:
             metadata=delivery_metadata(delivery.id),
         )
 
-    def sent(self, address: Address, response: ApiResponse) -> Sent:
-        """Where the message was posted.
+    def confirm(self, address: Address, response: ApiResponse) -> Sent:
+        """Where the message was posted, if it was.
 
         Raises:
             DeliverLater: passing failure.

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import structlog
 
 from bot.channels import Host
 from bot.channels.slack import Config
 from bot.channels.slack.approvals import (
     APPROVE,
-    CONVERSATION,
     QUESTION,
     REJECT,
     REVIEW,
     OpenQuestion,
     buttons,
     decision_of,
-    press_address,
     read_open,
 )
+from bot.channels.slack.blocks import Block, modal, section
 from bot.channels.slack.client import Client
-from bot.channels.slack.events import ReceivedEvent
-from bot.channels.slack.home import plain, section
-from bot.channels.slack.types import Address, Press, ViewPress, read, read_address, write_address
-from bot.errors import DeliverLater, StoreUnavailable
+from bot.channels.slack.events import ReceivedEvent, press_address
+from bot.channels.slack.types import CONVERSATION, Address, Press, ViewPress, read_address, write_address
+from bot.errors import StoreUnavailable
 from bot.transcript import UNREADABLE
 
 log = structlog.stdlib.get_logger(__name__)
+
+
+def asks_for_modal(pressed: Press) -> bool:
+    """Whether the button is the one that shows a whole call."""
+    action = pressed.actions[0]
+    is_ours = QUESTION.fullmatch(action.value) and CONVERSATION.fullmatch(action.block_id)
+    return bool(action.action_id == REVIEW and is_ours and pressed.trigger_id)
 
 
 class Modals:
@@ -39,15 +42,6 @@ class Modals:
         self._kv = host.priority_kv
         self._texts = host.texts
         self._language = host.language
-
-    def read_request(self, payload: dict[str, Any]) -> Press | None:
-        """The press that asks for a modal; None for another button."""
-        pressed = read(payload, Press)
-        if pressed is None or not pressed.trigger_id:
-            return None
-        action = pressed.actions[0]
-        is_ours = action.action_id == REVIEW and QUESTION.fullmatch(action.value)
-        return pressed if is_ours and CONVERSATION.fullmatch(action.block_id) else None
 
     async def open(self, pressed: Press) -> None:
         """Show the whole call, or say why not. Failures are only logged.
@@ -63,11 +57,10 @@ class Modals:
                 await self._tell(pressed, "approval.not_yours", question)
             else:
                 view = self._view(question, action.block_id, press_address(pressed, self._config))
-                response = await self._client.post("views.open", trigger_id=pressed.trigger_id, view=view)
-                if not response.ok:
-                    log.warning("slack.modal_not_opened", cause=response.error)
+                if cause := await self._client.try_post("views.open", trigger_id=pressed.trigger_id, view=view):
+                    log.warning("slack.modal_not_opened", cause=cause)
                     await self._tell(pressed, "slack.review_late", question)
-        except (DeliverLater, StoreUnavailable) as failure:
+        except StoreUnavailable as failure:
             log.warning("slack.modal_not_opened", cause=str(failure))
 
     def read_decision(self, pressed: ViewPress) -> ReceivedEvent | None:
@@ -81,33 +74,23 @@ class Modals:
     async def close(self, pressed: ViewPress, decided: ReceivedEvent) -> None:
         """Take the buttons off a modal whose decision is stored. Failures are only logged."""
         language = read_address(decided.event.address).language or self._language
-        text = self._texts.get("slack.review_taken", language)
-        try:
-            view = self._modal([section(text)], language)
-            response = await self._client.post("views.update", view_id=pressed.view.id, view=view)
-        except DeliverLater as later:
-            log.warning("slack.modal_not_closed", cause=str(later))
-            return
-        if not response.ok:
-            log.warning("slack.modal_not_closed", cause=response.error)
+        view = self._modal([section(self._texts.get("slack.review_taken", language))], language)
+        if cause := await self._client.try_post("views.update", view_id=pressed.view.id, view=view):
+            log.warning("slack.modal_not_closed", cause=cause)
 
     async def _tell(self, pressed: Press, key: str, question: OpenQuestion | None) -> None:
         """Say a sentence to the person who pressed, alone."""
-        url = press_address(pressed, self._config).private_url
-        if url:
+        if self._config.is_slack_url(pressed.response_url):
             text = self._texts.get(key, question.language if question else self._language)
-            await self._client.respond(url, {"response_type": "ephemeral", "replace_original": False, "text": text})
+            await self._client.try_respond(pressed.response_url, text)
 
-    def _view(self, question: OpenQuestion, conversation: str, below: Address) -> dict[str, Any]:
+    def _view(self, question: OpenQuestion, conversation: str, below: Address) -> Block:
         """The whole call with its buttons. The metadata says where the question stands."""
         language = question.language
         where = Address(below.channel, below.ts, below.thread, language=language, user=below.user, team=below.team)
-        blocks = [
-            question.details,
-            buttons(question.id, (APPROVE, REJECT), conversation, self._texts, language),
-        ]
+        blocks = [question.details, buttons(question.id, (APPROVE, REJECT), conversation, self._texts, language)]
         return self._modal(blocks, language) | {"private_metadata": write_address(where)}
 
-    def _modal(self, blocks: list[dict[str, Any]], language: str) -> dict[str, Any]:
-        title, close = (plain(self._texts.get(f"slack.review_{part}", language)) for part in ("title", "close"))
-        return {"type": "modal", "title": title, "close": close, "blocks": blocks}
+    def _modal(self, blocks: list[Block], language: str) -> Block:
+        title, close = (self._texts.get(f"slack.review_{part}", language) for part in ("title", "close"))
+        return modal(title, close, blocks)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import structlog
 
 from bot.channels import AssertLease, Delivery, InboundEvent, Poll
 from bot.channels.slack import Config
-from bot.channels.slack.approvals import press_address
+from bot.channels.slack.blocks import Block, actions, button, context, rich_section, rich_text, words
 from bot.channels.slack.client import Client
-from bot.channels.slack.events import ReceivedEvent
+from bot.channels.slack.events import ReceivedEvent, press_address
 from bot.channels.slack.formatting import escape
 from bot.channels.slack.messages import Messages
-from bot.channels.slack.types import Address, Chat, Press, ms, read, write_address
+from bot.channels.slack.types import Address, Chat, Press, ms, write_address
 from bot.texts import Texts
-from bot.transcript import Author, Message
+from bot.transcript import Message
 
 log = structlog.stdlib.get_logger(__name__)
 
-Block = dict[str, Any]
 TEAM = "polls"  # in place of a team, in ids of conversations in which nobody writes
 PAUSE_S = 2.0  # Slack takes about 50 changes of messages a minute
 LABEL = 75  # characters of a button
@@ -66,54 +64,27 @@ class Polls:
             log.warning("poll.not_updated", cause=updated.error)
 
     def _content(self, poll: Poll) -> dict[str, object]:
-        blocks = [_counts(poll), {"type": "context", "elements": [_plain(status(poll, self._texts))]}]
+        blocks = [_counts(poll), context(poll.status(self._texts))]
         if not poll.is_closed:
             blocks.append(_buttons(poll, self._texts))
         return {"text": escape(poll.question), "blocks": blocks}
 
 
-def status(poll: Poll, texts: Texts) -> str:
-    """The sentence below the counts."""
-    key = "closed" if poll.is_closed else "votes_multiple" if poll.multiple else "votes"
-    return texts.get(f"poll.{key}", poll.language, voters=poll.voters)
-
-
 def _counts(poll: Poll) -> Block:
     """Question and counts, in a block that Slack reads no mention, link or format into."""
     lines = [f"{option}: {count}" for option, count in zip(poll.options, poll.counts, strict=True)]
-    return {
-        "type": "rich_text",
-        "elements": [
-            {"type": "rich_text_section", "elements": [_text(poll.question) | {"style": {"bold": True}}]},
-            {"type": "rich_text_section", "elements": [_text("\n".join(lines))]},
-        ],
-    }
+    return rich_text(rich_section(words(poll.question, bold=True)), rich_section(words("\n".join(lines))))
 
 
 def _buttons(poll: Poll, texts: Texts) -> Block:
     """A button for each option, and the one that closes. The block's id says where the poll is kept."""
-    labels = [*enumerate(poll.options, 1), (0, texts.get("poll.close", poll.language))]
-    elements = [
-        {"type": "button", "action_id": f"kaiwa_vote_{choice}", "text": _plain(label[:LABEL]), "value": poll.id}
-        for choice, label in labels
-    ]
-    elements[-1]["style"] = "danger"
-    return {"type": "actions", "block_id": poll.kept_in, "elements": elements}
+    options = [button(option[:LABEL], f"kaiwa_vote_{number}", poll.id) for number, option in enumerate(poll.options, 1)]
+    close = button(texts.get("poll.close", poll.language), "kaiwa_vote_0", poll.id, "danger")
+    return actions([*options, close], poll.kept_in)
 
 
-def _text(text: str) -> Block:
-    return {"type": "text", "text": text}
-
-
-def _plain(text: str) -> Block:
-    return {"type": "plain_text", "text": text, "emoji": False}
-
-
-def read_vote(payload: dict[str, object], config: Config) -> ReceivedEvent | None:
+def read_vote(pressed: Press, config: Config) -> ReceivedEvent | None:
     """The vote a press makes; None for a button that is no poll's, and for people who may not use the bot."""
-    pressed = read(payload, Press)
-    if pressed is None:
-        return None
     action, user, container = pressed.actions[0], pressed.user, pressed.container
     button = BUTTON.fullmatch(action.action_id)
     if not button or not POLL.fullmatch(action.value) or not KEPT_IN.fullmatch(action.block_id):
@@ -123,7 +94,7 @@ def read_vote(payload: dict[str, object], config: Config) -> ReceivedEvent | Non
     # A second press counts too: it takes the vote back. Slack sends the same press with the same time again.
     message_id = f"{action.value}:{user.id}:{action.action_id}:{action.action_ts}"
     arrival = InboundEvent(
-        Message(message_id, "user", (), ms(action.action_ts), author=Author(user.id, user.name or user.username or "")),
+        Message(message_id, "user", (), ms(action.action_ts), author=user.author),
         write_address(press_address(pressed, config)),
         group=not container.channel_id.startswith("D"),
         event="vote",

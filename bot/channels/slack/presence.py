@@ -9,10 +9,12 @@ from contextlib import asynccontextmanager, suppress
 import structlog
 
 from bot.channels import Host, KeyValue
-from bot.channels.slack.client import AWAY_S, ApiResponse, Client
+from bot.channels.slack.client import AWAY_S, ApiResponse, Client, is_transient
+from bot.channels.slack.formatting import one_line
 from bot.channels.slack.streaming import Streaming, can_be_draft, can_stream
 from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
 from bot.channels.slack.types import Address
+from bot.channels.utf16 import units
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.live_events import LiveEvent, ToolFinished, ToolStarted, TurnStarted, Watcher
 from bot.texts import Texts
@@ -21,6 +23,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 REFRESH_S = 60.0  # Slack drops a status after two minutes
 KEPT_S = 3_600  # Slack removes the button by itself after an hour
+STATUS_CAP = 50  # UTF-16 code units; Slack refuses longer ones
 TRIES = 3
 NOT_SUBSCRIBED = "missing_agent_session_stopped_event_subscription"
 
@@ -127,8 +130,10 @@ class StatusLine:
     def _text(self) -> str:
         if self._ended.is_set():
             return ""
-        tool = next(reversed(self._running.values()), None)
-        return self._sentences["using"].format(tool=tool) if tool else self._sentences["thinking"]
+        if not self._running:
+            return self._sentences["thinking"]
+        using, tool = self._sentences["using"], next(reversed(self._running.values()))
+        return using.format(tool=one_line(tool, STATUS_CAP - units(using.format(tool=""))))
 
     async def _set(self, text: str) -> bool:
         address = self._address
@@ -139,7 +144,7 @@ class StatusLine:
                 thread_ts=address.thread or address.ts,
                 status=text,
             )
-            return response.ok or response.retry_after > 0
+            return response.ok or is_transient(response)
         return True
 
 
@@ -226,7 +231,7 @@ class StopButtons:
         is_subscribed = response.data.get("warning") != NOT_SUBSCRIBED
         if not is_subscribed:
             log.warning("slack.stop_button_missing", fix="subscribe the app to the event agent_session_stopped")
-        if not (is_subscribed and (response.ok or response.retry_after)):
+        if not (is_subscribed and (response.ok or is_transient(response))):
             self._refused.add(channel)
         return response.ok and is_subscribed
 
@@ -235,7 +240,7 @@ class StopButtons:
             wait_s = AWAY_S
             with suppress(DeliverLater):
                 response = await self._set(channel, thread, "active")
-                wait_s = response.retry_after
+                wait_s = response.retry_after or (AWAY_S if is_transient(response) else 0.0)
             if not wait_s:
                 break
             await asyncio.sleep(wait_s)

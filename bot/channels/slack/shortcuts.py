@@ -16,17 +16,16 @@ from msgspec.structs import replace
 
 from bot.channels import Host, InboundEvent
 from bot.channels.slack import Config
+from bot.channels.slack.blocks import Block, context, modal, plain, rich_section, rich_text, words
 from bot.channels.slack.client import Client
-from bot.channels.slack.events import ReceivedEvent, media_of
+from bot.channels.slack.events import media_of
 from bot.channels.slack.formatting import plain_text
-from bot.channels.slack.home import plain
 from bot.channels.slack.lookups import People, quote
 from bot.channels.slack.tasks import BackgroundTasks
 from bot.channels.slack.types import Address, Chat, File, Presser, Shortcut, Submission, write_address
 from bot.clock import now_ms
-from bot.errors import DeliverLater, StoreUnavailable
-from bot.texts import preferred_language
-from bot.transcript import UNREADABLE, Author, Message, Part, Text, encode, new_id
+from bot.errors import DeliverLater
+from bot.transcript import UNREADABLE, Message, Part, Text, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -67,7 +66,7 @@ _decode = Decoder(ChosenMessage).decode
 
 
 class Shortcuts:
-    """Turns shortcuts into messages for the inbox."""
+    """Turns shortcuts into messages of the person's 1:1."""
 
     def __init__(self, client: Client, people: People, config: Config, host: Host, tasks: BackgroundTasks) -> None:
         self._client = client
@@ -76,49 +75,52 @@ class Shortcuts:
         self._host = host
         self._tasks = tasks
 
-    async def begin(self, shortcut: Shortcut) -> ReceivedEvent | None:
-        """Open the modal for a question; of a summary, the message that asks for it.
+    async def begin(self, shortcut: Shortcut) -> None:
+        """Open the modal for a question, or ask for a summary.
 
         Raises:
-            StoreUnavailable: the chosen message is not stored.
+            StoreUnavailable: neither the chosen message is stored nor what is asked.
         """
         if shortcut.callback_id not in (ASK, SUMMARISE):
-            return None
+            return
         chosen = _chosen(shortcut)
         language = await self._language(chosen.team, chosen.chosen_by)
         if not self._config.allows(chosen.chosen_by, chosen.channel):
             self._tasks.start(self._tell(shortcut, "slack.not_allowed", language))
-            return None
-        if shortcut.callback_id == ASK:
+        elif shortcut.callback_id == ASK:
             chosen_id = new_id("chosen")
             await self._host.priority_kv.set(_key(chosen_id), encode(chosen), KEPT_S)
             self._tasks.start(self._open(shortcut, chosen, chosen_id, language))
-            return None
-        question = Text(self._host.texts.get("slack_shortcut.summarise", language))
-        return await self._received(chosen, shortcut.user, shortcut.trigger_id, (question,), language)
+        else:
+            question = Text(self._host.texts.get("slack_shortcut.summarise", language))
+            await self._accept(chosen, shortcut.user, shortcut.trigger_id, (question,), language)
 
-    async def ask(self, submission: Submission) -> tuple[ReceivedEvent | None, dict[str, Any]]:
-        """The question that was typed, and what Slack is answered: nothing, or an error below the input.
+    async def ask(self, submission: Submission) -> dict[str, Any]:
+        """Ask the question that was typed.
+
+        Returns:
+            What Slack is answered: nothing, or an error below the input.
 
         Raises:
-            StoreUnavailable: the chosen message cannot be read.
+            StoreUnavailable: nothing is asked.
         """
         view, user = submission.view, submission.user
         if view.callback_id != ASK:
-            return None, {}
+            return {}
         typed = view.state.values.get(INPUT, {}).get(INPUT) if view.state else None
         question = (typed.value or "").strip()[:MOST_TYPED] if typed else ""
         chosen = await self._read(view.private_metadata)
         language = await self._language(chosen.team if chosen else "", user.id)
         if chosen is None or chosen.chosen_by != user.id or not question:
             error = self._host.texts.get("slack_shortcut.gone", language)
-            return None, {"response_action": "errors", "errors": {INPUT: error}}
+            return {"response_action": "errors", "errors": {INPUT: error}}
         speaker = f"<@{chosen.author}>" if chosen.author else "a bot"
         about = "\n".join((ABOUT, quote(speaker, plain_text(chosen.text)[:MESSAGE_CAP]), ABOUT_END))
         parts: tuple[Part, ...] = (Text(f"{about}\n\n"), Text(question), *media_of(chosen.files))
-        return await self._received(chosen, user, view.id, parts, language, question), {}
+        await self._accept(chosen, user, view.id, parts, language, question)
+        return {}
 
-    async def _received(
+    async def _accept(
         self,
         chosen: ChosenMessage,
         user: Presser,
@@ -126,8 +128,8 @@ class Shortcuts:
         parts: tuple[Part, ...],
         language: str,
         question: str = "",
-    ) -> ReceivedEvent:
-        """The message in the person's 1:1, which is told there what it is about.
+    ) -> None:
+        """Accept the message in the person's 1:1, and say there what it is about.
 
         Args:
             name: of the press, for the message's id.
@@ -137,61 +139,44 @@ class Shortcuts:
         address = Address(chat.channel, language=language, user=user.id, team=chosen.team)
         if not question:
             address = replace(address, quoted_channel=chosen.channel, quoted_thread=chosen.thread)
-        author = Author(user.id, user.name or user.username or "")
-        message = Message(chat.message_id(name), "user", parts, now_ms(), author=author)
-        self._tasks.start(self._announce(chat.channel, chosen, question, language))
-        return ReceivedEvent(chat.conversation, InboundEvent(message, write_address(address)))
+        message = Message(chat.message_id(name), "user", parts, now_ms(), author=user.author)
+        if await self._host.accept(chat.conversation, InboundEvent(message, write_address(address))):
+            self._tasks.start(self._announce(chat.channel, chosen, question, language))
 
     async def _open(self, shortcut: Shortcut, chosen: ChosenMessage, chosen_id: str, language: str) -> None:
         view = self._view(chosen, chosen_id, language)
-        try:
-            response = await self._client.post("views.open", trigger_id=shortcut.trigger_id, view=view)
-        except DeliverLater as later:
-            log.warning("slack.modal_not_opened", cause=str(later))
-            return
-        if not response.ok:
-            log.warning("slack.modal_not_opened", cause=response.error)
+        if cause := await self._client.try_post("views.open", trigger_id=shortcut.trigger_id, view=view):
+            log.warning("slack.modal_not_opened", cause=cause)
             await self._tell(shortcut, "slack_shortcut.late", language)
 
-    def _view(self, chosen: ChosenMessage, chosen_id: str, language: str) -> dict[str, Any]:
+    def _view(self, chosen: ChosenMessage, chosen_id: str, language: str) -> Block:
         title, send, close, question, about = (
             self._host.texts.get(f"slack_shortcut.{part}", language)
             for part in ("title", "send", "close", "question", "about")
         )
-        shown = plain_text(chosen.text)[:SHOWN]
         element = {"type": "plain_text_input", "action_id": INPUT, "multiline": True, "max_length": MOST_TYPED}
-        return {
-            "type": "modal",
+        blocks = [
+            context(f"{about}\n{plain_text(chosen.text)[:SHOWN]}"),
+            {"type": "input", "block_id": INPUT, "label": plain(question), "element": element},
+        ]
+        return modal(title, close, blocks) | {
             "callback_id": ASK,
             "private_metadata": chosen_id,
-            "title": plain(title),
             "submit": plain(send),
-            "close": plain(close),
-            "blocks": [
-                {"type": "context", "elements": [plain(f"{about}\n{shown}")]},
-                {"type": "input", "block_id": INPUT, "label": plain(question), "element": element},
-            ],
         }
 
     async def _announce(self, direct: str, chosen: ChosenMessage, question: str, language: str) -> None:
         """Show in the 1:1 what is asked, as nobody has written it there. Failures are only logged."""
         key = "asked" if question else "asked_summary"
-        words = self._host.texts.get(f"slack_shortcut.{key}", language)
+        text = self._host.texts.get(f"slack_shortcut.{key}", language)
         link = self._host.texts.get("slack_shortcut.link", language)
-        target = {"type": "link", "url": _url(chosen), "text": link} if chosen.domain else _text(link)
-        elements = [{"type": "rich_text_section", "elements": [_text(f"{words} "), target]}]
-        if question:
-            elements.append({"type": "rich_text_quote", "elements": [_text(question)]})
-        blocks = [{"type": "rich_text", "elements": elements}]
-        try:
-            response = await self._client.post(
-                "chat.postMessage", channel=direct, text=words, blocks=blocks, unfurl_links=False, unfurl_media=False
-            )
-        except DeliverLater as later:
-            log.warning("slack.shortcut_not_announced", cause=str(later))
-            return
-        if not response.ok:
-            log.warning("slack.shortcut_not_announced", cause=response.error)
+        target = {"type": "link", "url": _url(chosen), "text": link} if chosen.domain else words(link)
+        quoted = [{"type": "rich_text_quote", "elements": [words(question)]}] if question else []
+        blocks = [rich_text(rich_section(words(f"{text} "), target), *quoted)]
+        if cause := await self._client.try_post(
+            "chat.postMessage", channel=direct, text=text, blocks=blocks, unfurl_links=False, unfurl_media=False
+        ):
+            log.warning("slack.shortcut_not_announced", cause=cause)
 
     async def _direct(self, team: str, user: str) -> str:
         """The person's 1:1; the person's own id, to which Slack delivers too, where it cannot be found out in time."""
@@ -218,21 +203,15 @@ class Shortcuts:
 
     async def _tell(self, shortcut: Shortcut, key: str, language: str) -> None:
         """Say a sentence to the person alone, where they chose the shortcut."""
-        text, url = self._host.texts.get(key, language), shortcut.response_url
-        if self._config.is_slack_url(url):
-            payload: dict[str, object] = {"response_type": "ephemeral", "replace_original": False, "text": text}
-            try:
-                await self._client.respond(url, payload)
-            except DeliverLater as later:
-                log.warning("slack.ephemeral_refused", cause=str(later))
+        if self._config.is_slack_url(shortcut.response_url):
+            await self._client.try_respond(shortcut.response_url, self._host.texts.get(key, language))
 
     async def _language(self, team: str, user: str) -> str:
         try:
             async with asyncio.timeout(LOOKUP_S):
-                people = await self._people.find(team, [user])
-        except (StoreUnavailable, TimeoutError):
-            people = {}
-        return preferred_language(people[user].locale if user in people else "", self._host.language)
+                return await self._people.find_language(team, user)
+        except TimeoutError:
+            return self._host.language
 
 
 def _chosen(shortcut: Shortcut) -> ChosenMessage:
@@ -259,7 +238,3 @@ def _url(chosen: ChosenMessage) -> str:
 
 def _key(chosen_id: str) -> str:
     return f"slack:chosen:{chosen_id}"
-
-
-def _text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}

@@ -12,9 +12,9 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.channels import KeyValue
-from bot.channels.slack.client import AWAY_S, TOKEN_ERRORS, ApiResponse, Client
+from bot.channels.slack.client import AWAY_S, TOKEN_ERRORS, TRANSIENT_ERRORS, ApiResponse, Client
 from bot.channels.slack.live_answer import Addition, LiveAnswer
-from bot.channels.slack.task_cards import Card
+from bot.channels.slack.task_cards import TaskCard
 from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
 from bot.channels.slack.types import Address
 from bot.channels.slack.writers import REFUSED_S, DraftWriter, Pause, StreamWriter, Writer
@@ -60,7 +60,7 @@ class Streaming:
         self._no_chunks = Pause()
         self._busy = Pause()
         self._under_way: dict[str, LiveAnswer] = {}
-        self._written: dict[str, tuple[Card, ...]] = {}
+        self._written: dict[str, tuple[TaskCard, ...]] = {}
 
     @asynccontextmanager
     async def live_view(self, address: Address) -> AsyncGenerator[Watcher]:
@@ -81,7 +81,7 @@ class Streaming:
         while answer := self._under_way.get(turn_id):
             await answer.settled.wait()
 
-    def written(self, turn_id: str) -> tuple[Card, ...] | None:
+    def written(self, turn_id: str) -> tuple[TaskCard, ...] | None:
         """The cards of a turn whose message this process has written, and writes no more; None for another's."""
         return self._written.get(turn_id)
 
@@ -105,7 +105,7 @@ class Streaming:
                 await wait_for_event(answer.ended, self._timing.pace_s)
                 if answer.buffer.is_enough:
                     return
-            elif answer.calls:
+            elif answer.is_calling:
                 await wait_for_event(answer.changed, self._timing.card_s)
                 if not answer.changed.is_set():
                     return
@@ -178,8 +178,8 @@ class Streaming:
 
     async def _remove(self, stream: Stream) -> None:
         if not stream.is_draft:
-            await self._client.post("chat.stopStream", channel=stream.channel, ts=stream.ts)
-        await self._client.post("chat.delete", channel=stream.channel, ts=stream.ts)
+            await self._client.post("chat.stopStream", **stream.target)
+        await self._client.post("chat.delete", **stream.target)
 
     async def _append(self, answer: LiveAnswer, stream: Stream, writer: Writer) -> None:
         """Append text and cards until the turn ends or Slack takes no more."""
@@ -235,7 +235,8 @@ class StreamLimits:
         """Block the channel or workspace in which Slack has refused a stream."""
         log.info("slack.stream_unavailable", cause=response.error, channel=address.channel)
         everywhere = response.retry_after > 0 or response.error in WORKSPACE_ERRORS
-        self.block(address.team if everywhere else address.channel, response.retry_after or REFUSED_S)
+        seconds = response.retry_after or (AWAY_S if response.error in TRANSIENT_ERRORS else REFUSED_S)
+        self.block(address.team if everywhere else address.channel, seconds)
 
 
 class Stream(Struct, frozen=True, omit_defaults=True):
@@ -253,7 +254,12 @@ class Stream(Struct, frozen=True, omit_defaults=True):
     ts: str = ""
     delivery: str = ""
     is_draft: bool = False
-    cards: tuple[Card, ...] = ()
+    cards: tuple[TaskCard, ...] = ()
+
+    @property
+    def target(self) -> dict[str, str]:
+        """The message, as methods of the API name it."""
+        return {"channel": self.channel, "ts": self.ts}
 
 
 _decode = Decoder(Stream).decode

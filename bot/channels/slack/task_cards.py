@@ -5,14 +5,12 @@ https://docs.slack.dev/reference/block-kit/blocks/task-card-block
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.channels.slack.formatting import without_broadcasts
-from bot.channels.utf16 import head
+from bot.channels.slack.formatting import one_line
 
 MOST = 20  # cards of an answer; Slack takes 50 blocks
 TITLE = 256  # UTF-16 code units
@@ -20,7 +18,7 @@ TITLE = 256  # UTF-16 code units
 Status = Literal["in_progress", "complete", "error"]
 
 
-class Card(Struct, frozen=True):
+class TaskCard(Struct, frozen=True):
     """One call; ``id`` is its number in the turn, as vendors' ids may be long."""
 
     id: str
@@ -38,11 +36,11 @@ class Card(Struct, frozen=True):
         return {"type": "task_card", "task_id": self.id, "title": self.title, "status": self.status}
 
 
-class Cards:
+class TaskCards:
     """The cards of a turn."""
 
     def __init__(self) -> None:
-        self._cards: dict[str, Card] = {}
+        self._cards: dict[str, TaskCard] = {}
         self._changed: set[str] = set()
 
     @property
@@ -53,25 +51,25 @@ class Cards:
     def start(self, call_id: str, title: str) -> None:
         """Add a call; beyond ``MOST`` it has no card."""
         if len(self._cards) < MOST and call_id not in self._cards:
-            shown = head(without_broadcasts(" ".join(title.split())), TITLE)
-            self._set(call_id, Card(str(len(self._cards) + 1), shown or "…"))
+            self._set(call_id, TaskCard(str(len(self._cards) + 1), one_line(title, TITLE) or "…"))
 
     def finish(self, call_id: str, *, failed: bool) -> None:
         """Show a call's end."""
         if card := self._cards.get(call_id):
             self._set(call_id, replace(card, status="error" if failed else "complete"))
 
-    def take(self) -> list[Card]:
+    def take(self) -> list[TaskCard]:
         """The cards that have changed since the last time."""
         taken = [card for call_id, card in self._cards.items() if call_id in self._changed]
         self._changed.clear()
         return taken
 
-    def at_end(self) -> tuple[Card, ...]:
+    def at_end(self) -> tuple[TaskCard, ...]:
         """All cards when the turn is over: a call that was broken off has failed."""
-        cards: Iterable[Card] = self._cards.values()
-        return tuple(replace(card, status="error") if card.status == "in_progress" else card for card in cards)
+        return tuple(
+            replace(card, status="error") if card.status == "in_progress" else card for card in self._cards.values()
+        )
 
-    def _set(self, call_id: str, card: Card) -> None:
+    def _set(self, call_id: str, card: TaskCard) -> None:
         self._cards[call_id] = card
         self._changed.add(call_id)

@@ -34,21 +34,21 @@ log = structlog.stdlib.get_logger(__name__)
 
 ANY = re.compile("")
 Payload = dict[str, Any]
-Listener = Callable[[Payload], Awaitable[None]]
+Listener = Callable[[Payload], Awaitable[Payload | None]]
 
 
 class Listeners(NamedTuple):
-    """What takes the payloads of each kind.
+    """What takes the payloads of each kind, and may return what Slack is answered.
 
     Attributes:
-        submission: returns the answer to a modal that was sent; nothing closes it.
+        submission: of a modal, which closes unless the answer says otherwise.
     """
 
     event: Listener
     command: Listener
     press: Listener
     shortcut: Listener
-    submission: Callable[[Payload], Awaitable[Payload]]
+    submission: Listener
 
 
 def bolt_app(client: AsyncWebClient, on: Listeners) -> AsyncApp:
@@ -85,26 +85,17 @@ def _register(app: AsyncApp, on: Listeners) -> None:
     async def event(body: Payload) -> None:
         await on.event(body)
 
-    async def command(ack: AsyncAck, body: Payload) -> None:
-        await on.command(body)
-        await ack()
+    def acknowledged(listener: Listener) -> Callable[[AsyncAck, Payload], Awaitable[None]]:
+        async def acknowledge(ack: AsyncAck, body: Payload) -> None:
+            await ack(**(await listener(body) or {}))
 
-    async def press(ack: AsyncAck, body: Payload) -> None:
-        await on.press(body)
-        await ack()
-
-    async def shortcut(ack: AsyncAck, body: Payload) -> None:
-        await on.shortcut(body)
-        await ack()
-
-    async def submission(ack: AsyncAck, body: Payload) -> None:
-        await ack(**await on.submission(body))
+        return acknowledge
 
     app.event(ANY)(event)
-    app.command(ANY)(command)
-    app.action({"action_id": ANY})(press)
-    app.message_shortcut(ANY)(shortcut)
-    app.view_submission(ANY)(submission)
+    app.command(ANY)(acknowledged(on.command))
+    app.action({"action_id": ANY})(acknowledged(on.press))
+    app.message_shortcut(ANY)(acknowledged(on.shortcut))
+    app.view_submission(ANY)(acknowledged(on.submission))
 
 
 async def dispatch(app: AsyncApp, payload: dict[str, Any]) -> BoltResponse:

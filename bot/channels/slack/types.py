@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+import re
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct, ValidationError, convert
 from msgspec.json import Decoder
 
 from bot.file_types import CANVAS, MOST_BYTES, kind_of, type_of
-from bot.transcript import encode
+from bot.transcript import Author, encode
 
 T = TypeVar("T")
 
@@ -17,6 +18,7 @@ DELETED_SUBTYPES = ("tombstone",)
 HTML = "text/html"
 VOICE = "slack_audio"  # a voice clip, which Slack may call a video
 CLIPS = (VOICE, "slack_video")  # recorded in Slack, for the message
+CONVERSATION = re.compile(r"slack:[A-Z0-9]*:[A-Z0-9]+(?::\d+\.\d+)?")
 
 
 class Chat(NamedTuple):
@@ -238,12 +240,17 @@ class Action(Struct, frozen=True):
 
 
 class Presser(Struct, frozen=True):
-    """Who pressed a button."""
+    """Who pressed a button, chose a shortcut or sent a modal."""
 
     id: str
     name: str | None = None
     username: str | None = None
     team_id: str | None = None
+
+    @property
+    def author(self) -> Author:
+        """The same, as the author of a message."""
+        return Author(self.id, self.name or self.username or "")
 
 
 class Container(Struct, frozen=True):
@@ -255,13 +262,14 @@ class Container(Struct, frozen=True):
 
 
 class Press(Struct, frozen=True):
-    """A press of one button."""
+    """A press of one button below a message, which may come with it."""
 
     actions: list[Action]
     user: Presser
     container: Container
     response_url: str = ""
     trigger_id: str = ""
+    message: Any = None
 
 
 class Typed(Struct, frozen=True):
@@ -299,8 +307,14 @@ class ViewPress(Struct, frozen=True):
     view: View
 
 
-class Place(Struct, frozen=True):
-    """A channel or a workspace, by its id."""
+class SlackChannel(Struct, frozen=True):
+    """A channel, by its id."""
+
+    id: str
+
+
+class Workspace(Struct, frozen=True):
+    """A workspace, by its id; its domain is for links."""
 
     id: str
     domain: str = ""
@@ -312,8 +326,8 @@ class Shortcut(Struct, frozen=True):
     callback_id: str
     trigger_id: str
     user: Presser
-    team: Place
-    channel: Place
+    team: Workspace
+    channel: SlackChannel
     message: SlackMessage
     message_ts: str
     response_url: str = ""

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import time
-from collections.abc import Callable
 
 import pytest
-from redis.asyncio import Redis
 
+from bot.app import open_store_of
 from bot.channels import Rating
-from bot.cli.main import main
 from bot.clock import Days
 from bot.conversation.feedback import Feedback
 from bot.ops.feedback import Line, report, rows
-from bot.store import Store, open_store
+from bot.settings import load
+from bot.store import Store
 from bot.telemetry import Metrics
+from tests.bot.command_line import Call
 
 HOUR_MS = 3_600_000
-Call = Callable[..., tuple[int, str, str]]
+pytestmark = pytest.mark.usefixtures("restored_logging", "settings")
 
 
 async def rate(store: Store, at_ms: int, *given: tuple[str, str, str, bool]) -> None:
@@ -52,44 +51,26 @@ async def test_a_report_counts_by_day_model_and_channel(store: Store) -> None:
     assert next(rows(made.lines)) == (days[0], "a", "line", "0", "1")
 
 
-@pytest.fixture
-def call(
-    valkey_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], restored_logging: None
-) -> Call:
-    """Run ``kaiwa feedback``: exit code, output, errors."""
-    monkeypatch.setenv("REDIS_URL", valkey_url)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["kaiwa", "feedback", *arguments])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert isinstance(ended.value.code, int)
-        return ended.value.code, *capsys.readouterr()
-
-    return call
-
-
-async def rated_now(url: str, *given: tuple[str, str, str, bool]) -> str:
-    """Begin with an empty store and these ratings; today's name."""
-    async with Redis.from_url(url) as redis:
-        await redis.flushall()
-    async with open_store(url, history_days=1) as store:
+async def rated_now(*given: tuple[str, str, str, bool]) -> str:
+    """Have these ratings kept; today's name."""
+    async with open_store_of(load()) as store:
         await rate(store, time.time_ns() // 1_000_000, *given)
     return Days("UTC").today
 
 
-def test_the_command_prints_lines_and_the_sum(call: Call, valkey_url: str) -> None:
+def test_the_command_prints_lines_and_the_sum(call: Call) -> None:
     """For a person; as JSON with every rating, and with no person."""
-    today = asyncio.run(rated_now(valkey_url, ("U1", "gemini", "slack:T1:C1", True)))
-    assert call("--days", "2") == (0, f"{today}\tgemini\tslack\t1\t0\n", "1 good and 0 bad ratings in 2 days\n")
-    code, out, _ = call("--json")
+    today = asyncio.run(rated_now(("U1", "gemini", "slack:T1:C1", True)))
+    code, out, err = call("feedback", "--days", "2")
+    assert (code, out) == (0, f"{today}\tgemini\tslack\t1\t0\n")
+    assert err == "1 good and 0 bad ratings in 2 days\n"
+    code, out, _ = call("feedback", "--json")
     printed = json.loads(out)
     assert (code, printed["good"], printed["ratings"][0]["turn_id"]) == (0, 1, "turn_0")
     assert "U1" not in out
 
 
-def test_without_ratings_it_says_so(call: Call, valkey_url: str) -> None:
+def test_without_ratings_it_says_so(call: Call) -> None:
     """And prints no table."""
-    asyncio.run(rated_now(valkey_url))
-    assert call() == (0, "", "0 good and 0 bad ratings in 7 days\n")
+    asyncio.run(rated_now())
+    assert call("feedback") == (0, "", "0 good and 0 bad ratings in 7 days\n")

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import time
-from collections.abc import Callable
 
 import pytest
-from redis.asyncio import Redis
 
-from bot.cli.main import main
+from bot.app import open_store_of
 from bot.clock import Days
 from bot.ops.usage import Heavy, Line, Price, load_prices, report, rows
-from bot.store import Store, open_store
+from bot.settings import load
+from bot.store import Store
 from bot.transcript import Author, Spending, Usage
+from tests.bot.command_line import Call
 from tests.bot.conversation.budgets_harness import Clock, make_budgets
 
 TODAY, YESTERDAY = "2026-11-21", "2026-11-20"
+pytestmark = pytest.mark.usefixtures("restored_logging", "settings")
 GROUP = "line:Ubot00000:group:C1234567890"
 
 
@@ -77,41 +77,19 @@ def test_the_prices_say_where_they_come_from() -> None:
     assert prices.models["gemini-2.5-flash"] == Price(0.3, 0.03, 2.5)
 
 
-Call = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def call(
-    valkey_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], restored_logging: None
-) -> Call:
-    """Run ``kaiwa usage``: exit code, output, errors."""
-    monkeypatch.setenv("REDIS_URL", valkey_url)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["kaiwa", "usage", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert isinstance(ended.value.code, int)
-        return ended.value.code, *capsys.readouterr()
-
-    return call
-
-
-async def spent_now(url: str, *models: str) -> str:
-    """Begin with an empty store in which a turn of each model has just ended; today's name."""
-    async with Redis.from_url(url) as redis:
-        await redis.flushall()
-    async with open_store(url, history_days=1) as store:
+async def spent_now(*models: str) -> str:
+    """Have a turn of each model end now; today's name."""
+    async with open_store_of(load()) as store:
         clock = Clock(time.time())
         for model in models:
             await spend(store, model, Usage(2_000_000, 0, 100_000), "U1", clock)
         return Days("UTC", clock).today
 
 
-def test_the_command_prints_lines_for_a_person(call: Call, valkey_url: str) -> None:
+def test_the_command_prints_lines_for_a_person(call: Call) -> None:
     """A line a day and model, the heaviest below, the money beside."""
-    today = asyncio.run(spent_now(valkey_url, "gemini-2.5-flash", "made-up"))
-    code, out, err = call("--days", "2")
+    today = asyncio.run(spent_now("gemini-2.5-flash", "made-up"))
+    code, out, err = call("usage", "--days", "2")
     assert (code, out.splitlines()) == (
         0,
         [
@@ -126,20 +104,20 @@ def test_the_command_prints_lines_for_a_person(call: Call, valkey_url: str) -> N
     assert err == f"about 0.85 USD in 2 days, estimated with prices of {prices.as_of} ({prices.source})\n"
 
 
-def test_the_command_prints_json_for_a_program(call: Call, valkey_url: str) -> None:
+def test_the_command_prints_json_for_a_program(call: Call) -> None:
     """The same in full."""
-    today = asyncio.run(spent_now(valkey_url, "gemini-2.5-flash"))
-    code, out, err = call("--json")
+    today = asyncio.run(spent_now("gemini-2.5-flash"))
+    code, out, err = call("usage", "--json")
     made = json.loads(out)
     assert (code, err, made["usd"], made["prices_as_of"]) == (0, "", 0.85, load_prices().as_of)
     assert (made["lines"][0]["day"], made["lines"][0]["turns"]) == (today, 1)
     assert made["users"] == [{"name": "line:U1", "tokens": 2_100_000}]
 
 
-def test_nothing_used_is_nothing_to_show(call: Call, valkey_url: str) -> None:
+def test_nothing_used_is_nothing_to_show(call: Call) -> None:
     """No line, no money."""
-    asyncio.run(spent_now(valkey_url))
-    code, out, err = call()
+    asyncio.run(spent_now())
+    code, out, err = call("usage")
     assert (code, out) == (0, "")
     assert err.startswith("about 0.00 USD in 7 days")
 
@@ -147,6 +125,6 @@ def test_nothing_used_is_nothing_to_show(call: Call, valkey_url: str) -> None:
 @pytest.mark.parametrize("days", ["0", "36", "many"])
 def test_days_that_are_not_kept_are_refused(call: Call, days: str) -> None:
     """From 1 to 35."""
-    code, out, err = call("--days", days)
+    code, out, err = call("usage", "--days", days)
     assert (code, out) == (2, "")
     assert "--days" in err

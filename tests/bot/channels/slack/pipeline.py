@@ -1,74 +1,103 @@
-"""From a webhook to what people see: the channel with the real inbox, turn and outbox behind it."""
+"""From a signed webhook to what people see: the channel with the real inbox, turn and outbox behind it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any
+import asyncio
+from collections.abc import Iterable
+from typing import Any, Self
 
 import httpx
 from starlette.applications import Starlette
 
 from bot.agent.loop import Agent
+from bot.channels import Channel
 from bot.channels.slack.channel import Slack
+from bot.clock import Days
 from bot.commands import SpokenCommands
+from bot.conversation.feedback import Feedback
 from bot.conversation.intake import Intake
-from bot.conversation.runner import ConversationRunner, build
+from bot.conversation.overviews import PersonalOverviews
+from bot.conversation.polls import Votes
+from bot.conversation.review import Reviewers
+from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings
 from bot.providers.scripted import Scripted
 from bot.store import Store
 from bot.telemetry import Metrics
+from bot.texts import load
 from tests.bot.channels.slack.rig import QUICK, slack_config, slack_host
-from tests.bot.harness import texts
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import as_json, signed
+from tests.fakes.slack_events import as_form, as_interaction, as_json, signed
 from tests.fakes.slack_rules import JSON
 from tests.fakes.tools import Echo, tool_map
 from tests.waiting import until
+from toolset.tool_map import ToolMap
 
 
-@dataclass
 class SlackPipeline:
-    """Slack, the channel, and the conversation service.
+    """One process on a real store, with a model that follows a script. It is open as a context.
 
     Attributes:
         due: conversations to process.
     """
 
-    model: Scripted
-    runner: ConversationRunner
-    http: httpx.AsyncClient
-    due: list[str]
+    def __init__(
+        self,
+        store: Store,
+        fake: SlackFake,
+        steps: Iterable[Any] = (),
+        tools: ToolMap | None = None,
+        options: ConversationSettings | None = None,
+        reviewers: Reviewers | None = None,
+        **settings: Any,
+    ) -> None:
+        self.store, self.fake = store, fake
+        self.due: list[str] = []
+        self.model = Scripted(steps)
+        texts, metrics, channels = load(), Metrics(), dict[str, Channel]()
+        agent = Agent(self.model, tools or tool_map(Echo()), "SYSTEM", metrics)
+        options = options or ConversationSettings()
+        self.runner = build(store, agent, channels, texts, metrics, options, reviewers=reviewers)
+        votes = Votes(store, texts, self._start)
+        intake = Intake(store, self._start, SpokenCommands(texts), metrics, votes)
+        rate, overviews = Feedback(store, metrics, Days("UTC")), PersonalOverviews(self.runner.services)
+        host = slack_host(intake, store.kv, rate=rate, overviews=overviews)
+        self.slack = Slack(slack_config(fake.api_base_url, **settings), host, timing=QUICK)
+        channels["slack"] = self.slack
+        transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
+        self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")
 
-    async def receive(self, *events: JSON) -> None:
-        """Post events as Slack does, one by one."""
-        for event in events:
-            body = as_json(event)
-            answer = await self.http.post("/webhooks/slack", content=body, headers=signed(body))
-            assert answer.status_code == 200
+    async def __aenter__(self) -> Self:
+        await self.slack.__aenter__()
+        await until(lambda: bool(self.slack.identity.users))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.slack.__aexit__()
+        await self.http.aclose()
+
+    def _start(self, conversation: str, _author: str) -> None:
+        self.due.append(conversation)
+
+    async def post(self, payload: JSON | bytes) -> httpx.Response:
+        """Slack's webhook with an event, a command or an interaction, which is accepted."""
+        if isinstance(payload, dict):
+            form = as_json if "event" in payload else as_form if "command" in payload else as_interaction
+            payload = form(payload)
+        response = await self.http.post("/webhooks/slack", content=payload, headers=signed(payload))
+        assert response.status_code == 200
+        return response
 
     async def process(self) -> None:
-        """Let a worker do what there is to do."""
+        """Do what a worker and the background tasks do."""
         while self.due:
-            await self.runner.process(self.due.pop(0))
+            due, self.due = list(dict.fromkeys(self.due)), []
+            for conversation in due:
+                await self.runner.process(conversation)
+        await asyncio.wait_for(self.slack.tasks.join(), 10)
 
-    async def hear(self, *events: JSON) -> None:
-        """Post events, and have them dealt with."""
-        await self.receive(*events)
+    async def send(self, payload: JSON | bytes) -> httpx.Response:
+        """A webhook, with all that follows."""
+        response = await self.post(payload)
         await self.process()
-
-
-@asynccontextmanager
-async def open_pipeline(store: Store, fake: SlackFake, steps: Iterable[Any]) -> AsyncIterator[SlackPipeline]:
-    """All of it on a real store, with a model that follows a script."""
-    model, metrics, catalogue, due = Scripted(steps), Metrics(), texts(), list[str]()
-    accept = Intake(store, lambda conversation, _: due.append(conversation), SpokenCommands(catalogue), metrics)
-    slack = Slack(slack_config(fake.api_base_url), slack_host(accept, store.kv), timing=QUICK)
-    agent = Agent(model, tool_map(Echo()), "SYSTEM", metrics)
-    runner = build(store, agent, {"slack": slack}, catalogue, metrics, ConversationSettings())
-    transport = httpx.ASGITransport(Starlette(routes=list(slack.routes())))
-    async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test") as http, slack:
-        await until(lambda: bool(slack.identity.users))
-        yield SlackPipeline(model, runner, http, due)
-        await slack.tasks.join()
+        return response

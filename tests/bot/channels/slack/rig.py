@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from starlette.applications import Starlette
 
 from bot import texts
-from bot.channels import NO_FILES, Accept, Delivery, Files, Host, InboundEvent, KeyValue, Reply
+from bot.channels import Accept, Delivery, Host, InboundEvent, KeyValue, Reply
 from bot.channels.slack import Config
 from bot.channels.slack.channel import Slack
 from bot.channels.slack.tasks import Timing
@@ -68,21 +68,19 @@ class Inbox:
 
 
 class Rig:
-    """The channel, its webhook, and what came of it."""
+    """The channel, its webhook, and what came of it.
 
-    def __init__(
-        self,
-        fake: SlackFake,
-        timing: Timing = QUICK,
-        files: Files = NO_FILES,
-        kv: LocalKeyValue | None = None,
-        **settings: Any,
-    ) -> None:
+    Args:
+        given: settings of ``Config``, and what ``Host`` holds, by name.
+    """
+
+    def __init__(self, fake: SlackFake, timing: Timing = QUICK, kv: LocalKeyValue | None = None, **given: Any) -> None:
         self.fake = fake
         self.inbox = Inbox()
         self.kv = kv or LocalKeyValue()
-        config = slack_config(fake.api_base_url, **settings)
-        self.slack = Slack(config, slack_host(self.inbox, self.kv, files), timing=timing)
+        settings = {name: given.pop(name) for name in list(given) if name in Config.model_fields}
+        host = slack_host(self.inbox, self.kv, **given)
+        self.slack = Slack(slack_config(fake.api_base_url, **settings), host, timing=timing)
         transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
         self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")
 
@@ -116,15 +114,15 @@ def slack_config(api_base_url: str, **settings: Any) -> Config:
     return Config(**usual | settings)
 
 
-def slack_host(accept: Accept, kv: KeyValue, files: Files = NO_FILES) -> Host:
+def slack_host(accept: Accept, kv: KeyValue, **given: Any) -> Host:
     """Kaiwa around the channel, in a process that takes messages in."""
-    return Host(accept, kv, kv, texts.load(), tool_commands=TOOL_COMMANDS, listens=nullcontext, files=files)
+    return Host(accept, kv, kv, texts.load(), tool_commands=TOOL_COMMANDS, listens=nullcontext, **given)
 
 
 @asynccontextmanager
-async def open_rig(fake: SlackFake, *, introduced: bool = True, **settings: Any) -> AsyncIterator[Rig]:
+async def open_rig(fake: SlackFake, *, introduced: bool = True, **given: Any) -> AsyncIterator[Rig]:
     """The channel, open, with the bot's ids known."""
-    rig = Rig(fake, **settings)
+    rig = Rig(fake, **given)
     async with rig.http, rig.slack:
         await until(lambda: bool(rig.slack.identity.users) or not introduced)
         yield rig

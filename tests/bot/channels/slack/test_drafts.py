@@ -14,7 +14,7 @@ from bot.channels.slack import streaming
 from bot.channels.slack.client import Client
 from bot.channels.slack.live_answer import Addition
 from bot.channels.slack.streaming import Stream
-from bot.channels.slack.task_cards import Card
+from bot.channels.slack.task_cards import TaskCard
 from bot.channels.slack.types import Address, write_address
 from bot.channels.slack.writers import LONGEST_S, SLOWER, DraftWriter, Pause
 from bot.errors import DeliverLater, LeaseLost
@@ -293,5 +293,5 @@ async def test_one_draft_waits_for_another(fake: SlackFake) -> None:
         assert (await one.add(first, Addition(" and more"))).ok
         waits = await other.add(second, Addition(" and more"))
         assert 0 < waits.retry_after <= 60
-        assert (await other.add(second, Addition(cards=(Card("1", "Weather"),)))).ok
+        assert (await other.add(second, Addition(cards=(TaskCard("1", "Weather"),)))).ok
     assert fake.shown == ["Words and more …", "Words …"]

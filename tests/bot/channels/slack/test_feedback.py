@@ -3,90 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
-import httpx
 import pytest
-from msgspec.structs import replace as changed
-from starlette.applications import Starlette
+from msgspec.structs import replace
 
-from bot.agent.loop import Agent
 from bot.channels import Reply
-from bot.channels.slack.channel import Slack
 from bot.clock import Days
-from bot.commands import SpokenCommands
-from bot.conversation.feedback import Feedback, KnownRating, read_ratings
-from bot.conversation.intake import Intake
-from bot.conversation.runner import build
+from bot.conversation.feedback import KnownRating, read_ratings
 from bot.errors import StoreUnavailable
-from bot.providers.scripted import Scripted, Step
+from bot.providers.scripted import Step
 from bot.store import Store
-from bot.telemetry import Metrics
-from bot.texts import load
-from tests.bot.channels.slack.rig import QUICK, TS, Rig, delivery, slack_config, slack_host
+from tests.bot.channels.slack.pipeline import SlackPipeline
+from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig
 from tests.bot.harness import ours
 from tests.fakes.slack import APP_TOKEN, SlackFake
-from tests.fakes.slack_events import (
-    CHANNEL,
-    DIRECT,
-    TEAM,
-    USER,
-    as_interaction,
-    as_json,
-    mention,
-    message,
-    press,
-    signed,
-)
+from tests.fakes.slack_events import CHANNEL, DIRECT, JSON, TEAM, USER, mention, message, press
 from tests.fakes.slack_streams import asks_for_feedback
-from tests.fakes.tools import tool_map
 from tests.waiting import until
 
 NATIVE, PLAIN = "context_actions", "actions"
 EPHEMERAL = "chat.postEphemeral"
 OTHER = "U00000002"
-JSON = dict[str, Any]
 
 
-class Process:
-    """One process with Slack's channel and a scripted model.
+class RatedPipeline(SlackPipeline):
+    """A process whose answers people rate."""
 
-    Attributes:
-        due: conversations to process.
-    """
-
-    def __init__(self, fake: SlackFake, store: Store, *steps: Step, **settings: Any) -> None:
-        self.fake = fake
-        self.store = store
-        self.due: list[str] = []
-        texts, metrics = load(), Metrics()
-        intake = Intake(store, lambda conversation, _: self.due.append(conversation), SpokenCommands(texts), metrics)
-        host = replace(slack_host(intake, store.kv), rate=Feedback(store, metrics, Days("UTC")))
-        self.slack = Slack(slack_config(fake.api_base_url, **settings), host, timing=QUICK)
-        agent = Agent(Scripted(list(steps)), tool_map(), "SYSTEM", metrics)
-        self.runner = build(store, agent, {"slack": self.slack}, texts, metrics)
-        transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
-        self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")
-
-    async def post(self, body: bytes) -> int:
-        """A signed webhook; the status of the answer."""
-        return (await self.http.post("/webhooks/slack", content=body, headers=signed(body))).status_code
-
-    async def ask(self, payload: JSON) -> None:
-        """Somebody writes, and is answered."""
-        assert await self.post(as_json(payload)) == 200
-        due, self.due = list(dict.fromkeys(self.due)), []
-        for conversation in due:
-            await self.runner.process(conversation)
-
-    async def press(self, choice: str, channel: str = CHANNEL, *, again: bytes = b"", **fields: Any) -> bytes:
-        """A press of the newest buttons, and all that comes of it; its body."""
-        body = again or as_interaction(pressed(self.fake, choice, channel, **fields))
-        assert await self.post(body) == 200
-        await self.slack.tasks.join()
-        return body
+    async def press(self, choice: str, channel: str = CHANNEL, **fields: Any) -> JSON:
+        """A press of the newest buttons, and all that comes of it."""
+        payload = pressed(self.fake, choice, channel, **fields)
+        await self.send(payload)
+        return payload
 
     async def ratings(self) -> list[KnownRating]:
         """All that is kept."""
@@ -108,22 +56,12 @@ def pressed(fake: SlackFake, choice: str, channel: str = CHANNEL, **fields: Any)
     return press(asked, "kaiwa_feedback", channel=channel, response_url=url, choice=half, **fields)
 
 
-@asynccontextmanager
-async def open_process(fake: SlackFake, store: Store, *steps: Step, **settings: Any) -> AsyncIterator[Process]:
-    """A process, running."""
-    process = Process(fake, store, *steps, **settings)
-    async with AsyncExitStack() as stack:
-        await stack.enter_async_context(process.http)
-        await stack.enter_async_context(process.slack)
-        yield process
-
-
 @pytest.fixture
-async def process(fake: SlackFake, store: Store) -> AsyncIterator[Process]:
+async def process(fake: SlackFake, store: Store) -> AsyncIterator[RatedPipeline]:
     """It has answered a mention."""
     fake.add_user(OTHER, "Taro", "en-US")
-    async with open_process(fake, store, Step("**21 °C**")) as process:
-        await process.ask(mention("how warm is it?", TS))
+    async with RatedPipeline(store, fake, [Step("**21 °C**")]) as process:
+        await process.send(mention("how warm is it?", TS))
         yield process
 
 
@@ -132,7 +70,7 @@ def thanks(fake: SlackFake) -> list[str]:
     return [one["text"] for one in fake.responses["/actions/1"]]
 
 
-async def test_an_answer_of_the_model_has_buttons_below_it(process: Process) -> None:
+async def test_an_answer_of_the_model_has_buttons_below_it(process: RatedPipeline) -> None:
     """Slack's own; the notification shows the answer, the values name turn and model."""
     (posted,) = process.fake.posted
     assert posted["text"] == "**21 °C**"
@@ -143,7 +81,7 @@ async def test_an_answer_of_the_model_has_buttons_below_it(process: Process) -> 
     assert element["negative_button"]["value"] == f"bad {turn} scripted"
 
 
-async def test_a_press_is_kept_and_thanked_for(process: Process) -> None:
+async def test_a_press_is_kept_and_thanked_for(process: RatedPipeline) -> None:
     """By the day of the answer, without the person; the thanks are for them alone and in their language."""
     await process.press("good")
     (rating,) = await process.ratings()
@@ -159,32 +97,31 @@ async def test_a_press_is_kept_and_thanked_for(process: Process) -> None:
     assert (len(process.fake.posted), process.due) == (1, [])
 
 
-async def test_a_mind_may_change(process: Process) -> None:
+async def test_a_mind_may_change(process: RatedPipeline) -> None:
     """One rating a person and answer; what says nothing new is not thanked for."""
     body = await process.press("good")
-    await process.press("", again=body)
+    await process.send(body)
     await process.press("good")
     assert len(thanks(process.fake)) == 1
     await process.press("bad")
-    await process.press("", again=body)
+    await process.send(body)
     await process.press("bad", user=OTHER)
     assert [rating.is_good for rating in await process.ratings()] == [False, False]
     assert thanks(process.fake)[1:] == ["フィードバックをありがとうございます。", "Thank you for your feedback."]
 
 
-async def test_two_processes_count_one_press(process: Process) -> None:
+async def test_two_processes_count_one_press(process: RatedPipeline) -> None:
     """Slack may send it to either, or to both."""
-    async with open_process(process.fake, process.store) as other:
+    async with RatedPipeline(process.store, process.fake) as other:
         body = await process.press("good")
-        await other.press("", again=body)
+        await other.send(body)
         await other.press("bad")
     assert [rating.is_good for rating in await process.ratings()] == [False]
 
 
-async def test_by_socket_mode_it_is_the_same(fake: SlackFake, store: Store, process: Process) -> None:
+async def test_by_socket_mode_it_is_the_same(fake: SlackFake, store: Store, process: RatedPipeline) -> None:
     """The press is acknowledged once it is kept."""
-    await process.slack.identity.learn()
-    async with open_process(fake, store, slack_signing_secret="", slack_app_token=APP_TOKEN):
+    async with RatedPipeline(store, fake, slack_signing_secret="", slack_app_token=APP_TOKEN):
         await until(lambda: fake.connected == 1)
         sent = fake.send(pressed(fake, "bad"), "interactive")
         await until(lambda: sent in fake.acknowledged)
@@ -198,23 +135,18 @@ async def test_a_press_that_cannot_be_kept_is_no_success(fake: SlackFake) -> Non
     async def away(_: object) -> bool:
         raise StoreUnavailable("away")
 
-    rig = Rig(fake)
-    rig.slack = Slack(slack_config(fake.api_base_url), replace(slack_host(rig.inbox, rig.kv), rate=away), timing=QUICK)
-    rig.http = httpx.AsyncClient(
-        transport=httpx.ASGITransport(Starlette(routes=list(rig.slack.routes()))), base_url="http://kaiwa.test"
-    )
-    async with rig.http, rig.slack:
-        await rig.slack.deliver("slack:x", changed(delivery(), reply=Reply("Hi", model="m")), ours)
+    async with open_rig(fake, rate=away) as rig:
+        await rig.slack.deliver("slack:x", replace(delivery(), reply=Reply("Hi", model="m")), ours)
         assert await rig.send(pressed(fake, "good")) == 503
     assert thanks(fake) == []
 
 
 async def test_what_kaiwa_says_itself_is_not_asked_about(fake: SlackFake, store: Store) -> None:
     """Commands, canned answers and apologies are no work of the model's."""
-    async with open_process(fake, store, Step(stop_reason="blocked")) as process:
-        await process.ask(mention("/help", TS))
-        await process.ask(mention("hello?", "1700000000.000300", thread_ts=TS))
-        await process.ask(mention("/usage", "1700000000.000400", thread_ts=TS))
+    async with RatedPipeline(store, fake, [Step(stop_reason="blocked")]) as process:
+        await process.send(mention("/help", TS))
+        await process.send(mention("hello?", "1700000000.000300", thread_ts=TS))
+        await process.send(mention("/usage", "1700000000.000400", thread_ts=TS))
     assert len(fake.posted) == 3
     assert [buttons_of(posted) for posted in fake.posted] == [[]] * len(fake.posted)
 
@@ -228,8 +160,8 @@ async def test_a_long_answer_is_asked_about_once(fake: SlackFake, rig: Rig) -> N
 async def test_a_1_to_1_is_a_place_too(fake: SlackFake, store: Store) -> None:
     """With the channel of the 1:1."""
     fake.add_message(DIRECT, TS, "hello")
-    async with open_process(fake, store, Step("Hi.")) as process:
-        await process.ask(message("hello", TS, channel=DIRECT))
+    async with RatedPipeline(store, fake, [Step("Hi.")]) as process:
+        await process.send(message("hello", TS, channel=DIRECT))
         await process.press("good", DIRECT)
         (rating,) = await process.ratings()
     assert rating.place == f"slack:{TEAM}:{DIRECT}"
@@ -239,11 +171,11 @@ async def test_a_1_to_1_is_a_place_too(fake: SlackFake, store: Store) -> None:
 async def test_a_forgotten_person_has_rated_nothing(fake: SlackFake, store: Store) -> None:
     """/forget me takes it back, and leaves others' ratings."""
     fake.add_message(DIRECT, TS, "hello")
-    async with open_process(fake, store, Step("Hi."), Step("Hello.")) as process:
-        await process.ask(mention("hello", TS))
+    async with RatedPipeline(store, fake, [Step("Hi."), Step("Hello.")]) as process:
+        await process.send(mention("hello", TS))
         await process.press("good")
         await process.press("bad", user=OTHER)
-        await process.ask(message("/forget me", "1700000000.000500", channel=DIRECT))
+        await process.send(message("/forget me", "1700000000.000500", channel=DIRECT))
         assert [rating.is_good for rating in await process.ratings()] == [False]
 
 
@@ -252,10 +184,10 @@ async def test_a_forgotten_person_has_rated_nothing(fake: SlackFake, store: Stor
     [{"allowed_users": ("U9",)}, {"allowed_channels": ("C9",)}],
 )
 async def test_whoever_may_not_use_the_bot_does_not_rate_it(
-    process: Process, fake: SlackFake, store: Store, settings: JSON
+    process: RatedPipeline, fake: SlackFake, store: Store, settings: JSON
 ) -> None:
     """Nor in a channel where it does not answer."""
-    async with open_process(fake, store, **settings) as strict:
+    async with RatedPipeline(store, fake, **settings) as strict:
         await strict.press("good")
     assert (await process.ratings(), thanks(fake)) == ([], [])
 
@@ -264,15 +196,15 @@ async def test_whoever_may_not_use_the_bot_does_not_rate_it(
     "fields",
     [{"value": "good"}, {"value": "best turn_1 m"}, {"value": f"good {'x' * 65} m"}, {"action_id": "feedback"}],
 )
-async def test_what_is_no_press_of_ours_is_nothing(process: Process, fields: JSON) -> None:
+async def test_what_is_no_press_of_ours_is_nothing(process: RatedPipeline, fields: JSON) -> None:
     """Whatever it looks like."""
     payload = pressed(process.fake, "good")
     payload["actions"] = [payload["actions"][0] | fields]
-    assert await process.post(as_interaction(payload)) == 200
+    await process.send(payload)
     assert await process.ratings() == []
 
 
-async def test_without_an_address_for_it_the_thanks_go_by_the_api(process: Process) -> None:
+async def test_without_an_address_for_it_the_thanks_go_by_the_api(process: RatedPipeline) -> None:
     """And where they cannot be said nothing is lost."""
     await process.press("good", response_url="https://elsewhere.test/x")
     assert [told["markdown_text"] for told in process.fake.whispered] == ["フィードバックをありがとうございます。"]
@@ -291,9 +223,9 @@ async def test_a_workspace_that_does_not_know_the_buttons_gets_others(
 ) -> None:
     """Each answer is posted once, and what was refused is not tried again for a while."""
     fake.no_blocks = unknown
-    async with open_process(fake, store, Step("One"), Step("Two"), Step("Three")) as process:
+    async with RatedPipeline(store, fake, [Step("One"), Step("Two"), Step("Three")]) as process:
         for number in range(3):
-            await process.ask(mention("hello", f"170000000{number}.000100", thread_ts=TS))
+            await process.send(mention("hello", f"170000000{number}.000100", thread_ts=TS))
         assert [buttons_of(posted) for posted in fake.posted] == [first, later, later]
         assert fake.answers == ["One", "Two", "Three"]
         assert len(fake.called("chat.postMessage")) <= 3 + len(unknown) + (len(unknown) > 1)
@@ -306,22 +238,22 @@ async def test_too_many_words_are_not_held_against_the_buttons(fake: SlackFake, 
     """The next answer has them."""
     fake.fail("chat.postMessage", "msg_blocks_too_long")
     for number in (1, 2):
-        await rig.slack.deliver("slack:x", changed(delivery(number=number), reply=Reply("Hi", model="m")), ours)
+        await rig.slack.deliver("slack:x", replace(delivery(number=number), reply=Reply("Hi", model="m")), ours)
     assert [buttons_of(posted) for posted in fake.posted] == [[PLAIN], [NATIVE]]
 
 
 async def test_an_operator_can_do_without(fake: SlackFake, store: Store) -> None:
     """SLACK_FEEDBACK=0."""
-    async with open_process(fake, store, Step("Hi."), slack_feedback=False) as process:
-        await process.ask(mention("hello", TS))
+    async with RatedPipeline(store, fake, [Step("Hi.")], slack_feedback=False) as process:
+        await process.send(mention("hello", TS))
     assert fake.posted[0]["markdown_text"] == "Hi."
 
 
 async def test_an_answer_with_buttons_that_arrived_after_all_is_not_posted_twice(fake: SlackFake, rig: Rig) -> None:
     """It is looked for like any other."""
     fake.hang_up("chat.postMessage", after=True)
-    answer = changed(delivery(), reply=Reply("Hi", model="m"))
+    answer = replace(delivery(), reply=Reply("Hi", model="m"))
     with pytest.raises(Exception, match=r"chat\.postMessage"):
         await rig.slack.deliver("slack:x", answer, ours)
-    await rig.slack.deliver("slack:x", changed(answer, attempts=2), ours)
+    await rig.slack.deliver("slack:x", replace(answer, attempts=2), ours)
     assert (fake.answers, USER in str(fake.posted)) == (["Hi"], False)

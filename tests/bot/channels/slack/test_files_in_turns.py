@@ -5,49 +5,24 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx
 import pytest
-from starlette.applications import Starlette
 
-from bot.agent.loop import Agent
-from bot.channels.slack.channel import Slack
-from bot.commands import SpokenCommands
-from bot.conversation.intake import Intake
-from bot.conversation.runner import ConversationRunner, build
-from bot.conversation.services import ConversationSettings
 from bot.file_types import MIB
 from bot.providers import MediaSupport
-from bot.providers.scripted import Scripted, Step
+from bot.providers.scripted import Step
 from bot.store import Store
-from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Media, Text
-from tests.bot.channels.slack.rig import QUICK, THREAD, TS, slack_config, slack_host
-from tests.bot.harness import process_later
+from tests.bot.channels.slack.pipeline import SlackPipeline
+from tests.bot.channels.slack.rig import TS
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import DIRECT, JSON, as_json, image, mention, message, signed
-from tests.fakes.tools import Echo, tool_map
+from tests.fakes.slack_events import DIRECT, JSON, image, mention, message
 from tests.toolset.webpage.documents import pdf
 from tests.toolset.webpage.office_files import sheet
 
-IN_PRIVATE = f"slack:T00000001:{DIRECT}"
 
-
-class Pipeline:
-    """Slack's channel, the core behind it, and a model that follows a script."""
-
-    def __init__(self, fake: SlackFake, store: Store) -> None:
-        self.fake = fake
-        self.model = Scripted([Step("I see.")])
-        texts, metrics = load(), Metrics()
-        agent = Agent(self.model, tool_map(Echo()), "SYSTEM", metrics)
-        intake = Intake(store, process_later, SpokenCommands(texts), metrics)
-        self.slack = Slack(slack_config(fake.api_base_url), slack_host(intake, store.kv), timing=QUICK)
-        self.runner: ConversationRunner = build(
-            store, agent, {"slack": self.slack}, texts, metrics, ConversationSettings()
-        )
-        transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
-        self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")
+class FilePipeline(SlackPipeline):
+    """A process that gets files."""
 
     def file(self, name: str, content: bytes, mime: str, served: str = "", **fields: Any) -> JSON:
         """A file that somebody has uploaded."""
@@ -55,23 +30,20 @@ class Pipeline:
         self.fake.files[path] = (content, served or mime)
         return image(name, f"{self.fake.origin}{path}", mimetype=mime, size=len(content), **fields)
 
-    async def take(self, body: JSON, conversation: str) -> list[str | Media]:
+    async def take(self, payload: JSON) -> list[str | Media]:
         """A webhook, and what the model is shown."""
-        sent = as_json(body)
-        assert (await self.http.post("/webhooks/slack", content=sent, headers=signed(sent))).status_code == 200
-        await self.runner.process(conversation)
+        await self.send(payload)
         parts = [part for one in self.model.requests[-1].messages for part in one.parts] if self.model.requests else []
         return [part.text if isinstance(part, Text) else part for part in parts if isinstance(part, Text | Media)]
 
 
 @pytest.fixture
-async def pipeline(fake: SlackFake, store: Store) -> AsyncIterator[Pipeline]:
-    pipeline = Pipeline(fake, store)
-    async with pipeline.http, pipeline.slack:
+async def pipeline(fake: SlackFake, store: Store) -> AsyncIterator[FilePipeline]:
+    async with FilePipeline(store, fake, [Step("I see.")]) as pipeline:
         yield pipeline
 
 
-async def test_several_files_of_one_message_are_read(pipeline: Pipeline) -> None:
+async def test_several_files_of_one_message_are_read(pipeline: FilePipeline) -> None:
     """With its words, each in its own way: a PDF as it is, a sheet and source code as text, an archive not at all."""
     report = pdf("Sencha")
     files = [
@@ -81,7 +53,7 @@ async def test_several_files_of_one_message_are_read(pipeline: Pipeline) -> None
         pipeline.file("all.zip", b"PK", "application/zip"),
     ]
     asked = mention("what is this?", TS, subtype="file_share", files=files)
-    words, about, document, prices, code = await pipeline.take(asked, THREAD)
+    words, about, document, prices, code = await pipeline.take(asked)
     assert words == "what is this?\n\n[attached file, not readable here: all.zip, application/zip]"
     assert about == "[file report.pdf: attached below]"
     assert isinstance(document, Media)
@@ -102,38 +74,38 @@ async def test_several_files_of_one_message_are_read(pipeline: Pipeline) -> None
         ("audio/webm", "audio/webm"),
     ],
 )
-async def test_a_voice_clip_is_heard(pipeline: Pipeline, mime: str, heard: str) -> None:
+async def test_a_voice_clip_is_heard(pipeline: FilePipeline, mime: str, heard: str) -> None:
     """Also where Slack calls it a video."""
     clip = pipeline.file("audio_message.mp4", b"sound", mime, subtype="slack_audio")
     body = message("", TS, channel=DIRECT, channel_type="im", subtype="file_share", files=[clip])
-    [voice] = await pipeline.take(body, IN_PRIVATE)
+    [voice] = await pipeline.take(body)
     assert isinstance(voice, Media)
     assert (voice.mime, voice.data) == (heard, b"sound")
 
 
-async def test_a_clip_alone_for_a_deaf_model_is_answered_by_a_sentence(pipeline: Pipeline) -> None:
+async def test_a_clip_alone_for_a_deaf_model_is_answered_by_a_sentence(pipeline: FilePipeline) -> None:
     """In the person's language."""
     pipeline.model.media = MediaSupport(frozenset(("image",)))
     clip = pipeline.file("audio_message.m4a", b"sound", "audio/mp4", subtype="slack_audio")
     body = message("", TS, channel=DIRECT, channel_type="im", subtype="file_share", files=[clip])
-    assert await pipeline.take(body, IN_PRIVATE) == []
+    assert await pipeline.take(body) == []
     assert pipeline.fake.shown == [load().get("reply.cannot_audio", "ja")]
 
 
-async def test_a_canvas_is_read(pipeline: Pipeline) -> None:
+async def test_a_canvas_is_read(pipeline: FilePipeline) -> None:
     """Its main text, which Slack serves as a page."""
     page = b"<h1>Plan</h1><p>We meet on Monday.</p><ul><li>Bring tea</li></ul>"
     canvas = pipeline.file("plan", page, "application/vnd.slack-docs", "text/html", title="Plan", filetype="quip")
     pipeline.fake.file_cards["F0001"] = {"id": "F0001", "url_private_download": canvas["url_private"]}
-    words, plan = await pipeline.take(mention("when?", TS, files=[canvas]), THREAD)
+    words, plan = await pipeline.take(mention("when?", TS, files=[canvas]))
     assert words == "when?"
     assert isinstance(plan, str)
     assert plan.startswith("[file Plan: ")
     assert "\n# Plan\nWe meet on Monday.\n- Bring tea\n" in plan
 
 
-async def test_a_file_that_is_too_large_is_named_with_the_limit(pipeline: Pipeline) -> None:
+async def test_a_file_that_is_too_large_is_named_with_the_limit(pipeline: FilePipeline) -> None:
     """And not fetched."""
     film = image("film.mp4", f"{pipeline.fake.origin}/files-pri/film", mimetype="video/mp4", size=33 * MIB)
-    [words] = await pipeline.take(mention("watch this", TS, files=[film]), THREAD)
+    [words] = await pipeline.take(mention("watch this", TS, files=[film]))
     assert words == "watch this\n\n[attached file, larger than the 32 MB that can be read: film.mp4]"

@@ -14,12 +14,13 @@ from bot.channels import InboundEvent
 from bot.channels.slack.home import MOST_ROWS
 from bot.channels.slack.types import Address, write_address
 from bot.clock import now_ms
+from bot.conversation.overviews import PersonalOverviews
 from bot.conversation.reminders import PersonalReminders
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message
+from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import TS, open_rig
-from tests.bot.channels.slack.whole_path import Pipeline, open_pipeline
 from tests.fakes.slack import APP_TOKEN, SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, home_opened, message, view_press
 from tests.fakes.slack_views import read_view
@@ -33,14 +34,14 @@ OTHER = "U00000002"
 
 
 @pytest.fixture
-async def here(fake: SlackFake, store: Store) -> AsyncIterator[Pipeline]:
+async def here(fake: SlackFake, store: Store) -> AsyncIterator[SlackPipeline]:
     fake.add_user(USER, "Ann", locale="en-US", zone="UTC")
     fake.add_user(OTHER, "Taro")
-    async with open_pipeline(fake, store, [Step("Hello.")]) as here:
+    async with SlackPipeline(store, fake, [Step("Hello.")]) as here:
         yield here
 
 
-async def remind(here: Pipeline, conversation: str, text: str, hours: int, user: str = USER) -> None:
+async def remind(here: SlackPipeline, conversation: str, text: str, hours: int, user: str = USER) -> None:
     """Keep a reminder as a tool does."""
     event = InboundEvent(Message("m", "user", (), 0, author=Author(user)), write_address(Address(DIRECT)))
     at = datetime.fromtimestamp(now_ms() / 1000, UTC) + timedelta(hours=hours)
@@ -59,7 +60,7 @@ def tab(fake: SlackFake, user: str = USER) -> list[str]:
     return read_view(fake.homes[user])
 
 
-async def test_an_empty_tab_says_so_in_the_persons_language(here: Pipeline, fake: SlackFake) -> None:
+async def test_an_empty_tab_says_so_in_the_persons_language(here: SlackPipeline, fake: SlackFake) -> None:
     """With what is kept and for how long; only the tab that was opened is published."""
     await here.send(home_opened(tab="messages"))
     assert fake.homes == {}
@@ -79,7 +80,9 @@ async def test_an_empty_tab_says_so_in_the_persons_language(here: Pipeline, fake
     assert tab(fake, OTHER)[0] == "使用量"
 
 
-async def test_reminders_and_facts_of_every_place_have_buttons(here: Pipeline, fake: SlackFake, store: Store) -> None:
+async def test_reminders_and_facts_of_every_place_have_buttons(
+    here: SlackPipeline, fake: SlackFake, store: Store
+) -> None:
     """Those of channels below the channel's name; others' are not shown."""
     await remind(here, ALONE, "call", 2)
     await remind(here, f"{CHANNEL_PLACE}:{TS}", "meet", 1)
@@ -98,15 +101,15 @@ async def test_reminders_and_facts_of_every_place_have_buttons(here: Pipeline, f
     assert all(block["text"]["type"] == "plain_text" for block in fake.homes[USER]["blocks"] if "text" in block)
 
 
-async def test_buttons_delete_and_the_tab_follows(here: Pipeline, fake: SlackFake, store: Store) -> None:
+async def test_buttons_delete_and_the_tab_follows(here: SlackPipeline, fake: SlackFake, store: Store) -> None:
     """What is gone when Slack has its answer."""
     await remind(here, ALONE, "call", 2)
     await know(store, CHANNEL_PLACE, "likes tea")
     await here.send(home_opened())
     before = fake.homes[USER]
-    assert (await here.answer(view_press(before, CANCEL))).status_code == 200
+    await here.post(view_press(before, CANCEL))
     assert await store.reminders.read(ALONE) == {}
-    await here.work()
+    await here.process()
     assert "I remind you of nothing." in tab(fake)
     await here.send(view_press(fake.homes[USER], DELETE))
     assert "You have had me remember nothing." in tab(fake)
@@ -117,21 +120,21 @@ async def test_buttons_delete_and_the_tab_follows(here: Pipeline, fake: SlackFak
     assert fake.called(PUBLISH)[1]["hash"] == before["hash"]
 
 
-async def test_two_presses_at_once_end_in_the_newest_tab(here: Pipeline, fake: SlackFake, store: Store) -> None:
+async def test_two_presses_at_once_end_in_the_newest_tab(here: SlackPipeline, fake: SlackFake, store: Store) -> None:
     """The slower one finds another hash than the one it was pressed on, and reads again."""
     for text in ("likes tea", "has a cat"):
         await know(store, ALONE, text)
     await here.send(home_opened())
     view = fake.homes[USER]
     keys = [block["accessory"]["value"] for block in view["blocks"] if "accessory" in block]
-    await asyncio.gather(*(here.answer(view_press(view, DELETE, key)) for key in keys))
-    await here.work()
+    await asyncio.gather(*(here.post(view_press(view, DELETE, key)) for key in keys))
+    await here.process()
     assert "You have had me remember nothing." in tab(fake)
     assert len(fake.called(PUBLISH)) == 4
     assert "hash" not in fake.called(PUBLISH)[-1]
 
 
-async def test_nobody_deletes_what_is_anothers(here: Pipeline, fake: SlackFake, store: Store) -> None:
+async def test_nobody_deletes_what_is_anothers(here: SlackPipeline, fake: SlackFake, store: Store) -> None:
     """The person is whoever presses, whatever the button carries; a made-up view or key does nothing."""
     await remind(here, ALONE, "call", 2)
     await know(store, ALONE, "likes tea")
@@ -149,7 +152,7 @@ async def test_nobody_deletes_what_is_anothers(here: Pipeline, fake: SlackFake, 
     assert len(await store.person_facts.read(ALONE, USER)) == 1
 
 
-async def test_forget_me_asks_and_goes_through_the_inbox(here: Pipeline, fake: SlackFake, store: Store) -> None:
+async def test_forget_me_asks_and_goes_through_the_inbox(here: SlackPipeline, fake: SlackFake, store: Store) -> None:
     """Slack asks in its own dialog; the tab is empty at once, and the 1:1 says when it is done."""
     await here.send(message("Hello", TS, channel=DIRECT))
     await know(store, ALONE, "likes tea")
@@ -167,7 +170,7 @@ async def test_forget_me_asks_and_goes_through_the_inbox(here: Pipeline, fake: S
     assert len(fake.posted) == posted
 
 
-async def test_a_long_list_is_cut(here: Pipeline, fake: SlackFake, store: Store) -> None:
+async def test_a_long_list_is_cut(here: SlackPipeline, fake: SlackFake, store: Store) -> None:
     """A view takes 100 blocks; a line counts the rest."""
     for number in range(MOST_ROWS + 5):
         await know(store, ALONE, f"fact {number} {'x' * 150}")
@@ -183,17 +186,17 @@ async def test_people_who_may_not_use_the_bot_get_a_sentence(fake: SlackFake, st
     """And their presses do nothing."""
     fake.add_user(USER, "Ann", locale="en-US")
     await know(store, ALONE, "likes tea")
-    async with open_pipeline(fake, store) as here:
+    async with SlackPipeline(store, fake) as here:
         await here.send(home_opened())
         view = fake.homes[USER]
-    async with open_pipeline(fake, store, allowed_users=(OTHER,)) as here:
+    async with SlackPipeline(store, fake, allowed_users=(OTHER,)) as here:
         await here.send(view_press(view, DELETE))
         await here.send(home_opened())
         assert tab(fake) == ["Sorry, I answer only people and channels on my list, and this is not on it yet."]
     assert len(await store.person_facts.read(ALONE, USER)) == 1
 
 
-async def test_an_app_without_a_home_tab_goes_on(here: Pipeline, fake: SlackFake) -> None:
+async def test_an_app_without_a_home_tab_goes_on(here: SlackPipeline, fake: SlackFake) -> None:
     """Slack refuses, or is down: only the log says so."""
     fake.has_home = False
     with capture_logs() as logged:
@@ -205,8 +208,10 @@ async def test_an_app_without_a_home_tab_goes_on(here: Pipeline, fake: SlackFake
         view = fake.homes[USER]
         fake.break_down(PUBLISH)
         await here.send(view_press(view, FORGET))
+        fake.fail(PUBLISH, "internal_error")
+        await here.send(view_press(view, FORGET))
     causes = [line["cause"] for line in logged if line["event"] == "slack.home_not_published"]
-    assert causes == ["not_enabled", "views.publish: status 503", "views.publish: status 503"]
+    assert causes == ["not_enabled", *["views.publish: status 503"] * 2, "internal_error"]
 
 
 async def test_a_press_without_a_store_is_refused(fake: SlackFake) -> None:
@@ -224,11 +229,22 @@ async def test_a_press_without_a_store_is_refused(fake: SlackFake) -> None:
         assert fake.homes == {}
 
 
+async def test_nothing_is_said_to_be_deleted_that_is_not(here: SlackPipeline, fake: SlackFake) -> None:
+    """A press that is not stored is no success, and the tab stays as it is."""
+    await here.send(home_opened())
+    before = tab(fake)
+    async with open_rig(fake, overviews=PersonalOverviews(here.runner.services)) as rig:
+        rig.inbox.away = True
+        assert await rig.send(view_press(fake.homes[USER], FORGET)) == 503
+        await rig.slack.tasks.join()
+    assert tab(fake) == before
+
+
 async def test_the_tab_comes_by_socket_mode_too(fake: SlackFake, store: Store) -> None:
     """One path for all."""
     given: dict[str, Any] = {"slack_signing_secret": "", "slack_app_token": APP_TOKEN}
     await know(store, ALONE, "likes tea")
-    async with open_pipeline(fake, store, **given):
+    async with SlackPipeline(store, fake, **given):
         await until(lambda: fake.connected == 1)
         fake.send(home_opened())
         await until(lambda: USER in fake.homes)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.store import Store
-from tests.bot.channels.slack.whole_path import open_pipeline
+from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import BOT, CHANNEL, USER, joined
 
@@ -20,7 +20,7 @@ ANN = "U00000002"
 async def test_the_greeting(fake: SlackFake, store: Store, inviter: str, begins: str) -> None:
     """Below no message, and without the model; without an inviter in LANGUAGE."""
     fake.add_user(ANN, "Ann", locale="en-GB")
-    async with open_pipeline(fake, store) as here:
+    async with SlackPipeline(store, fake) as here:
         event = joined(**({"inviter": inviter} if inviter else {}))
         await here.send(event)
         await here.send(event)
@@ -44,6 +44,6 @@ async def test_others_joining_and_people_not_allowed(
     fake: SlackFake, store: Store, fields: dict[str, Any], settings: dict[str, Any]
 ) -> None:
     """Bring no greeting."""
-    async with open_pipeline(fake, store, **settings) as here:
+    async with SlackPipeline(store, fake, **settings) as here:
         await here.send(joined(**{"user": BOT, **fields}))
     assert fake.posted == []

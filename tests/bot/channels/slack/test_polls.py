@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx
 import pytest
 from redis.asyncio import Redis
-from starlette.applications import Starlette
 
-from bot.agent.loop import Agent
-from bot.channels.slack.channel import Slack
 from bot.channels.slack.polls import PAUSE_S
-from bot.commands import SpokenCommands
 from bot.conversation.delivery import decode_delivery
-from bot.conversation.intake import Intake
-from bot.conversation.polls import Votes
-from bot.conversation.runner import build
-from bot.providers.scripted import Scripted, Step
+from bot.providers.scripted import Step
 from bot.store import Store
-from bot.telemetry import Metrics
-from bot.texts import load
 from bot.transcript import ToolCall
-from tests.bot.channels.slack.rig import QUICK, TS, slack_config, slack_host
+from tests.bot.channels.slack.pipeline import SlackPipeline
+from tests.bot.channels.slack.rig import TS
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import (
     CHANNEL,
     DIRECT,
+    JSON,
     USER,
-    as_form,
     as_interaction,
-    as_json,
     command,
     mention,
     message,
@@ -52,41 +42,14 @@ KEPT_IN = f"slack:polls:{CHANNEL}"
 BELOW = "Press a button to vote, and the same one again to take your vote back."
 
 
-class Poll:
-    """One process with Slack's channel, and a model that starts a poll and says so.
+class PollPipeline(SlackPipeline):
+    """A process with a model that starts a poll and says so."""
 
-    Attributes:
-        due: conversations to process.
-    """
-
-    def __init__(self, fake: SlackFake, store: Store, arguments: dict[str, Any], **settings: Any) -> None:
-        self.fake = fake
-        self.store = store
-        self.due: list[str] = []
-        texts, metrics = load(), Metrics()
+    def __init__(self, store: Store, fake: SlackFake, arguments: dict[str, Any], **settings: Any) -> None:
         steps = [Step(calls=(ToolCall("c1", "start_poll", arguments),)), Step("Please vote.")]
         tools = ToolMap([ValidatedTool(StartPoll(), *read_schemas("start_poll"))])
-        votes = Votes(store, texts, self._start)
-        intake = Intake(store, self._start, SpokenCommands(texts), metrics, votes)
-        self.slack = Slack(slack_config(fake.api_base_url, **settings), slack_host(intake, store.kv), timing=QUICK)
+        super().__init__(store, fake, steps, tools, **settings)
         self.slack.poll_pause_s = 0
-        self.model = Scripted(steps)
-        self.runner = build(store, Agent(self.model, tools, "SYSTEM", metrics), {"slack": self.slack}, texts, metrics)
-        transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
-        self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")
-
-    def _start(self, conversation: str, _author: str) -> None:
-        self.due.append(conversation)
-
-    async def post(self, body: bytes) -> int:
-        """A signed webhook; the status of the answer."""
-        return (await self.http.post("/webhooks/slack", content=body, headers=signed(body))).status_code
-
-    async def work(self) -> None:
-        """Do what a worker does."""
-        due, self.due = list(dict.fromkeys(self.due)), []
-        for conversation in due:
-            await self.runner.process(conversation)
 
     def pressed(self, action: str, channel: str = CHANNEL, **fields: Any) -> bytes:
         """A press of a button of the poll as it stands there."""
@@ -100,8 +63,7 @@ class Poll:
 
     async def press(self, action: str, **fields: Any) -> None:
         """Somebody presses a button, and what comes of it is shown."""
-        assert await self.post(self.pressed(action, **fields)) == 200
-        await self.work()
+        await self.send(self.pressed(action, **fields))
 
     @property
     def shown(self) -> str:
@@ -110,27 +72,25 @@ class Poll:
 
 
 @asynccontextmanager
-async def open_poll(fake: SlackFake, store: Store, opening: bytes | None = None, **given: Any) -> AsyncIterator[Poll]:
+async def open_poll(
+    fake: SlackFake, store: Store, opening: JSON | None = None, **given: Any
+) -> AsyncIterator[PollPipeline]:
     """A poll in a channel, posted."""
     settings = {name: given.pop(name) for name in ("allowed_users", "allowed_channels") if name in given}
     arguments = {"question": "Where do we eat?", "options": ["Sushi", "Curry"], **given}
-    poll = Poll(fake, store, arguments, **settings)
-    async with AsyncExitStack() as stack:
-        await stack.enter_async_context(poll.http)
-        await stack.enter_async_context(poll.slack)
-        assert await poll.post(opening or as_json(mention("a poll, please", TS))) == 200
-        await poll.work()
+    async with PollPipeline(store, fake, arguments, **settings) as poll:
+        await poll.send(opening or mention("a poll, please", TS))
         yield poll
 
 
 @pytest.fixture
-async def poll(fake: SlackFake, store: Store) -> AsyncIterator[Poll]:
+async def poll(fake: SlackFake, store: Store) -> AsyncIterator[PollPipeline]:
     fake.add_user(OTHER, "Taro")
     async with open_poll(fake, store) as poll:
         yield poll
 
 
-async def test_a_poll_stands_below_the_answer(poll: Poll) -> None:
+async def test_a_poll_stands_below_the_answer(poll: PollPipeline) -> None:
     """In the thread, with a button for each option and one that closes it."""
     answer, shown = poll.fake.shown
     assert answer == "Please vote."
@@ -140,7 +100,7 @@ async def test_a_poll_stands_below_the_answer(poll: Poll) -> None:
     assert posted["blocks"][2]["block_id"] == KEPT_IN
 
 
-async def test_votes_are_counted_in_the_message(poll: Poll) -> None:
+async def test_votes_are_counted_in_the_message(poll: PollPipeline) -> None:
     """Without names, and without a turn; a vote moves, and is taken back."""
     await poll.press("kaiwa_vote_1")
     await poll.press("kaiwa_vote_2", user=OTHER)
@@ -152,21 +112,22 @@ async def test_votes_are_counted_in_the_message(poll: Poll) -> None:
     assert all("Taro" not in str(update) and OTHER not in str(update) for update in poll.fake.called(UPDATE))
 
 
-async def test_a_press_that_slack_sends_again_counts_once(poll: Poll) -> None:
+async def test_a_press_that_slack_sends_again_counts_once(poll: PollPipeline) -> None:
     """Otherwise it would take the vote back."""
     body = poll.pressed("kaiwa_vote_1")
-    assert [await poll.post(body) for _ in range(3)] == [200] * 3
-    await poll.work()
+    for _ in range(3):
+        await poll.post(body)
+    await poll.process()
     assert "Sushi: 1\n" in poll.shown
     assert len(poll.fake.called(UPDATE)) == 1
 
 
-async def test_a_burst_of_presses_makes_few_updates(poll: Poll) -> None:
+async def test_a_burst_of_presses_makes_few_updates(poll: PollPipeline) -> None:
     """One shows all votes that have come; the next waits a while."""
     poll.slack.poll_pause_s = 1.5
     for number in range(20):
-        assert await poll.post(poll.pressed("kaiwa_vote_2", user=f"U9{number:07}")) == 200
-    await poll.work()
+        await poll.post(poll.pressed("kaiwa_vote_2", user=f"U9{number:07}"))
+    await poll.process()
     assert "Curry: 20\n" in poll.shown
     for number in range(20):
         await poll.press("kaiwa_vote_1", user=f"U8{number:07}")
@@ -182,7 +143,7 @@ async def test_a_burst_of_presses_makes_few_updates(poll: Poll) -> None:
     assert PAUSE_S >= 1.2  # Slack takes 50 a minute
 
 
-async def test_only_its_creator_closes_a_poll(poll: Poll) -> None:
+async def test_only_its_creator_closes_a_poll(poll: PollPipeline) -> None:
     """Others are told so alone; then the buttons are gone, and who presses one that is still shown is told."""
     await poll.press("kaiwa_vote_1", user=OTHER)
     await poll.press(CLOSE, user=OTHER)
@@ -194,7 +155,7 @@ async def test_only_its_creator_closes_a_poll(poll: Poll) -> None:
     assert "Curry: 0\n" in poll.shown
 
 
-async def test_a_poll_that_is_gone_is_not_voted_on(poll: Poll) -> None:
+async def test_a_poll_that_is_gone_is_not_voted_on(poll: PollPipeline) -> None:
     """Its creator had everything forgotten."""
     await poll.store.personal_data.erase("slack", [USER])
     await poll.press("kaiwa_vote_1", user=OTHER)
@@ -203,14 +164,14 @@ async def test_a_poll_that_is_gone_is_not_voted_on(poll: Poll) -> None:
     assert "Sushi: 0\n" in poll.shown
 
 
-async def test_forget_me_takes_what_waits_to_show_a_vote(poll: Poll, redis: Redis) -> None:
+async def test_forget_me_takes_what_waits_to_show_a_vote(poll: PollPipeline, redis: Redis) -> None:
     """Its address names the person; others' votes are shown as before."""
     poll.fake.break_down(UPDATE)
     await poll.press("kaiwa_vote_2")
-    assert await poll.post(poll.pressed("kaiwa_vote_1", user=OTHER)) == 200
-    assert await poll.post(as_json(message("forget me", LATER, channel=DIRECT, user=OTHER))) == 200
+    await poll.post(poll.pressed("kaiwa_vote_1", user=OTHER))
+    await poll.post(message("forget me", LATER, channel=DIRECT, user=OTHER))
     poll.due.remove(KEPT_IN)
-    await poll.work()
+    await poll.process()
     assert poll.fake.shown[-1].startswith("あなたについて保存していたものを削除しました")
     [left] = await poll.store.outbox.read(KEPT_IN)
     assert USER.encode() in left
@@ -219,16 +180,16 @@ async def test_forget_me_takes_what_waits_to_show_a_vote(poll: Poll, redis: Redi
     assert await poll.store.leases.acquire(KEPT_IN)
 
 
-async def test_a_poll_that_goes_while_its_votes_wait_is_not_shown(poll: Poll) -> None:
+async def test_a_poll_that_goes_while_its_votes_wait_is_not_shown(poll: PollPipeline) -> None:
     """The delivery is dropped."""
-    assert await poll.post(poll.pressed("kaiwa_vote_1")) == 200
+    await poll.post(poll.pressed("kaiwa_vote_1"))
     await poll.store.personal_data.erase("slack", [USER])
-    await poll.work()
+    await poll.process()
     assert await poll.store.outbox.read(KEPT_IN) == []
     assert poll.fake.called(UPDATE) == []
 
 
-async def test_an_update_that_fails_is_made_again(poll: Poll) -> None:
+async def test_an_update_that_fails_is_made_again(poll: PollPipeline) -> None:
     """Later, with the votes that came meanwhile."""
     poll.fake.break_down(UPDATE)
     for action in ("kaiwa_vote_1", "kaiwa_vote_2"):
@@ -240,12 +201,12 @@ async def test_an_update_that_fails_is_made_again(poll: Poll) -> None:
     assert first.reply.poll.counts == (1, 0)
 
 
-async def test_a_message_that_is_gone_is_not_updated(poll: Poll) -> None:
+async def test_a_message_that_is_gone_is_not_updated(poll: PollPipeline) -> None:
     """The vote counts, and nothing becomes a dead letter."""
     body = poll.pressed("kaiwa_vote_1")
     poll.fake.messages[CHANNEL].clear()
-    assert await poll.post(body) == 200
-    await poll.work()
+    await poll.post(body)
+    await poll.process()
     assert await poll.store.outbox.read(KEPT_IN) == []
     assert await poll.store.dead_letters.read() == []
 
@@ -274,7 +235,7 @@ async def test_ten_options_in_japanese(fake: SlackFake, store: Store) -> None:
 
 async def test_a_poll_in_a_1_to_1(fake: SlackFake, store: Store) -> None:
     """It stands there without a thread."""
-    opening = as_json(message("a poll, please", TS, channel=DIRECT))
+    opening = message("a poll, please", TS, channel=DIRECT)
     async with open_poll(fake, store, opening) as poll:
         await poll.press("kaiwa_vote_1", channel=DIRECT)
         assert "Sushi: 1\n" in poll.shown
@@ -283,7 +244,7 @@ async def test_a_poll_in_a_1_to_1(fake: SlackFake, store: Store) -> None:
 async def test_a_command_in_a_channel_starts_no_poll(fake: SlackFake, store: Store) -> None:
     """Its answer is for the sender alone; in a 1:1 there is nobody else."""
     for channel, starts in ((CHANNEL, False), (DIRECT, True)):
-        opening = as_form(command("a poll, please", channel=channel, response_url=f"{fake.origin}/commands/1"))
+        opening = command("a poll, please", channel=channel, response_url=f"{fake.origin}/commands/1")
         async with open_poll(fake, store, opening) as poll:
             [result] = poll.model.requests[1].messages[-1].results
             assert (result.is_error, len(fake.posted)) == (not starts, int(starts))
@@ -297,7 +258,7 @@ async def test_who_may_not_use_the_bot_does_not_vote(fake: SlackFake, store: Sto
         assert "Sushi: 0\nCurry: 1\n" in poll.shown
 
 
-async def test_other_buttons_and_unsigned_presses_are_no_votes(poll: Poll) -> None:
+async def test_other_buttons_and_unsigned_presses_are_no_votes(poll: PollPipeline) -> None:
     """A poll's id alone lets nobody vote."""
     body = poll.pressed("kaiwa_vote_1")
     refused = await poll.http.post("/webhooks/slack", content=body, headers=signed(body, secret="other"))
@@ -308,7 +269,7 @@ async def test_other_buttons_and_unsigned_presses_are_no_votes(poll: Poll) -> No
         (b"poll_", b"pool_"),
     ):
         assert was in body
-        assert await poll.post(body.replace(was, becomes)) == 200
+        await poll.post(body.replace(was, becomes))
     unreadable = body.replace(b"%22container%22", b"%22holder%22")
-    assert await poll.post(unreadable) == 200
+    await poll.post(unreadable)
     assert poll.due == []

@@ -40,6 +40,21 @@ async def test_a_turn_is_seen_thinking_and_working(fake: SlackFake, rig: Rig) ->
     assert {(call["channel_id"], call["thread_ts"]) for call in fake.called(SET)} == {(CHANNEL, TS)}
 
 
+@pytest.mark.parametrize(
+    ("title", "said"),
+    [
+        ("Everything that can be known about the weather", "is using “Everything that can be known about th…”…"),
+        ("two\nlines <!channel>", "is using “two lines @channel”…"),
+    ],
+)
+async def test_a_servers_title_does_not_end_the_status(fake: SlackFake, rig: Rig, title: str, said: str) -> None:
+    """Slack refuses a longer one."""
+    async with rig.slack.live_view("slack:x", address()) as watcher:
+        await watcher.show(ToolStarted("1", "get_weather", {}, title))
+        await until(lambda: shown(fake)[-1:] == [said])
+    assert len(said) <= 50
+
+
 async def test_a_turn_that_fails_leaves_no_status_behind(fake: SlackFake, rig: Rig) -> None:
     """Nobody shall wait for a bot that has given up."""
 
@@ -88,13 +103,15 @@ async def test_where_slack_shows_no_status_it_is_asked_once(fake: SlackFake, rig
         await until(lambda: len(shown(fake)) == 2)
 
 
-@pytest.mark.parametrize("trouble", ["limit", "outage"])
+@pytest.mark.parametrize("trouble", ["limit", "outage", "internal_error"])
 async def test_trouble_with_the_status_is_no_trouble(fake: SlackFake, rig: Rig, trouble: str) -> None:
     """The next change is shown again."""
     if trouble == "limit":
         fake.limit(SET, 1)
-    else:
+    elif trouble == "outage":
         fake.break_down(SET)
+    else:
+        fake.fail(SET, trouble)
     async with rig.slack.live_view("slack:x", address()) as watcher:
         await until(lambda: len(shown(fake)) == 1)
         await watcher.show(ToolStarted("1", "calculate", {}))

@@ -9,6 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.channels import InboundEvent
+from bot.channels.slack import presence
 from bot.channels.slack.types import Address, write_address
 from bot.live_events import ToolStarted
 from bot.transcript import Author, Message
@@ -74,6 +75,27 @@ async def test_an_app_that_is_no_agent_has_words_instead(fake: SlackFake, rig: R
             await until(lambda: fake.called(WORDS)[-1]["status"] == "is using “get_weather”…")
         await rig.slack.tasks.join()
     assert statuses(fake) == ["processing", "active"]
+
+
+async def test_a_passing_refusal_leaves_later_turns_their_button(fake: SlackFake, rig: Rig) -> None:
+    """It says nothing about the channel."""
+    fake.fail(SET, "internal_error")
+    for before in ([], ["processing", "active"]):
+        async with rig.slack.live_view(THREAD, HERE):
+            await until(lambda: statuses(fake) == [*before, "processing"])  # noqa: B023 -- awaited in this round
+        await rig.slack.tasks.join()
+
+
+async def test_a_button_that_is_not_taken_away_at_first_is_later(
+    fake: SlackFake, rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slack would show it for an hour."""
+    monkeypatch.setattr(presence, "AWAY_S", 0.01)
+    async with rig.slack.live_view(THREAD, HERE):
+        await until(lambda: fake.sessions == {(CHANNEL, TS): "processing"})
+        fake.fail(SET, "internal_error")
+    await rig.slack.tasks.join()
+    assert fake.sessions == {(CHANNEL, TS): "active"}
 
 
 async def test_an_app_that_would_not_hear_the_press_shows_no_button(fake: SlackFake, rig: Rig) -> None:

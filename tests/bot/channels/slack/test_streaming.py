@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bot.channels.slack import streaming
 from bot.channels.slack.streaming import Stream
 from bot.channels.slack.tasks import Timing
 from bot.channels.slack.types import Address, write_address
@@ -228,6 +229,14 @@ async def test_where_one_channel_has_no_streams_others_do(fake: SlackFake, rig: 
         await turn(rig, AnswerText(LONG))
     await turn(rig, AnswerText(LONG), seen=lambda: len(begun(fake)) == 2, channel=DIRECT)
     assert begun(fake) == [CHANNEL, DIRECT]
+
+
+async def test_a_passing_refusal_is_soon_over(fake: SlackFake, rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says nothing about the channel."""
+    monkeypatch.setattr(streaming, "AWAY_S", 0.0)
+    fake.fail(START, "internal_error")
+    await turn(rig, AnswerText(LONG), seen=lambda: len(begun(fake)) == 1)
+    await turn(rig, AnswerText(LONG), seen=lambda: fake.shown == [LONG])
 
 
 async def test_too_many_streams_at_once_are_not_begun(fake: SlackFake) -> None:

@@ -18,7 +18,7 @@ from bot.providers import TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
-from tests.bot.channels.slack.pipeline import SlackPipeline, open_pipeline
+from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import TS, Rig, open_rig
 from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
@@ -73,12 +73,12 @@ async def streaming(
 ) -> AsyncIterator[SlackPipeline]:
     """Half an answer is shown; another process than the answering one receives what comes now."""
     async with (
-        open_pipeline(store, fake, [shown_first(), *more]) as worker,
-        open_pipeline(store, fake, []) as web,
+        SlackPipeline(store, fake, [shown_first(), *more]) as worker,
+        SlackPipeline(store, fake) as web,
         worker.runner.cancellations.listen(),
     ):
         await until_true(partial(listens, redis))
-        await worker.receive(question)
+        await worker.post(question)
         processing = asyncio.create_task(worker.process())
         await until(lambda: fake.shown == [WORDS])
         yield web
@@ -94,7 +94,7 @@ async def test_a_deleted_message_takes_its_half_answer_along(
     """The request to the model ends at once, and nothing is left in the thread."""
     question, _, deletion = ask(fake)
     async with streaming(store, redis, fake, question) as web:
-        await web.receive(deletion)
+        await web.post(deletion)
     assert (fake.shown, fake.posted) == ([], [])
     assert await store.leases.due(10) == []
 
@@ -106,7 +106,7 @@ async def test_an_edited_message_is_answered_anew_in_the_same_stream(
     """Its message holds exactly the new answer in the end."""
     question, edit, _ = ask(fake)
     async with streaming(store, redis, fake, question, Step("Sunny.")) as web:
-        await web.receive(edit)
+        await web.post(edit)
     assert (fake.shown, fake.posted) == (["Sunny."], [])
 
 
@@ -116,10 +116,10 @@ async def test_an_answer_to_a_message_that_is_deleted_right_after_it_is_deleted(
 ) -> None:
     """It was sent a moment too early."""
     question, _, deletion = ask(fake)
-    async with open_pipeline(store, fake, [Step("Sunny.")]) as here:
-        await here.hear(question)
+    async with SlackPipeline(store, fake, [Step("Sunny.")]) as here:
+        await here.send(question)
         assert fake.shown == ["Sunny."]
-        await here.hear(deletion)
+        await here.send(deletion)
     assert fake.shown == []
 
 
@@ -129,9 +129,9 @@ async def test_an_answer_to_a_message_that_is_edited_right_after_it_is_replaced(
 ) -> None:
     """By the answer to the new words."""
     question, edit, _ = ask(fake)
-    async with open_pipeline(store, fake, [Step("Old."), Step("Sunny.")]) as here:
-        await here.hear(question)
-        await here.hear(edit)
+    async with SlackPipeline(store, fake, [Step("Old."), Step("Sunny.")]) as here:
+        await here.send(question)
+        await here.send(edit)
         asked = [one.text for one in here.model.requests[-1].messages]
     assert (fake.shown, asked[-1]) == (["Sunny."], "Weather?")
 
@@ -141,11 +141,11 @@ async def test_no_further_piece_of_a_long_answer_follows(store: Store, fake: Sla
     question, _, deletion = in_channel(fake)
     long = "\n\n".join(f"{n} " + "x" * 8_000 for n in range(3))
     loop = asyncio.get_running_loop()
-    async with open_pipeline(store, fake, [Step(long)]) as here, open_pipeline(store, fake, []) as web:
-        fake.meanwhile["chat.postMessage"] = lambda: asyncio.run_coroutine_threadsafe(
-            web.receive(deletion), loop
-        ).result(10)
-        await here.hear(question)
+    async with SlackPipeline(store, fake, [Step(long)]) as here, SlackPipeline(store, fake) as web:
+        fake.meanwhile["chat.postMessage"] = lambda: asyncio.run_coroutine_threadsafe(web.post(deletion), loop).result(
+            10
+        )
+        await here.send(question)
         await web.process()
     assert (len(fake.posted), fake.shown) == (1, [])
 
@@ -153,13 +153,13 @@ async def test_no_further_piece_of_a_long_answer_follows(store: Store, fake: Sla
 async def test_a_process_dies_before_it_deletes(store: Store, redis: Redis, fake: SlackFake) -> None:
     """The outbox holds what is to be deleted; the next process does it."""
     question, _, deletion = in_channel(fake)
-    async with open_pipeline(store, fake, [Step("Sunny.")]) as here:
-        await here.hear(question)
+    async with SlackPipeline(store, fake, [Step("Sunny.")]) as here:
+        await here.send(question)
         fake.break_down("chat.delete")
-        await here.hear(deletion)
+        await here.send(deletion)
         assert fake.shown == ["Sunny."]
         [conversation] = [name async for name in redis.scan_iter("*:outbox:slack:*")]
-    async with open_pipeline(store, fake, []) as other:
+    async with SlackPipeline(store, fake) as other:
 
         async def is_deleted() -> bool:
             await other.runner.process(conversation.decode().partition(":outbox:")[2])

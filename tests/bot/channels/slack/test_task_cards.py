@@ -127,7 +127,7 @@ async def test_cards_alone_are_taken_back_with_their_question(fake: SlackFake, r
         ("<!channel> now", "@channel now"),
         ("a\n  b", "a b"),
         (" ", "…"),
-        ("😀" * 200, "😀" * (TITLE // 2)),
+        ("😀" * 200, "😀" * (TITLE // 2 - 1) + "…"),
     ],
 )
 async def test_titles_are_plain_and_bounded(fake: SlackFake, rig: Rig, title: str, shown: str) -> None:
