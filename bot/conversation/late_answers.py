@@ -58,20 +58,22 @@ class LateButtons:
         Raises:
             LeaseLost: another process has the turn.
         """
-        waiting = [event for _, event in readable(await self._store.inbox.read(self._lease.conversation))]
-        for event in (event for event in waiting if event.event == "message"):
-            left = self.time_left(event.address)
-            if left is not None and left <= 0:
-                await self.tell(event, event.address)
-        times = (self.time_left(event.address) for event in waiting if event.event == "message")
+        waiting = readable(await self._store.inbox.read(self._lease.conversation))
+        messages = [event for _, event in waiting if event.event == "message"]
+        for event in messages:
+            await self.tell(event, event.address)
+        times = (self.time_left(event.address) for event in messages)
         return min((left for left in times if left is not None), default=None)
 
     async def tell(self, event: InboundEvent, address: str) -> None:
-        """Spend a token on the button, once whoever does it; it is sent beside the turn.
+        """Spend a token that is the answer's no more on the button, once whoever does it; it is sent beside the turn.
 
         Raises:
             LeaseLost: another process has the turn, perhaps since a time when the token was the answer's.
         """
+        left = self.time_left(address)
+        if left is None or left > 0:
+            return
         if asker := event.author_id:
             (known,) = await self._channel.enrich(self._lease.conversation, [event], is_new=False)
             language = self._services.language(known)
@@ -79,8 +81,8 @@ class LateButtons:
             told = f"late_{sha256(address.encode()).hexdigest()[:32]}"
             reply = Reply(self._services.texts.get("late.waiting", language), fetched_by=asker, fleeting=True)
             delivery = Delivery(told, told, reply, address, asker=asker)
-            await self._store.outbox.post(self._fetches, told, encode(delivery))
-            log.info("late.told", message=event.message.id)
+            if await self._store.outbox.post(self._fetches, told, encode(delivery)):
+                log.info("late.told", message=event.message.id)
         self._told.add(address)
 
 
@@ -109,7 +111,7 @@ class TokenWatch:
                 async with asyncio.timeout(max(pause_s, 0)):
                     await over.wait()
             try:
-                if self._own_time_left() <= 0 and self._inbound.newest:
+                if self._inbound.newest:
                     await self._buttons.tell(self._inbound.newest, self._inbound.address)
                 if over.is_set():
                     return

@@ -10,7 +10,9 @@ from redis.asyncio import Redis
 
 from bot.channels import Delivery, InboundEvent, LateAnswer, Poll, Reply
 from bot.conversation.services import Policy
+from bot.conversation.turns import MAX_STARTS
 from bot.errors import StoreUnavailable
+from bot.providers import MediaSupport
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
 from bot.store.clock import StoreClock
@@ -33,7 +35,7 @@ from tests.bot.channels.line.late_turns import (
 )
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, open_rig
-from tests.bot.harness import ours
+from tests.bot.harness import ours, texts
 from tests.bot.store.turns import key, leased
 from tests.crash.simulation import HISTORY_DAYS, SCRIPTS
 from tests.fakes.cut_wire import Cut, CutWire
@@ -288,6 +290,39 @@ async def test_a_late_command_is_answered_by_the_button_too(store: Store, fake: 
         usage, forgotten = fake.sent
         assert [list(sent.buttons) for sent in (usage, forgotten)] == [["回答を見る"]] * 2
         assert await store.late_answers.read(IN_PRIVATE) == []
+
+
+async def test_a_late_sentence_in_place_of_the_models_answer_is_fetched(store: Store, fake: LineFake) -> None:
+    """The answer to a sticker's thanks, and to a recording that the model cannot hear."""
+    thanks = {"id": "9001", "type": "sticker", "packageId": "1", "stickerId": "2", "keywords": ["thanks"]}
+    voice = {"id": "9002", "type": "audio", "duration": 1, "contentProvider": {"type": "line"}}
+    async with open_pipeline(store, fake, [], line_push="never") as here:
+        here.model.media = MediaSupport()
+        for message in (thanks, voice):
+            await here.receive(fake.event(message=message))
+            here.wait(LATE_S)
+            await here.process()
+            await here.runner.process(LATE_HERE)
+            await here.hear(fake.press("回答を見る"))
+    waiting = texts().get("late.waiting", "ja")
+    cannot_hear = texts().get("reply.cannot_audio", "ja")
+    assert [words for _, words in ways(fake)] == [waiting, "どういたしまして😊", waiting, cannot_hear]
+
+
+async def test_the_late_apology_for_a_turn_that_was_given_up_is_fetched(
+    store: Store, redis: Redis, fake: LineFake
+) -> None:
+    """Its processes were killed before they had spent the token."""
+    async with open_pipeline(store, fake, [], line_push="never") as here:
+        await here.receive(question(fake))
+        for _ in range(MAX_STARTS):
+            await store.journal.begin(await leased(store, IN_PRIVATE), "turn_1")
+            await redis.delete(key("lease", IN_PRIVATE))
+        here.wait(LATE_S)
+        await here.process()
+        await here.runner.process(LATE_HERE)
+        await here.hear(fake.press(BUTTON))
+    assert [words.partition(",")[0] for _, words in ways(fake)] == [WAITING, "Something went wrong on my side"]
 
 
 async def test_a_late_command_is_fetched(store: Store, fake: LineFake) -> None:
