@@ -45,9 +45,9 @@ def read_fetch(data: str) -> tuple[str, str] | None:
     return (press[1], press[2]) if press else None
 
 
-def is_asker(mark: str, user: str | None) -> bool:
+def is_asker(mark: str, user: str) -> bool:
     """Whether a button is for this person."""
-    return user is not None and mark == _digest(user)
+    return mark == _digest(user)
 
 
 def _button(label: str, asker: str, texts: Texts, language: str) -> Button:
