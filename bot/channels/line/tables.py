@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bot.channels.line.text import cells_of, plain_text, take_table
-from bot.channels.line.types import Card, LineMessage, alt_text
+from bot.channels.line.types import Bubble, LineMessage, alt_text
 
 MOST_COLUMNS, MOST_ROWS, LONGEST_CELL = 4, 15, 60
 FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})([^`]*)$")  # with what follows it: behind a closing one nothing does
@@ -22,7 +22,7 @@ class Table(NamedTuple):
     @property
     def message(self) -> LineMessage:
         """The card; its rows as text stand in notifications."""
-        return LineMessage(alt_text("\n".join(map(" | ".join, self.rows))), cards=(Card(rows=self.rows),))
+        return LineMessage(alt_text("\n".join(map(" | ".join, self.rows))), bubbles=(Bubble(rows=self.rows),))
 
 
 def segments(markdown: str) -> list[str | Table]:
