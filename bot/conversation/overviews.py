@@ -7,7 +7,7 @@ import asyncio
 from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent, KeptItem, Overview
 from bot.conversation.admission import Admission
-from bot.conversation.edits import OWN, person_of
+from bot.conversation.edits import person_of
 from bot.conversation.memory import PersonMemory
 from bot.conversation.reminders import PersonalReminders, line_of
 from bot.conversation.services import Services
@@ -68,9 +68,7 @@ class PersonalOverviews:
         """Where the person has talked to the bot, this conversation and others of their own first."""
         person = person_of(conversation, event)
         entries = await self._services.store.kv.members(f"person:{person}") if person else []
-        own = [entry for entry in entries if entry.startswith(f"{OWN} ")]
-        shared = [entry for entry in entries if entry not in own]
-        places = [self._place(entry.partition(" ")[2]) for entry in (*own, *shared)]
+        places = [self._place(entry.partition(" ")[2]) for entry in entries]  # sorted: "own …" before "shared …"
         return list(dict.fromkeys([self._place(conversation), *places]))[:MOST_PLACES]
 
     async def _counted(self, conversation: str, event: InboundEvent) -> list[tuple[str, str]]:
