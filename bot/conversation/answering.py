@@ -28,9 +28,9 @@ from bot.agent.turn import (
 from bot.channels import MOST_FILES, Channel, InboundEvent, Reply
 from bot.clock import now_ms, usable_zone
 from bot.conversation.alerts import ALARMING
-from bot.conversation.allowance import IN_FLIGHT, Allowance
 from bot.conversation.approvals import Approvals
 from bot.conversation.background import SILENT
+from bot.conversation.byte_semaphore import IN_FLIGHT, ByteSemaphore
 from bot.conversation.cancellation import CancelRegistry, Change
 from bot.conversation.commands import choice_in
 from bot.conversation.courtesy import courtesy
@@ -38,12 +38,7 @@ from bot.conversation.file_text import FileReader
 from bot.conversation.files import ToolFiles
 from bot.conversation.history import HistoryWindow
 from bot.conversation.inbound import InboundMessages
-from bot.conversation.journal import (
-    RESPONSE,
-    RESULT,
-    STARTED,
-    Step,
-)
+from bot.conversation.journal import RESPONSE, RESULT, STARTED, Step
 from bot.conversation.late_answers import LateButtons, TokenWatch
 from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
@@ -179,7 +174,7 @@ class Answerer:
         self._window = window
         self._cancellations = cancellations
         self._approvals = approvals
-        self._media = Allowance(IN_FLIGHT)
+        self._file_bytes = ByteSemaphore(IN_FLIGHT)
         self._reader = FileReader()
 
     async def answer(self, attempt: Attempt, events: list[InboundEvent], steps: list[Step]) -> TurnResult:
@@ -196,8 +191,8 @@ class Answerer:
         """
         conversation, channel, inbound = attempt.lease.conversation, attempt.channel, attempt.inbound
         view = nullcontext(NoWatcher()) if attempt.quietly else channel.live_view(conversation, events[-1].address)
-        files = self._media, channel, conversation, self._agent.provider.media, self._reader
-        async with TurnMedia(*files) as media, view as watcher:
+        support = self._agent.provider.media
+        async with TurnMedia(self._file_bytes, channel, conversation, support, self._reader) as media, view as watcher:
             await watcher.show(TurnStarted(attempt.turn_id, tuple(event.message.id for event in events)))
             turn = await self._new_turn(attempt, events, watcher, media)
             if not steps and (said := courtesy(self._services, inbound.received, turn.history)):

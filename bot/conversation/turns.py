@@ -24,12 +24,7 @@ from bot.conversation.edits import HistoryEditor
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.interpreter import Interpreter
-from bot.conversation.journal import (
-    TurnJournal,
-    read_entries,
-    readable,
-    readable_events,
-)
+from bot.conversation.journal import TurnJournal, read_entries, readable, readable_events
 from bot.conversation.late_answers import LateButtons
 from bot.conversation.limits import Standing
 from bot.conversation.reminders import note_outcome
