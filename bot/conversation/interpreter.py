@@ -20,8 +20,8 @@ from bot.conversation.alerts import ALARMING
 from bot.conversation.answering import Attempt, TurnResult
 from bot.conversation.background import SILENT
 from bot.conversation.journal import Step, readable
-from bot.conversation.quoting import TAG
 from bot.conversation.services import Services
+from bot.conversation.transcript_text import escaped_tags
 from bot.errors import ModelError, TryAgain
 from bot.providers import Completed, ModelResponse, Provider
 from bot.telemetry import span
@@ -60,7 +60,7 @@ class Interpreter:
             return None
         names = self._services.texts.table("languages", "en")
         system = self._prompt.format(one=names.get(one, one), other=names.get(other, other), silent=SILENT)
-        text = f"<message>\n{TAG.sub('< ', event.message.text)}\n</message>"
+        text = f"<message>\n{escaped_tags(event.message.text)}\n</message>"
         asked = Message(new_id("msg"), "user", (Text(text),), event.message.at)
         try:
             async with asyncio.timeout(ANSWER_S):

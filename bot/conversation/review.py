@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 
 from bot.agent.turn import ActingCall
 from bot.clock import now_ms
-from bot.conversation.quoting import RESULT_CAP, escaped, transcript_lines
+from bot.conversation.transcript_text import RESULT_CAP, escaped, transcript_lines
 from bot.errors import ModelError, TryAgain
 from bot.providers import Completed, ModelResponse, Provider, ToolChoice
 from bot.safe_text.glyphs import invisible

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from msgspec.structs import asdict
 
 from bot.clock import now_ms
-from bot.conversation.quoting import escaped, transcript_lines
+from bot.conversation.transcript_text import escaped, transcript_lines
 from bot.errors import TryAgain
 from bot.providers import Completed, ModelResponse, Provider
 from bot.telemetry import Metrics, span
