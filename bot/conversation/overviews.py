@@ -33,7 +33,7 @@ class PersonalOverviews:
 
     async def cancel_reminder(self, conversation: str, event: InboundEvent, key: str) -> bool:
         """Cancel one of the person's reminders."""
-        for place, reminder_id in await self._counted(conversation, event):
+        for place, reminder_id in await self._find_reminders(conversation, event):
             if _key(place, reminder_id) == key:
                 return await self._reminders_in(place, event).drop(reminder_id)
         return False
@@ -46,7 +46,7 @@ class PersonalOverviews:
         return await self._memory(place, event).forget(int(number))
 
     async def _reminders(self, conversation: str, event: InboundEvent) -> list[KeptItem]:
-        places = sorted({place for place, _ in await self._counted(conversation, event)})
+        places = sorted({place for place, _ in await self._find_reminders(conversation, event)})
         found = await asyncio.gather(*(self._reminders_in(place, event).all() for place in places))
         known = [(place, one) for place, reminders in zip(places, found, strict=True) for one in reminders]
         texts, language = self._services.texts, self._services.language(event)
@@ -71,7 +71,7 @@ class PersonalOverviews:
         places = [self._place(entry.partition(" ")[2]) for entry in entries]  # sorted: "own …" before "shared …"
         return list(dict.fromkeys([self._place(conversation), *places]))[:MOST_PLACES]
 
-    async def _counted(self, conversation: str, event: InboundEvent) -> list[tuple[str, str]]:
+    async def _find_reminders(self, conversation: str, event: InboundEvent) -> list[tuple[str, str]]:
         return await self._services.store.reminders.counted(person_of(conversation, event) or conversation)
 
     def _reminders_in(self, conversation: str, event: InboundEvent) -> PersonalReminders:
