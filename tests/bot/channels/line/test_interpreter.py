@@ -15,7 +15,16 @@ from bot.errors import ModelUnusable, TryAgain
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Message, ToolCall, Usage
-from tests.bot.channels.line.late_turns import BUTTON, LATE_IN_GROUP, LATE_S, SENT, held_step, late_turn, running, shown
+from tests.bot.channels.line.late_turns import (
+    BUTTON,
+    LATE_IN_GROUP,
+    LATE_S,
+    SENT,
+    answer_late,
+    held_step,
+    running,
+    shown,
+)
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
 from tests.fakes.line import LineFake
@@ -176,8 +185,7 @@ async def test_nobody_is_told_to_wait_for_a_translation(store: Store, fake: Line
     """Neither by a button while a turn keeps it waiting, nor by the press of an old one; a command is awaited."""
     first, second = held_step(), held_step()
     async with open_pipeline(store, fake, [first, second, echo], line_push="never") as here:
-        async with late_turn(here, first, asked(fake, "hi", TARO), IN_GROUP, LATE_IN_GROUP):
-            pass
+        await answer_late(here, first, asked(fake, "hi", TARO), IN_GROUP)
         await here.hear(fake.press(BUTTON, TARO))
         old_button = fake.press(BUTTON, TARO)
         await switch_on(here, fake)

@@ -25,15 +25,16 @@ from tests.bot.channels.line.late_turns import (
     LATE_S,
     WAIT_S,
     WAITING,
+    answer_late,
     held_step,
     ignore,
-    late_turn,
+    kept_answer,
     question,
     running,
     shown,
     ways,
 )
-from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
+from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, open_rig
 from tests.bot.harness import ours, texts
 from tests.bot.store.turns import key, leased
@@ -57,18 +58,12 @@ def launch() -> Step:
     return Step(calls=(ToolCall("c1", "launch", {"what": "rocket"}),), gate=asyncio.Event())
 
 
-async def ask_late(here: LinePipeline, fake: LineFake, step: Step) -> None:
-    """A question that comes too late for its token."""
-    async with late_turn(here, step, question(fake, "please launch it")):
-        pass
-
-
 @pytest.mark.parametrize("answer", ["button", "words"])
 async def test_a_late_question_is_fetched_and_answered(store: Store, fake: LineFake, answer: str) -> None:
     """The call is made once, and its answer comes by the token of the decision."""
     step, tool = launch(), Launch()
     async with open_pipeline(store, fake, [step, Step("Launched")], tool, line_push="never") as here:
-        await ask_late(here, fake, step)
+        await answer_late(here, step, question(fake, "please launch it"))
         assert ways(fake) == [("reply", WAITING)]
         await here.hear(fake.press(BUTTON))
         assert list(fake.sent[1].buttons) == ["Yes", "No"]
@@ -86,7 +81,7 @@ async def test_a_late_question_that_is_over_is_not_asked(store: Store, fake: Lin
     step, tool = launch(), Launch()
     steps = [step, Step("Nobody decided.")]
     async with open_pipeline(store, fake, steps, tool, policy=Policy(ttl_s=1), line_push="never") as here:
-        await ask_late(here, fake, step)
+        await answer_late(here, step, question(fake, "please launch it"))
 
         async def is_over() -> bool:
             await here.runner.process(IN_PRIVATE)
@@ -103,7 +98,7 @@ async def test_a_question_that_ends_while_it_is_fetched_is_not_asked(store: Stor
     """The press had been taken, and LINE was away; no dead letter is left of it."""
     step, tool = launch(), Launch()
     async with open_pipeline(store, fake, [step, Step("Stopped.")], tool, line_push="never") as here:
-        await ask_late(here, fake, step)
+        await answer_late(here, step, question(fake, "please launch it"))
         fake.fail("reply", 500)
         await here.hear(fake.press(BUTTON))
         await here.hear(question(fake, "/stop"))
@@ -123,8 +118,7 @@ async def test_a_late_poll_comes_with_its_buttons(store: Store, fake: LineFake) 
     step = Step(calls=(ToolCall("c1", "start_poll", food),), gate=asyncio.Event())
     tools = ToolMap([ValidatedTool(StartPoll(), *read_schemas("start_poll"))])
     async with open_pipeline(store, fake, [step, Step("Please vote.")], toolset=tools, line_push="never") as here:
-        async with late_turn(here, step, question(fake)):
-            pass
+        await answer_late(here, step, question(fake))
         await here.hear(fake.press(BUTTON))
     assert fake.sent[-1].texts[0] == "Please vote."
     assert list(fake.sent[-1].buttons) == ["1 Sushi", "2 Curry", "Close"]
@@ -245,10 +239,7 @@ async def test_who_waits_behind_an_open_question_is_told(store: Store, redis: Re
 
 async def test_a_late_answer_that_cannot_be_read_is_given_up(store: Store, redis: Redis, fake: LineFake) -> None:
     """And the next one is fetched; a journal that cannot be read is in nobody's way."""
-    step = held_step()
-    async with open_pipeline(store, fake, [step], line_push="never") as here:
-        async with late_turn(here, step, question(fake)):
-            pass
+    async with kept_answer(store, fake) as here:
         await redis.lpush(key("late", IN_PRIVATE), f"{USER} turn_0_1\nnot JSON")
         await redis.rpush(key("journal", IN_PRIVATE), "said 0:not JSON")
         await redis.expire(key("journal", IN_PRIVATE), 60)
