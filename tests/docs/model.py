@@ -56,10 +56,10 @@ class Model(Demo):
     """
 
     name = model = "rules"
-    media = FILES
 
-    def __init__(self, rules: Sequence[Rule], wait: Wait) -> None:
+    def __init__(self, rules: Sequence[Rule], wait: Wait, media: MediaSupport) -> None:
         super().__init__(load())
+        self.media = media
         self._rules = rules
         self._wait = wait
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from typing import Protocol
 
 import httpx
 from starlette.applications import Starlette
@@ -20,11 +21,12 @@ from bot.conversation.intake import Intake
 from bot.conversation.overviews import PersonalOverviews
 from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings, Defaults
+from bot.providers import MediaSupport
 from bot.store import Store
 from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import ToolCall
-from tests.docs.model import Model, Rule, Wait
+from tests.docs.model import FILES, Model, Rule, Wait
 from tests.docs.tools.invite import Invite
 from tests.docs.tools.remind import Remind
 from tests.fakes.wttr import WttrFake
@@ -37,7 +39,17 @@ from toolset.tool import Tool, ToolContext, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 from toolset.weather import GetWeather
 
-OpenChannel = Callable[[Host], AbstractAsyncContextManager[Channel]]
+
+class Talk(Protocol):
+    """People and the bot in one channel."""
+
+    def channel(self, host: Host, /) -> AbstractAsyncContextManager[Channel]:
+        """The channel, open."""
+        ...
+
+    async def wait(self, seen: str) -> None:
+        """Return when people see what is named (``Wait``)."""
+        ...
 
 
 class Seen(Hook):
@@ -71,14 +83,19 @@ class Pipeline:
 
 @asynccontextmanager
 async def open_pipeline(
-    store: Store, wttr: WttrFake, wait: Wait, open_channel: OpenChannel, rules: Sequence[Rule], defaults: Defaults
+    store: Store, wttr: WttrFake, talk: Talk, rules: Sequence[Rule], defaults: Defaults, media: MediaSupport = FILES
 ) -> AsyncIterator[Pipeline]:
-    """A pipeline while the context is open."""
+    """A pipeline while the context is open.
+
+    Args:
+        media: what the model hears, sees and reads.
+    """
     catalogue, metrics, due, channels = load(), Metrics(), list[str](), dict[str, Channel]()
     spoken, memory = SpokenCommands(catalogue), defaults.group_memory
     accept = Intake(store, lambda conversation, _: due.append(conversation), spoken, metrics, group_memory=memory)
     async with httpx.AsyncClient() as tool_http:
-        agent = Agent(Model(rules, wait), _tools(tool_http, wttr), "SYSTEM", metrics, hooks=[Seen(wait)])
+        model = Model(rules, talk.wait, media)
+        agent = Agent(model, _tools(tool_http, wttr), "SYSTEM", metrics, hooks=[Seen(talk.wait)])
         runner = build(store, agent, channels, catalogue, metrics, ConversationSettings(defaults))
         host = Host(
             accept,
@@ -95,7 +112,7 @@ async def open_pipeline(
             while due:
                 await runner.process(due.pop(0))
 
-        async with open_channel(host) as channel:
+        async with talk.channel(host) as channel:
             channels[channel.name] = channel
             transport = httpx.ASGITransport(Starlette(routes=list(channel.routes())))
             async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test") as http:

@@ -9,12 +9,13 @@ from importlib import import_module
 import pytest
 
 from bot.conversation.services import Defaults
+from bot.providers import MediaSupport
 from bot.store import Store
 from tests.bot.channels.line.late_turns import held_step, late_turn
 from tests.bot.channels.line.pipeline import LinePipeline
 from tests.bot.channels.line.pipeline import open_pipeline as open_line
 from tests.docs.line_talk import USERS, LineTalk, note
-from tests.docs.model import Rule
+from tests.docs.model import FILES, Rule
 from tests.docs.pipeline import open_pipeline
 from tests.docs.transcript import Transcript, compare
 from tests.fakes.line import LineFake, line_fake
@@ -49,6 +50,7 @@ TABLE = (
     ),
 )
 JPEG, VOICE, PDF = b"\xff\xd8\xff\xe0 a menu", b"recorded words", pdf("Welcome at ten, lunch at noon.")
+RECORDED = {"contentProvider": {"type": "line"}, "duration": 4_000}
 IN_GROUP = (
     Rule(
         "どこがいいと思う？",
@@ -62,7 +64,7 @@ INTERPRETER = (
     Rule("Shall we meet at nine?", "9時に集まりませんか。", needs="<message>"),
     Rule("10時のほうがいいです", "Ten would suit me better.", needs="<message>"),
 )
-FILES = (
+OF_FILES = (
     Rule("", "牛乳と卵を買ってきてほしい、とのことですね。", needs=VOICE),
     Rule("When is lunch?", "At noon.", needs=b"lunch at noon"),
     Rule("", "This is the plan of a day that starts at ten. What would you like to know?", needs=b"lunch at noon"),
@@ -86,9 +88,11 @@ def open_talk(store: Store, wttr: WttrFake, line: LineFake) -> OpenTalk:
     """People and the bot, with rules for its model."""
 
     @asynccontextmanager
-    async def talk(rules: Sequence[Rule] = (), *, group_memory: bool = False) -> AsyncIterator[LineTalk]:
+    async def talk(
+        rules: Sequence[Rule] = (), *, group_memory: bool = False, media: MediaSupport = FILES
+    ) -> AsyncIterator[LineTalk]:
         defaults, here = Defaults("ja", group_memory=group_memory), LineTalk(line, Transcript())
-        async with open_pipeline(store, wttr, here.wait, here.channel, rules, defaults) as here.pipeline:
+        async with open_pipeline(store, wttr, here, rules, defaults, media) as here.pipeline:
             yield here
 
     return talk
@@ -126,14 +130,22 @@ async def test_choices_and_a_table(open_talk: OpenTalk, write: bool) -> None:
 
 async def test_voice_messages_and_files(open_talk: OpenTalk, write: bool) -> None:
     """Heard and read by a model that can."""
-    async with open_talk(FILES) as talk:
-        source = {"contentProvider": {"type": "line"}, "duration": 4_000}
-        await talk.show("audio", "voice message, 4 seconds", VOICE, "audio/x-m4a", **source)
+    async with open_talk(OF_FILES) as talk:
+        await talk.show("audio", "voice message, 4 seconds", VOICE, "audio/x-m4a", **RECORDED)
         talk.name = "Emma"
         described = {"fileName": "plan.pdf", "fileSize": len(PDF)}
         await talk.show("file", "file: plan.pdf", PDF, "application/pdf", **described)
         await talk.say("When is lunch?")
         compare("line, files", talk.transcript, write=write)
+
+
+async def test_a_model_that_cannot_listen(open_talk: OpenTalk, write: bool) -> None:
+    """It is not asked; a sentence says so."""
+    async with open_talk(media=MediaSupport(frozenset(("image",)))) as talk:
+        await talk.show("audio", "voice message, 4 seconds", VOICE, "audio/x-m4a", **RECORDED)
+        talk.name = "Emma"
+        await talk.show("audio", "voice message, 4 seconds", VOICE, "audio/x-m4a", **RECORDED)
+        compare("line, not heard", talk.transcript, write=write)
 
 
 async def test_a_message_taken_back(open_talk: OpenTalk, write: bool) -> None:

@@ -70,7 +70,7 @@ def slack() -> Iterator[SlackFake]:
 async def talk(store: Store, wttr: WttrFake, slack: SlackFake) -> AsyncIterator[SlackTalk]:
     """People and the bot."""
     talk = SlackTalk(slack, Transcript())
-    async with open_pipeline(store, wttr, talk.wait, talk.channel, RULES, Defaults("en")) as talk.pipeline:
+    async with open_pipeline(store, wttr, talk, RULES, Defaults("en")) as talk.pipeline:
         yield talk
 
 
