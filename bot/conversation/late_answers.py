@@ -8,7 +8,7 @@ record of spent tokens is needed: whoever takes a turn over reads the same clock
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from typing import Literal
@@ -21,6 +21,7 @@ from bot.channels import Channel, Delivery, Fetch, InboundEvent, LateAnswer, Que
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import TurnJournal, read_entries, readable
 from bot.conversation.services import Services
+from bot.conversation.triage import CANNED, parse
 from bot.errors import LeaseLost, StoreUnavailable
 from bot.store import Lease, StoredLateAnswer
 from bot.transcript import UNREADABLE, encode
@@ -58,13 +59,31 @@ class LateButtons:
         Raises:
             LeaseLost: another process has the turn.
         """
-        waiting = [event for _, event in readable(await self._store.inbox.read(self._lease.conversation))]
-        for event in (event for event in waiting if event.event == "message"):
+        return await self.tell_due(
+            [event for _, event in readable(await self._store.inbox.read(self._lease.conversation))]
+        )
+
+    async def tell_due(self, events: Sequence[InboundEvent]) -> float | None:
+        """Tell the authors of those events whose time has come; seconds until the next one is to be told.
+
+        Nobody is told who awaits no answer: who has taken the message back, or has said nothing to the bot.
+
+        Raises:
+            LeaseLost: another process has the turn.
+        """
+        unsent = {event.target for event in events if event.event == "unsent"}
+        awaited = [event for event in events if event.message.id not in unsent and self._is_awaited(event)]
+        for event in awaited:
             left = self.time_left(event.address)
             if left is not None and left <= 0:
                 await self.tell(event, event.address)
-        times = (self.time_left(event.address) for event in waiting if event.event == "message")
+        times = (self.time_left(event.address) for event in awaited)
         return min((left for left in times if left is not None), default=None)
+
+    def _is_awaited(self, event: InboundEvent) -> bool:
+        """Whether an event gets an answer that can be fetched."""
+        parsed = parse(event, self._services.commands)
+        return event.event == CANNED or (event.event == "message" and not (event.unmentioned and not parsed.command))
 
     async def tell(self, event: InboundEvent, address: str) -> None:
         """Spend a token on the button, once whoever does it; it is sent beside the turn.

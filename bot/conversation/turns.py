@@ -148,7 +148,8 @@ class TurnRunner:
                 unless = _condition(attempt.inbound, answer.messages)
                 result.may_be_reopened = is_alone and answer.may_be_reopened
             else:
-                await self._tell_late(attempt, journal.events)
+                # It needs no model and began late: then the reply tokens are spent, so that its answer can be fetched.
+                await LateButtons(self._services, attempt.lease, attempt.channel).tell_due(journal.events)
             if not result.replies and (events or attempt.journalled.is_resumed):
                 self._take_back(attempt, journal, result)
             delivery = await self._commit(attempt.lease, attempt.journalled, result, unless=unless)
@@ -160,13 +161,6 @@ class TurnRunner:
         """Have the channel delete what this attempt or an earlier one has streamed of an answer that nobody gets."""
         if attempt.channel.takes_back:
             result.add((), [(reply_taking_back(attempt.turn_id), last_address(journal))])
-
-    async def _tell_late(self, attempt: Attempt, events: Sequence[InboundEvent]) -> None:
-        """Spend the reply token of a turn that needs no model and began late, so that its answer can be fetched."""
-        buttons = LateButtons(self._services, attempt.lease, attempt.channel)
-        for event in events:
-            if (left := buttons.time_left(event.address)) is not None and left <= 0:
-                await buttons.tell(event, event.address)
 
     async def _note_routines(
         self, conversation: str, events: Sequence[InboundEvent], result: TurnResult, *, failed: bool
