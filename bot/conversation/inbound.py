@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
@@ -176,22 +176,19 @@ class InboundMessages:
     def _select_joining(self, waiting: Sequence[WaitingEvent]) -> list[WaitingEvent]:
         """Select what may join now.
 
-        With a stop in the inbox: all before it, except messages of people whose turn does not end. Otherwise: all
-        before the first entry that has to wait, messages that have decided a question, and changes to messages that do
-        not wait.
+        With a stop in the inbox: all before it, except messages of people whose turn does not end, and changes to them.
+        Otherwise: all before the first entry that has to wait, messages that have decided a question, and changes to
+        messages that do not wait.
         """
         stops = [index for index, (_, one) in enumerate(waiting) if one.is_stop]
         if stops:
             ended = self.authors | {waiting[index][1].event.author_id for index in stops}
-            return [
-                (entry, one)
-                for entry, one in waiting[: stops[-1] + 1]
-                if not (one.event.reminder or one.event.unmentioned)
-                and (entry.kind != ARRIVAL or belongs(one.event, ended))
-            ]
+            run = [waiting[index] for index in range(stops[-1] + 1) if _ends_with_stop(waiting[index], ended)]
+            stay = _message_ids(waiting) - _message_ids(run)
+            return [(entry, one) for entry, one in run if entry.kind != CHANGE or one.event.target not in stay]
         run = list(takewhile(self._may_join, waiting))
         later = waiting[len(run) :]
-        stay = {one.event.message.id for _, one in later}
+        stay = _message_ids(later)
         return run + [
             (entry, one)
             for entry, one in later
@@ -211,6 +208,21 @@ class InboundMessages:
     def _with_context(self, event: InboundEvent) -> Message:
         zone = self._services.time_zone(event)
         return replace(event.message, context=context_line(event, self._channel.name, zone))
+
+
+def _ends_with_stop(waiting: WaitingEvent, ended: Collection[str]) -> bool:
+    """Whether an entry before a stop joins the turn that it ends.
+
+    Args:
+        ended: the authors whose turn ends.
+    """
+    entry, one = waiting
+    is_own = entry.kind != ARRIVAL or belongs(one.event, ended)
+    return is_own and not (one.event.reminder or one.event.unmentioned)
+
+
+def _message_ids(waiting: Iterable[WaitingEvent]) -> set[str]:
+    return {one.event.message.id for _, one in waiting}
 
 
 def context_line(event: InboundEvent, channel: str, time_zone: str) -> str:
