@@ -1,7 +1,7 @@
 """Answers that came a moment too early: their questions were changed before the answers had arrived as a whole.
 
 The turn that was committed last goes on from its journal, which is kept while its answer is delivered and a moment
-longer. Whatever the outbox still holds of the answer is not sent, and what a channel can delete is deleted.
+longer. What the outbox and the late answers still hold of it is not sent, and what a channel can delete is deleted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _decode = Decoder(AnsweredTurn).decode
 
 
 class Undelivered(NamedTuple):
-    """A delivery in the outbox, and the stored bytes that identify it."""
+    """A delivery in the outbox or among the late answers, and the stored bytes that identify it."""
 
     raw: bytes
     delivery: Delivery
@@ -50,7 +50,7 @@ class Reopening:
     async def reopen(self, lease: Lease, channel: Channel, events: Sequence[InboundEvent]) -> bool:
         """Reopen a turn whose messages are changed by these events, with which a turn has begun.
 
-        If that is impossible, answers that still wait are removed from the outbox if all their messages are taken back.
+        If that is impossible, answers that still wait are removed if all their messages are taken back.
 
         Returns:
             Whether it goes on; then the events are in the inbox again.
@@ -103,10 +103,12 @@ class Reopening:
         return True
 
     async def _undelivered(self, conversation: str) -> list[Undelivered]:
+        stored = [(raw, raw) for raw in await self._store.outbox.read(conversation)]
+        stored += [(kept.frame, kept.delivery) for kept in await self._store.late_answers.read(conversation)]
         found = []
-        for raw in await self._store.outbox.read(conversation):
+        for raw, delivery in stored:
             try:
-                found.append(Undelivered(raw, decode_delivery(raw)))
+                found.append(Undelivered(raw, decode_delivery(delivery)))
             except UNREADABLE:
                 continue  # the relay deals with it
         return found
