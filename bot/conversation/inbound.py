@@ -20,6 +20,7 @@ from bot.conversation.journal import read_event
 from bot.conversation.quotes import QuoteFinder
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, belongs, count_of_one_turn, parse, triage, wait_for_albums
+from bot.conversation.undelivered import read_undelivered, withdraw_answers
 from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
 from bot.safe_text.names import safe_name
@@ -109,6 +110,9 @@ class InboundMessages:
             LeaseLost: another process has the turn.
         """
         found = triage(batch)
+        if unsent := {message_id for message_id, new in found.edited.items() if new is None}:
+            waiting = await read_undelivered(self._services.store, self._lease.conversation)
+            await withdraw_answers(self._services.store, self._lease, self._channel, waiting, unsent)
         await self._editor.apply(self._lease, found.edited)
         new = [*found.superseded, *(event for _, event in found.commands), *found.messages]
         messages: tuple[Message, ...] = ()

@@ -15,6 +15,7 @@ from bot.conversation.history import read_history
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
+from bot.transcript import ToolCall
 from tests.bot.channels.line.late_turns import held_step, running
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
@@ -117,3 +118,25 @@ async def test_a_stop_of_somebody_else_leaves_changes_with_their_messages(
         said = [message.text for message in await read_history(store, IN_GROUP)]
     assert fake.texts == [["Stopped."], *([] if is_unsent else [["Sunny."]])]
     assert said[3:] == ([] if is_unsent else ["Weather?", "Sunny."])
+
+
+async def test_an_answer_that_waits_goes_with_its_message_though_another_turn_runs(
+    store: Store, fake: LineFake
+) -> None:
+    """In a group: LINE was away, and the retraction comes in the middle of somebody else's turn."""
+    held = Step(calls=(ToolCall("c1", "echo", {}),), gate=asyncio.Event())
+    mine, theirs = (fake.event(place=GROUP, user=user, message=addressed_message("Hi")) for user in (USER, TARO))
+    fake.fail("reply", 500)
+    async with open_pipeline(store, fake, [Step("Sunny."), held, Step("Hello Taro")]) as here:
+        await here.hear(mine)
+        assert len(await store.outbox.read(IN_GROUP)) == 1
+        await here.receive(theirs)
+        async with running(here, held, IN_GROUP):
+            await here.receive(unsend(mine["message"], GROUP))
+        await until_true(partial(_is_delivered, here, store))
+    assert fake.texts == [["Hello Taro"]]
+
+
+async def _is_delivered(here: LinePipeline, store: Store) -> bool:
+    await here.runner.process(IN_GROUP)
+    return not await store.outbox.read(IN_GROUP)
