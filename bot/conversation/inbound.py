@@ -89,8 +89,9 @@ class InboundMessages:
             return own
         self.authors = {one.event.author_id for one in own if one.is_text and not one.event.is_routine}
         if is_resumed:
+            waiting = await self._waiting()
             own += await self._join(
-                [one for one in self._select_joining(await self._waiting()) if one[0].kind == CHANGE]
+                _without_changes_of(_message_ids(waiting), [one for one in waiting if one[0].kind == CHANGE])
             )
         return await wait_for_albums(own, self._join_waiting)
 
@@ -189,15 +190,11 @@ class InboundMessages:
             ended = self.authors | {waiting[index][1].event.author_id for index in stops}
             run = [waiting[index] for index in range(stops[-1] + 1) if _ends_with_stop(waiting[index], ended)]
             stay = _message_ids(waiting) - _message_ids(run)
-            return [(entry, one) for entry, one in run if entry.kind != CHANGE or one.event.target not in stay]
+            return _without_changes_of(stay, run)
         run = list(takewhile(self._may_join, waiting))
         later = waiting[len(run) :]
-        stay = _message_ids(later)
-        return run + [
-            (entry, one)
-            for entry, one in later
-            if one.event.message.id in self.decisions or (entry.kind == CHANGE and one.event.target not in stay)
-        ]
+        free = [one for one in later if one[0].kind == CHANGE or one[1].event.message.id in self.decisions]
+        return run + _without_changes_of(_message_ids(later), free)
 
     def _may_join(self, waiting: WaitingEvent) -> bool:
         entry, one = waiting
@@ -223,6 +220,11 @@ def _ends_with_stop(waiting: WaitingEvent, ended: Collection[str]) -> bool:
     entry, one = waiting
     is_own = entry.kind != ARRIVAL or belongs(one.event, ended)
     return is_own and not (one.event.reminder or one.event.unmentioned)
+
+
+def _without_changes_of(ids: Collection[str], waiting: Iterable[WaitingEvent]) -> list[WaitingEvent]:
+    """The entries without changes of these messages, which stay in the inbox: there the changes are found with them."""
+    return [(entry, one) for entry, one in waiting if entry.kind != CHANGE or one.event.target not in ids]
 
 
 def _message_ids(waiting: Iterable[WaitingEvent]) -> set[str]:
