@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 
 import pytest
@@ -182,6 +183,21 @@ async def test_a_stop_ends_a_turn_that_waits_for_an_albums_other_pictures(store:
     await processing
     assert harness.box.texts == [load().get("apology.stopped", "en")]
     assert await harness.past() == ["picture 0", "/stop", *harness.box.texts]
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+async def test_what_follows_a_stop_is_not_stopped(store: Store, crashes: bool) -> None:
+    """Both came in while the model thought, and the stop is found before anybody was told of it."""
+    first = calling(held=True)
+    harness = Harness(store, [first, Step("Sunny.")])
+    await harness.receive("Rain?", "m1")
+    async with held(harness, first) if not crashes else nullcontext():
+        if crashes:
+            await cut_off(harness, first.at_gate)
+        await harness.receive("/stop", "s1")
+        await harness.receive("Sun?", "m2")
+    await harness.runner.process(HERE)
+    assert harness.box.texts == [load().get("apology.stopped", "en"), "Sunny."]
 
 
 async def _has_journal(store: Store) -> bool:
