@@ -136,6 +136,19 @@ async def test_an_answer_to_a_message_that_is_edited_right_after_it_is_replaced(
     assert (fake.shown, asked[-1]) == (["Sunny."], "Weather?")
 
 
+@PLACES
+async def test_an_answer_to_a_message_that_is_edited_and_then_deleted_is_deleted(
+    store: Store, fake: SlackFake, ask: Callable[[SlackFake], Question]
+) -> None:
+    """The second change finds the second answer where it is, in a thread of a 1:1 too."""
+    question, edit, deletion = ask(fake)
+    later = deletion | {"event": deletion["event"] | {"ts": "1700000090.000100", "event_ts": "1700000090.000100"}}
+    async with open_pipeline(store, fake, [Step("Old."), Step("Sunny.")]) as here:
+        for said in (question, edit, later):
+            await here.hear(said)
+    assert fake.shown == []
+
+
 async def test_no_further_piece_of_a_long_answer_follows(store: Store, fake: SlackFake) -> None:
     """Those that were posted are deleted, whichever process posted them."""
     question, _, deletion = in_channel(fake)
