@@ -123,6 +123,15 @@ async def test_an_approved_call_runs_once_and_is_answered_below(pipelines: Pipel
     assert (pipelines.fake.responses, pipelines.fake.whispered) == ({}, [])
 
 
+async def test_who_calls_the_bot_into_a_thread_may_approve(pipelines: Pipelines) -> None:
+    """What others have said there before is read, and nobody has asked it."""
+    pipelines.fake.add_message("C00000001", f"{TS[:-1]}1", "launch the rocket", thread_ts=TS)
+    pipeline = await pipelines.pipeline(LAUNCH, Step("Launched"))
+    await pipeline.take(as_json(mention("launch the rocket", f"{TS[:-1]}1", thread_ts=TS)))
+    await pipeline.press(APPROVE)
+    assert (pipeline.runs, pipelines.fake.shown[-1]) == (1, "Launched")
+
+
 @pytest.mark.parametrize("letter", ["🍎", "頼", "אa"])
 async def test_the_longest_question_with_every_reviewers_words_is_asked(pipelines: Pipelines, letter: str) -> None:
     """Arguments, title, reason and votes as long as any may be: the arguments are whole, all votes are there."""
