@@ -17,7 +17,7 @@ from bot.channels.slack.client import FIRST_WAIT_S, Client
 from bot.channels.slack.events import ReceivedEvent
 from bot.channels.slack.formatting import escape
 from bot.channels.slack.messages import Messages, delivery_metadata
-from bot.channels.slack.types import Action, Address, Press, Presser, chat_of, ms, read, write_address
+from bot.channels.slack.types import Action, Address, Press, Presser, chat_of, is_conversation, ms, read, write_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.texts import Texts, language_of
 from bot.transcript import Author, Message, encode
@@ -29,7 +29,6 @@ Block = dict[str, Any]
 APPROVE, REJECT, REVIEW = "kaiwa_approve", "kaiwa_reject", "kaiwa_review"
 MOST_ARGUMENTS = 3  # that the message of a question shows
 DATE = "{date_short_pretty} {time}"  # in the language and the zone of whoever reads it
-CONVERSATION = re.compile(r"slack:[A-Z0-9]*:[A-Z0-9]+(?::\d+\.\d+)?")
 QUESTION = re.compile(r"question_[0-9a-f]{32}")
 
 
@@ -255,7 +254,7 @@ def decision_of(action: Action, user: Presser, address: Address) -> ReceivedEven
     A second click on the same button is the same decision, not a late one.
     """
     is_ours = action.action_id in (APPROVE, REJECT) and QUESTION.fullmatch(action.value)
-    if not is_ours or not CONVERSATION.fullmatch(action.block_id):
+    if not is_ours or not is_conversation(action.block_id):
         return None
     author = Author(user.id, user.name or user.username or "")
     message_id = f"{action.value}:{user.id}:{action.action_id}"

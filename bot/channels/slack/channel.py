@@ -45,6 +45,7 @@ from bot.channels.slack.types import (
     Submission,
     ViewPress,
     chat_of,
+    is_conversation,
     read,
     read_address,
     write_address,
@@ -258,7 +259,7 @@ class Slack(Channel):
         return errors
 
     async def _accept_received(self, received: ReceivedEvent | None) -> None:
-        if received is None or not await self._is_for_bot(received):
+        if received is None or not is_conversation(received.conversation) or not await self._is_for_bot(received):
             return
         conversation, author = received.conversation, received.event.message.author
         if received.shown_in and author:

@@ -10,11 +10,11 @@ import structlog
 
 from bot.channels import Delivery, InboundEvent
 from bot.channels.slack import Config
-from bot.channels.slack.approvals import CONVERSATION, press_address
+from bot.channels.slack.approvals import press_address
 from bot.channels.slack.cards import Block, card_block, lines_block
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import ReceivedEvent
-from bot.channels.slack.types import Address, Press, chat_of, ms, read, write_address
+from bot.channels.slack.types import Address, Press, chat_of, is_conversation, ms, read, write_address
 from bot.errors import DeliverLater
 from bot.transcript import Author, Message, Text
 from toolset.shown import LONGEST_CHOICE
@@ -60,7 +60,7 @@ def read_choice(payload: dict[str, object], config: Config) -> ReceivedEvent | N
         return None
     action, user, container = pressed.actions[0], pressed.user, pressed.container
     button, value = BUTTON.fullmatch(action.action_id), VALUE.fullmatch(action.value)
-    if not (button and value and CONVERSATION.fullmatch(action.block_id)):
+    if not (button and value and is_conversation(action.block_id)):
         return None
     if user.id != value[1] or not config.allows(user.id, container.channel_id):
         return None

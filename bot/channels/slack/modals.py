@@ -10,7 +10,6 @@ from bot.channels import Host
 from bot.channels.slack import Config
 from bot.channels.slack.approvals import (
     APPROVE,
-    CONVERSATION,
     QUESTION,
     REJECT,
     REVIEW,
@@ -23,7 +22,7 @@ from bot.channels.slack.approvals import (
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import ReceivedEvent
 from bot.channels.slack.home import plain, section
-from bot.channels.slack.types import Address, Press, ViewPress, read, read_address, write_address
+from bot.channels.slack.types import Address, Press, ViewPress, is_conversation, read, read_address, write_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.transcript import UNREADABLE
 
@@ -47,7 +46,7 @@ class Modals:
             return None
         action = pressed.actions[0]
         is_ours = action.action_id == REVIEW and QUESTION.fullmatch(action.value)
-        return pressed if is_ours and CONVERSATION.fullmatch(action.block_id) else None
+        return pressed if is_ours and is_conversation(action.block_id) else None
 
     async def open(self, pressed: Press) -> None:
         """Show the whole call, or say why not. Failures are only logged.
