@@ -360,7 +360,12 @@ class Turn:
         return self._decided[call.id]
 
     async def check_inbox(self, *, certain: bool = False) -> None:
-        """Let new messages join the turn. The turn must have no open call."""
+        """Let new messages join the turn, unless it is stopped: what follows the stop is for the next turn.
+
+        The turn must have no open call.
+        """
+        if self.stopped:
+            return
         certain, self._is_changed = certain or self._is_changed, False
         self.restore_update(await self._ports.check_inbox(certain=certain))
 

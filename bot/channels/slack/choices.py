@@ -13,7 +13,7 @@ from bot.channels.slack.blocks import Block, actions, button, rich_section, rich
 from bot.channels.slack.cards import card_block
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import ReceivedEvent, press_address
-from bot.channels.slack.types import CONVERSATION, Address, Press, chat_of, ms, write_address
+from bot.channels.slack.types import Address, Press, chat_of, is_conversation, ms, write_address
 from bot.transcript import Message, Text
 from toolset.shown import LONGEST_CHOICE
 
@@ -49,7 +49,7 @@ def read_choice(pressed: Press, config: Config) -> ReceivedEvent | None:
     """The message a press makes; None for another button, and for people who are not asked or may not use the bot."""
     action, user, container = pressed.actions[0], pressed.user, pressed.container
     button, value = BUTTON.fullmatch(action.action_id), VALUE.fullmatch(action.value)
-    if not (button and value and CONVERSATION.fullmatch(action.block_id)):
+    if not (button and value and is_conversation(action.block_id)):
         return None
     if user.id != value[1] or not config.allows(user.id, container.channel_id):
         return None
