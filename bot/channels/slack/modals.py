@@ -19,7 +19,7 @@ from bot.channels.slack.approvals import (
 from bot.channels.slack.blocks import Block, modal, section
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import ReceivedEvent, press_address
-from bot.channels.slack.types import Address, Press, ViewPress, read_address, write_address
+from bot.channels.slack.types import Address, Press, ViewPress, is_conversation, read_address, write_address
 from bot.errors import StoreUnavailable
 from bot.transcript import UNREADABLE
 
