@@ -127,12 +127,12 @@ class SlackTalk:
         await self._receive(as_interaction(pressed))
 
     async def open_home(self) -> None:
-        """They open the app's tab Home."""
-        self.transcript.happened(f"{self.name} opens the tab Home")
+        """They open the app's Home tab."""
+        self.transcript.happened(f"{self.name} opens the Home tab")
         await self._receive(as_json(slack_events.home_opened(user=self.user)))
 
     async def press_in_view(self, action: str) -> None:
-        """They press the first button with this action in their tab Home, or in the newest modal."""
+        """They press the first button with this action in their Home tab, or in the newest modal."""
         home = action.startswith("kaiwa_home")
         view = self._fake.homes[self.user] if home else list(self._fake.modals.values())[-1]
         pressed = slack_events.view_press(view, action, user=self.user)
