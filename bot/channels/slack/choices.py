@@ -69,14 +69,14 @@ async def show_choice(client: Client, pressed: Press, chosen: ReceivedEvent) -> 
     blocks = message.get("blocks") if isinstance(message, dict) else None
     if not isinstance(blocks, list):
         return
-    kept = [block for block in blocks if isinstance(block, dict) and block.get("block_id") != chosen.conversation]
-    choice = rich_section({"type": "user", "user_id": pressed.user.id}, words(f": {text}"))
+    choice = rich_text(rich_section({"type": "user", "user_id": pressed.user.id}, words(f": {text}")))
+    blocks = [block for block in blocks if isinstance(block, dict)]
     if cause := await client.try_post(
         "chat.update",
         channel=pressed.container.channel_id,
         ts=pressed.container.message_ts,
         text=message.get("text") or text,
-        blocks=[*kept, rich_text(choice)],
+        blocks=[choice if block.get("block_id") == chosen.conversation else block for block in blocks],
         metadata=message.get("metadata"),
     ):
         log.warning("choice.buttons_left", cause=cause)
