@@ -263,7 +263,9 @@ class Settings(BaseSettings):
         """The variable that names a model."""
         if name == self.chosen_model:
             return "MODEL"
-        return "FALLBACK_MODELS" if name in self.fallback_models else "REVIEWERS"
+        if name in self.fallback_models:
+            return "FALLBACK_MODELS"
+        return "REVIEWERS" if name in self.reviewers else "IMAGE_MODEL"
 
     @property
     def line_on(self) -> bool:

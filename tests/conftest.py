@@ -17,9 +17,11 @@ from pydantic import BaseModel
 
 import toolset
 from bot.settings import Settings
+from tests.plain_log import use_plain_log
 from tests.project import AUTHORITY, NO_OPEN_METEO, ROOT
 
 hypothesis.settings.register_profile("quick", max_examples=10)
+use_plain_log()
 pytest_plugins = ["tests.fixtures_fakes", "tests.fixtures_store", "tests.selection"]
 
 

@@ -51,6 +51,7 @@ SAMPLED = {
     "tests/bot/channels/test_replies.py": 4,
     "tests/bot/cli/test_main.py": 2,
     "tests/bot/ops/": 3,
+    "tests/bot/providers/conformance/": 2,
     "tests/bot/providers/shared/test_size_limits.py::test_a_stream_is_read_in_one_pass": 6,
     "tests/bot/providers/shared/test_size_limits.py::test_a_stream_without_end_": 6,
     "tests/bot/providers/shared/test_size_limits.py::test_an_answer_is_put_together_once": 6,
@@ -86,6 +87,10 @@ OTHER_SERVER = 8  # of the store's tests on servers other than the bundled one
 
 # Tests whose lines are those of other tests: being measured would take them twice as long again.
 UNMEASURED = (
+    "tests/bot/channels/line/test_approvals.py::test_the_longest_question",
+    "tests/bot/channels/slack/test_approvals.py::test_the_longest_question",
+    "tests/bot/channels/slack/test_stream_crash_points.py",
+    "tests/bot/channels/test_replies.py",
     "tests/bot/cli/test_new_tool.py::test_its_own_test_passes",
     "tests/bot/providers/shared/test_size_limits.py::test_a_stream_",
     "tests/bot/providers/shared/test_size_limits.py::test_an_answer_is_put_together_once",

@@ -14,8 +14,9 @@ import httpx
 from pydantic import BaseModel
 
 from toolset.recurrence import BadRuleError, next_time
+from toolset.stores import Reminder, Reminders
 from toolset.titles import Words
-from toolset.tool import NoConfig, Reminder, Reminders, Risk, ToolContext, ToolError
+from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 from toolset.web.text import one_line
 
 FARTHEST = timedelta(days=2 * 366)

@@ -10,8 +10,9 @@ import httpx
 from pydantic import BaseModel
 
 from toolset.shown import MOST_ROWS, Card, Shown
+from toolset.stores import ListItem, Lists
 from toolset.titles import Words, words_in
-from toolset.tool import ListItem, Lists, NoConfig, Risk, ToolContext, ToolError
+from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 
 NOWHERE = "there are no lists here"
 MORE = {"en": "{more} more", "ja": "ほか{more}件"}

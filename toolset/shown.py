@@ -42,17 +42,27 @@ class Card:
         return "\n".join(filter(None, (self.title, *rows, self.note)))
 
 
+class ModelUse(NamedTuple):
+    """Tokens of a model that a call has asked itself."""
+
+    model: str
+    input: int
+    output: int
+
+
 class Shown(NamedTuple):
     """What ``call`` returns in place of the object, if people see something beside the answer.
 
     Attributes:
         choices: short texts that the person may press instead of writing.
+        used: is counted among the person's tokens.
     """
 
     response: dict[str, Any]
     files: Sequence[ToolFile] = ()
     card: Card | None = None
     choices: Sequence[str] = ()
+    used: ModelUse | None = None
 
 
 def bounded_card(card: Card | None) -> Card | None:

@@ -12,10 +12,9 @@ import json
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, ClassVar, Literal, Protocol, get_args
@@ -25,7 +24,8 @@ import httpx
 from pydantic import BaseModel
 
 from toolset.schema import BadSchema, Schema, shortened
-from toolset.shown import Card, Shown, ToolFile, bounded_card, bounded_choices
+from toolset.shown import Card, ModelUse, Shown, ToolFile, bounded_card, bounded_choices
+from toolset.stores import Facts, Lists, Polls, Reminders, Uses
 from toolset.titles import Words, complaint, words_in
 
 Risk = Literal["low", "high"]
@@ -92,116 +92,9 @@ class ToolDefinition:
         return self.risk == "low" and not self.writes
 
 
-class Facts(Protocol):
-    """What one person has had remembered in one place: a 1:1 chat, a group, a channel with all its threads."""
-
-    async def remember(self, text: str, idempotency_key: str) -> int:
-        """Keep a fact; one that is known already is not kept twice.
-
-        Returns:
-            Its number, which no other fact of this person gets in this place.
-
-        Raises:
-            ToolError: there are too many, or the store cannot take it.
-        """
-        ...
-
-    async def forget(self, number: int) -> bool:
-        """Delete a fact, or find it deleted; False where no fact has had this number.
-
-        Raises:
-            ToolError: the store does not answer.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Reminder:
-    """Something that comes at its time.
-
-    Attributes:
-        at: the next time, in the zone of the person.
-        repeat: RFC 5545 rule; empty: once.
-        routine: its text is a task that is done at that time; otherwise the text is shown.
-        rests: it has failed too often and does not come again.
-        start: where a new reminder's rule begins, on the clock of the zone; it may name a time that the clock skips.
-    """
-
-    id: str
-    text: str
-    at: datetime
-    repeat: str = ""
-    routine: bool = False
-    rests: bool = False
-    start: datetime | None = None
-
-
-class Reminders(Protocol):
-    """The reminders of the person who asked, in this conversation."""
-
-    async def add(self, reminder: Reminder) -> None:
-        """Keep a reminder; a known id changes nothing.
-
-        Raises:
-            ToolError: it would not be delivered, or the person has too many.
-        """
-        ...
-
-    async def read(self) -> list[Reminder]:
-        """All of them, the next first."""
-        ...
-
-    async def cancel(self, reminder_id: str) -> bool:
-        """Delete one; false if there is none with this id."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ListItem:
-    """One item of a list; its number is its own among all lists of the place."""
-
-    number: int
-    text: str
-    is_done: bool
-
-
-class Lists(Protocol):
-    """The lists of a place, which all its people share.
-
-    Every method raises ``ToolError`` if the store does not answer.
-    """
-
-    async def add(self, name: str, items: Sequence[str], idempotency_key: str) -> list[int]:
-        """Add items to a list; their numbers.
-
-        Raises:
-            ToolError: there is no room for all of them.
-        """
-        ...
-
-    async def show(self, name: str) -> tuple[list[ListItem], list[str]]:
-        """The items of a list, and the names of the place's other lists."""
-        ...
-
-    async def show_with(self, number: int) -> tuple[str, list[ListItem]]:
-        """The name and the items of the list in which an item is; of none if there is no such item."""
-        ...
-
-    async def tick(self, numbers: Sequence[int], *, done: bool) -> list[int]:
-        """Mark items as done or as open; returns the numbers that there are."""
-        ...
-
-
-class Polls(Protocol):
-    """Polls among the people of a place, started by the person who asked."""
-
-    async def start(self, question: str, options: Sequence[str], *, multiple: bool, idempotency_key: str) -> str:
-        """Start a poll, which is shown below the answer; its id, the same for the same key.
-
-        Raises:
-            ToolError: too many polls are open, or the store cannot take it.
-        """
-        ...
+async def no_picture() -> tuple[str, bytes] | None:
+    """The newest picture where there is no conversation."""
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +112,9 @@ class ToolContext:
         facts: of the user in this place; None where nobody is known to ask, or nothing is stored.
         lists: of this place; None where nothing is stored.
         polls: of this place; None where nobody is known to ask, or nothing is stored.
+        uses: None on the command line, where nothing is counted.
+        newest_picture: type and content of the newest picture of the conversation, sent or made; None if there is none.
+        shows_pictures: people see the pictures among the call's files, and not only their words.
     """
 
     call_id: str
@@ -234,6 +130,9 @@ class ToolContext:
     facts: Facts | None = None
     lists: Lists | None = None
     polls: Polls | None = None
+    uses: Uses | None = None
+    newest_picture: Callable[[], Awaitable[tuple[str, bytes] | None]] = no_picture
+    shows_pictures: bool = True
 
     @property
     def zone(self) -> ZoneInfo:
@@ -303,6 +202,7 @@ class ToolOutcome:
     files: tuple[ToolFile, ...] = ()
     card: Card | None = None
     choices: tuple[str, ...] = ()
+    used: ModelUse | None = None
 
     @classmethod
     def error(cls, text: str) -> ToolOutcome:
@@ -358,7 +258,7 @@ class ValidatedTool:
         try:
             shown = await self._validated(arguments, context, budget)
             card, choices = bounded_card(shown.card), bounded_choices(shown.choices)
-            return ToolOutcome(shown.response, files=tuple(shown.files), card=card, choices=choices)
+            return ToolOutcome(shown.response, files=tuple(shown.files), card=card, choices=choices, used=shown.used)
         except ToolError as error:
             return ToolOutcome.error(shortened(str(error), ERROR_CAP))
         except Exception:  # a crash is a result for the model; details go to the log

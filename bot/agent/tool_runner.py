@@ -88,6 +88,8 @@ class ToolRunner:
             result = "rejected" if outcome.is_rejected else "error" if outcome.is_error else "ok"
             ms = measured.end("tool.called", result, call.name if call.name in self._tools else "unknown")
         keep = turn.context.stores.files
+        if outcome.used:
+            await turn.spend_in_call(outcome.used)
         # Before the result is recorded: after a crash in between, the repeated call stores the same files again.
         files = await keep(context.idempotency_key, outcome.files) if keep and outcome.files else ()
         response = outcome.response
@@ -135,4 +137,7 @@ def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:
         facts=context.stores.facts,
         lists=context.stores.lists,
         polls=context.stores.polls,
+        uses=context.stores.uses,
+        newest_picture=turn.newest_picture,
+        shows_pictures=context.shows_pictures,
     )

@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.clock import now_ms
+from bot.file_types import kind_of
 from bot.live_events import Watcher
 from bot.providers import AUTO, ModelResponse, StopReason, ToolChoice
 from bot.transcript import (
@@ -20,6 +21,7 @@ from bot.transcript import (
     Author,
     FileRef,
     Grounding,
+    Media,
     Message,
     Spending,
     ToolCall,
@@ -27,8 +29,9 @@ from bot.transcript import (
     Usage,
     without_quotes,
 )
-from toolset.shown import ToolFile
-from toolset.tool import Facts, Lists, Polls, Reminders, ToolDefinition
+from toolset.shown import ModelUse, ToolFile
+from toolset.stores import Facts, Lists, Polls, Reminders, Uses
+from toolset.tool import ToolDefinition
 
 NOBODY = Author()
 
@@ -136,6 +139,10 @@ class KeepFiles(Protocol):
         """Store files; the same call's again change nothing."""
         ...
 
+    async def read(self, file: FileRef) -> bytes | None:
+        """The content of a stored file; None if it is gone or the store does not answer."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ToolStores:
@@ -146,6 +153,7 @@ class ToolStores:
     reminders: Reminders | None = None
     files: KeepFiles | None = None
     polls: Polls | None = None
+    uses: Uses | None = None
 
 
 NOTHING_STORED = ToolStores()
@@ -168,6 +176,7 @@ class TurnContext:
         load: adds contents of media to the messages of a request.
         tool_choice: for the first request only; afterwards the model is free.
         stores: for the tools.
+        shows_pictures: people see the pictures that tools make.
     """
 
     conversation: str
@@ -178,6 +187,7 @@ class TurnContext:
     load: Callable[[Sequence[Message]], Awaitable[Sequence[Message]]] = without_media
     tool_choice: ToolChoice = AUTO
     stores: ToolStores = NOTHING_STORED
+    shows_pictures: bool = True
 
 
 class Turn:
@@ -296,6 +306,24 @@ class Turn:
         messages = sum(message.role == "user" for message in since)
         used = response.model, response.usage, self.asker, messages, len(since) == len(self.added)
         await self._ports.spend(Spending(*used, response.searches, response.refusal))
+
+    async def spend_in_call(self, used: ModelUse) -> None:
+        """Count what a tool call has used of a model."""
+        await self._ports.spend(
+            Spending(used.model, Usage(used.input, output=used.output), self.asker, 0, is_first=False)
+        )
+
+    async def newest_picture(self) -> tuple[str, bytes] | None:
+        """Type and content of the newest picture in the request: sent by somebody, or made by a tool."""
+        keep = self.context.stores.files
+        for message in reversed(await self.request()):
+            for part in reversed(message.parts):
+                if isinstance(part, Media) and part.data and kind_of(part.mime) == "image":
+                    return part.mime, part.data
+                for file in reversed(part.files if isinstance(part, ToolResult) and keep else ()):
+                    if keep and (data := await keep.read(file)):
+                        return file.mime, data
+        return None
 
     async def record_response(
         self, message: Message, stop_reason: StopReason, grounding: Grounding = NOT_GROUNDED

@@ -108,6 +108,7 @@ class Channel(Protocol):
         is_prompt: a message that arrives while a question is open answers it, as at a terminal's prompt. Elsewhere
             people may write it before they see the question.
         takes_back: it can delete what it has sent.
+        shows_pictures: people see the pictures that tools make, and not only their words.
         poll_pause_s: the least time between two messages or changes of a message that show how a poll stands.
     """
 
@@ -115,6 +116,7 @@ class Channel(Protocol):
     style: str
     is_prompt: bool = False
     takes_back: bool = False
+    shows_pictures: bool = True
     poll_pause_s: float = 0.0
 
     @abstractmethod

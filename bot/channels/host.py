@@ -46,7 +46,12 @@ class Files(Protocol):
     """The files of tool calls, for a day.
 
     Every method raises ``StoreUnavailable`` if the store does not answer.
+
+    Attributes:
+        public_url: PUBLIC_URL; may be empty.
     """
+
+    public_url: str
 
     async def read(self, file: FileRef) -> bytes | None:
         """The content; None if it is gone."""
@@ -63,6 +68,8 @@ class Files(Protocol):
 
 class NoFiles:
     """Has no file (``Files``)."""
+
+    public_url = ""
 
     async def read(self, file: FileRef) -> bytes | None:
         return None

@@ -28,9 +28,9 @@ from bot.agent.turn import (
 from bot.channels import MOST_FILES, Channel, InboundEvent, Reply
 from bot.clock import now_ms, usable_zone
 from bot.conversation.alerts import ALARMING
-from bot.conversation.allowance import IN_FLIGHT, Allowance
 from bot.conversation.approvals import Approvals
 from bot.conversation.background import SILENT
+from bot.conversation.byte_semaphore import IN_FLIGHT, ByteSemaphore
 from bot.conversation.cancellation import CancelRegistry, Change
 from bot.conversation.commands import choice_in
 from bot.conversation.courtesy import courtesy
@@ -38,12 +38,7 @@ from bot.conversation.file_text import FileReader
 from bot.conversation.files import ToolFiles
 from bot.conversation.history import HistoryWindow
 from bot.conversation.inbound import InboundMessages
-from bot.conversation.journal import (
-    RESPONSE,
-    RESULT,
-    STARTED,
-    Step,
-)
+from bot.conversation.journal import RESPONSE, RESULT, STARTED, Step
 from bot.conversation.late_answers import LateButtons, TokenWatch
 from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
@@ -54,6 +49,7 @@ from bot.conversation.reminders import reminders_of
 from bot.conversation.services import Services
 from bot.conversation.sources import source_lists
 from bot.conversation.triage import parse
+from bot.conversation.uses import ToolUses
 from bot.errors import ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.store import JournalledTurn, Lease
@@ -179,7 +175,7 @@ class Answerer:
         self._window = window
         self._cancellations = cancellations
         self._approvals = approvals
-        self._media = Allowance(IN_FLIGHT)
+        self._file_bytes = ByteSemaphore(IN_FLIGHT)
         self._reader = FileReader()
 
     async def answer(self, attempt: Attempt, events: list[InboundEvent], steps: list[Step]) -> TurnResult:
@@ -196,32 +192,37 @@ class Answerer:
         """
         conversation, channel, inbound = attempt.lease.conversation, attempt.channel, attempt.inbound
         view = nullcontext(NoWatcher()) if attempt.quietly else channel.live_view(conversation, events[-1].address)
-        files = self._media, channel, conversation, self._agent.provider.media, self._reader
-        async with TurnMedia(*files) as media, view as watcher:
+        support = self._agent.provider.media
+        async with TurnMedia(self._file_bytes, channel, conversation, support, self._reader) as media, view as watcher:
             await watcher.show(TurnStarted(attempt.turn_id, tuple(event.message.id for event in events)))
             turn = await self._new_turn(attempt, events, watcher, media)
             if not steps and (said := courtesy(self._services, inbound.received, turn.history)):
                 return TurnResult((*turn.added, own_message(said)), [(Reply(said), inbound.address)])
             for step in steps:
                 await self._restore(turn, step, inbound)
-            try:
-                async with asyncio.timeout(TURN_S) as limit:
-                    restart = partial(self._restart, turn, inbound)
-                    with self._cancellations.track(conversation, limit, restart) as run:
-                        answer = await self._run(turn, attempt, media)
-            except (TurnFailed, ModelError) as error:
-                reply = await self._apology(turn, error.apology, error.cause)
-            except TimeoutError:
-                late = "timed_out", f"the turn took longer than {TURN_S:.0f} s"
-                reply = await self._apology(turn, *(("stopped", STOPPED) if run.stopped else late))
-            else:
-                if answer is None:
-                    await watcher.show(AnswerRestarted())
-                    return TurnResult()
-                reply = self._reply(turn, answer)
+            reply = await self._run_or_apologise(turn, attempt, media)
+            if reply is None:
+                await watcher.show(AnswerRestarted())
+                return TurnResult()
             may_be_reopened = not (reply.failed or turn.stopped or any(event.is_routine for event in events))
-            replies = [await self._addressed(turn, reply, attempt)] if reply.text else []  # the model may stay silent
+            shown = await show_poll(self._store, channel.polls_of(conversation), turn.added, reply)
+            replies = [(shown, inbound.address)] if reply.text else []  # the model may stay silent
             return TurnResult(media.describe(turn.added), replies, turn.model, may_be_reopened)
+
+    async def _run_or_apologise(self, turn: Turn, attempt: Attempt, media: TurnMedia) -> Reply | None:
+        """The agent's answer, or an apology in its place; None if all messages were taken back meanwhile."""
+        restart = partial(self._restart, turn, attempt.inbound)
+        try:
+            async with asyncio.timeout(TURN_S) as limit:
+                with self._cancellations.track(turn.context.conversation, limit, restart) as run:
+                    answer = await self._run(turn, attempt, media)
+        except (TurnFailed, ModelError) as error:
+            return await self._apologise(turn, error.apology, error.cause)
+        except TimeoutError:
+            if run.stopped:
+                return await self._apologise(turn, "stopped", STOPPED)
+            return await self._apologise(turn, "timed_out", f"the turn took longer than {TURN_S:.0f} s")
+        return self._reply(turn, answer) if answer else None
 
     async def _run(self, turn: Turn, attempt: Attempt, media: TurnMedia) -> Message | None:
         """Run the agent, after what came before this attempt or in its beginning (``Agent.run``)."""
@@ -246,11 +247,6 @@ class Answerer:
         """End the request to the model under way, if it was made without the change, which counts."""
         if change.event_id not in inbound.changes and (change.is_unsent or inbound.may_be_edited):
             turn.restart(change.message_id)
-
-    async def _addressed(self, turn: Turn, reply: Reply, attempt: Attempt) -> tuple[Reply, str]:
-        """The turn's reply, with the poll that a call has started, and its address."""
-        kept_in = attempt.channel.polls_of(attempt.lease.conversation)
-        return await show_poll(self._store, kept_in, turn.added, reply), attempt.inbound.address
 
     async def _new_turn(self, attempt: Attempt, events: list[InboundEvent], watcher: Watcher, media: TurnMedia) -> Turn:
         """The turn before its first step, with the history and the messages it answers."""
@@ -280,7 +276,9 @@ class Answerer:
                 reminders_of(self._services, lease.conversation, events[-1], author),
                 ToolFiles(self._store.files, lease.conversation, author.id),
                 polls_of(self._store, attempt.channel, lease.conversation, events[-1], author, defaults.language),
+                ToolUses(self._services.budgets, lease.conversation, author.id),
             ),
+            shows_pictures=attempt.channel.shows_pictures,
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
         return Turn(attempt.turn_id, context, history, asked, ports, time.monotonic() + TURN_S)
@@ -300,7 +298,7 @@ class Answerer:
             case InboundEvent():
                 turn.restore_update(await inbound.join(turn.context.watcher, [parse(step, self._services.commands)]))
 
-    async def _apology(self, turn: Turn, failure: str, cause: str) -> Reply:
+    async def _apologise(self, turn: Turn, failure: str, cause: str) -> Reply:
         log.warning("turn.apologised", apology=failure, cause=cause)
         if (alarm := ALARMING.get(failure)) is not None:
             await self._services.alerts.notice(alarm, cause)

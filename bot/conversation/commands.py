@@ -100,10 +100,16 @@ class Commands:
 
     async def _help(self, context: CommandContext) -> Reply:
         tools = self._tools.of_place(context.lease.conversation, context.event.author_id)
-        return self._help_about(context.event, tools)
+        return self._help_about(context.event, tools, interprets=self._interprets(context.lease.conversation))
 
-    def _help_about(self, event: InboundEvent, tools: ToolMap) -> Reply:
+    def _interprets(self, conversation: str) -> bool:
+        """Whether the messages of a place can be translated."""
+        return self._can_translate and self._services.channels[channel_of(conversation)].overhears(conversation)
+
+    def _help_about(self, event: InboundEvent, tools: ToolMap, *, interprets: bool = False) -> Reply:
         text = self._text("command.help", event)
+        if interprets:
+            text = f"{text}\n{self._text('command.help_interpret', event)}"
         if words := command_words(tools, language := self._language(event)):
             text = f"{text}\n{self._services.texts.get('command.tools', language, commands=' '.join(words))}"
         return Reply(text, kind="help")

@@ -10,7 +10,7 @@ from bot.conversation.services import Services
 from bot.texts import language_for, language_of
 from bot.transcript import Message
 
-ASKING = ("?", "？", "か。", "か?", "か？")
+ASKING = ("?", "？", "か。")
 END = 100  # characters of an answer in which it may ask something
 
 

@@ -34,6 +34,14 @@ class ToolFiles:
             [await self._keep(f"{idempotency_key}:{number}", file) for number, file in enumerate(files[:MOST_FILES])]
         )
 
+    async def read(self, file: FileRef) -> bytes | None:
+        """The content; None if it is gone or the store does not answer."""
+        try:
+            stored = await self._files.read(file.id) if file.id else None
+        except StoreUnavailable:
+            return None
+        return stored.data if stored else None
+
     async def _keep(self, key: str, file: ToolFile) -> FileRef:
         name = file.name[:MOST_NAME]
         text = file.text[:MOST_TEXT].strip() or name

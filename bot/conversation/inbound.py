@@ -88,9 +88,8 @@ class InboundMessages:
             return own
         self.authors = {one.event.author_id for one in own if one.is_text and not one.event.is_routine}
         if is_resumed:
-            own += await self._join(
-                [one for one in self._select_joining(await self._waiting()) if one[0].kind == CHANGE]
-            )
+            joining = self._select_joining(await self._read_inbox())
+            own += await self._join([(entry, one) for entry, one in joining if entry.kind == CHANGE])
         return await wait_for_albums(own, self._join_waiting)
 
     async def check(self, watcher: Watcher) -> TurnUpdate:
@@ -145,7 +144,7 @@ class InboundMessages:
 
     async def is_to_stop(self) -> bool:
         """Whether the inbox holds a stop that cannot join the turn yet."""
-        return any(one.is_stop for _, one in await self._waiting())
+        return any(one.is_stop for _, one in await self._read_inbox())
 
     def note_decision(self, decision: ApprovalDecision) -> None:
         """Answer where the decision was taken: the person who took it reads there."""
@@ -155,7 +154,7 @@ class InboundMessages:
 
     async def _join_waiting(self) -> list[ParsedEvent]:
         """Move what may join from the inbox into the turn's journal."""
-        return await self._join(self._select_joining(await self._waiting()))
+        return await self._join(self._select_joining(await self._read_inbox()))
 
     async def _join(self, joining: Sequence[WaitingEvent]) -> list[ParsedEvent]:
         if joining:
@@ -163,7 +162,7 @@ class InboundMessages:
             self.changes |= {one.event.message.id for _, one in joining if one.event.is_change}
         return [one for _, one in joining]
 
-    async def _waiting(self) -> list[WaitingEvent]:
+    async def _read_inbox(self) -> list[WaitingEvent]:
         waiting = []
         self.is_blocked = False
         for entry in await self._services.store.inbox.read(self._lease.conversation):

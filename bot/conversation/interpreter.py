@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import aclosing
 from importlib.resources import files
 
 import structlog
-from msgspec.structs import asdict
 
+from bot.agent.single_request import read_response
 from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent, Reply
 from bot.clock import now_ms
@@ -20,11 +19,10 @@ from bot.conversation.alerts import ALARMING
 from bot.conversation.answering import Attempt, TurnResult
 from bot.conversation.background import SILENT
 from bot.conversation.journal import Step, readable
-from bot.conversation.quoting import TAG
 from bot.conversation.services import Services
-from bot.errors import ModelError, TryAgain
-from bot.providers import Completed, ModelResponse, Provider
-from bot.telemetry import span
+from bot.conversation.transcript_text import escaped_tags
+from bot.errors import ModelError
+from bot.providers import Provider
 from bot.transcript import Message, Spending, Text, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -60,11 +58,12 @@ class Interpreter:
             return None
         names = self._services.texts.table("languages", "en")
         system = self._prompt.format(one=names.get(one, one), other=names.get(other, other), silent=SILENT)
-        text = f"<message>\n{TAG.sub('< ', event.message.text)}\n</message>"
+        text = f"<message>\n{escaped_tags(event.message.text)}\n</message>"
         asked = Message(new_id("msg"), "user", (Text(text),), event.message.at)
+        events = self._provider.stream(system, [asked], ())
         try:
             async with asyncio.timeout(ANSWER_S):
-                response = await self._ask(system, asked)
+                response = await read_response(events, "translation", self._provider.model, self._services.metrics)
         except (ModelError, TimeoutError) as error:
             log.warning("interpreter.failed", cause=str(error) or type(error).__name__)
             if isinstance(error, ModelError) and (alarm := ALARMING.get(error.apology)) is not None:
@@ -83,13 +82,3 @@ class Interpreter:
         """Whether the message was taken back while it was translated."""
         waiting = readable(await self._services.store.inbox.read(conversation))
         return any(later.event == "unsent" and later.target == event.message.id for _, later in waiting)
-
-    async def _ask(self, system: str, asked: Message) -> ModelResponse:
-        with span("model", self._services.metrics) as call:
-            async with aclosing(self._provider.stream(system, [asked], ())) as events:
-                async for event in events:
-                    if isinstance(event, Completed):
-                        tokens = asdict(event.response.usage)
-                        call.end("model.called", "translation", event.response.model, tokens=tokens)
-                        return event.response
-        raise TryAgain("malformed", "the model's stream ended without an answer")

@@ -18,9 +18,11 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.channels import Channel, Delivery, Fetch, InboundEvent, LateAnswer, Question, Reply
+from bot.commands import SpokenCommands
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import TurnJournal, read_entries, readable
 from bot.conversation.services import Services
+from bot.conversation.triage import parse
 from bot.errors import LeaseLost, StoreUnavailable
 from bot.store import Lease, StoredLateAnswer
 from bot.transcript import UNREADABLE, encode
@@ -58,20 +60,22 @@ class LateButtons:
         Raises:
             LeaseLost: another process has the turn.
         """
-        waiting = [event for _, event in readable(await self._store.inbox.read(self._lease.conversation))]
-        for event in (event for event in waiting if event.event == "message"):
-            left = self.time_left(event.address)
-            if left is not None and left <= 0:
-                await self.tell(event, event.address)
-        times = (self.time_left(event.address) for event in waiting if event.event == "message")
+        waiting = readable(await self._store.inbox.read(self._lease.conversation))
+        messages = [event for _, event in waiting if _is_awaited(event, self._services.commands)]
+        for event in messages:
+            await self.tell(event, event.address)
+        times = (self.time_left(event.address) for event in messages)
         return min((left for left in times if left is not None), default=None)
 
     async def tell(self, event: InboundEvent, address: str) -> None:
-        """Spend a token on the button, once whoever does it; it is sent beside the turn.
+        """Spend a token that is the answer's no more on the button, once whoever does it; it is sent beside the turn.
 
         Raises:
             LeaseLost: another process has the turn, perhaps since a time when the token was the answer's.
         """
+        left = self.time_left(address)
+        if left is None or left > 0:
+            return
         if asker := event.author_id:
             (known,) = await self._channel.enrich(self._lease.conversation, [event], is_new=False)
             language = self._services.language(known)
@@ -79,8 +83,8 @@ class LateButtons:
             told = f"late_{sha256(address.encode()).hexdigest()[:32]}"
             reply = Reply(self._services.texts.get("late.waiting", language), fetched_by=asker, fleeting=True)
             delivery = Delivery(told, told, reply, address, asker=asker)
-            await self._store.outbox.post(self._fetches, told, encode(delivery))
-            log.info("late.told", message=event.message.id)
+            if await self._store.outbox.post(self._fetches, told, encode(delivery)):
+                log.info("late.told", message=event.message.id)
         self._told.add(address)
 
 
@@ -109,7 +113,7 @@ class TokenWatch:
                 async with asyncio.timeout(max(pause_s, 0)):
                     await over.wait()
             try:
-                if self._own_time_left() <= 0 and self._inbound.newest:
+                if self._inbound.newest:
                     await self._buttons.tell(self._inbound.newest, self._inbound.address)
                 if over.is_set():
                     return
@@ -142,6 +146,7 @@ class Fetches:
     def __init__(self, services: Services) -> None:
         self._store = services.store
         self._texts = services.texts
+        self._commands = services.commands
 
     async def choose(self, press: Delivery) -> Delivery:
         """Decide what the press gets: the asker's oldest late answer, or a sentence. Further attempts send the same.
@@ -156,7 +161,7 @@ class Fetches:
         progress = await self._progress(fetch.conversation, press.asker)
         kept = [one for one in await self._store.late_answers.read(fetch.conversation) if one.asker == press.asker]
         for number, one in enumerate(kept, 1):
-            if await self._is_wanted(fetch.conversation, one):
+            if await self._read_wanted(fetch.conversation, one):
                 late = LateAnswer(fetch.conversation, one.delivery_id)
                 return replace(press, late=late, more_late=number < len(kept))
         text = self._texts.get(f"late.{progress}", fetch.language)
@@ -175,20 +180,18 @@ class Fetches:
             return delivery
         kept = await self._store.late_answers.read(late.kept_in)
         found = next((one for one in kept if (one.asker, one.delivery_id) == (delivery.asker, late.id)), None)
-        if found is None or not await self._is_wanted(late.kept_in, found):
-            return None
-        answer = _read(found)
+        answer = await self._read_wanted(late.kept_in, found) if found else None
         return replace(delivery, reply=answer.reply) if answer else None
 
-    async def _is_wanted(self, conversation: str, one: StoredLateAnswer) -> bool:
-        """Whether a late answer can be sent; a question that is over is removed, and what cannot be read given up."""
-        answer = _read(one)
+    async def _read_wanted(self, conversation: str, one: StoredLateAnswer) -> Delivery | None:
+        """A late answer that can be sent; a question that is over is removed, and what cannot be read given up."""
+        answer = _read(one.delivery)
         question = answer.reply.question if answer else None
         if answer and (question is None or await self._is_open(conversation, question)):
-            return True
+            return answer
         given_up = "" if answer else "cannot be read"
         await self._store.late_answers.remove(conversation, one.asker, one.delivery_id, given_up=given_up)
-        return False
+        return None
 
     async def _is_open(self, conversation: str, question: Question) -> bool:
         asked = (await self._read_journal(conversation)).open_question
@@ -198,14 +201,16 @@ class Fetches:
         """How far the asker's answer is."""
         waiting = [event for _, event in readable(await self._store.inbox.read(conversation))]
         journal = await self._read_journal(conversation)
-        outbox = [_decode_or_none(raw) for raw in await self._store.outbox.read(conversation)]
-        joined = [step for step in journal.steps if isinstance(step, InboundEvent)]
-        if _are_by(asker, (*journal.events, *joined)):
+        outbox = [_read(raw) for raw in await self._store.outbox.read(conversation)]
+        if self._is_awaited_by(asker, journal.all_events):
             question = journal.open_question.question if journal.open_question else None
             is_sending = any(one and one.reply.question == question for one in outbox)
             return "asked" if question and not is_sending else "waiting"
-        is_waiting = _are_by(asker, waiting) or any(one and one.asker == asker for one in outbox)
+        is_waiting = self._is_awaited_by(asker, waiting) or any(one and one.asker == asker for one in outbox)
         return "waiting" if is_waiting else "sent"
+
+    def _is_awaited_by(self, asker: str, events: Iterable[InboundEvent]) -> bool:
+        return any(event.author_id == asker and _is_awaited(event, self._commands) for event in events)
 
     async def _read_journal(self, conversation: str) -> TurnJournal:
         try:
@@ -214,16 +219,12 @@ class Fetches:
             return TurnJournal()
 
 
-def _are_by(asker: str, events: Iterable[InboundEvent]) -> bool:
-    """Whether the asker has written one of the messages."""
-    return any(event.event == "message" and event.author_id == asker for event in events)
+def _is_awaited(event: InboundEvent, commands: SpokenCommands) -> bool:
+    """Whether somebody waits for an answer to an event: what they say to each other is only translated."""
+    return event.event == "message" and not (event.unmentioned and parse(event, commands).command is None)
 
 
-def _read(kept: StoredLateAnswer) -> Delivery | None:
-    return _decode_or_none(kept.delivery)
-
-
-def _decode_or_none(raw: bytes) -> Delivery | None:
+def _read(raw: bytes) -> Delivery | None:
     try:
         return _decode(raw)
     except UNREADABLE:

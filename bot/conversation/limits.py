@@ -179,14 +179,27 @@ class Budgets:
         Raises:
             StoreUnavailable: it may have been counted.
         """
+        return await self.may_use("forgets", self._limits.user_forgets, turn_id, conversation, author)
+
+    async def may_use(self, what: str, limit: int, key: str, conversation: str, author: str) -> bool:
+        """Count one of a person's uses of something that has a limit of its own; whether it is within the limit.
+
+        Args:
+            what: a word of ours.
+            key: is counted once.
+
+        Raises:
+            StoreUnavailable: it may have been counted.
+        """
         person = _person(conversation, author) if author else conversation
         if is_operators(person):
             return True
-        counter = Counter("user", f"{person} forgets", self._limits.user_forgets)
-        verdicts = await self._budget.take(self._days.today, turn_id, [Claim(counter, 1)])
+        verdicts = await self._budget.take(
+            self._days.today, key, [Claim(Counter("user", f"{person} {what}", limit), 1)]
+        )
         if verdicts.refused == [None]:
             return True
-        self._metrics.budget_refusals.labels("user", "forgets").inc()
+        self._metrics.budget_refusals.labels("user", what).inc()
         return False
 
     def count(self, turn_id: str) -> None:

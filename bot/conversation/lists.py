@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from bot.conversation.memory import one_line, store_errors_for_model
 from bot.store import PlaceLists, StoredItem
-from toolset.tool import ListItem, ToolError
+from toolset.stores import ListItem
+from toolset.tool import ToolError
 
 MOST_NAMES = 20  # other lists that a model reads of
 NO_ROOM = "only {added} of {asked} items were added: the lists here are full. Tick items that are done"
@@ -14,7 +15,7 @@ NO_WORDS = "invalid parameters: write the list's name and its items in words"
 
 
 class ToolLists:
-    """The lists of one place (``toolset.tool.Lists``); the items remember who added them, for ``/forget me``."""
+    """The lists of one place (``toolset.stores.Lists``); the items remember who added them, for ``/forget me``."""
 
     def __init__(self, lists: PlaceLists, place: str, author: str) -> None:
         self._lists = lists

@@ -1,7 +1,7 @@
 """Files for the model: fetched once a turn, bounded, never stored.
 
 Messages hold references. A request gets the newest files that fit: as they are where the model reads their kind, as
-text where they can become text, and a line in place of each other file. All turns of a process share one allowance.
+text where they can become text, and a line in place of each other file. All turns of a process share a number of bytes.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from types import MappingProxyType
 import structlog
 from msgspec.structs import replace
 
-from bot import file_types
 from bot.channels import Channel
-from bot.conversation.allowance import Allowance
+from bot.conversation.byte_semaphore import ByteSemaphore
 from bot.conversation.file_text import TEXT_CAP, FileReader, framed
 from bot.errors import ModelError
-from bot.file_types import MIB, Kind, kind_of, label
+from bot.file_types import MIB, MOST_BYTES, Kind, kind_of, label
 from bot.providers import MediaSupport
 from bot.transcript import Media, Message, Part, Text
 from toolset.tool import ToolError
@@ -27,8 +26,8 @@ from toolset.tool import ToolError
 log = structlog.stdlib.get_logger(__name__)
 
 MOST = 6  # files in a request, the newest ones
-MOST_BYTES = 12 * MIB  # of all files inside a request: Gemini accepts 20 MB, base64 and text included
-MOST_UPLOADED = 32 * MIB  # of all files of a request, where larger ones go to the vendor before it
+MOST_INLINE = 12 * MIB  # bytes of all files inside a request: Gemini accepts 20 MB, base64 and text included
+MOST_UPLOADED = 32 * MIB  # bytes of all files of a request, where larger ones go to the vendor before it
 EARLIER_TURNS = 2  # whose files are sent again
 PDF_START, PDF_WITHIN = b"%PDF-", 1024  # readers take what stands before
 MIMES = {
@@ -63,15 +62,15 @@ class TurnMedia:
     """
 
     def __init__(
-        self, allowance: Allowance, channel: Channel, conversation: str, support: MediaSupport, reader: FileReader
+        self, free: ByteSemaphore, channel: Channel, conversation: str, support: MediaSupport, reader: FileReader
     ) -> None:
-        self._allowance = allowance
+        self._bytes = free
         self._channel = channel
         self._conversation = conversation
         self._support = support
         self._reader = reader
-        self._most = MOST_UPLOADED if support.uploads else MOST_BYTES
-        self._held = 0  # of the allowance
+        self._most = MOST_UPLOADED if support.uploads else MOST_INLINE
+        self._held = 0  # bytes
         self._known: dict[str, Media] = {}  # with the real type and size
         self._found: dict[str, bytes] = {}
         self._texts: dict[str, str] = {}
@@ -130,7 +129,7 @@ class TurnMedia:
 
     def _most_of(self, media: Media) -> int:
         """The largest size of a file of this kind."""
-        return min(file_types.MOST_BYTES.get(kind_of(media.mime), 0), self._most)
+        return min(MOST_BYTES.get(kind_of(media.mime), 0), self._most)
 
     async def _fetch(self, wanted: Sequence[Media]) -> None:
         """Fetch missing files in parallel.
@@ -162,17 +161,17 @@ class TurnMedia:
         await self._prepare([media for media in wanted if media.ref in self._found])
 
     async def _reserve(self, wanted: Sequence[Media]) -> None:
-        """Take what these files may need of the allowance. Free everything before waiting, against deadlocks.
+        """Take the bytes that these files may need. Free everything before waiting, against deadlocks.
 
         Raises:
             TimeoutError: other turns hold it for too long.
         """
         sizes = (len(self._found.get(media.ref, b"")) or media.size or self._most_of(media) for media in wanted)
         most = min(sum(sizes), self._most)
-        if self._held and not self._allowance.has(most - self._held):
+        if self._held and not self._bytes.has(most - self._held):
             self._free_all()
         if (more := most - self._held) > 0:
-            await self._allowance.take(more)
+            await self._bytes.acquire(more)
             self._held += more
 
     async def _receive(self, media: Media, arriving: _Arriving) -> None:
@@ -187,7 +186,7 @@ class TurnMedia:
         """
         for media in arrived:
             await self._inspect(media, self._found[media.ref])
-        room = MOST_BYTES
+        room = MOST_INLINE
         for media in arrived:
             if media.ref in self._found:
                 size = len(self._found[media.ref])
@@ -239,9 +238,9 @@ class TurnMedia:
             self._missing.setdefault(ref, text)
 
     def _shrink(self) -> None:
-        """Return the unused part of the allowance."""
+        """Release what is not held any more."""
         size = sum(map(len, self._found.values()))
-        self._allowance.give_back(self._held - size)
+        self._bytes.release(self._held - size)
         self._held = size
 
     def _free_all(self) -> None:

@@ -66,7 +66,7 @@ def memory_of(services: Services, conversation: str, events: Sequence[InboundEve
 
 
 class ToolFacts:
-    """The same for a tool (``toolset.tool.Facts``)."""
+    """The same for a tool (``toolset.stores.Facts``)."""
 
     def __init__(self, memory: PersonMemory) -> None:
         self._memory = memory

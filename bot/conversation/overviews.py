@@ -7,7 +7,7 @@ import asyncio
 from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent, KeptItem, Overview
 from bot.conversation.admission import Admission
-from bot.conversation.edits import OWN, person_of
+from bot.conversation.edits import person_of
 from bot.conversation.memory import PersonMemory
 from bot.conversation.reminders import PersonalReminders, line_of
 from bot.conversation.services import Services
@@ -33,7 +33,7 @@ class PersonalOverviews:
 
     async def cancel_reminder(self, conversation: str, event: InboundEvent, key: str) -> bool:
         """Cancel one of the person's reminders."""
-        for place, reminder_id in await self._counted(conversation, event):
+        for place, reminder_id in await self._find_reminders(conversation, event):
             if _key(place, reminder_id) == key:
                 return await self._reminders_in(place, event).drop(reminder_id)
         return False
@@ -46,7 +46,7 @@ class PersonalOverviews:
         return await self._memory(place, event).forget(int(number))
 
     async def _reminders(self, conversation: str, event: InboundEvent) -> list[KeptItem]:
-        places = sorted({place for place, _ in await self._counted(conversation, event)})
+        places = sorted({place for place, _ in await self._find_reminders(conversation, event)})
         found = await asyncio.gather(*(self._reminders_in(place, event).all() for place in places))
         known = [(place, one) for place, reminders in zip(places, found, strict=True) for one in reminders]
         texts, language = self._services.texts, self._services.language(event)
@@ -68,12 +68,10 @@ class PersonalOverviews:
         """Where the person has talked to the bot, this conversation and others of their own first."""
         person = person_of(conversation, event)
         entries = await self._services.store.kv.members(f"person:{person}") if person else []
-        own = [entry for entry in entries if entry.startswith(f"{OWN} ")]
-        shared = [entry for entry in entries if entry not in own]
-        places = [self._place(entry.partition(" ")[2]) for entry in (*own, *shared)]
+        places = [self._place(entry.partition(" ")[2]) for entry in entries]  # sorted: "own …" before "shared …"
         return list(dict.fromkeys([self._place(conversation), *places]))[:MOST_PLACES]
 
-    async def _counted(self, conversation: str, event: InboundEvent) -> list[tuple[str, str]]:
+    async def _find_reminders(self, conversation: str, event: InboundEvent) -> list[tuple[str, str]]:
         return await self._services.store.reminders.counted(person_of(conversation, event) or conversation)
 
     def _reminders_in(self, conversation: str, event: InboundEvent) -> PersonalReminders:

@@ -33,7 +33,7 @@ _decode = Decoder(Poll).decode
 
 
 class ToolPolls:
-    """The polls of one place for tools (``toolset.tool.Polls``).
+    """The polls of one place for tools (``toolset.stores.Polls``).
 
     Args:
         kept_in: see ``Channel.polls_of``.

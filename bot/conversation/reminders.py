@@ -26,7 +26,8 @@ from bot.store import REMINDER_S, Alarm, Next, Store
 from bot.texts import Texts, language_for
 from bot.transcript import REMINDER_ID, UNREADABLE, Author, Message, Text, encode
 from toolset.recurrence import BadRuleError, next_time
-from toolset.tool import Reminder, ToolError
+from toolset.stores import Reminder
+from toolset.tool import ToolError
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -75,7 +76,7 @@ read_reminder = Decoder(StoredReminder).decode
 
 
 class PersonalReminders:
-    """The reminders of one person in one conversation (``toolset.tool.Reminders``).
+    """The reminders of one person in one conversation (``toolset.stores.Reminders``).
 
     Args:
         event: the message that is answered.

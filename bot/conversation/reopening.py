@@ -62,7 +62,7 @@ class Reopening:
         changed = unsent | {event.target for event in events if event.is_change}
         if not changed or any(event.event == CONVERSATION_DELETED for event in events):
             return False
-        waiting = await self._undelivered(lease.conversation)
+        waiting = await self._read_undelivered(lease.conversation)
         if await self._reopen_answered(lease, channel, waiting, changed, unsent):
             return True
         void = [one for one in waiting if one.delivery.answers and unsent.issuperset(one.delivery.answers)]
@@ -102,7 +102,7 @@ class Reopening:
         log.info("turn.reopened", answered=turn.turn_id)
         return True
 
-    async def _undelivered(self, conversation: str) -> list[Undelivered]:
+    async def _read_undelivered(self, conversation: str) -> list[Undelivered]:
         found = []
         for raw in await self._store.outbox.read(conversation):
             try:

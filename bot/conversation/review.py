@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from json import dumps
 from typing import Literal
 
 import structlog
-from msgspec.structs import asdict
 
+from bot.agent.single_request import read_response
 from bot.agent.turn import ActingCall
 from bot.clock import now_ms
-from bot.conversation.quoting import RESULT_CAP, escaped, transcript_lines
-from bot.errors import ModelError, TryAgain
-from bot.providers import Completed, ModelResponse, Provider, ToolChoice
+from bot.conversation.transcript_text import RESULT_CAP, escaped, transcript_lines
+from bot.errors import ModelError
+from bot.providers import ModelResponse, Provider, ToolChoice
 from bot.safe_text.glyphs import invisible
 from bot.safe_text.names import safe_name
-from bot.telemetry import Metrics, span
+from bot.telemetry import Metrics
 from bot.transcript import FACTS_ID, SUMMARY_ID, Author, Message, Text, Usage, encode, new_id
 from toolset.schema import Schema
 from toolset.tool import ToolDefinition
@@ -90,16 +89,10 @@ class Reviewers:
         )
 
     async def _ask(self, model: Provider, request: Sequence[Message], spend: Spend) -> ModelResponse:
-        choice = ToolChoice("one", VOTE.name)
-        with span("model", self._metrics) as call:
-            async with aclosing(model.stream(self._prompt, request, (VOTE,), choice, self._limit_s)) as events:
-                async for event in events:
-                    if isinstance(event, Completed):
-                        response = event.response
-                        await spend(response.model, response.usage)
-                        call.end("model.called", "review", response.model, tokens=asdict(response.usage))
-                        return response
-        raise TryAgain("malformed", "the model's stream ended without an answer")
+        events = model.stream(self._prompt, request, (VOTE,), ToolChoice("one", VOTE.name), self._limit_s)
+        response = await read_response(events, "review", model.model, self._metrics)
+        await spend(response.model, response.usage)
+        return response
 
 
 def case_text(acting: ActingCall) -> str:

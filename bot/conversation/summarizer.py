@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import aclosing
+from collections.abc import Iterable
 
-from msgspec.structs import asdict
-
+from bot.agent.single_request import read_response
 from bot.clock import now_ms
-from bot.conversation.quoting import escaped, transcript_lines
+from bot.conversation.transcript_text import escaped, transcript_lines
 from bot.errors import TryAgain
-from bot.providers import Completed, ModelResponse, Provider
-from bot.telemetry import Metrics, span
+from bot.providers import ModelResponse, Provider
+from bot.telemetry import Metrics
 from bot.transcript import Message, Text, new_id
 
 
@@ -40,17 +38,8 @@ class Summarizer:
         transcript = "\n".join(line for message in messages for line in transcript_lines(message))
         text = f"<notes>\n{escaped(before)}\n</notes>\n\n<transcript>\n{transcript}\n</transcript>"
         asked = Message(new_id("msg"), "user", (Text(text),), now_ms())
-        with span("model", self._metrics) as call:
-            response = await self._ask([asked])
-            call.end("model.called", "summary", response.model, tokens=asdict(response.usage))
-        return response
-
-    async def _ask(self, messages: Sequence[Message]) -> ModelResponse:
-        async with aclosing(self._provider.stream(self._prompt, messages, ())) as events:
-            async for event in events:
-                if isinstance(event, Completed):
-                    return event.response
-        raise TryAgain("malformed", "the model's stream ended without an answer")
+        events = self._provider.stream(self._prompt, [asked], ())
+        return await read_response(events, "summary", self._provider.model, self._metrics)
 
 
 def summary_text(response: ModelResponse) -> str:

@@ -24,12 +24,7 @@ from bot.conversation.edits import HistoryEditor
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.interpreter import Interpreter
-from bot.conversation.journal import (
-    TurnJournal,
-    read_entries,
-    readable,
-    readable_events,
-)
+from bot.conversation.journal import TurnJournal, read_entries, readable, readable_events
 from bot.conversation.late_answers import LateButtons
 from bot.conversation.limits import Standing
 from bot.conversation.reminders import note_outcome
@@ -147,8 +142,6 @@ class TurnRunner:
                     await self._note_routines(attempt.lease.conversation, events, result, failed=failed)
                 unless = _condition(attempt.inbound, answer.messages)
                 result.may_be_reopened = is_alone and answer.may_be_reopened
-            else:
-                await self._tell_late(attempt, journal.events)
             if not result.replies and (events or attempt.journalled.is_resumed):
                 self._take_back(attempt, journal, result)
             delivery = await self._commit(attempt.lease, attempt.journalled, result, unless=unless)
@@ -160,13 +153,6 @@ class TurnRunner:
         """Have the channel delete what this attempt or an earlier one has streamed of an answer that nobody gets."""
         if attempt.channel.takes_back:
             result.add((), [(reply_taking_back(attempt.turn_id), last_address(journal))])
-
-    async def _tell_late(self, attempt: Attempt, events: Sequence[InboundEvent]) -> None:
-        """Spend the reply token of a turn that needs no model and began late, so that its answer can be fetched."""
-        buttons = LateButtons(self._services, attempt.lease, attempt.channel)
-        for event in events:
-            if (left := buttons.time_left(event.address)) is not None and left <= 0:
-                await buttons.tell(event, event.address)
 
     async def _note_routines(
         self, conversation: str, events: Sequence[InboundEvent], result: TurnResult, *, failed: bool
@@ -333,6 +319,7 @@ class TurnRunner:
         Raises:
             MessagesChanged: see ``Condition``.
         """
+        await self._tell_late(lease, journalled, result)
         turn_id, deliveries = journalled.turn_id, self._deliveries(lease, journalled, result)
         record = TurnRecord(turn_id, now_ms(), result.model or self._agent.provider.model, result.messages)
         entry = encode(record) if result.messages else None
@@ -343,6 +330,17 @@ class TurnRunner:
         what = entry, stored, KEEP_TURNS, given_up, attempted, unless
         is_head = await self._store.journal.commit(lease, *what, answered=answered)
         return head if is_head else None
+
+    async def _tell_late(self, lease: Lease, journalled: JournalledTurn, result: TurnResult) -> None:
+        """Spend the reply tokens that replies come too late for, so that these can be fetched."""
+        channel, events = self._services.channel(lease.conversation), readable_events(journalled.entries)
+        if channel is None or not events:
+            return
+        buttons, by_address = LateButtons(self._services, lease, channel), {event.address: event for event in events}
+        for reply, address in result.replies:
+            if not reply.free:
+                # What has joined the turn since it began has the same author.
+                await buttons.tell(by_address.get(address, events[-1]), address)
 
     def _deliveries(self, lease: Lease, journalled: JournalledTurn, result: TurnResult) -> list[Delivery]:
         if (channel := self._services.channel(lease.conversation)) is None:

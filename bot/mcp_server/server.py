@@ -115,14 +115,14 @@ class ToolServer:
         with span("tool", self._metrics) as measured:
             try:
                 made, outcome = await self._hooks.before(call, context)
-                outcome = outcome or await self._made(made, context)
+                outcome = outcome or await self._run(made, context)
                 outcome = await self._hooks.after(made, context, outcome)
             except TurnFailed:  # a hook ends the turn, which is this call; its cause is for the operator
                 outcome = ToolOutcome.error("refused")
             measured.end("tool.called", "error" if outcome.is_error else "ok", params.name if tool else "unknown")
         return _result(outcome, tool.definition.response if tool else None)
 
-    async def _made(self, call: ToolCall, context: ToolContext) -> ToolOutcome:
+    async def _run(self, call: ToolCall, context: ToolContext) -> ToolOutcome:
         tool = self._served.get(call.name)
         if tool is None:
             known = ", ".join(self._served)

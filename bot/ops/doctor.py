@@ -16,8 +16,9 @@ from bot.ops.call_tool import call_by_hand
 from bot.ops.startup import DEMO, GET_GEMINI, start_report
 from bot.plugins import load_hooks, mcp_servers
 from bot.providers import Provider
-from bot.settings import Settings, env_file_is_open
+from bot.settings import Settings, env_file_is_open, tool_config
 from bot.store import DeadLetter, MemoryUse, ServerFacts, Store
+from toolset.create_image import CreateImageConfig
 from toolset.mcp.catalog import tool_name
 from toolset.tool_map import ToolMap
 
@@ -37,7 +38,7 @@ class Openers:
     """How the doctor opens the parts it checks.
 
     Attributes:
-        model: opens one of ``settings.all_models``.
+        model: opens a model by its name.
         channels: what checks each channel, by its label in the report.
         mcp: what checks the MCP servers, likewise.
     """
@@ -79,6 +80,7 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
         *(within("reviewer", _check_model("reviewer", name, openers)) for name in dict.fromkeys(settings.reviewers)),
         within("store", _check_store(report["store"], openers)),
         within("tools", _check_tools(report["tools"], report["Open-Meteo"], settings, openers)),
+        within("images", _check_images(report["images"], openers)),
         within("hooks", _check_hooks(settings)),
         *(within(name, check()) for name, check in (*openers.mcp.items(), *openers.channels.items())),
         within("port", _check_port(settings)),
@@ -195,6 +197,12 @@ async def _check_tools(
             )
             found.append(open_meteo)
     return found
+
+
+async def _check_images(part: CheckResult, openers: Openers) -> list[CheckResult]:
+    """Check that the image model exists."""
+    model = tool_config(CreateImageConfig).image_model
+    return await _check_model(part.name, f"gemini:{model}", openers) if model else [part]
 
 
 async def _check_hooks(settings: Settings) -> list[CheckResult]:

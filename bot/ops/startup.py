@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bot.channels.registry import CHANNELS, ChannelEntry, describe_channels
 from bot.checks import CheckResult
 from bot.settings import Settings, tool_config
+from toolset.create_image import CreateImageConfig
 from toolset.weather import WeatherConfig
 
 DEMO = "demo model: simple rules, no real language model"
@@ -31,6 +32,7 @@ def start_report(settings: Settings, registry: Sequence[ChannelEntry] = CHANNELS
         *_processes(settings),
         CheckResult("ok", "tools", tools, switch),
         _open_meteo(),
+        _images(),
         *_approvals(settings),
         *_reviewers(settings),
     ]
@@ -72,6 +74,13 @@ def _open_meteo() -> CheckResult:
         return CheckResult("ok", "Open-Meteo", "your own server", "set OPEN_METEO=0 to ask wttr.in alone")
     terms = "free for non-commercial use only"
     return CheckResult("ok", "Open-Meteo", terms, "set OPEN_METEO=0, or OPEN_METEO_BASE_URL to a server of your own")
+
+
+def _images() -> CheckResult:
+    """Off unless the operator wants to pay for pictures."""
+    if model := tool_config(CreateImageConfig).image_model:
+        return CheckResult("ok", "images", f"made by gemini:{model}", "unset IMAGE_MODEL to make none")
+    return CheckResult("off", "images", "none are made", "set IMAGE_MODEL=gemini-3.1-flash-image, which costs money")
 
 
 def _approvals(settings: Settings) -> list[CheckResult]:

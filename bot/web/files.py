@@ -33,12 +33,11 @@ class SignedFiles:
 
     Args:
         secret: SECRET_KEY; empty: a random key, which the store keeps for all processes.
-        public_url: PUBLIC_URL; may be empty.
     """
 
     def __init__(self, files: Files, secret: SecretStr, public_url: str) -> None:
         self._files = files
-        self._public_url = public_url
+        self.public_url = public_url
         given = secret.get_secret_value().encode()
         self._key = hashlib.sha256(b"files\0" + given).digest() if given else b""
         self._key_until = float("inf") if given else 0.0
@@ -55,8 +54,8 @@ class SignedFiles:
 
     async def url(self, file: FileRef) -> str:
         """The same for everybody on the internet; empty without PUBLIC_URL."""
-        path = await self.path(file) if self._public_url else ""
-        return path and f"{self._public_url}{path}"
+        path = await self.path(file) if self.public_url else ""
+        return path and f"{self.public_url}{path}"
 
     def route(self) -> Route:
         """``/files/{signed}``, for whoever has the name: a platform shows the file to its people."""

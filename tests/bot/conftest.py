@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import structlog
 from redis.asyncio import Redis
 
 from bot.settings import Settings, load
 from tests.bot.command_line import Call, calling
 from tests.fakes.wttr import WttrFake
+from tests.plain_log import use_plain_log
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def restored_logging() -> Iterator[None]:
         handler.close()
     root.handlers[:] = handlers
     root.setLevel(level)
-    structlog.reset_defaults()
+    use_plain_log()
 
 
 @pytest.fixture

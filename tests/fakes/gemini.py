@@ -22,7 +22,7 @@ import msgspec
 from aiohttp import web
 
 from tests.fakes import gemini_files, gemini_rules
-from tests.fakes.gemini_answers import SSE, Answer, End, answer_of, failure, whole
+from tests.fakes.gemini_answers import SSE, Answer, End, answer_of, failure, painted, whole
 from tests.fakes.gemini_caches import CachedContents, counted
 from tests.fakes.gemini_rules import JSON, Refused
 from tests.fakes.serving import serving
@@ -37,6 +37,7 @@ MODELS = (
     "gemini-2.5-flash",
     "gemini-2.5-pro",
     "gemini-2.0-flash",
+    "gemini-3.1-flash-image",
 )
 
 
@@ -110,6 +111,10 @@ class GeminiFake:
     ) -> None:
         """Parts exactly as given, one list for each event; a finish reason stands in the last event unless empty."""
         self.answer(replace(answer_of(*events, finish=finish, end=end), gate=gate))
+
+    def paint(self, picture: bytes, mime: str = "image/png", gate: Event | None = None) -> None:
+        """A picture, after a draft of it."""
+        self.answer(replace(painted(picture, mime), gate=gate))
 
     def finish(self, reason: str, message: str = "") -> None:
         """No content at all, only the reason why."""

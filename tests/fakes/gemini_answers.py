@@ -65,6 +65,22 @@ def answer_of(*events: Sequence[JSON], finish: str = "STOP", end: End = "whole")
     return Answer(tuple(made), end)
 
 
+def painted(picture: bytes, mime: str) -> Answer:
+    """A picture, after a draft of it: https://ai.google.dev/gemini-api/docs/image-generation."""
+    draft = {"inlineData": {"mimeType": mime, "data": base64.b64encode(b"a draft").decode()}, "thought": True}
+    made = {"inlineData": {"mimeType": mime, "data": base64.b64encode(picture).decode()}} | signed()
+    answer = answer_of([draft, made])
+    answer.events[0]["modelVersion"] = "gemini-3.1-flash-image"
+    answer.events[0]["usageMetadata"] = {
+        "promptTokenCount": 12,
+        "candidatesTokenCount": 1_120,
+        "thoughtsTokenCount": 80,
+        "totalTokenCount": 1_212,
+        "candidatesTokensDetails": [{"modality": "IMAGE", "tokenCount": 1_120}],
+    }
+    return answer
+
+
 def signed() -> JSON:
     """A signature, as a field of a part."""
     return {"thoughtSignature": base64.b64encode(secrets.token_bytes(24)).decode()}

@@ -51,6 +51,12 @@ NOT_ENABLED = (
 NO_AUTO = "Function calling mode AUTO is not supported with include_server_side_tool_invocations."
 NOT_CIRCULATED = "Please enable tool_config.include_server_side_tool_invocations to send tool_call and tool_response."
 CHANGED = "Please send tool_call and tool_response parts back unchanged, each response after its call."
+NO_IMAGES = (
+    "The requested combination of response modalities is not supported by the model. models/{model} accepts the "
+    "following combinations of response modalities:\n* TEXT\n"
+)
+# https://ai.google.dev/gemini-api/docs/image-generation
+SHAPES = {"1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"}
 FUNCTION_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
 
 CALL_ORDER = (
@@ -92,6 +98,7 @@ def check(model: str, raw: bytes, own_parts: list[JSON]) -> None:
     check_prefix(body)
     check_combination(model, body)
     _check_thinking(model, body.get("generationConfig") or {})
+    _check_images(model, body)
     contents = body.get("contents")
     if not contents:
         raise Refused("* GenerateContentRequest.contents: contents is not specified\n")
@@ -248,6 +255,20 @@ def _check_thinking(model: str, config: JSON) -> None:
         raise Refused("Thinking level MINIMAL is not supported for this model. Please retry with other thinking level.")
     if thinking.get("thinkingBudget", -1) in range(128) and "2.5-pro" in model:
         raise Refused("The thinking budget is invalid. Please choose a value between 128 and 32768.")
+
+
+def _check_images(model: str, body: JSON) -> None:
+    """Only image models make pictures, of these shapes, and they call no functions."""
+    config = body.get("generationConfig") or {}
+    makes_images = "-image" in model
+    if "IMAGE" in config.get("responseModalities", ()) and not makes_images:
+        raise Refused(NO_IMAGES.format(model=model))
+    if "imageConfig" in config and not makes_images:
+        raise Refused(f"Image config is not supported for models/{model}")
+    if config.get("imageConfig", {}).get("aspectRatio", "1:1") not in SHAPES:
+        raise Refused("Invalid aspect ratio.")
+    if makes_images and any("functionDeclarations" in tool for tool in body.get("tools") or ()):
+        raise Refused(f"Function calling is not enabled for models/{model}")
 
 
 def _check_content(index: int, content: JSON) -> None:

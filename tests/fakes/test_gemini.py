@@ -127,6 +127,11 @@ REFUSED: list[tuple[JSON, str]] = [
         {"contents": [QUESTION], "generationConfig": {"thinkingConfig": {"thinkingLevel": "MINIMAL"}}},
         "Thinking level MINIMAL is not supported",
     ),
+    (
+        {"contents": [QUESTION], "generationConfig": {"responseModalities": ["IMAGE"]}},
+        "The requested combination of response modalities is not supported by the model.",
+    ),
+    ({"contents": [QUESTION], "generationConfig": {"imageConfig": {"aspectRatio": "1:1"}}}, "Image config is not"),
 ]
 TAKEN: list[JSON] = [
     {"contents": [QUESTION]},
@@ -195,6 +200,20 @@ def test_older_models_do_not_combine_tools(fake: GeminiFake) -> None:
     """Neither with the switch nor without."""
     body = {"contents": [QUESTION], "tools": [COMBINED], "toolConfig": ENABLED}
     assert message(post(fake, body, STREAM.replace("3.5", "2.5"))) == rules.NOT_COMBINED
+
+
+def test_image_models_paint_and_call_nothing(fake: GeminiFake) -> None:
+    """Shapes are those of the documentation."""
+    path = "v1beta/models/gemini-3.1-flash-image:generateContent"
+    fake.paint(b"a picture")
+    painted = {"responseModalities": ["IMAGE"], "imageConfig": {"aspectRatio": "16:9"}}
+    draft, made = post(fake, {"contents": [QUESTION], "generationConfig": painted}, path).json()["candidates"][0][
+        "content"
+    ]["parts"]
+    assert (draft["thought"], "thought" in made) == (True, False)
+    wide = {"imageConfig": {"aspectRatio": "32:9"}}
+    assert message(post(fake, {"contents": [QUESTION], "generationConfig": wide}, path)) == "Invalid aspect ratio."
+    assert "not enabled" in message(post(fake, {"contents": [QUESTION], "tools": [declared()]}, path))
 
 
 def test_the_oldest_models_do_not_think(fake: GeminiFake) -> None:

@@ -9,12 +9,13 @@ import httpx
 
 from tests.fakes.wttr import WttrFake
 from tests.project import NOWHERE
-from toolset.tool import Reminder, Reminders, ToolContext
+from toolset.stores import Reminder, Reminders
+from toolset.tool import ToolContext
 from toolset.weather import WeatherConfig
 
 
 class RemindersInMemory:
-    """A person's reminders (``toolset.tool.Reminders``)."""
+    """A person's reminders (``toolset.stores.Reminders``)."""
 
     def __init__(self) -> None:
         self.kept: dict[str, Reminder] = {}
@@ -27,6 +28,18 @@ class RemindersInMemory:
 
     async def cancel(self, reminder_id: str) -> bool:
         return self.kept.pop(reminder_id, None) is not None
+
+
+class UsesInMemory:
+    """The uses of one person (``toolset.stores.Uses``)."""
+
+    def __init__(self) -> None:
+        self.taken: dict[str, set[str]] = {}
+
+    async def take(self, tool: str, limit: int, idempotency_key: str) -> bool:
+        taken = self.taken.setdefault(tool, set())
+        taken |= {idempotency_key} if len(taken) < limit else set()
+        return idempotency_key in taken
 
 
 def context(

@@ -80,7 +80,8 @@ def outside() -> Outside:
 async def tools(request: pytest.FixtureRequest, outside: Outside, tmp_path: Path) -> AsyncIterator[ToolMap]:
     """The test's own tool or all, also those that are off by default, with default settings and without a network."""
     own_tool = request.node.callspec.params.get("tool")
-    switches = {"workspace_dir": str(tmp_path), "brave_api_key": SecretStr("sk-secret")}
+    keys = {"brave_api_key": SecretStr("sk-secret"), "gemini_api_key": SecretStr("sk-secret")}
+    switches = {"workspace_dir": str(tmp_path), "image_model": "gemini-3.1-flash-image", **keys}
 
     def configure(config: type[BaseModel]) -> BaseModel:
         return config(**{name: value for name, value in switches.items() if name in config.model_fields})

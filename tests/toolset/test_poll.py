@@ -16,7 +16,7 @@ FOOD = {"question": "Where do we eat?", "options": ["Sushi", "Curry"]}
 
 
 class PollsInMemory:
-    """Polls of one place (``toolset.tool.Polls``).
+    """Polls of one place (``toolset.stores.Polls``).
 
     Attributes:
         asked: the last call.

@@ -14,7 +14,7 @@ from toolset.tool import NoConfig, Tool, ToolError, ToolOutcome, ValidatedTool, 
 
 
 class FactsInMemory:
-    """Facts of nobody in particular (``toolset.tool.Facts``).
+    """Facts of nobody in particular (``toolset.stores.Facts``).
 
     Attributes:
         kept: each with its idempotency key.

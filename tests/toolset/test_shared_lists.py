@@ -11,13 +11,14 @@ import pytest
 from tests.toolset.contexts import context, http_client
 from toolset.shared_lists import AddToList, ShowList, Tick
 from toolset.shown import Card
-from toolset.tool import ListItem, NoConfig, Tool, ToolError, ToolOutcome, ValidatedTool, read_schemas
+from toolset.stores import ListItem
+from toolset.tool import NoConfig, Tool, ToolError, ToolOutcome, ValidatedTool, read_schemas
 
 SHOPPING = Card("shopping", (("1", "☑ milk"),))
 
 
 class ListsInMemory:
-    """Lists of one place (``toolset.tool.Lists``).
+    """Lists of one place (``toolset.stores.Lists``).
 
     Attributes:
         asked: the last call.

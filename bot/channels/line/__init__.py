@@ -1,16 +1,16 @@
 """LINE: people and groups, by webhook.
 
-    channel     the Protocol's class        types      LINE's data as structs
-    inbound     the webhook endpoint        events     from an event to what stands in the inbox
-    client      the API, by LINE's SDK      lookups    people
-    formatting  a reply as messages         files      the images people send
-    approvals   questions with buttons      delivery   reply token or push, and the month's quota
-    presence    read, and loading           doctor     for kaiwa doctor
+    channel     the Protocol's class        types         LINE's data as structs
+    inbound     the webhook endpoint        events        from an event to what stands in the inbox
+    client      the API, by LINE's SDK      lookups       people
+    formatting  a reply as messages         files         the files people send
+    approvals   questions with buttons      delivery      reply token or push, and the month's quota
+    presence    read, and loading           doctor        for kaiwa doctor
     text        Markdown as plain text, and long texts in pieces
-    stickers    what they say               rich_menu  the menu below chats, with menu_picture
-    pictures    those of an answer          polls      votes by button
-    late_answers  the button that fetches an answer
-    own_messages  what people may quote
+    tables      those that fit on a card    flex          bubbles, LINE's cards
+    stickers    what they say               rich_menu     the menu below chats, with menu_picture
+    pictures    those of an answer          polls         votes by button
+    own_messages  what people may quote     late_answers  the button that fetches an answer
 
 This module is light: what it opens is imported then. Its docs: https://developers.line.biz/en/reference/messaging-api/
 """

@@ -68,11 +68,12 @@ class Line(Channel):
         self._sender = Sender(self._client, host.kv, allowance, config.line_push, clock)
         self._files = Files(self._client)
         self._shown_files = host.files
+        self.shows_pictures = host.files.public_url.startswith("https://")
         self._presence = Presence(self._client)
         secret = config.line_channel_secret.get_secret_value()
-        self._quotable = OwnMessages(host.kv)
-        quotable = OwnMessages(host.priority_kv)
-        self._receiver = WebhookReceiver(host.accept, secret, Reader(config), self._traffic, clock, quotable)
+        self._own_messages = OwnMessages(host.kv)
+        own_messages = OwnMessages(host.priority_kv)
+        self._receiver = WebhookReceiver(host.accept, secret, Reader(config), self._traffic, clock, own_messages)
 
     async def __aenter__(self) -> Line:
         return self
@@ -98,14 +99,19 @@ class Line(Channel):
         if reply.fetched_by and await self._sender.pushes_all(chat):
             return
         messages = await self._messages(delivery, chat)
-        is_late = bool(delivery.late and delivery.late.id)
-        is_free = reply.free or chat.bot in (POLLS, LATE)
         outbound = OutboundMessage(
-            delivery.id, delivery.attempts, chat, address, messages, reply.private, is_free, is_late
+            delivery.id,
+            delivery.attempts,
+            chat,
+            address,
+            messages,
+            private=reply.private,
+            free=reply.free or chat.bot in (POLLS, LATE),
+            late=bool(delivery.late and delivery.late.id),
         )
         sent = await self._sender.send(outbound, assert_lease)
         if not reply.fleeting:  # what tells somebody that they are forgotten must not leave their id here
-            self._quotable.keep(chat, sent, delivery.turn_id)
+            self._own_messages.keep(chat, sent, delivery.turn_id)
         self._traffic.record_delivery(self._clock())
 
     async def _messages(self, delivery: Delivery, chat: Chat) -> list[LineMessage]:
@@ -179,7 +185,7 @@ class Line(Channel):
     async def find_quoted(self, conversation: str, message_id: str) -> KnownQuote:
         """A message of ours, or a picture: LINE shows pictures by their id, even those that no event has brought."""
         try:
-            if turn_id := await self._quotable.turn_of(chat_of(conversation), message_id):
+            if turn_id := await self._own_messages.turn_of(chat_of(conversation), message_id):
                 return KnownQuote(turn_id)
         except StoreUnavailable:
             return NOTHING_KNOWN

@@ -247,8 +247,7 @@ class Client:
             for number, button in enumerate(menu.buttons)
         ]
         size = sdk.RichMenuSize(width=menu.width, height=menu.height)
-        named = {"name": menu.name, "chatBarText": menu.title}
-        request = sdk.RichMenuRequest(size=size, selected=False, areas=areas, **named)
+        request = sdk.RichMenuRequest(size=size, selected=False, name=menu.name, chatBarText=menu.title, areas=areas)
         created = _read(sdk.RichMenuIdResponse, await self._call("POST", "richmenu", request))
         return str(created.rich_menu_id)
 
@@ -275,8 +274,8 @@ class Client:
             return self._sdk
 
     def _messages(self, sdk: Any, messages: Sequence[LineMessage], quote_token: str) -> list[Any]:
-        quotes = [quote_token or None, *[None] * len(messages)]
-        made = [_message(sdk, message, quote) for message, quote in zip(messages, quotes, strict=False)]
+        quotes = [quote_token or None] + [None] * (len(messages) - 1)
+        made = [_message(sdk, message, token) for message, token in zip(messages, quotes, strict=True)]
         if self._shown != OWN_APPEARANCE:
             for one in made:
                 one.sender = sdk.Sender(name=self._shown.name or None, iconUrl=self._shown.icon_url or None)
@@ -326,8 +325,9 @@ def _message(sdk: Any, message: LineMessage, quote_token: str | None) -> Any:
         return sdk.TemplateMessage(altText=message.text, template=template)
     items = [sdk.QuickReplyItem(action=action_of(sdk, button)) for button in message.quick]
     quick_reply = sdk.QuickReply(items=items) if items else None
-    if message.cards:
-        return sdk.FlexMessage(altText=message.text, contents=flex_contents(sdk, message.cards), quickReply=quick_reply)
+    if message.bubbles:
+        contents = flex_contents(sdk, message.bubbles)
+        return sdk.FlexMessage(altText=message.text, contents=contents, quickReply=quick_reply)
     if message.image:
         return sdk.ImageMessage(originalContentUrl=message.image, previewImageUrl=message.image, quickReply=quick_reply)
     return sdk.TextMessage(text=message.text, quoteToken=quote_token, quickReply=quick_reply)

@@ -1,4 +1,4 @@
-"""Flex Messages: cards as LINE's own objects, and what their buttons do.
+"""Flex Messages: bubbles as LINE's own objects, and what their buttons do.
 
 https://developers.line.biz/en/reference/messaging-api/#flex-message
 """
@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bot.channels.line.types import Button, Card
+from bot.channels.line.types import Bubble, Button
 
 NO_WORDS = "–"  # LINE refuses an empty text
 
 
-def flex_contents(sdk: Any, cards: Sequence[Card]) -> Any:
+def flex_contents(sdk: Any, bubbles: Sequence[Bubble]) -> Any:
     """One bubble, or several side by side."""
-    bubbles = [_bubble(sdk, card) for card in cards]
-    return bubbles[0] if len(bubbles) == 1 else sdk.FlexCarousel(contents=bubbles)
+    made = [_bubble(sdk, bubble) for bubble in bubbles]
+    return made[0] if len(made) == 1 else sdk.FlexCarousel(contents=made)
 
 
 def action_of(sdk: Any, button: Button) -> Any:
@@ -26,20 +26,21 @@ def action_of(sdk: Any, button: Button) -> Any:
     return sdk.MessageAction(label=button.label, text=button.text)
 
 
-def _bubble(sdk: Any, card: Card) -> Any:
-    title = [sdk.FlexText(text=card.title, weight="bold", wrap=True)] if card.title else []
-    lines = [sdk.FlexText(text=card.lines, size="sm", wrap=True)] if card.lines else []
-    rows = [_row(sdk, card, row, is_head=not (card.title or number)) for number, row in enumerate(card.rows)]
-    note = [sdk.FlexText(text=card.note, size="xs", wrap=True)] if card.note else []
-    buttons = [sdk.FlexButton(action=action_of(sdk, button), style="secondary", height="sm") for button in card.buttons]
+def _bubble(sdk: Any, bubble: Bubble) -> Any:
+    title = [sdk.FlexText(text=bubble.title, weight="bold", wrap=True)] if bubble.title else []
+    lines = [sdk.FlexText(text=bubble.lines, size="sm", wrap=True)] if bubble.lines else []
+    rows = [_row(sdk, bubble, row, is_head=not (bubble.title or number)) for number, row in enumerate(bubble.rows)]
+    note = [sdk.FlexText(text=bubble.note, size="xs", wrap=True)] if bubble.note else []
+    actions = [action_of(sdk, button) for button in bubble.buttons]
+    buttons = [sdk.FlexButton(action=action, style="secondary", height="sm") for action in actions]
     return sdk.FlexBubble(
         body=sdk.FlexBox(layout="vertical", spacing="md", contents=[*title, *lines, *rows, *note]),
         footer=sdk.FlexBox(layout="vertical", spacing="sm", contents=buttons) if buttons else None,
     )
 
 
-def _row(sdk: Any, card: Card, row: Sequence[str], *, is_head: bool) -> Any:
-    widths = (2, 5) if card.title else (1,) * len(row)
+def _row(sdk: Any, bubble: Bubble, row: Sequence[str], *, is_head: bool) -> Any:
+    widths = (2, 5) if bubble.title else (1,) * len(row)
     weight = "bold" if is_head else None
     cells = [
         sdk.FlexText(text=cell.strip() or NO_WORDS, size="sm", wrap=True, flex=width, weight=weight)

@@ -7,13 +7,14 @@ from itertools import islice
 
 from bot.channels import Reply
 from bot.channels.line.approvals import approval_messages
+from bot.channels.line.flex import NO_WORDS
 from bot.channels.line.polls import poll_card, poll_counts
 from bot.channels.line.tables import Table, segments
 from bot.channels.line.text import LIMIT, MAX_MESSAGES, pieces_of, plain_text, shortened, split, split_messages
-from bot.channels.line.types import LABEL, Button, Card, Chat, LineMessage, alt_text
+from bot.channels.line.types import LABEL, Bubble, Button, Chat, LineMessage, alt_text
 from bot.errors import DeliveryRefused
 from bot.texts import Texts, language_of
-from toolset.shown import Card as ShownCard
+from toolset.shown import Card
 
 MOST_MESSAGES = 5  # that LINE takes at once
 
@@ -73,12 +74,12 @@ class Formatter:
         return Button(label, self._texts.get(f"line.say_{name}", language))
 
 
-def _cards(cards: Sequence[ShownCard]) -> list[LineMessage]:
+def _cards(cards: Sequence[Card]) -> list[LineMessage]:
     """All cards as one message."""
     if not cards:
         return []
-    shown = tuple(Card(card.title or "–", note=card.note, rows=card.rows) for card in cards)
-    return [LineMessage(alt_text("\n\n".join(card.text for card in cards)), cards=shown)]
+    bubbles = tuple(Bubble(card.title or NO_WORDS, note=card.note, rows=card.rows) for card in cards)
+    return [LineMessage(alt_text("\n\n".join(card.text for card in cards)), bubbles=bubbles)]
 
 
 def _words(markdown: str, told: str, more: str, room: int) -> list[LineMessage]:
@@ -89,7 +90,7 @@ def _words(markdown: str, told: str, more: str, room: int) -> list[LineMessage]:
         parts[-1] = "\n\n".join(filter(None, (str(parts[-1]).strip(), told)))
         texts = (part.message if isinstance(part, Table) else part for part in parts)
         with_tables = [one for text in texts for one in _as_messages(text)]
-        if len(with_tables) <= room and sum(not one.cards for one in with_tables) <= MAX_MESSAGES:
+        if len(with_tables) <= room and sum(not one.bubbles for one in with_tables) <= MAX_MESSAGES:
             return with_tables
     text, most = plain_text(written) or written, min(room, MAX_MESSAGES)
     goes_on = len(written) < len(markdown)

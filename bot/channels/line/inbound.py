@@ -39,7 +39,7 @@ class WebhookReceiver:
 
     Args:
         clock: milliseconds since the epoch.
-        quotable: our messages, read over connections that no turn uses.
+        own_messages: read over connections that no turn uses.
     """
 
     def __init__(
@@ -49,14 +49,14 @@ class WebhookReceiver:
         reader: Reader,
         traffic: TrafficRecorder,
         clock: Callable[[], int],
-        quotable: OwnMessages,
+        own_messages: OwnMessages,
     ) -> None:
         self._accept = accept
         self._secret = secret
         self._reader = reader
         self._traffic = traffic
         self._clock = clock
-        self._quotable = quotable
+        self._own_messages = own_messages
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
@@ -90,7 +90,7 @@ class WebhookReceiver:
     async def _accept_one(self, conversation: str, arrival: InboundEvent) -> None:
         """Accept one event. To quote the bot is to call it."""
         if arrival.unmentioned and arrival.quotes:
-            is_called = await self._quotable.turn_of(chat_of(conversation), arrival.quotes)
+            is_called = await self._own_messages.turn_of(chat_of(conversation), arrival.quotes)
             arrival = replace(arrival, unmentioned=not is_called)
         await self._accept(conversation, arrival)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 
-from bot.channels.line.types import Button, Card, Chat, LineMessage
+from bot.channels.line.types import Bubble, Button, Chat, LineMessage
 from bot.texts import LANGUAGES, Texts
 
 BOT = "late"  # in place of a bot, in ids of conversations in which nobody writes
@@ -31,7 +31,7 @@ def late_card(text: str, asker: str, texts: Texts, language: str, *, chat: Chat,
     lines = texts.get("line.late_pushed" if pushes else "line.late_fetched", language)
     note = texts.get("line.late_group" if chat.is_group else "line.late_kept", language)
     button = _button("late_button", asker, texts, language)
-    return LineMessage(text, cards=(Card(text, lines, note, (button,)),))
+    return LineMessage(text, bubbles=(Bubble(text, lines, note, (button,)),))
 
 
 def earlier_button(asker: str, texts: Texts, language: str) -> Button:
@@ -45,9 +45,9 @@ def read_fetch(data: str) -> tuple[str, str] | None:
     return (press[1], press[2]) if press else None
 
 
-def is_asker(mark: str, user: str | None) -> bool:
+def is_asker(mark: str, user: str) -> bool:
     """Whether a button is for this person."""
-    return user is not None and mark == _digest(user)
+    return mark == _digest(user)
 
 
 def _button(label: str, asker: str, texts: Texts, language: str) -> Button:

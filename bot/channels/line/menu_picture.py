@@ -23,6 +23,7 @@ FONTS = (  # with Japanese letters
 )
 
 Point = tuple[float, float]
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 
 class Pen:
@@ -50,9 +51,9 @@ class Pen:
         """A filled shape."""
         self._draw.polygon([self._at(point) for point in points], fill=ACCENT)
 
-    def words(self, words: str, below: float, font: ImageFont.FreeTypeFont | ImageFont.ImageFont) -> None:
+    def words(self, words: str, font: Font) -> None:
         """Words, centred."""
-        self._draw.text(self._at((0, below)), words, fill=INK, font=font, anchor="mm")
+        self._draw.text(self._at((0, 0)), words, fill=INK, font=font, anchor="mm")
 
     def _at(self, point: Point) -> Point:
         return (self._centre[0] + point[0]) * FINE, (self._centre[1] + point[1]) * FINE
@@ -69,7 +70,7 @@ def draw_menu(signs: Sequence[str], labels: Sequence[str], size: tuple[int, int]
         centre = step * (number + 0.5), height * (0.42 if font else 0.5)
         SIGNS[sign](Pen(draw, centre))
         if font:
-            Pen(draw, (centre[0], height * 0.8)).words(label, 0, font)
+            Pen(draw, (centre[0], height * 0.8)).words(label, font)
         if number:
             Pen(draw, (step * number, height / 2)).line((0, -height * 0.3), (0, height * 0.3), width=2, colour=GRID)
     picture = io.BytesIO()
@@ -77,7 +78,7 @@ def draw_menu(signs: Sequence[str], labels: Sequence[str], size: tuple[int, int]
     return picture.getvalue()
 
 
-def _font(label: str) -> ImageFont.FreeTypeFont | ImageFont.ImageFont | None:
+def _font(label: str) -> Font | None:
     """A font with the letters of a label; None if this machine has none."""
     if label.isascii():
         return ImageFont.load_default(LABEL * FINE)
@@ -87,7 +88,7 @@ def _font(label: str) -> ImageFont.FreeTypeFont | ImageFont.ImageFont | None:
 
 def _help(pen: Pen) -> None:
     pen.circle(RADIUS)
-    pen.words("?", 0, ImageFont.load_default(90 * FINE))
+    pen.words("?", ImageFont.load_default(90 * FINE))
 
 
 def _weather(pen: Pen) -> None:

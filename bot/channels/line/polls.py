@@ -10,7 +10,7 @@ import re
 
 from bot.channels import Poll
 from bot.channels.line.text import shortened
-from bot.channels.line.types import LABEL, Button, Card, Chat, LineMessage
+from bot.channels.line.types import LABEL, Bubble, Button, Chat, LineMessage
 from bot.texts import Texts
 
 BOT = "polls"  # in place of a bot, in ids of conversations in which nobody writes
@@ -31,8 +31,8 @@ def poll_card(poll: Poll, texts: Texts) -> LineMessage:
     ]
     close = Button(texts.get("poll.close", poll.language), "", f"vote:{poll.id}:0")
     lines = [f"{number} {option}" for number, option in enumerate(poll.options, 1)]
-    card = Card(poll.question, "\n".join(lines), poll.status(texts), (*options, close))
-    return LineMessage(poll.question, cards=(card,))
+    bubble = Bubble(poll.question, "\n".join(lines), poll.status(texts), (*options, close))
+    return LineMessage(poll.question, bubbles=(bubble,))
 
 
 def poll_counts(poll: Poll, texts: Texts) -> LineMessage:

@@ -10,7 +10,7 @@ import structlog
 
 from bot.channels.line.client import Client, Failure
 from bot.channels.line.types import Address, Chat
-from bot.live_events import LiveEvent, Watcher
+from bot.live_events import NoWatcher, Watcher
 from bot.tasks import run_beside
 
 log = structlog.stdlib.get_logger(__name__)
@@ -18,13 +18,6 @@ log = structlog.stdlib.get_logger(__name__)
 LOADING_S = 20  # a multiple of 5; after a crash the animation stays this long at most
 RENEW_S = 15.0
 SHOW_AFTER_S = 0.5  # of a turn; a faster answer needs no animation, and saves a call
-
-
-class NoWatcher:
-    """LINE shows no text before it is sent (``bot.live_events.Watcher``)."""
-
-    async def show(self, event: LiveEvent) -> None:
-        """Ignore an event."""
 
 
 class Presence:
@@ -37,7 +30,7 @@ class Presence:
 
     @asynccontextmanager
     async def live_view(self, chat: Chat, address: Address) -> AsyncGenerator[Watcher]:
-        """A turn's watcher."""
+        """A watcher that ignores what it is told: LINE shows no text before it is sent."""
         async with run_beside(self._show(chat, address)):
             yield NoWatcher()
 

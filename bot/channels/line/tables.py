@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from itertools import islice, takewhile
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from bot.channels.line.text import cells_of, is_table_rule, plain_text
-from bot.channels.line.types import Card, LineMessage, alt_text
+from bot.channels.line.text import cells_of, plain_text, take_table
+from bot.channels.line.types import Bubble, LineMessage, alt_text
 
 MOST_COLUMNS, MOST_ROWS, LONGEST_CELL = 4, 15, 60
-FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})([^`]*)$")  # with what follows it: behind a closing one nothing does
 
 
 class Table(NamedTuple):
@@ -22,7 +22,7 @@ class Table(NamedTuple):
     @property
     def message(self) -> LineMessage:
         """The card; its rows as text stand in notifications."""
-        return LineMessage(alt_text("\n".join(map(" | ".join, self.rows))), cards=(Card(rows=self.rows),))
+        return LineMessage(alt_text("\n".join(map(" | ".join, self.rows))), bubbles=(Bubble(rows=self.rows),))
 
 
 def segments(markdown: str) -> list[str | Table]:
@@ -33,26 +33,27 @@ def segments(markdown: str) -> list[str | Table]:
     while lines:
         line = lines.popleft()
         if mark := FENCE.match(line):
-            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
-        if not fence and (table := _table(line, lines)):
+            closes = mark[1].startswith(fence) and not mark[2].strip()
+            fence = "" if fence and closes else fence or mark[1]
+        taken = [] if fence else take_table(line, lines)
+        if table := _table(taken):
             found += ["\n".join(prose), table]
             prose.clear()
-            for _ in table.rows:  # as many lines: the rule stands in place of the head
-                lines.popleft()
         else:
-            prose.append(line)
+            prose += taken or [line]
     return [*found, "\n".join(prose)]
 
 
-def _table(head: str, lines: deque[str]) -> Table | None:
-    """The table whose head and next lines these are; None where there is none, or it does not fit."""
-    if "|" not in head or not lines or not is_table_rule(lines[0]):
+def _table(lines: Sequence[str]) -> Table | None:
+    """The table of these lines, whose second is its rule; None if it does not fit."""
+    if not 2 < len(lines) <= MOST_ROWS + 2:
         return None
-    below = list(takewhile(lambda line: "|" in line, islice(lines, 1, MOST_ROWS + 2)))
+    head, _, *below = lines
     rows = [_cells(line) for line in (head, *below)]
     columns = len(rows[0])
-    is_small = 1 < columns <= MOST_COLUMNS and 0 < len(below) <= MOST_ROWS
-    if not is_small or any(len(row) > columns or max(map(len, row)) > LONGEST_CELL for row in rows):
+    if not 1 < columns <= MOST_COLUMNS:
+        return None
+    if any(len(row) > columns or max(map(len, row)) > LONGEST_CELL for row in rows):
         return None
     return Table(tuple((*row, *[""] * (columns - len(row))) for row in rows))
 

@@ -144,17 +144,21 @@ def _lines(lines: Iterable[str]) -> Iterator[str]:
     rest = deque(lines)
     while rest:
         line = rest.popleft()
-        if "|" in line and rest and is_table_rule(rest[0]):
-            rest.popleft()
-            yield _row(line)
-            while rest and "|" in rest[0]:
-                yield _row(rest.popleft())
+        if table := take_table(line, rest):
+            head, _, *rows = table
+            yield from (" | ".join(cells_of(row)) for row in (head, *rows))
         elif not RULE.match(line):
             yield _line(line)
 
 
-def _row(line: str) -> str:
-    return " | ".join(cells_of(line))
+def take_table(head: str, below: deque[str]) -> list[str]:
+    """The lines of the table that begins with this one, taken from those below; empty where none begins."""
+    if "|" not in head or not below or not _is_table_rule(below[0]):
+        return []
+    lines = [head, below.popleft()]
+    while below and "|" in below[0]:
+        lines.append(below.popleft())
+    return lines
 
 
 def cells_of(line: str) -> list[str]:
@@ -162,7 +166,7 @@ def cells_of(line: str) -> list[str]:
     return [cell.strip() for cell in CELL.split(line.strip().removeprefix("|").removesuffix("|"))]
 
 
-def is_table_rule(line: str) -> bool:
+def _is_table_rule(line: str) -> bool:
     """Whether the line is the rule between a table's head and its rows."""
     columns = line.strip(" \t").removeprefix("|").removesuffix("|").split("|")
     return all(map(COLUMN.fullmatch, columns))

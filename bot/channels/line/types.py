@@ -109,8 +109,8 @@ class RichMenu(NamedTuple):
     height: int = 0
 
 
-class Card(NamedTuple):
-    """A title, lines, rows, a small sentence and buttons, which stay in the chat.
+class Bubble(NamedTuple):
+    """A card, by LINE's name: a title, lines, rows, a small sentence and buttons, which stay in the chat.
 
     Attributes:
         rows: a label and a value each; without a title, a table with its head.
@@ -127,7 +127,7 @@ ALT_TEXT = 1_500  # UTF-16 code units
 
 
 def alt_text(text: str) -> str:
-    """The text as notifications show it in place of cards."""
+    """The text as notifications show it in place of bubbles."""
     return head(text, ALT_TEXT)
 
 
@@ -139,14 +139,14 @@ class LineMessage(NamedTuple):
         choice: two buttons below a text of at most 240 characters; they stay in the chat.
         quick: at most 13 buttons above the keyboard; they disappear with the next message.
         image: https address of a PNG or JPEG of at most 1 MB, the limit of a preview.
-        cards: are shown in place of the text, which stands in notifications; several are side by side.
+        bubbles: are shown in place of the text, which stands in notifications; several are side by side.
     """
 
     text: str
     choice: tuple[Button, ...] = ()
     quick: tuple[Button, ...] = ()
     image: str = ""
-    cards: tuple[Card, ...] = ()
+    bubbles: tuple[Bubble, ...] = ()
 
 
 class Person(Struct, frozen=True):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
-import structlog
 from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
@@ -18,16 +17,6 @@ from tests.bot.harness import HERE, Harness, unsent, words
 from tests.bot.store.turns import key
 
 SORRY = "Something went wrong on my side, so I have no answer. Please try again."
-
-
-@pytest.fixture(autouse=True)
-def _quick_tracebacks() -> Iterator[None]:
-    """By default they are drawn with all their variables, which takes a second each."""
-    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
-    structlog.reset_defaults()  # a command of the command line may have been run in this process
-    structlog.configure(processors=[plain])
-    yield
-    structlog.reset_defaults()
 
 
 def explode(messages: Sequence[Message]) -> Step:

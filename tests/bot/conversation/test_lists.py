@@ -15,7 +15,8 @@ from bot.store.keys import LIST_ITEMS
 from bot.transcript import ToolCall
 from tests.bot.harness import HERE, Harness, words
 from toolset.shared_lists import AddToList, ShowList, Tick
-from toolset.tool import ListItem, ToolError, ValidatedTool, read_schemas
+from toolset.stores import ListItem
+from toolset.tool import ToolError, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
 ROOM = "mailbox:group-0001"

@@ -10,9 +10,9 @@ from contextlib import AsyncExitStack
 import pytest
 
 from bot.channels import Take
-from bot.conversation.allowance import IN_FLIGHT, Allowance
+from bot.conversation.byte_semaphore import IN_FLIGHT, ByteSemaphore
 from bot.conversation.file_text import FileReader
-from bot.conversation.media import BUSY, EARLIER, MOST, MOST_BYTES, REPEATED, TOO_LARGE, UNFIT, TurnMedia
+from bot.conversation.media import BUSY, EARLIER, MOST, MOST_INLINE, REPEATED, TOO_LARGE, UNFIT, TurnMedia
 from bot.file_types import MIB
 from bot.providers import MediaSupport
 from bot.transcript import Media, Message, Part, Text
@@ -71,9 +71,9 @@ def mib(ref: str) -> int:
     return int(float(ref.partition(":")[2]) * MIB)
 
 
-def media(source: Source, allowance: Allowance | None = None) -> TurnMedia:
-    allowance = allowance or Allowance(MOST_BYTES, patience_s=0)
-    return TurnMedia(allowance, source, HERE, PICTURES, FileReader())
+def media(source: Source, free: ByteSemaphore | None = None) -> TurnMedia:
+    free = free or ByteSemaphore(MOST_INLINE, wait_s=0)
+    return TurnMedia(free, source, HERE, PICTURES, FileReader())
 
 
 def sent(*refs: str, size: int = 0) -> Message:
@@ -104,10 +104,10 @@ def words(text: str) -> str:
 
 async def test_many_turns_hold_no_more_than_a_process_may(source: Source, traced: None) -> None:
     """Ten at once, with six pictures of 9 MiB each: the memory that all take stays below the limit, copies included."""
-    allowance = Allowance(IN_FLIGHT)
+    free = ByteSemaphore(IN_FLIGHT)
 
     async def turn(name: int) -> list[str]:
-        async with media(source, allowance) as held:
+        async with media(source, free) as held:
             loaded = await held.load([sent(*(f"{name}-{number}:9" for number in range(MOST)))])
             await asyncio.sleep(0.01)  # the model answers
             return seen(loaded)
@@ -116,7 +116,7 @@ async def test_many_turns_hold_no_more_than_a_process_may(source: Source, traced
     shown = await asyncio.gather(*(turn(name) for name in range(TURNS)))
     size, peak = tracemalloc.get_traced_memory()
     assert shown == [[words(UNFIT)] * (MOST - 1) + [f"{name}-{MOST - 1}:9"] for name in range(TURNS)]
-    assert peak < IN_FLIGHT + MOST_BYTES
+    assert peak < IN_FLIGHT + MOST_INLINE
     assert size < MIB
 
 
@@ -149,13 +149,13 @@ async def test_what_a_platform_says_of_a_size_is_not_relied_on(source: Source) -
 async def test_half_a_picture_is_none(source: Source) -> None:
     """The line broke; nobody asks again for the same turn, and what it took is free again."""
     source.broken = {"a:9"}
-    allowance = Allowance(MOST_BYTES)
-    async with media(source, allowance) as held:
+    free = ByteSemaphore(MOST_INLINE)
+    async with media(source, free) as held:
         assert seen(await held.load([sent("a:9")])) == ["-"]
         assert seen(await held.load([sent("a:9"), sent("b:1")])) == ["-", "b:1"]
-        assert allowance.has(11 * MIB)
+        assert free.has(11 * MIB)
     assert source.asked == ["a:9", "b:1"]
-    assert allowance.has(MOST_BYTES)
+    assert free.has(MOST_INLINE)
 
 
 async def test_pictures_that_join_take_the_place_of_older_ones(source: Source) -> None:
@@ -183,37 +183,37 @@ async def test_a_picture_sent_again_and_again_is_sent_once(source: Source) -> No
 
 async def test_who_finds_no_room_in_time_is_told_so(source: Source) -> None:
     """The answer goes without pictures; the turn's later requests do not wait again."""
-    allowance = Allowance(MOST_BYTES, patience_s=0)
-    async with media(source, allowance) as first, media(source, allowance) as second:
+    free = ByteSemaphore(MOST_INLINE, wait_s=0)
+    async with media(source, free) as first, media(source, free) as second:
         await first.load([sent("a:9")])
         assert seen(await second.load([sent("b:1")])) == [words(BUSY)]
-    assert allowance.has(MOST_BYTES)
+    assert free.has(MOST_INLINE)
 
 
 async def test_two_turns_that_want_more_do_not_wait_for_each_other(source: Source) -> None:
     """Who waits gives back what it holds, and fetches it again."""
-    allowance = Allowance(MOST_BYTES)
+    free = ByteSemaphore(MOST_INLINE)
     async with AsyncExitStack() as stack:
-        one = await stack.enter_async_context(media(source, allowance))
+        one = await stack.enter_async_context(media(source, free))
         await one.load([sent("a:5", size=5 * MIB)])
-        two = await stack.enter_async_context(media(source, allowance))
+        two = await stack.enter_async_context(media(source, free))
         await two.load([sent("b:5", size=5 * MIB)])
         waiting = asyncio.create_task(one.load([sent("a:5", "c:5", size=5 * MIB)]))
-        await until(lambda: not allowance.has(1))
+        await until(lambda: not free.has(1))
         assert seen(await two.load([sent("b:5", size=5 * MIB)])) == ["b:5"]
         await two.__aexit__()
         assert seen(await waiting) == ["a:5", "c:5"]
     assert source.asked == ["a:5", "b:5", "c:5", "a:5"]
-    assert allowance.has(MOST_BYTES)
+    assert free.has(MOST_INLINE)
 
 
 async def test_a_turn_that_is_cancelled_leaves_nothing_behind(source: Source) -> None:
     """While it fetches, or while it waits; whoever stands behind it goes on."""
-    allowance = Allowance(MOST_BYTES)
+    free = ByteSemaphore(MOST_INLINE)
     source.open.clear()
 
     async def turn(ref: str) -> list[str]:
-        async with media(source, allowance) as held:
+        async with media(source, free) as held:
             return seen(await held.load([sent(ref)]))
 
     fetching, waiting, last = (asyncio.create_task(turn(ref)) for ref in ("a:9", "b:9", "c:1"))
@@ -223,17 +223,17 @@ async def test_a_turn_that_is_cancelled_leaves_nothing_behind(source: Source) ->
     source.open.set()
     assert await last == ["c:1"]
     assert "b:9" not in source.asked
-    assert allowance.has(MOST_BYTES)
+    assert free.has(MOST_INLINE)
 
 
-async def test_the_allowance_goes_to_whoever_came_first() -> None:
+async def test_bytes_go_to_whoever_came_first() -> None:
     """A small wish does not overtake a large one, so that the large one is fulfilled some day."""
-    allowance = Allowance(10)
-    await allowance.take(6)
+    free = ByteSemaphore(10)
+    await free.acquire(6)
     served: list[int] = []
 
     async def take(size: int) -> None:
-        await allowance.take(size)
+        await free.acquire(size)
         served.append(size)
 
     async with asyncio.TaskGroup() as group:
@@ -241,19 +241,19 @@ async def test_the_allowance_goes_to_whoever_came_first() -> None:
         await asyncio.sleep(0)
         group.create_task(take(1))
         await asyncio.sleep(0)
-        assert not allowance.has(1)
-        allowance.give_back(6)
+        assert not free.has(1)
+        free.release(6)
     assert served == [8, 1]
 
 
 async def test_who_is_cancelled_as_it_is_served_gives_back() -> None:
     """Or the process would have less and less to give."""
-    allowance = Allowance(10)
-    await allowance.take(10)
-    waiting = asyncio.create_task(allowance.take(10))
+    free = ByteSemaphore(10)
+    await free.acquire(10)
+    waiting = asyncio.create_task(free.acquire(10))
     await asyncio.sleep(0)
-    allowance.give_back(10)
+    free.release(10)
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     assert waiting.cancelled()
-    assert allowance.has(10)
+    assert free.has(10)

@@ -30,7 +30,8 @@ from bot.transcript import Author, Message, Text, ToolCall, encode
 from tests.bot.harness import HERE, Harness, Mailbox, texts
 from tests.fixtures_store import endless_keys
 from toolset.reminders import CancelReminder, ListReminders, SetReminder
-from toolset.tool import Reminder, ToolError, ValidatedTool, read_schemas
+from toolset.stores import Reminder
+from toolset.tool import ToolError, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
 THERE = "mailbox:room-0002"

@@ -225,28 +225,23 @@ async def test_a_reopened_turn_survives_its_process(store: Store) -> None:
     assert (asked(then), box.words, await then.past()) == ([("user", "Weather?")], ["anew"], ["Weather?", "anew"])
 
 
-async def test_who_edits_for_ever_keeps_the_last_answer(store: Store) -> None:
+@pytest.mark.parametrize(
+    ("change", "shown", "past"),
+    [(edited("late", "m1", "The last"), ["one"], ["The last", "one"]), (unsent("late", "m1"), [], [])],
+    ids=["edited", "unsent"],
+)
+async def test_who_edits_for_ever_keeps_the_last_answer(
+    store: Store, change: InboundEvent, shown: list[str], past: list[str]
+) -> None:
     """After ten changes an edit reopens nothing; a message taken back does."""
-    box = Pieces(takes_back=True)
-    harness = Harness(store, [Step("one"), Step("two")], box)
-    await harness.receive("v0", "m1")
-    await harness.arrive(*(edited(f"e{number}", "m1", f"v{number}") for number in range(MOST_CHANGES)))
-    await harness.runner.process(HERE)
-    await harness.arrive(edited("late", "m1", "The last"))
-    await harness.runner.process(HERE)
-    assert (box.words, await harness.past()) == (["one"], ["The last", "one"])
-
-
-async def test_after_many_edits_an_answer_can_still_be_taken_back(store: Store) -> None:
-    """As its question is."""
     box = Pieces(takes_back=True)
     harness = Harness(store, [Step("one")], box)
     await harness.receive("v0", "m1")
     await harness.arrive(*(edited(f"e{number}", "m1", f"v{number}") for number in range(MOST_CHANGES)))
     await harness.runner.process(HERE)
-    await harness.arrive(unsent("late", "m1"))
+    await harness.arrive(change)
     await harness.runner.process(HERE)
-    assert (box.words, await harness.past()) == ([], [])
+    assert (box.words, await harness.past()) == (shown, past)
 
 
 async def test_commands_are_not_run_again(store: Store) -> None:

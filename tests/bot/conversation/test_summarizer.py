@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.conversation.quoting import MESSAGE_CAP, RESULT_CAP
 from bot.conversation.summarizer import Summarizer, summary_text
+from bot.conversation.transcript_text import MESSAGE_CAP, RESULT_CAP
 from bot.errors import TryAgain
 from bot.providers.scripted import Scripted, Step
 from bot.telemetry import Metrics

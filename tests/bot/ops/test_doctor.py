@@ -58,6 +58,7 @@ async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> Non
         ),
         CheckResult("ok", "weather", "answers for Tokyo"),
         CheckResult("ok", "Open-Meteo", "your own server", "set OPEN_METEO=0 to ask wttr.in alone"),
+        CheckResult("off", "images", "none are made", "set IMAGE_MODEL=gemini-3.1-flash-image, which costs money"),
         CheckResult("off", "LINE", "off", "set LINE_CHANNEL_SECRET and LINE_CHANNEL_ACCESS_TOKEN to turn it on"),
         CheckResult(
             "off", "Slack", "off", "set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET or SLACK_APP_TOKEN to turn it on"
@@ -257,6 +258,22 @@ async def test_a_refused_key_is_a_failure_with_its_fix(settings: Settings) -> No
     assert model.result == "failure"
     assert "GEMINI_API_KEY" in model.fix
     assert "wrong-key" not in repr(model)
+
+
+async def test_the_image_model_is_checked(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that does not exist would be seen by people alone."""
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    async with gemini_fake() as gemini:
+        settings = settings.model_copy(
+            update={"gemini_api_key": SecretStr(KEY), "google_gemini_base_url": gemini.base_url}
+        )
+        monkeypatch.setenv("IMAGE_MODEL", "gemini-3.1-flash-image")
+        told = CheckResult("ok", "images", "Gemini 3.1 Flash Image answers")
+        assert await found(settings, "images") == told
+        monkeypatch.setenv("IMAGE_MODEL", "gemini-0-image")
+        missing = await found(settings, "images")
+    assert (missing.result, missing.detail) == ("failure", "gemini:gemini-0-image cannot be used")
+    assert missing.fix == "IMAGE_MODEL: gemini-0-image is not known there (404); name another"
 
 
 async def test_every_fallback_is_checked(settings: Settings) -> None:

@@ -110,7 +110,7 @@ async def test_a_store_that_is_away_is_a_failure(settings: Settings) -> None:
     settings = settings.model_copy(update={"redis_url": SecretStr("redis://127.0.0.1:1")})
     findings = await run_checks(settings, openers(settings))
     assert [finding.name for finding in findings] == [
-        *("model", "store", "tools", "weather", "Open-Meteo", "LINE", "Slack", "port", "page")
+        *("model", "store", "tools", "weather", "Open-Meteo", "images", "LINE", "Slack", "port", "page")
     ]
     assert findings[1].result == "failure"
     assert findings[1].fix == "check REDIS_URL, and that Redis runs"

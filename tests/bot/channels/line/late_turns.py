@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.providers.scripted import Step
-from tests.bot.channels.line.pipeline import LinePipeline
+from bot.store import Store
+from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_PRIVATE
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, JSON, USER, text_message
@@ -36,15 +37,28 @@ def ways(fake: LineFake) -> list[tuple[str, str]]:
 
 
 @asynccontextmanager
-async def late_turn(
-    here: LinePipeline, step: Step, event: JSON, conversation: str = IN_PRIVATE, beside: str = LATE_HERE
-) -> AsyncIterator[None]:
+async def late_turn(here: LinePipeline, step: Step, event: JSON, conversation: str = IN_PRIVATE) -> AsyncIterator[None]:
     """A turn that is 46 seconds late and has told so; it ends with the context."""
     await here.receive(event)
     here.wait(LATE_S)
     async with running(here, step, conversation):
-        await shown(here, beside)
+        await shown(here, f"line:late:{conversation.split(':', 2)[2]}")
         yield
+
+
+async def answer_late(here: LinePipeline, step: Step, event: JSON, conversation: str = IN_PRIVATE) -> None:
+    """A turn whose answer comes too late for its token."""
+    async with late_turn(here, step, event, conversation):
+        pass
+
+
+@asynccontextmanager
+async def kept_answer(store: Store, fake: LineFake, text: str = "Hi!") -> AsyncIterator[LinePipeline]:
+    """The answer to a question is late, and kept: it is never pushed."""
+    step = held_step(text)
+    async with open_pipeline(store, fake, [step], line_push="never") as here:
+        await answer_late(here, step, question(fake))
+        yield here
 
 
 @asynccontextmanager

@@ -15,6 +15,16 @@ from bot.errors import ModelUnusable, TryAgain
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Message, ToolCall, Usage
+from tests.bot.channels.line.late_turns import (
+    BUTTON,
+    LATE_IN_GROUP,
+    LATE_S,
+    SENT,
+    answer_late,
+    held_step,
+    running,
+    shown,
+)
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
 from tests.fakes.line import LineFake
@@ -33,9 +43,9 @@ def said(fake: LineFake, text: str, user: str | None = TARO) -> JSON:
     return fake.event(place=GROUP, user=user, message=text_message(text))
 
 
-def asked(fake: LineFake, text: str) -> JSON:
-    """Hanako calls the bot."""
-    return fake.event(place=GROUP, message=addressed_message(text))
+def asked(fake: LineFake, text: str, user: str = USER) -> JSON:
+    """Somebody calls the bot."""
+    return fake.event(place=GROUP, user=user, message=addressed_message(text))
 
 
 def echo(messages: Sequence[Message]) -> Step:
@@ -104,6 +114,14 @@ async def test_alone_with_the_bot_nothing_is_translated(store: Store, fake: Line
     assert await store.groups.languages(IN_PRIVATE) == ""
 
 
+async def test_the_help_of_a_group_tells_of_it(store: Store, fake: LineFake) -> None:
+    """Nowhere else, where it would not work."""
+    async with open_pipeline(store, fake, []) as here:
+        await here.hear(asked(fake, "/help"))
+        await here.hear(fake.event(message=text_message("/help")))
+    assert ["/interpret en ja" in texts[0] for texts in fake.texts] == [True, False]
+
+
 async def test_what_has_no_words_is_left_alone(store: Store, fake: LineFake) -> None:
     """No request is made for emoji, numbers, addresses, stickers and pictures."""
     sticker = {"id": message_id(), "type": "sticker", "packageId": "1", "stickerId": "2", "keywords": ["hi"]}
@@ -169,6 +187,25 @@ async def test_a_translation_is_never_pushed(store: Store, fake: LineFake) -> No
         assert len(here.model.requests) == 1
     assert (fake.sent, fake.calls("push")) == ([], [])
     assert (await store.depths()).dead_letters == 0
+
+
+async def test_nobody_is_told_to_wait_for_a_translation(store: Store, fake: LineFake) -> None:
+    """Neither by a button while a turn keeps it waiting, nor by the press of an old one; a command is awaited."""
+    first, second = held_step(), held_step()
+    async with open_pipeline(store, fake, [first, second, echo], line_push="never") as here:
+        await answer_late(here, first, asked(fake, "hi", TARO), IN_GROUP)
+        await here.hear(fake.press(BUTTON, TARO))
+        old_button = fake.press(BUTTON, TARO)
+        await switch_on(here, fake)
+        to_bot, aside, command = asked(fake, "hello"), said(fake, "good morning"), said(fake, "/help", USER)
+        await here.receive(to_bot, aside, command)
+        here.wait(LATE_S)
+        async with running(here, second, IN_GROUP):
+            await shown(here, LATE_IN_GROUP, cards=2)
+            await here.hear(old_button)
+            assert fake.texts[-1][0].startswith(SENT)
+    tokens = [request.body["replyToken"] for request in fake.calls("reply")]
+    assert [event["replyToken"] in tokens for event in (to_bot, aside, command)] == [True, False, True]
 
 
 async def test_limits_count_and_are_told_once(store: Store, fake: LineFake) -> None:

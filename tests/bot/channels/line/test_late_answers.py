@@ -17,7 +17,9 @@ from tests.bot.channels.line.late_turns import (
     LATE_S,
     SENT,
     WAITING,
+    answer_late,
     held_step,
+    kept_answer,
     late_turn,
     question,
     running,
@@ -80,10 +82,7 @@ async def test_the_clock_runs_out_while_the_model_thinks(store: Store, fake: Lin
 
 async def test_never_pushed_an_answer_waits_for_its_press(store: Store, fake: LineFake) -> None:
     """It comes by the press's own token, whole, and once; LINE_PUSH=never."""
-    step = held_step("word " * 2_000)
-    async with open_pipeline(store, fake, [step], line_push="never") as here:
-        async with late_turn(here, step, question(fake)):
-            pass
+    async with kept_answer(store, fake, "word " * 2_000) as here:
         assert ways(fake) == [("reply", WAITING)]
         assert [one.asker for one in await store.late_answers.read(IN_PRIVATE)] == [USER]
         await here.hear(fake.press(BUTTON))
@@ -164,8 +163,7 @@ async def test_always_without_quota_is_like_auto(store: Store, fake: LineFake) -
     step = held_step("late")
     async with open_pipeline(store, fake, [Step("in time"), step], line_push="always") as here:
         await here.hear(question(fake))
-        async with late_turn(here, step, question(fake)):
-            pass
+        await answer_late(here, step, question(fake))
         await here.hear(fake.press(BUTTON))
     assert ways(fake) == [("reply", "in time"), ("reply", WAITING), ("reply", "late")]
 
@@ -174,7 +172,7 @@ async def test_in_a_group_only_the_askers_press_counts(store: Store, fake: LineF
     """Others press in vain: nothing is said, stored or paid."""
     step, asked = held_step(), fake.event(place=GROUP, message=addressed_message("hi"))
     async with open_pipeline(store, fake, [step], line_push="never") as here:
-        async with late_turn(here, step, asked, IN_GROUP, LATE_IN_GROUP):
+        async with late_turn(here, step, asked, IN_GROUP):
             assert "Only the person who asked can fetch the answer." in fake.texts[0][0]
         here.due.clear()
         for user in (OTHER, None):
@@ -203,10 +201,7 @@ async def test_messages_behind_a_turn_get_their_own_button(store: Store, fake: L
 
 async def test_a_redelivered_press_brings_nothing_twice(store: Store, fake: LineFake) -> None:
     """LINE sends it again after a 503."""
-    step = held_step()
-    async with open_pipeline(store, fake, [step], line_push="never") as here:
-        async with late_turn(here, step, question(fake)):
-            pass
+    async with kept_answer(store, fake) as here:
         press = fake.press(BUTTON)
         await here.hear(press)
         await here.hear(press | {"deliveryContext": {"isRedelivery": True}})
@@ -220,8 +215,7 @@ async def test_two_presses_at_once_in_two_processes_bring_it_once(store: Store, 
         open_pipeline(store, fake, [step], line_push="never") as here,
         open_pipeline(store, fake, [], line_push="never") as other,
     ):
-        async with late_turn(here, step, question(fake)):
-            pass
+        await answer_late(here, step, question(fake))
         other.ahead_ms = here.ahead_ms
         presses = fake.press(BUTTON), fake.press(BUTTON)
         await asyncio.gather(here.receive(presses[0]), other.receive(presses[1]))
@@ -232,10 +226,7 @@ async def test_two_presses_at_once_in_two_processes_bring_it_once(store: Store, 
 
 async def test_a_press_of_unknown_outcome_is_not_repeated(store: Store, fake: LineFake) -> None:
     """LINE took the answer, and the line was cut: the press's token tells so at the next attempt."""
-    step = held_step()
-    async with open_pipeline(store, fake, [step], line_push="never") as here:
-        async with late_turn(here, step, question(fake)):
-            pass
+    async with kept_answer(store, fake) as here:
         fake.trouble("reply", "cut")
         await here.hear(fake.press(BUTTON))
         assert len(await store.late_answers.read(IN_PRIVATE)) == 1
@@ -250,10 +241,7 @@ async def test_a_press_of_unknown_outcome_is_not_repeated(store: Store, fake: Li
 
 async def test_a_press_whose_token_is_dead_leaves_the_answer_where_it_is(store: Store, fake: LineFake) -> None:
     """Another press brings it."""
-    step = held_step()
-    async with open_pipeline(store, fake, [step], line_push="never") as here:
-        async with late_turn(here, step, question(fake)):
-            pass
+    async with kept_answer(store, fake) as here:
         press = fake.press(BUTTON)
         fake.expire(press["replyToken"])
         await here.hear(press)
@@ -264,10 +252,7 @@ async def test_a_press_whose_token_is_dead_leaves_the_answer_where_it_is(store: 
 
 async def test_an_answer_that_line_refuses_is_given_up(store: Store, fake: LineFake) -> None:
     """It becomes a dead letter of its own conversation, and no press finds it again."""
-    step = held_step()
-    async with open_pipeline(store, fake, [step], line_push="never") as here:
-        async with late_turn(here, step, question(fake)):
-            pass
+    async with kept_answer(store, fake) as here:
         fake.fail("reply", 400, "The request body has 1 error")
         await here.hear(fake.press(BUTTON))
         [dead] = await store.dead_letters.read()
@@ -306,10 +291,7 @@ async def test_a_message_that_waited_has_a_token_of_its_own(store: Store, fake: 
 @pytest.mark.parametrize("leaving", ["forget", "unfollow"])
 async def test_a_late_answer_goes_with_its_asker(store: Store, fake: LineFake, leaving: str) -> None:
     """/forget me and blocking the bot delete it."""
-    step = held_step("secret")
-    async with open_pipeline(store, fake, [step], line_push="never") as here:
-        async with late_turn(here, step, question(fake)):
-            pass
+    async with kept_answer(store, fake, "secret") as here:
         await here.hear(event("unfollow") if leaving == "unfollow" else question(fake, "/forget me"))
         assert await store.late_answers.read(IN_PRIVATE) == []
         await here.hear(fake.press(BUTTON))
@@ -320,8 +302,7 @@ async def test_a_late_answer_to_an_unsent_message_never_comes(store: Store, fake
     """The button, which stays in the chat, then has nothing to bring."""
     step, asked = held_step("secret"), question(fake)
     async with open_pipeline(store, fake, [step], line_push="never") as here:
-        async with late_turn(here, step, asked):
-            pass
+        await answer_late(here, step, asked)
         assert len(await store.late_answers.read(IN_PRIVATE)) == 1
         await here.hear(event("unsend", unsend={"messageId": asked["message"]["id"]}))
         assert await store.late_answers.read(IN_PRIVATE) == []
@@ -353,10 +334,7 @@ async def test_presses_do_not_pile_up(store: Store, fake: LineFake) -> None:
 
 async def test_a_press_without_lines_signature_does_nothing(store: Store, fake: LineFake) -> None:
     """Nor does data in another form."""
-    step = held_step()
-    async with open_pipeline(store, fake, [step], line_push="never") as here:
-        async with late_turn(here, step, question(fake)):
-            pass
+    async with kept_answer(store, fake) as here:
         here.due.clear()
         press = fake.press(BUTTON)
         body, _ = webhook(press)

@@ -10,7 +10,9 @@ from redis.asyncio import Redis
 
 from bot.channels import Delivery, InboundEvent, LateAnswer, Poll, Reply
 from bot.conversation.services import Policy
+from bot.conversation.turns import MAX_STARTS
 from bot.errors import StoreUnavailable
+from bot.providers import MediaSupport
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
 from bot.store.clock import StoreClock
@@ -23,17 +25,18 @@ from tests.bot.channels.line.late_turns import (
     LATE_S,
     WAIT_S,
     WAITING,
+    answer_late,
     held_step,
     ignore,
-    late_turn,
+    kept_answer,
     question,
     running,
     shown,
     ways,
 )
-from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
+from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, open_rig
-from tests.bot.harness import ours
+from tests.bot.harness import ours, texts
 from tests.bot.store.turns import key, leased
 from tests.crash.simulation import HISTORY_DAYS, SCRIPTS
 from tests.fakes.cut_wire import Cut, CutWire
@@ -55,18 +58,12 @@ def launch() -> Step:
     return Step(calls=(ToolCall("c1", "launch", {"what": "rocket"}),), gate=asyncio.Event())
 
 
-async def ask_late(here: LinePipeline, fake: LineFake, step: Step) -> None:
-    """A question that comes too late for its token."""
-    async with late_turn(here, step, question(fake, "please launch it")):
-        pass
-
-
 @pytest.mark.parametrize("answer", ["button", "words"])
 async def test_a_late_question_is_fetched_and_answered(store: Store, fake: LineFake, answer: str) -> None:
     """The call is made once, and its answer comes by the token of the decision."""
     step, tool = launch(), Launch()
     async with open_pipeline(store, fake, [step, Step("Launched")], tool, line_push="never") as here:
-        await ask_late(here, fake, step)
+        await answer_late(here, step, question(fake, "please launch it"))
         assert ways(fake) == [("reply", WAITING)]
         await here.hear(fake.press(BUTTON))
         assert list(fake.sent[1].buttons) == ["Yes", "No"]
@@ -84,7 +81,7 @@ async def test_a_late_question_that_is_over_is_not_asked(store: Store, fake: Lin
     step, tool = launch(), Launch()
     steps = [step, Step("Nobody decided.")]
     async with open_pipeline(store, fake, steps, tool, policy=Policy(ttl_s=1), line_push="never") as here:
-        await ask_late(here, fake, step)
+        await answer_late(here, step, question(fake, "please launch it"))
 
         async def is_over() -> bool:
             await here.runner.process(IN_PRIVATE)
@@ -101,7 +98,7 @@ async def test_a_question_that_ends_while_it_is_fetched_is_not_asked(store: Stor
     """The press had been taken, and LINE was away; no dead letter is left of it."""
     step, tool = launch(), Launch()
     async with open_pipeline(store, fake, [step, Step("Stopped.")], tool, line_push="never") as here:
-        await ask_late(here, fake, step)
+        await answer_late(here, step, question(fake, "please launch it"))
         fake.fail("reply", 500)
         await here.hear(fake.press(BUTTON))
         await here.hear(question(fake, "/stop"))
@@ -121,8 +118,7 @@ async def test_a_late_poll_comes_with_its_buttons(store: Store, fake: LineFake) 
     step = Step(calls=(ToolCall("c1", "start_poll", food),), gate=asyncio.Event())
     tools = ToolMap([ValidatedTool(StartPoll(), *read_schemas("start_poll"))])
     async with open_pipeline(store, fake, [step, Step("Please vote.")], toolset=tools, line_push="never") as here:
-        async with late_turn(here, step, question(fake)):
-            pass
+        await answer_late(here, step, question(fake))
         await here.hear(fake.press(BUTTON))
     assert fake.sent[-1].texts[0] == "Please vote."
     assert list(fake.sent[-1].buttons) == ["1 Sushi", "2 Curry", "Close"]
@@ -243,10 +239,7 @@ async def test_who_waits_behind_an_open_question_is_told(store: Store, redis: Re
 
 async def test_a_late_answer_that_cannot_be_read_is_given_up(store: Store, redis: Redis, fake: LineFake) -> None:
     """And the next one is fetched; a journal that cannot be read is in nobody's way."""
-    step = held_step()
-    async with open_pipeline(store, fake, [step], line_push="never") as here:
-        async with late_turn(here, step, question(fake)):
-            pass
+    async with kept_answer(store, fake) as here:
         await redis.lpush(key("late", IN_PRIVATE), f"{USER} turn_0_1\nnot JSON")
         await redis.rpush(key("journal", IN_PRIVATE), "said 0:not JSON")
         await redis.expire(key("journal", IN_PRIVATE), 60)
@@ -288,6 +281,39 @@ async def test_a_late_command_is_answered_by_the_button_too(store: Store, fake: 
         usage, forgotten = fake.sent
         assert [list(sent.buttons) for sent in (usage, forgotten)] == [["回答を見る"]] * 2
         assert await store.late_answers.read(IN_PRIVATE) == []
+
+
+async def test_a_late_sentence_in_place_of_the_models_answer_is_fetched(store: Store, fake: LineFake) -> None:
+    """The answer to a sticker's thanks, and to a recording that the model cannot hear."""
+    thanks = {"id": "9001", "type": "sticker", "packageId": "1", "stickerId": "2", "keywords": ["thanks"]}
+    voice = {"id": "9002", "type": "audio", "duration": 1, "contentProvider": {"type": "line"}}
+    async with open_pipeline(store, fake, [], line_push="never") as here:
+        here.model.media = MediaSupport()
+        for message in (thanks, voice):
+            await here.receive(fake.event(message=message))
+            here.wait(LATE_S)
+            await here.process()
+            await here.runner.process(LATE_HERE)
+            await here.hear(fake.press("回答を見る"))
+    waiting = texts().get("late.waiting", "ja")
+    cannot_hear = texts().get("reply.cannot_audio", "ja")
+    assert [words for _, words in ways(fake)] == [waiting, "どういたしまして😊", waiting, cannot_hear]
+
+
+async def test_the_late_apology_for_a_turn_that_was_given_up_is_fetched(
+    store: Store, redis: Redis, fake: LineFake
+) -> None:
+    """Its processes were killed before they had spent the token."""
+    async with open_pipeline(store, fake, [], line_push="never") as here:
+        await here.receive(question(fake))
+        for _ in range(MAX_STARTS):
+            await store.journal.begin(await leased(store, IN_PRIVATE), "turn_1")
+            await redis.delete(key("lease", IN_PRIVATE))
+        here.wait(LATE_S)
+        await here.process()
+        await here.runner.process(LATE_HERE)
+        await here.hear(fake.press(BUTTON))
+    assert [words.partition(",")[0] for _, words in ways(fake)] == [WAITING, "Something went wrong on my side"]
 
 
 async def test_a_late_command_is_fetched(store: Store, fake: LineFake) -> None:

@@ -96,7 +96,7 @@ def test_the_button_of_a_long_answer_is_below_its_poll() -> None:
     poll = Poll("poll_1", KEPT_IN, "Where?", ("Sushi", "Curry"), (0, 0))
     *above, card = formatter.messages(Reply("word " * 5_000, poll=poll), Chat("bot", "user", USER))
     assert [message.quick for message in above] == [()] * len(above)
-    assert (len(card.cards), len(card.quick)) == (1, 1)
+    assert (len(card.bubbles), len(card.quick)) == (1, 1)
 
 
 async def test_a_press_is_answered_by_its_own_token(poll: LinePipeline, fake: LineFake) -> None:
@@ -226,5 +226,5 @@ def test_other_buttons_are_no_votes(data: str) -> None:
 def test_a_label_is_never_cut_within_a_character() -> None:
     """Emoji take two units each."""
     poll = Poll("poll_1", KEPT_IN, "?", ("🍣" * 20, "a"))
-    [card] = poll_card(poll, texts()).cards
+    [card] = poll_card(poll, texts()).bubbles
     assert card.buttons[0].label == f"1 {'🍣' * 8}…"

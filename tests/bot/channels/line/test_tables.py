@@ -27,11 +27,13 @@ def test_a_table_stands_between_its_texts() -> None:
         HEAD,
         "| a |\n|---|\n| b |",
         f"{HEAD}\n" + "| a | b |\n" * 16,
+        f"{HEAD}\n" + "|---|---|\n" * 15 + "| a | b |\n| c | d |",
         f"{HEAD}\n| a | {'b' * 61} |",
         f"{HEAD}\n| a | b | c |",
         "|a|b|c|d|e|\n|-|-|-|-|-|\n|1|2|3|4|5|",
         f"```\n{TABLE}\n```",
         f"~~~~\n```\n{TABLE}",
+        f"```\n```python\n{TABLE}\n```",
     ],
 )
 def test_what_fits_no_card_stays_text(markdown: str) -> None:
@@ -40,8 +42,9 @@ def test_what_fits_no_card_stays_text(markdown: str) -> None:
 
 
 def test_code_that_has_ended_hides_no_table() -> None:
-    """A longer fence closes as well."""
+    """A longer fence closes as well, and code of one line is no fence."""
     assert segments(f"```\ncode\n````\n{TABLE}")[1] == Table(ROWS)
+    assert segments(f"```code``` is not open\n{TABLE}")[1] == Table(ROWS)
 
 
 async def test_a_table_is_a_card_with_its_rows_in_notifications(fake: LineFake, rig: Rig) -> None:

@@ -25,7 +25,7 @@ from tests.fakes.slack import APP_TOKEN, SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, home_opened, message, view_press
 from tests.fakes.slack_views import read_view
 from tests.waiting import until
-from toolset.tool import Reminder
+from toolset.stores import Reminder
 
 PUBLISH = "views.publish"
 ALONE, CHANNEL_PLACE = f"slack:{TEAM}:{DIRECT}", f"slack:{TEAM}:{CHANNEL}"

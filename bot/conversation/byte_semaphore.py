@@ -11,27 +11,27 @@ IN_FLIGHT = 48 * MIB
 WAIT_S = 30.0  # for files of other turns; then the request goes without files
 
 
-class Allowance:
-    """A number of bytes that turns share, first come, first served: small requests do not overtake a large one.
+class ByteSemaphore:
+    """Like ``asyncio.Semaphore``, of bytes; first come, first served: small requests do not overtake a large one.
 
     Args:
-        patience_s: how long ``take`` waits.
+        wait_s: how long ``acquire`` waits.
     """
 
-    def __init__(self, size: int, patience_s: float = WAIT_S) -> None:
+    def __init__(self, size: int, wait_s: float = WAIT_S) -> None:
         self._free = size
-        self._patience_s = patience_s
+        self._wait_s = wait_s
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     def has(self, size: int) -> bool:
-        """Whether ``take`` would return at once."""
+        """Whether ``acquire`` would return at once."""
         return size <= self._free and not self._waiting
 
-    async def take(self, size: int) -> None:
+    async def acquire(self, size: int) -> None:
         """Take bytes, as soon as they are free.
 
         Raises:
-            TimeoutError: they were not free within ``patience_s``.
+            TimeoutError: they were not free within ``wait_s``.
         """
         if self.has(size):
             self._free -= size
@@ -39,16 +39,16 @@ class Allowance:
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((size, granted))
         try:
-            async with asyncio.timeout(self._patience_s):
+            async with asyncio.timeout(self._wait_s):
                 await granted
         except (asyncio.CancelledError, TimeoutError):
             if granted.cancelled():
                 self._grant()
             else:
-                self.give_back(size)
+                self.release(size)
             raise
 
-    def give_back(self, size: int) -> None:
+    def release(self, size: int) -> None:
         """Return bytes."""
         self._free += size
         self._grant()

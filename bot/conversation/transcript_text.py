@@ -40,4 +40,9 @@ def _files(message: Message) -> Iterator[str]:
 def escaped(text: str, cap: int = MESSAGE_CAP) -> str:
     """The text with its further lines indented, and without the beginning or end of a block of data."""
     shown = text if len(text) <= cap else f"{text[:cap]} […]"
-    return TAG.sub("< ", "\n  ".join(shown.splitlines()))
+    return escaped_tags("\n  ".join(shown.splitlines()))
+
+
+def escaped_tags(text: str) -> str:
+    """The text without the beginning or end of a block of data."""
+    return TAG.sub("< ", text)

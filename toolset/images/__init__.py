@@ -1,0 +1,1 @@
+"""Pictures that a model makes, and the program that makes them small enough for every platform."""

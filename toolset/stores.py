@@ -1,0 +1,135 @@
+"""What a tool may keep in the store for the person who asks, and for the place: ``ToolContext`` has one of each.
+
+A second call with the same ``idempotency_key`` changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+
+class Facts(Protocol):
+    """What one person has had remembered in one place: a 1:1 chat, a group, a channel with all its threads."""
+
+    async def remember(self, text: str, idempotency_key: str) -> int:
+        """Keep a fact; one that is known already is not kept twice.
+
+        Returns:
+            Its number, which no other fact of this person gets in this place.
+
+        Raises:
+            ToolError: there are too many, or the store cannot take it.
+        """
+        ...
+
+    async def forget(self, number: int) -> bool:
+        """Delete a fact, or find it deleted; False where no fact has had this number.
+
+        Raises:
+            ToolError: the store does not answer.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """Something that comes at its time.
+
+    Attributes:
+        at: the next time, in the zone of the person.
+        repeat: RFC 5545 rule; empty: once.
+        routine: its text is a task that is done at that time; otherwise the text is shown.
+        rests: it has failed too often and does not come again.
+        start: where a new reminder's rule begins, on the clock of the zone; it may name a time that the clock skips.
+    """
+
+    id: str
+    text: str
+    at: datetime
+    repeat: str = ""
+    routine: bool = False
+    rests: bool = False
+    start: datetime | None = None
+
+
+class Reminders(Protocol):
+    """The reminders of the person who asked, in this conversation."""
+
+    async def add(self, reminder: Reminder) -> None:
+        """Keep a reminder; a known id changes nothing.
+
+        Raises:
+            ToolError: it would not be delivered, or the person has too many.
+        """
+        ...
+
+    async def read(self) -> list[Reminder]:
+        """All of them, the next first."""
+        ...
+
+    async def cancel(self, reminder_id: str) -> bool:
+        """Delete one; false if there is none with this id."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ListItem:
+    """One item of a list; its number is its own among all lists of the place."""
+
+    number: int
+    text: str
+    is_done: bool
+
+
+class Lists(Protocol):
+    """The lists of a place, which all its people share.
+
+    Every method raises ``ToolError`` if the store does not answer.
+    """
+
+    async def add(self, name: str, items: Sequence[str], idempotency_key: str) -> list[int]:
+        """Add items to a list; their numbers.
+
+        Raises:
+            ToolError: there is no room for all of them.
+        """
+        ...
+
+    async def show(self, name: str) -> tuple[list[ListItem], list[str]]:
+        """The items of a list, and the names of the place's other lists."""
+        ...
+
+    async def show_with(self, number: int) -> tuple[str, list[ListItem]]:
+        """The name and the items of the list in which an item is; of none if there is no such item."""
+        ...
+
+    async def tick(self, numbers: Sequence[int], *, done: bool) -> list[int]:
+        """Mark items as done or as open; returns the numbers that there are."""
+        ...
+
+
+class Polls(Protocol):
+    """Polls among the people of a place, started by the person who asked."""
+
+    async def start(self, question: str, options: Sequence[str], *, multiple: bool, idempotency_key: str) -> str:
+        """Start a poll, which is shown below the answer; its id, the same for the same key.
+
+        Raises:
+            ToolError: too many polls are open, or the store cannot take it.
+        """
+        ...
+
+
+class Uses(Protocol):
+    """The uses of tools that cost money: how many the person who asked has had today."""
+
+    async def take(self, tool: str, limit: int, idempotency_key: str) -> bool:
+        """Count a use, that of one key once; False if the limit is reached. A limit of 0 is none.
+
+        Raises:
+            ToolError: the store does not answer.
+        """
+        ...
