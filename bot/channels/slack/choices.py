@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 import structlog
 
-from bot.channels import Delivery, InboundEvent
+from bot.channels import InboundEvent
 from bot.channels.slack import Config
 from bot.channels.slack.blocks import Block, actions, button, rich_section, rich_text, words
 from bot.channels.slack.cards import card_block
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import ReceivedEvent, press_address
-from bot.channels.slack.types import CONVERSATION, Address, Press, chat_of, ms, write_address
+from bot.channels.slack.messages import OutboundMessage
+from bot.channels.slack.types import CONVERSATION, Press, chat_of, ms, write_address
 from bot.transcript import Message, Text
 from toolset.shown import LONGEST_CHOICE
 
@@ -23,18 +24,18 @@ BUTTON = re.compile(r"kaiwa_choice_([1-9])")
 VALUE = re.compile(rf"([A-Z0-9]{{1,20}}):([^\n]{{1,{LONGEST_CHOICE}}})")  # who may press, and what a press says
 
 
-def blocks_beside(conversation: str, address: Address, delivery: Delivery) -> list[Block]:
+def blocks_beside(outbound: OutboundMessage) -> list[Block]:
     """What is shown below an answer's text.
 
     An answer that one person alone sees has its choices in words: the answer to a press would be seen by all.
     """
-    reply = delivery.reply
+    reply, asker = outbound.reply, outbound.delivery.asker
     cards = [card_block(card) for card in reply.cards]
     if not reply.choices:
         return cards
-    if address.response_url or not delivery.asker:
+    if outbound.address.response_url or not asker:
         return [*cards, rich_text(rich_section(words(reply.told_choices)))]
-    return [*cards, _buttons(conversation, delivery.asker, reply.choices)]
+    return [*cards, _buttons(outbound.conversation, asker, reply.choices)]
 
 
 def _buttons(conversation: str, asker: str, choices: Sequence[str]) -> Block:
