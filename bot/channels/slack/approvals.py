@@ -189,9 +189,8 @@ def question_block(question: Question, texts: Texts, language: str, *, is_whole:
 def buttons(question_id: str, shown: Sequence[str], conversation: str, texts: Texts, language: str) -> Block:
     """The buttons. The block's id is the conversation's, and a press brings it back."""
     labels = {action: texts.get(f"slack.{action.removeprefix('kaiwa_')}", language) for action in shown}
-    return actions(
-        [button(label, action, question_id, STYLES.get(action, "")) for action, label in labels.items()], conversation
-    )
+    elements = [button(label, action, question_id, STYLES.get(action, "")) for action, label in labels.items()]
+    return actions(elements, conversation)
 
 
 def _circumstances(question: Question, texts: Texts, language: str) -> list[Block]:

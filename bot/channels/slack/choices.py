@@ -40,17 +40,17 @@ def blocks_beside(outbound: OutboundMessage) -> list[Block]:
 
 def _buttons(conversation: str, asker: str, choices: Sequence[str]) -> Block:
     """A button for each choice. The block's id is the conversation's, and a press brings it back."""
-    numbered = enumerate(choices, 1)
-    return actions(
-        [button(choice, f"kaiwa_choice_{number}", f"{asker}:{choice}") for number, choice in numbered], conversation
-    )
+    buttons = [
+        button(choice, f"kaiwa_choice_{number}", f"{asker}:{choice}") for number, choice in enumerate(choices, 1)
+    ]
+    return actions(buttons, conversation)
 
 
 def read_choice(pressed: Press, config: Config) -> ReceivedEvent | None:
     """The message a press makes; None for another button, and for people who are not asked or may not use the bot."""
     action, user, container = pressed.actions[0], pressed.user, pressed.container
-    button, value = BUTTON.fullmatch(action.action_id), VALUE.fullmatch(action.value)
-    if not (button and value and CONVERSATION.fullmatch(action.block_id)):
+    number, value = BUTTON.fullmatch(action.action_id), VALUE.fullmatch(action.value)
+    if not (number and value and CONVERSATION.fullmatch(action.block_id)):
         return None
     if user.id != value[1] or not config.allows(user.id, container.channel_id):
         return None
@@ -59,7 +59,7 @@ def read_choice(pressed: Press, config: Config) -> ReceivedEvent | None:
         Message(message_id, "user", (Text(value[2]),), ms(action.action_ts), author=user.author),
         write_address(press_address(pressed, config)),
         group=chat_of(action.block_id).is_group,
-        choice=int(button[1]),
+        choice=int(number[1]),
     )
     return ReceivedEvent(action.block_id, arrival)
 

@@ -86,8 +86,8 @@ def _buttons(poll: Poll, texts: Texts) -> Block:
 def read_vote(pressed: Press, config: Config) -> ReceivedEvent | None:
     """The vote a press makes; None for a button that is no poll's, and for people who may not use the bot."""
     action, user, container = pressed.actions[0], pressed.user, pressed.container
-    button = BUTTON.fullmatch(action.action_id)
-    if not button or not POLL.fullmatch(action.value) or not KEPT_IN.fullmatch(action.block_id):
+    number = BUTTON.fullmatch(action.action_id)
+    if not number or not POLL.fullmatch(action.value) or not KEPT_IN.fullmatch(action.block_id):
         return None
     if not config.allows(user.id, container.channel_id):
         return None
@@ -99,6 +99,6 @@ def read_vote(pressed: Press, config: Config) -> ReceivedEvent | None:
         group=not container.channel_id.startswith("D"),
         event="vote",
         target=action.value,
-        choice=int(button[1]),
+        choice=int(number[1]),
     )
     return ReceivedEvent(action.block_id, arrival)
