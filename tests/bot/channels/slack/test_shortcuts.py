@@ -221,17 +221,17 @@ async def test_the_question_is_stored_before_slack_gets_its_answer(fake: SlackFa
     """Without the store Slack is told so, and shows it to the person; nothing else says that they asked."""
     async with open_rig(fake) as rig:
         rig.inbox.away = True
-        assert (await rig.post(as_interaction(shortcut(SHOWN, SUMMARISE)))).status_code == 503
+        assert await rig.send(shortcut(SHOWN, SUMMARISE)) == 503
         await rig.slack.tasks.join()
         assert fake.posted == []
         rig.inbox.away = False
-        assert (await rig.post(as_interaction(shortcut(SHOWN, SUMMARISE)))).status_code == 200
+        assert await rig.send(shortcut(SHOWN, SUMMARISE)) == 200
         conversation, arrival = rig.inbox.accepted[0]
         assert conversation == ALONE
         address = read_address(arrival.address)
         assert (address.quoted_channel, address.quoted_thread, address.user) == (CHANNEL, TS, USER)
         rig.kv.away = True
-        assert (await rig.post(as_interaction(shortcut(SHOWN, ASK)))).status_code == 503
+        assert await rig.send(shortcut(SHOWN, ASK)) == 503
 
 
 @pytest.mark.parametrize(
