@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
+from bot.channels.slack import shortcuts
 from bot.channels.slack.shortcuts import MESSAGE_CAP
 from bot.channels.slack.types import Address, read_address
 from bot.providers.scripted import Step
@@ -173,6 +174,14 @@ async def test_the_direct_message_is_looked_up_once(here: SlackPipeline, fake: S
         await here.send(submission(view, {"question": ""}))
         await here.post(shortcut(SHOWN, SUMMARISE, trigger=trigger))
     assert len(fake.called("conversations.open")) == 2
+
+
+async def test_slow_lookups_are_not_waited_for(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slack gets its answer in time; LANGUAGE and the person's id do."""
+    monkeypatch.setattr(shortcuts, "LOOKUP_S", 0.0)
+    assert await rig.send(shortcut(SHOWN, SUMMARISE)) == 200
+    [(conversation, arrival)] = rig.inbox.accepted
+    assert (conversation, arrival.message.text[:9]) == (f"slack:{TEAM}:{USER}", "Summarise")
 
 
 async def test_people_and_channels_that_are_not_allowed(fake: SlackFake, store: Store) -> None:
