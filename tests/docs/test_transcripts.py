@@ -196,7 +196,7 @@ class SlackTalk:
             elif call.method == POST:
                 self._transcript.said("Kaiwa", _shown(arguments))
             elif call.method == CHANGE and arguments["ts"] == pressed:
-                outcome = _shown(arguments).splitlines()[-1]
+                outcome = next(line for line in reversed(_shown(arguments).splitlines()) if not line.startswith("["))
                 self._transcript.happened(f"the buttons become: {outcome}")
 
 
