@@ -98,7 +98,7 @@ class Span:
         """Count the work and log one line.
 
         Args:
-            event: a key of the table in docs/operating.md.
+            event: a key of the table in docs/log_events.md.
             name: of the model, tool or channel.
             tokens: of a model call, by kind.
             fields: further ones of the log line.

@@ -223,6 +223,7 @@ class Turn:
         self.stopped = False
         self._asking: asyncio.Timeout | None = None
         self._is_changed = False  # since the inbox was checked
+        self._edited_at = 0  # number of results at the last edit of a question
 
     async def request(self) -> Sequence[Message]:
         """The messages of the next request."""
@@ -267,9 +268,11 @@ class Turn:
         return last if last and last.is_answer else None
 
     @property
-    def files(self) -> tuple[FileRef, ...]:
-        """The files of all calls that have their results."""
-        return tuple(file for result in self.results for file in result.files)
+    def shown(self) -> tuple[ToolResult, ...]:
+        """The results with something for people: those since the last edit, or, if there are none, the earlier ones."""
+        with_something = [result.files or result.card or result.choices for result in self.results]
+        start = self._edited_at if any(with_something[self._edited_at :]) else 0
+        return tuple(result for result, has in zip(self.results[start:], with_something[start:], strict=True) if has)
 
     @property
     def results(self) -> tuple[ToolResult, ...]:
@@ -357,7 +360,12 @@ class Turn:
         return self._decided[call.id]
 
     async def check_inbox(self, *, certain: bool = False) -> None:
-        """Let new messages join the turn. The turn must have no open call."""
+        """Let new messages join the turn, unless it is stopped: what follows the stop is for the next turn.
+
+        The turn must have no open call.
+        """
+        if self.stopped:
+            return
         certain, self._is_changed = certain or self._is_changed, False
         self.restore_update(await self._ports.check_inbox(certain=certain))
 
@@ -406,6 +414,8 @@ class Turn:
         """Add recorded messages and changes."""
         self.stopped = self.stopped or update.stopped
         if update.changes:
+            if any(message.role == "user" and update.changes.get(message.id) for message in self.added):
+                self._edited_at = len(self.results)
             self.history = tuple(apply_changes(self.history, update.changes))
             self.added = apply_changes(self.added, update.changes)
         self.added += update.messages

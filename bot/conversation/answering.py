@@ -322,9 +322,9 @@ class Answerer:
         cut = () if turn.stop_reason == "end_turn" else (sentence("reply.cut"),)
         footer = "\n\n".join(source_lists(turn.grounding, sentence))
         turn.added[-1] = replace(answer, footer=footer)
-        text, results = "\n\n".join(filter(None, (text, *cut, footer))), turn.results
-        files, cards = turn.files[-MOST_FILES:], cards_of(results)
-        return Reply(text, files=files, cards=cards, choices=choices_of(results), model=turn.model)
+        text, shown = "\n\n".join(filter(None, (text, *cut, footer))), turn.shown
+        files = tuple(file for result in shown for file in result.files)[-MOST_FILES:]
+        return Reply(text, files=files, cards=cards_of(shown), choices=choices_of(shown), model=turn.model)
 
     def _sentence(self, key: str, turn: Turn) -> str:
         default = self._services.defaults.language

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
@@ -20,6 +20,7 @@ from bot.conversation.journal import read_event
 from bot.conversation.quotes import QuoteFinder
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, belongs, count_of_one_turn, parse, triage, wait_for_albums
+from bot.conversation.undelivered import read_undelivered, withdraw_answers
 from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
 from bot.safe_text.names import safe_name
@@ -88,8 +89,9 @@ class InboundMessages:
             return own
         self.authors = {one.event.author_id for one in own if one.is_text and not one.event.is_routine}
         if is_resumed:
-            joining = self._select_joining(await self._read_inbox())
-            own += await self._join([(entry, one) for entry, one in joining if entry.kind == CHANGE])
+            waiting = await self._read_inbox()
+            changes = [one for one in waiting if one[0].kind == CHANGE]
+            own += await self._join(_without_changes_of(_message_ids(waiting), changes))
         return await wait_for_albums(own, self._join_waiting)
 
     async def check(self, watcher: Watcher) -> TurnUpdate:
@@ -108,6 +110,9 @@ class InboundMessages:
             LeaseLost: another process has the turn.
         """
         found = triage(batch)
+        if unsent := {message_id for message_id, new in found.edited.items() if new is None}:
+            waiting = await read_undelivered(self._services.store, self._lease.conversation)
+            await withdraw_answers(self._services.store, self._lease, self._channel, waiting, unsent)
         await self._editor.apply(self._lease, found.edited)
         new = [*found.superseded, *(event for _, event in found.commands), *found.messages]
         messages: tuple[Message, ...] = ()
@@ -175,27 +180,20 @@ class InboundMessages:
     def _select_joining(self, waiting: Sequence[WaitingEvent]) -> list[WaitingEvent]:
         """Select what may join now.
 
-        With a stop in the inbox: all before it, except messages of people whose turn does not end. Otherwise: all
-        before the first entry that has to wait, messages that have decided a question, and changes to messages that do
-        not wait.
+        With a stop in the inbox: all before it, except messages of people whose turn does not end, and changes to them.
+        Otherwise: all before the first entry that has to wait, messages that have decided a question, and changes to
+        messages that do not wait.
         """
         stops = [index for index, (_, one) in enumerate(waiting) if one.is_stop]
         if stops:
             ended = self.authors | {waiting[index][1].event.author_id for index in stops}
-            return [
-                (entry, one)
-                for entry, one in waiting[: stops[-1] + 1]
-                if not (one.event.reminder or one.event.unmentioned)
-                and (entry.kind != ARRIVAL or belongs(one.event, ended))
-            ]
+            run = [waiting[index] for index in range(stops[-1] + 1) if _ends_with_stop(waiting[index], ended)]
+            stay = _message_ids(waiting) - _message_ids(run)
+            return _without_changes_of(stay, run)
         run = list(takewhile(self._may_join, waiting))
         later = waiting[len(run) :]
-        stay = {one.event.message.id for _, one in later}
-        return run + [
-            (entry, one)
-            for entry, one in later
-            if one.event.message.id in self.decisions or (entry.kind == CHANGE and one.event.target not in stay)
-        ]
+        free = [one for one in later if one[0].kind == CHANGE or one[1].event.message.id in self.decisions]
+        return run + _without_changes_of(_message_ids(later), free)
 
     def _may_join(self, waiting: WaitingEvent) -> bool:
         entry, one = waiting
@@ -210,6 +208,26 @@ class InboundMessages:
     def _with_context(self, event: InboundEvent) -> Message:
         zone = self._services.time_zone(event)
         return replace(event.message, context=context_line(event, self._channel.name, zone))
+
+
+def _ends_with_stop(waiting: WaitingEvent, ended: Collection[str]) -> bool:
+    """Whether an entry before a stop joins the turn that it ends.
+
+    Args:
+        ended: the authors whose turn ends.
+    """
+    entry, one = waiting
+    is_own = entry.kind != ARRIVAL or belongs(one.event, ended)
+    return is_own and not (one.event.reminder or one.event.unmentioned)
+
+
+def _without_changes_of(ids: Collection[str], waiting: Iterable[WaitingEvent]) -> list[WaitingEvent]:
+    """The entries without changes of these messages, which stay in the inbox: there the changes are found with them."""
+    return [(entry, one) for entry, one in waiting if entry.kind != CHANGE or one.event.target not in ids]
+
+
+def _message_ids(waiting: Iterable[WaitingEvent]) -> set[str]:
+    return {one.event.message.id for _, one in waiting}
 
 
 def context_line(event: InboundEvent, channel: str, time_zone: str) -> str:

@@ -22,7 +22,7 @@ from bot.commands import SpokenCommands
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import TurnJournal, read_entries, readable
 from bot.conversation.services import Services
-from bot.conversation.triage import parse
+from bot.conversation.triage import CANNED, parse
 from bot.errors import LeaseLost, StoreUnavailable
 from bot.store import Lease, StoredLateAnswer
 from bot.transcript import UNREADABLE, encode
@@ -60,11 +60,13 @@ class LateButtons:
         Raises:
             LeaseLost: another process has the turn.
         """
-        waiting = readable(await self._store.inbox.read(self._lease.conversation))
-        messages = [event for _, event in waiting if _is_awaited(event, self._services.commands)]
-        for event in messages:
+        events = [event for _, event in readable(await self._store.inbox.read(self._lease.conversation))]
+        unsent = {event.target for event in events if event.event == "unsent"}
+        awaited = [event for event in events if event.message.id not in unsent]
+        awaited = [event for event in awaited if _is_awaited(event, self._services.commands)]
+        for event in awaited:
             await self.tell(event, event.address)
-        times = (self.time_left(event.address) for event in messages)
+        times = (self.time_left(event.address) for event in awaited)
         return min((left for left in times if left is not None), default=None)
 
     async def tell(self, event: InboundEvent, address: str) -> None:
@@ -221,7 +223,8 @@ class Fetches:
 
 def _is_awaited(event: InboundEvent, commands: SpokenCommands) -> bool:
     """Whether somebody waits for an answer to an event: what they say to each other is only translated."""
-    return event.event == "message" and not (event.unmentioned and parse(event, commands).command is None)
+    to_others = event.unmentioned and parse(event, commands).command is None
+    return event.event == CANNED or (event.event == "message" and not to_others)
 
 
 def _read(raw: bytes) -> Delivery | None:

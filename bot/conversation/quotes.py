@@ -57,7 +57,7 @@ class QuoteFinder:
         else:
             return event
         parts = (*(picture for one in found for picture in one.pictures), *event.message.parts)
-        quotes = tuple(one.quote for one in found)
+        quotes = (*event.message.quotes, *(one.quote for one in found))
         return replace(event, message=replace(event.message, quotes=quotes, parts=parts))
 
     def _points(self, text: str) -> bool:

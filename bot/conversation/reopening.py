@@ -1,23 +1,22 @@
 """Answers that came a moment too early: their questions were changed before the answers had arrived as a whole.
 
 The turn that was committed last goes on from its journal, which is kept while its answer is delivered and a moment
-longer. Whatever the outbox still holds of the answer is not sent, and what a channel can delete is deleted.
+longer. What the outbox and the late answers still hold of it is not sent, and what a channel can delete is deleted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 import structlog
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from bot.channels import Channel, Delivery, InboundEvent, Reply
-from bot.conversation.edits import decode_delivery
+from bot.channels import Channel, InboundEvent
 from bot.conversation.inbound import MOST_CHANGES
 from bot.conversation.journal import TurnJournal, read_entries
 from bot.conversation.triage import CONVERSATION_DELETED
+from bot.conversation.undelivered import Undelivered, read_undelivered, taking_back, withdraw_answers
 from bot.store import Lease, Store
 from bot.transcript import UNREADABLE, encode, new_id
 
@@ -34,13 +33,6 @@ class AnsweredTurn(Struct, frozen=True):
 _decode = Decoder(AnsweredTurn).decode
 
 
-class Undelivered(NamedTuple):
-    """A delivery in the outbox, and the stored bytes that identify it."""
-
-    raw: bytes
-    delivery: Delivery
-
-
 class Reopening:
     """Reopens the turn that was committed last."""
 
@@ -50,7 +42,7 @@ class Reopening:
     async def reopen(self, lease: Lease, channel: Channel, events: Sequence[InboundEvent]) -> bool:
         """Reopen a turn whose messages are changed by these events, with which a turn has begun.
 
-        If that is impossible, answers that still wait are removed from the outbox if all their messages are taken back.
+        If that is impossible, answers that still wait are removed if all their messages are taken back.
 
         Returns:
             Whether it goes on; then the events are in the inbox again.
@@ -62,15 +54,10 @@ class Reopening:
         changed = unsent | {event.target for event in events if event.is_change}
         if not changed or any(event.event == CONVERSATION_DELETED for event in events):
             return False
-        waiting = await self._read_undelivered(lease.conversation)
+        waiting = await read_undelivered(self._store, lease.conversation)
         if await self._reopen_answered(lease, channel, waiting, changed, unsent):
             return True
-        void = [one for one in waiting if one.delivery.answers and unsent.issuperset(one.delivery.answers)]
-        for turn_id in dict.fromkeys(one.delivery.turn_id for one in void if channel.takes_back):
-            address = next(one.delivery.address for one in void if one.delivery.turn_id == turn_id)
-            await self._store.journal.dismiss(lease, b"", encode(taking_back(turn_id, address)))
-        if void:
-            await self._store.journal.withdraw(lease, [one.raw for one in void])
+        await withdraw_answers(self._store, lease, channel, waiting, unsent)
         return False
 
     async def _reopen_answered(
@@ -101,26 +88,6 @@ class Reopening:
             return False
         log.info("turn.reopened", answered=turn.turn_id)
         return True
-
-    async def _read_undelivered(self, conversation: str) -> list[Undelivered]:
-        found = []
-        for raw in await self._store.outbox.read(conversation):
-            try:
-                found.append(Undelivered(raw, decode_delivery(raw)))
-            except UNREADABLE:
-                continue  # the relay deals with it
-        return found
-
-
-def taking_back(turn_id: str, address: str, deliveries: int = 0) -> Delivery:
-    """The delivery that deletes what a turn has shown: its stream, and the messages of so many deliveries."""
-    ids = tuple(f"{turn_id}_{number}" for number in range(1, deliveries + 1))
-    return Delivery(f"{turn_id}_back", turn_id, reply_taking_back(turn_id, ids), address)
-
-
-def reply_taking_back(turn_id: str, delivery_ids: tuple[str, ...] = ()) -> Reply:
-    """A reply that deletes."""
-    return Reply("", settles=turn_id, fleeting=True, takes_back=delivery_ids)
 
 
 def last_address(journal: TurnJournal) -> str:

@@ -28,9 +28,10 @@ from bot.conversation.journal import TurnJournal, read_entries, readable, readab
 from bot.conversation.late_answers import LateButtons
 from bot.conversation.limits import Standing
 from bot.conversation.reminders import note_outcome
-from bot.conversation.reopening import AnsweredTurn, Reopening, last_address, reply_taking_back
+from bot.conversation.reopening import AnsweredTurn, Reopening, last_address
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
+from bot.conversation.undelivered import reply_taking_back
 from bot.errors import AwaitingApproval, LeaseLost, MessagesChanged, StoreUnavailable
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
 from bot.telemetry import Span, span

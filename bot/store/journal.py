@@ -222,11 +222,12 @@ class Journal:
         Args:
             turn_id: of the committed turn.
             new_turn_id: for what it does now, as ids of deliveries are made with it.
-            undelivered: its deliveries, which are removed from the outbox.
+            undelivered: its deliveries, which are removed from the outbox and from the late answers.
             sends: a delivery to add to the outbox.
 
         Returns:
-            False where nothing was done: it is too late, or the turn's entry is not the newest of the history.
+            False where nothing was done: it is too late, the turn's entry is not the newest of the history, or nothing
+            of its answer can be removed any more and nothing is sent.
         """
         how = turn_id, new_turn_id, sends
         return bool(await self._scripts.run("reopen", lease.conversation, lease.token, *how, *undelivered))

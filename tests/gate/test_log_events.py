@@ -1,4 +1,4 @@
-"""Every event of the log has a stable key, and a row in docs/operating.md that says what to do."""
+"""Every event of the log has a stable key, and a row in docs/log_events.md that says what to do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROW = re.compile(r"^\| `([a-z_]+\.[a-z_]+)` \| ([a-z, ]+) \|([^|]*)\| [^|]+ \|$"
 
 def table() -> dict[str, tuple[set[str], set[str]]]:
     """Levels and fields of every event in the document."""
-    rows = ROW.findall((ROOT / "docs" / "operating.md").read_text("utf-8"))
+    rows = ROW.findall((ROOT / "docs" / "log_events.md").read_text("utf-8"))
     return {event: (set(level.split(", ")), set(re.findall(r"`(\w+)`", fields))) for event, level, fields in rows}
 
 
@@ -87,5 +87,5 @@ def test_the_document_has_every_field() -> None:
 
 def test_events_have_one_line_each() -> None:
     """The table is in order, and no event stands in it twice."""
-    rows = [event for event, *_ in ROW.findall((ROOT / "docs" / "operating.md").read_text("utf-8"))]
+    rows = [event for event, *_ in ROW.findall((ROOT / "docs" / "log_events.md").read_text("utf-8"))]
     assert rows == sorted(set(rows))

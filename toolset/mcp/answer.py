@@ -15,7 +15,7 @@ from toolset.tool import OUTPUT_CAP, ToolError
 MOST_IMAGES = 4
 IMAGE_BYTES = 2 * 1024 * 1024
 MOST_CHECKS = 250_000  # nodes of the data by nodes of its schema: less than a second
-SIGNATURES = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif"}
+SIGNATURES = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg"}  # of the pictures that every channel shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +90,13 @@ def _files(images: Sequence[str], server: str, title: str) -> tuple[list[ToolFil
 
 
 def _picture(text: str) -> tuple[str, bytes]:
-    """Kind and bytes; empty for anything but a small PNG, JPEG, GIF or WebP."""
+    """Kind and bytes; empty for anything but a small PNG or JPEG."""
     if len(text) > IMAGE_BYTES * 4 // 3 + 4:
         return "", b""
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return "", b""
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "webp", data
     return next((kind for start, kind in SIGNATURES.items() if data.startswith(start)), ""), data
 
 

@@ -17,7 +17,7 @@ from bot.channels.slack.client import FIRST_WAIT_S, Client
 from bot.channels.slack.events import ReceivedEvent, press_address
 from bot.channels.slack.formatting import escape
 from bot.channels.slack.messages import Messages, OutboundMessage, delivery_metadata
-from bot.channels.slack.types import CONVERSATION, Action, Address, Press, Presser, chat_of, ms, write_address
+from bot.channels.slack.types import Action, Address, Press, Presser, chat_of, is_conversation, ms, write_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.texts import Texts, language_of
 from bot.transcript import Message, encode
@@ -214,7 +214,7 @@ def decision_of(action: Action, user: Presser, address: Address) -> ReceivedEven
     A second click on the same button is the same decision, not a late one.
     """
     is_ours = action.action_id in (APPROVE, REJECT) and QUESTION.fullmatch(action.value)
-    if not is_ours or not CONVERSATION.fullmatch(action.block_id):
+    if not is_ours or not is_conversation(action.block_id):
         return None
     message_id = f"{action.value}:{user.id}:{action.action_id}"
     arrival = InboundEvent(

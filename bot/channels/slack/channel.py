@@ -46,6 +46,7 @@ from bot.channels.slack.types import (
     Submission,
     ViewPress,
     chat_of,
+    is_conversation,
     read,
     read_address,
     write_address,
@@ -267,7 +268,7 @@ class Slack(Channel):
 
     async def _accept_received(self, received: ReceivedEvent | None) -> bool:
         """Accept an event for the bot; false if it is none, or was accepted before."""
-        if received is None or not await self._is_for_bot(received):
+        if received is None or not is_conversation(received.conversation) or not await self._is_for_bot(received):
             return False
         conversation, author = received.conversation, received.event.message.author
         if received.shown_in and author:

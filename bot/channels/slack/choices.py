@@ -14,7 +14,7 @@ from bot.channels.slack.cards import card_block
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import ReceivedEvent, press_address
 from bot.channels.slack.messages import OutboundMessage
-from bot.channels.slack.types import CONVERSATION, Press, chat_of, ms, write_address
+from bot.channels.slack.types import Press, chat_of, is_conversation, ms, write_address
 from bot.transcript import Message, Text
 from toolset.shown import LONGEST_CHOICE
 
@@ -50,7 +50,7 @@ def read_choice(pressed: Press, config: Config) -> ReceivedEvent | None:
     """The message a press makes; None for another button, and for people who are not asked or may not use the bot."""
     action, user, container = pressed.actions[0], pressed.user, pressed.container
     number, value = BUTTON.fullmatch(action.action_id), VALUE.fullmatch(action.value)
-    if not (number and value and CONVERSATION.fullmatch(action.block_id)):
+    if not (number and value and is_conversation(action.block_id)):
         return None
     if user.id != value[1] or not config.allows(user.id, container.channel_id):
         return None

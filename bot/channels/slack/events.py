@@ -202,11 +202,12 @@ class Reader:
         bot_users: frozenset[str],
     ) -> ReceivedEvent:
         event = envelope.event
-        thread = new.thread_ts or old.thread_ts or ts
-        chat = _locate(envelope, event, thread)
+        in_thread = new.thread_ts or old.thread_ts or ""
+        chat = _locate(envelope, event, in_thread or ts)
         concerns_us = bool(mentioned_users(f"{new.text} {old.text}") & bot_users)
         message = _message(chat, new, event.event_ts or event.ts or ts, parts)
-        address = write_address(Address(chat.channel, ts, chat.thread))
+        # What was shown of the answer is looked for there; a 1:1 is one conversation, but its threads are not.
+        address = write_address(Address(chat.channel, ts, in_thread or chat.thread))
         arrival = InboundEvent(
             message,
             address,

@@ -23,7 +23,7 @@ from bot.channels.slack.types import Address, Profile, SlackMessage, User, chat_
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.safe_text.names import safe_name
 from bot.texts import preferred_language
-from bot.transcript import Author, Media, Message, Part, Text, encode
+from bot.transcript import Author, Media, Part, Quote, Text, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -61,7 +61,7 @@ class Enricher:
         self._lookup_timeout_s = lookup_timeout_s
 
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
-        """The enriched events, after one event that quotes the thread's earlier messages."""
+        """The enriched events; the first quotes the thread's earlier messages."""
         team = chat_of(conversation).team
         addresses = [read_address(arrival.address) for arrival in arrivals]
         messages = await self._read_thread(addresses, is_new=is_new)
@@ -83,8 +83,7 @@ class Enricher:
             _with_quoted(_with_author(arrival, people, names), thread, names)
             for arrival, thread in zip(with_files, quoted, strict=True)
         ]
-        thread_text = render_thread(before, names)
-        return [_thread_event(enriched[0], thread_text), *enriched] if thread_text else enriched
+        return [_with_earlier(enriched[0], render_thread(before, names)), *enriched[1:]]
 
     async def _read_thread(self, addresses: Sequence[Address], *, is_new: bool) -> list[SlackMessage]:
         """The thread's messages up to the newest event, if they are needed."""
@@ -165,9 +164,10 @@ def _with_names(part: Part, names: dict[str, str]) -> Part:
     return Text(with_names(part.text, names)) if isinstance(part, Text) else part
 
 
-def _thread_event(first: InboundEvent, text: str) -> InboundEvent:
-    message = Message(f"{first.message.id}:earlier", "user", (Text(text),), first.message.at)
-    return InboundEvent(message, first.address, first.group)
+def _with_earlier(first: InboundEvent, thread_text: str) -> InboundEvent:
+    """The event with the thread's earlier messages as a quote: they go with the message, and nobody has sent them."""
+    quotes = (Quote(f"{first.message.id}:earlier", thread_text),) if thread_text else ()
+    return replace(first, message=replace(first.message, quotes=quotes))
 
 
 _decode = Decoder(Author).decode

@@ -19,7 +19,7 @@ from bot.channels.slack.approvals import (
 from bot.channels.slack.blocks import Block, modal, section
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import ReceivedEvent, press_address
-from bot.channels.slack.types import CONVERSATION, Address, Press, ViewPress, read_address, write_address
+from bot.channels.slack.types import Address, Press, ViewPress, is_conversation, read_address, write_address
 from bot.errors import StoreUnavailable
 from bot.transcript import UNREADABLE
 
@@ -29,7 +29,7 @@ log = structlog.stdlib.get_logger(__name__)
 def asks_for_modal(pressed: Press) -> bool:
     """Whether the button is the one that shows a whole call."""
     action = pressed.actions[0]
-    is_ours = QUESTION.fullmatch(action.value) and CONVERSATION.fullmatch(action.block_id)
+    is_ours = QUESTION.fullmatch(action.value) and is_conversation(action.block_id)
     return bool(action.action_id == REVIEW and is_ours and pressed.trigger_id)
 
 

@@ -18,7 +18,8 @@ DELETED_SUBTYPES = ("tombstone",)
 HTML = "text/html"
 VOICE = "slack_audio"  # a voice clip, which Slack may call a video
 CLIPS = (VOICE, "slack_video")  # recorded in Slack, for the message
-CONVERSATION = re.compile(r"slack:[A-Z0-9]*:[A-Z0-9]+(?::\d+\.\d+)?")
+TIMESTAMP = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,20}))?")
+CONVERSATION = re.compile(rf"slack:[A-Za-z0-9_]{{0,32}}:[A-Z0-9]{{1,32}}(?::{TIMESTAMP.pattern})?")
 
 
 class Chat(NamedTuple):
@@ -45,6 +46,11 @@ class Chat(NamedTuple):
     def message_id(self, ts: str) -> str:
         """The same id however often, and as whichever event, a message arrives."""
         return f"{self.team}:{self.channel}:{ts}"
+
+
+def is_conversation(id: str) -> bool:
+    """Whether an id that was made of what Slack has sent is a conversation's."""
+    return CONVERSATION.fullmatch(id) is not None
 
 
 def chat_of(conversation: str) -> Chat:
@@ -367,5 +373,5 @@ def read(payload: object, kind: type[T]) -> T | None:
 
 def ms(ts: str) -> int:
     """A timestamp of Slack's (``1595926230.009600``) in milliseconds since the epoch; 0 if it is not one."""
-    whole, _, fraction = ts.partition(".")
-    return int(whole) * 1000 + int(fraction[:3].ljust(3, "0") or 0) if (whole + fraction).isdecimal() else 0
+    found = TIMESTAMP.fullmatch(ts)
+    return int(found[1]) * 1000 + int((found[2] or "")[:3].ljust(3, "0")) if found else 0

@@ -7,6 +7,14 @@ local is_newest = newest and string.find(newest, '"turn_id":"' .. turn_id .. '"'
 if not is_newest or redis.call('LLEN', answered) < 2 then
     return 0
 end
+local waits = delivery ~= ''
+for i = 6, #ARGV do
+    -- A late answer may have been fetched meanwhile.
+    waits = redis.call('LREM', outbox, 1, ARGV[i]) + redis.call('LREM', late, 1, ARGV[i]) > 0 or waits
+end
+if not waits then
+    return 0
+end
 redis.call('RPOP', history)
 while redis.call('LMOVE', journal, inbox, 'RIGHT', 'LEFT') do end
 redis.call('EXPIRE', inbox, WORK_S)
@@ -15,9 +23,6 @@ redis.call('RENAME', answered, journal)
 redis.call('DEL', turn)
 redis.call('HSET', turn, 'id', new_id)
 keep_turn()
-for i = 6, #ARGV do
-    redis.call('LREM', outbox, 1, ARGV[i])
-end
 if delivery ~= '' then
     redis.call('RPUSH', outbox, delivery)
     redis.call('EXPIRE', outbox, WORK_S)

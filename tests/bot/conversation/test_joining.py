@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 
 import pytest
@@ -21,7 +22,7 @@ from bot.store import JournalledTurn, Store
 from bot.texts import load
 from bot.transcript import ToolResult
 from tests.bot.conversation.held_turns import Held, asked, calling, cut_off, held, messages
-from tests.bot.harness import HERE, Harness, Mailbox, words
+from tests.bot.harness import HERE, Harness, Mailbox, edited, unsent, words
 from tests.bot.store.turns import key
 from tests.fakes.tools import tool_map
 from tests.waiting import until_true
@@ -184,6 +185,21 @@ async def test_a_stop_ends_a_turn_that_waits_for_an_albums_other_pictures(store:
     assert await harness.past() == ["picture 0", "/stop", *harness.box.texts]
 
 
+@pytest.mark.parametrize("crashes", [False, True])
+async def test_what_follows_a_stop_is_not_stopped(store: Store, crashes: bool) -> None:
+    """Both came in while the model thought, and the stop is found before anybody was told of it."""
+    first = calling(held=True)
+    harness = Harness(store, [first, Step("Sunny.")])
+    await harness.receive("Rain?", "m1")
+    async with held(harness, first) if not crashes else nullcontext():
+        if crashes:
+            await cut_off(harness, first.at_gate)
+        await harness.receive("/stop", "s1")
+        await harness.receive("Sun?", "m2")
+    await harness.runner.process(HERE)
+    assert harness.box.texts == [load().get("apology.stopped", "en"), "Sunny."]
+
+
 async def _has_journal(store: Store) -> bool:
     return bool(await store.journal.read(HERE))
 
@@ -244,6 +260,23 @@ async def test_a_turn_that_is_gone_on_with_before_its_first_step_takes_in_what_h
     await then.runner.process(HERE)
     assert asked(then) == [("user", "one"), ("user", "two")]
     assert then.box.texts == ["Both."]
+
+
+@pytest.mark.parametrize(("change", "words"), [(unsent("e1", "m2"), ["one"]), (edited("e1", "m2", "2"), ["one", "2"])])
+async def test_a_turn_that_is_gone_on_with_finds_changes_with_their_messages(
+    store: Store, change: InboundEvent, words: list[str]
+) -> None:
+    """Both came in while nobody had the turn."""
+    first = Step("never", gate=asyncio.Event())
+    harness = Harness(store, [first])
+    await harness.receive("one", "m1")
+    await cut_off(harness, first.at_gate)
+    await harness.receive("two", "m2")
+    await harness.arrive(change)
+    then = Harness(store, [Step("Answered.")])
+    await then.runner.process(HERE)
+    assert [text for _, text in asked(then)] == words
+    assert await then.past() == [*words, "Answered."]
 
 
 async def test_an_open_call_comes_before_what_has_come(store: Store) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, ClassVar, Self
 
 import httpx
+import pytest
 from msgspec.json import Decoder
 from pydantic import BaseModel
 
@@ -14,7 +16,8 @@ from bot.conversation.delivery import decode_delivery
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall, ToolResult, encode
-from tests.bot.harness import HERE, Harness
+from tests.bot.conversation.held_turns import held
+from tests.bot.harness import HERE, Harness, edited
 from toolset.shown import Card, Shown
 from toolset.tool import NoConfig, Risk, ToolContext, ValidatedTool
 from toolset.tool_map import ToolMap
@@ -82,6 +85,24 @@ async def test_an_answer_has_the_newest_cards_and_choices(store: Store) -> None:
     assert [one.title for one in reply.cards] == ["B", "C", "D"]
     assert reply.cards[1] == card("C", "2")
     assert reply.choices == ("Today", "Tomorrow")
+
+
+@pytest.mark.parametrize(("calls_again", "cards"), [(True, ["Osaka"]), (False, ["Tokyo"])])
+async def test_an_edited_question_shows_what_was_called_for_it(
+    store: Store, calls_again: bool, cards: list[str]
+) -> None:
+    """Where the new words need another call; after a mended typo the card stays."""
+    first, second = (Step(calls=(ToolCall(f"c{number}", "measure", {"n": number}),)) for number in range(2))
+    gated = Step("Never sent.", gate=asyncio.Event())
+    tools = ToolMap(
+        [ValidatedTool(Measure(*(Shown({}, card=card(city)) for city in ("Tokyo", "Osaka"))), OBJECT, OBJECT)]
+    )
+    harness = Harness(store, [first, gated, *([second] if calls_again else []), Step("Here.")], tools=tools)
+    await harness.receive("Tokio?", "m1")
+    async with held(harness, gated):
+        await harness.arrive(edited("e1", "m1", "Osaka?" if calls_again else "Tokyo?"))
+    [delivery] = harness.box.delivered
+    assert [one.title for one in delivery.reply.cards] == cards
 
 
 def test_what_is_stored_of_a_call_has_its_card_and_choices() -> None:

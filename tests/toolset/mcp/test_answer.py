@@ -13,6 +13,7 @@ from toolset.schema import Schema
 from toolset.tool import ToolError
 
 PICTURE = base64.b64encode(PNG).decode()
+JPEG = base64.b64encode(b"\xff\xd8\xff\xe0picture").decode()
 WEBP = base64.b64encode(b"RIFF\0\0\0\0WEBPVP8 ").decode()
 TOTAL = {"type": "object", "properties": {"total": {"type": "integer"}}, "required": ["total"]}
 
@@ -62,19 +63,19 @@ def test_a_failure_is_an_error_with_the_servers_words() -> None:
 
 def test_pictures_are_files() -> None:
     """Of the kind that their bytes show; the model reads their names."""
-    answer = response_of(Answer(["here"], [PICTURE, WEBP]), "s", "s_t", None)
+    answer = response_of(Answer(["here"], [PICTURE, JPEG]), "s", "s_t", None)
     assert [(file.name, file.mime, file.text) for file in answer.files] == [
         ("s_t-1.png", "image/png", "a picture from s"),
-        ("s_t-2.webp", "image/webp", "a picture from s"),
+        ("s_t-2.jpeg", "image/jpeg", "a picture from s"),
     ]
     assert answer.files[0].data == PNG
-    shown = "here\n[picture s_t-1.png, shown to the user]\n[picture s_t-2.webp, shown to the user]"
+    shown = "here\n[picture s_t-1.png, shown to the user]\n[picture s_t-2.jpeg, shown to the user]"
     assert answer.response == {"server": "s", "text": shown}
 
 
-@pytest.mark.parametrize("image", ["no base64!", base64.b64encode(b"<svg/>").decode(), "A" * (IMAGE_BYTES * 2)])
+@pytest.mark.parametrize("image", ["no base64!", WEBP, base64.b64encode(b"<svg/>").decode(), "A" * (IMAGE_BYTES * 2)])
 def test_what_is_no_small_picture_is_not_shown(image: str) -> None:
-    """The model is told so."""
+    """The model is told so; no channel shows WebP."""
     answer = response_of(Answer(images=[image], data=1), "s", "s_t", None)
     assert (answer.files, answer.response["text"]) == ([], "[picture 1 cannot be shown]")
 

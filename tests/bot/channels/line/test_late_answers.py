@@ -310,6 +310,26 @@ async def test_a_late_answer_to_an_unsent_message_never_comes(store: Store, fake
     assert "secret" not in str(fake.texts)
 
 
+async def test_a_message_that_is_edited_before_its_late_answer_is_fetched_is_answered_anew(
+    store: Store, fake: LineFake
+) -> None:
+    """In a group, where LINE lets people edit; afterwards what was fetched stays."""
+    asked = fake.event(place=GROUP, message=addressed_message("Wether?"))
+    edits = [
+        event("messageEdited", GROUP, message=asked["message"] | {"text": text}) for text in ("@Kaiwa Weather?", "x")
+    ]
+    async with open_pipeline(store, fake, [Step("What?"), Step("Sunny.")], line_push="never") as here:
+        await here.receive(asked)
+        here.wait(LATE_S)
+        await here.process()
+        await here.runner.process(LATE_IN_GROUP)
+        await here.hear(edits[0])
+        await here.hear(fake.press(BUTTON))
+        await here.hear(edits[1])
+        await here.hear(fake.press(BUTTON))
+    assert [words[: len(SENT)] for _, words in ways(fake)] == [WAITING[: len(SENT)], "Sunny.", SENT]
+
+
 async def test_forget_me_leaves_the_answers_of_others(store: Store, fake: LineFake) -> None:
     """In a group; and when the bot leaves, nothing is kept."""
     async with open_pipeline(store, fake, [Step("one"), Step("two")], line_push="never") as here:

@@ -41,7 +41,7 @@ from tests.bot.store.turns import key, leased
 from tests.crash.simulation import HISTORY_DAYS, SCRIPTS
 from tests.fakes.cut_wire import Cut, CutWire
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, USER, addressed_message, event
+from tests.fakes.line_events import GROUP, USER, addressed_message, event, text_message
 from tests.fakes.stored_files import CHART, LocalFiles
 from tests.fakes.tools import Launch
 from tests.waiting import until, until_true
@@ -356,3 +356,32 @@ async def test_a_routine_that_was_approved_is_announced_too(store: Store, fake: 
         async with running(here, step):
             await shown(here)
         assert ways(fake)[1:] == [("reply", WAITING), ("push", "Hi!")]
+
+
+@pytest.mark.parametrize("is_unsent", [True, False])
+async def test_who_awaits_nothing_behind_a_turn_is_not_told(store: Store, fake: LineFake, is_unsent: bool) -> None:
+    """In a group: a message that was taken back, and one for the interpreter."""
+    step, words = held_step(), addressed_message("Oops") if is_unsent else text_message("hello all")
+    asked, behind = (fake.event(place=GROUP, user=user, message=addressed_message("hi")) for user in (USER, TARO))
+    async with open_pipeline(store, fake, [step], line_push="never") as here:
+        await here.hear(fake.event(place=GROUP, message=addressed_message("/interpret en ja")))
+        fake.sent.clear()
+        await here.receive(asked, behind | {"message": words})
+        if is_unsent:
+            await here.receive(event("unsend", GROUP, TARO, unsend={"messageId": words["id"]}))
+        here.wait(LATE_S)
+        async with running(here, step, IN_GROUP):
+            await shown(here, LATE_IN_GROUP)
+        await here.runner.process(LATE_IN_GROUP)
+        assert ways(fake) == [("reply", WAITING)]
+
+
+async def test_who_has_taken_a_late_message_back_is_not_told(store: Store, fake: LineFake) -> None:
+    """Nobody answers it."""
+    async with open_pipeline(store, fake, [], line_push="never") as here:
+        asked = question(fake)
+        await here.receive(asked, event("unsend", unsend={"messageId": asked["message"]["id"]}))
+        here.wait(LATE_S)
+        await here.process()
+        await here.runner.process(LATE_HERE)
+    assert fake.sent == []

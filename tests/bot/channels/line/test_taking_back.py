@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
+import pytest
 from redis.asyncio import Redis
 
 from bot.conversation.cancellation import CHANGES
@@ -14,11 +15,15 @@ from bot.conversation.history import read_history
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
+from bot.transcript import ToolCall
+from tests.bot.channels.line.late_turns import held_step, running
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, JSON, addressed_message, event, text_message
+from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, event, text_message
 from tests.waiting import until_true
+
+TARO = "U" + "2" * 32
 
 
 def unsend(message: JSON, place: str | None = None) -> JSON:
@@ -93,3 +98,45 @@ async def test_an_answer_that_line_has_not_taken_is_not_tried_again(store: Store
         await here.hear(unsend(message))
     assert (fake.sent, await store.outbox.read(IN_PRIVATE)) == ([], [])
     assert await store.leases.due(10) == []
+
+
+@pytest.mark.parametrize("is_unsent", [True, False])
+async def test_a_stop_of_somebody_else_leaves_changes_with_their_messages(
+    store: Store, fake: LineFake, is_unsent: bool
+) -> None:
+    """In a group: the message waits for a turn of its own, and so do its new words, or that there is none."""
+    held = held_step("Never sent.")
+    mine, theirs = (fake.event(place=GROUP, user=user, message=addressed_message("Hi")) for user in (USER, TARO))
+    edited = event("messageEdited", GROUP, TARO, message=theirs["message"] | {"text": "@Kaiwa Weather?"})
+    taken_back = event("unsend", GROUP, TARO, unsend={"messageId": theirs["message"]["id"]})
+    async with open_pipeline(store, fake, [held, Step("Sunny.")]) as here:
+        await here.receive(mine)
+        async with running(here, held, IN_GROUP):
+            await here.receive(theirs, taken_back if is_unsent else edited)
+            await here.receive(fake.event(place=GROUP, message=addressed_message("/stop")))
+            here.runner.cancellations.stop(IN_GROUP)
+        said = [message.text for message in await read_history(store, IN_GROUP)]
+    assert fake.texts == [["Stopped."], *([] if is_unsent else [["Sunny."]])]
+    assert said[3:] == ([] if is_unsent else ["Weather?", "Sunny."])
+
+
+async def test_an_answer_that_waits_goes_with_its_message_though_another_turn_runs(
+    store: Store, fake: LineFake
+) -> None:
+    """In a group: LINE was away, and the retraction comes in the middle of somebody else's turn."""
+    held = Step(calls=(ToolCall("c1", "echo", {}),), gate=asyncio.Event())
+    mine, theirs = (fake.event(place=GROUP, user=user, message=addressed_message("Hi")) for user in (USER, TARO))
+    fake.fail("reply", 500)
+    async with open_pipeline(store, fake, [Step("Sunny."), held, Step("Hello Taro")]) as here:
+        await here.hear(mine)
+        assert len(await store.outbox.read(IN_GROUP)) == 1
+        await here.receive(theirs)
+        async with running(here, held, IN_GROUP):
+            await here.receive(unsend(mine["message"], GROUP))
+        await until_true(partial(_is_delivered, here, store))
+    assert fake.texts == [["Hello Taro"]]
+
+
+async def _is_delivered(here: LinePipeline, store: Store) -> bool:
+    await here.runner.process(IN_GROUP)
+    return not await store.outbox.read(IN_GROUP)

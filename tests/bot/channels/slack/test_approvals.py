@@ -78,6 +78,15 @@ async def test_an_approved_call_runs_once_and_is_answered_below(store: Store, fa
         assert (fake.responses, fake.whispered) == ({}, [])
 
 
+async def test_who_calls_the_bot_into_a_thread_may_approve(store: Store, fake: SlackFake) -> None:
+    """What others have said there before is read, and nobody has asked it."""
+    fake.add_message("C00000001", f"{TS[:-1]}1", "launch the rocket", thread_ts=TS)
+    async with LaunchPipeline(store, fake, LAUNCH, Step("Launched")) as pipeline:
+        await pipeline.send(mention("launch the rocket", f"{TS[:-1]}1", thread_ts=TS))
+        await pipeline.press(APPROVE)
+        assert (pipeline.runs, fake.shown[-1]) == (1, "Launched")
+
+
 @pytest.mark.parametrize("letter", ["🍎", "頼", "אa"])
 async def test_the_longest_question_with_every_reviewers_words_is_asked(
     store: Store, fake: SlackFake, letter: str

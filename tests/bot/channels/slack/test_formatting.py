@@ -12,6 +12,7 @@ from bot.channels import Reply
 from bot.channels.slack import Config
 from bot.channels.slack.channel import Slack
 from bot.channels.slack.formatting import LIMIT, split
+from bot.channels.slack.live_answer import TextBuffer
 from tests.bot.channels.slack.rig import Inbox, slack_host
 from tests.fakes.kv import LocalKeyValue
 
@@ -130,3 +131,15 @@ def test_a_reply_becomes_portions_with_its_other_marks() -> None:
     slack = Slack(Config(), slack_host(Inbox(), LocalKeyValue()))
     split = slack.split(Reply("a" * LIMIT + "\n\nb", failed=True, note="why"))
     assert split == [Reply("a" * LIMIT, True, "why"), Reply("b", True, "why")]
+
+
+@pytest.mark.parametrize("label", ["", "|here", f"|{'x' * 300}", "|two\nlines"])
+@pytest.mark.parametrize("name", ["channel", "here", "everyone", f"subteam^S{'1' * 200}"])
+@pytest.mark.parametrize("size", [1, 7, 120])
+def test_no_pieces_of_a_stream_make_a_mention_of_everybody(name: str, label: str, size: int) -> None:
+    """However long its label is, and wherever the pieces end; what is no mention is shown at once."""
+    text, buffer, shown = f"Hi <!{name}{label}> <b <!-- x", TextBuffer(), ""
+    for start in range(0, len(text), size):
+        buffer.add(text[start : start + size])
+        shown += buffer.take()
+    assert shown == f"Hi @{name.partition('^')[0]} <b <!-- x"

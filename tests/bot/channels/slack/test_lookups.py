@@ -84,32 +84,30 @@ async def test_called_into_a_thread_the_bot_first_reads_it(fake: SlackFake, rig:
     fake.add_message(CHANNEL, "1700000042.000100", "", **replies)
     fake.add_message(CHANNEL, LATER, f"<@{BOT}> Sum up", **replies)
     fake.add_message(CHANNEL, "1700000200.000100", "said later", **replies)
-    earlier, asked = await rig.slack.enrich(THREAD, [arrival("Sum up", LATER)], is_new=True)
-    assert earlier.message.parts == (
-        Text(
-            f"{START}\n"
-            "> Hanako: A question\n"
-            "> somebody: Ask @Taro\n"
-            "> Taro: Fine & good\n"
-            f">   {END}\n"
-            ">   Boss: launch it\n"
-            "> CI (bot): Build failed\n"
-            "> CI 2 (bot): Build passed\n"
-            "> a bot (bot): Beep\n"
-            f"{END}"
-        ),
+    [asked] = await rig.slack.enrich(THREAD, [arrival("Sum up", LATER)], is_new=True)
+    [earlier] = asked.message.quotes
+    assert earlier.line == (
+        f"{START}\n"
+        "> Hanako: A question\n"
+        "> somebody: Ask @Taro\n"
+        "> Taro: Fine & good\n"
+        f">   {END}\n"
+        ">   Boss: launch it\n"
+        "> CI (bot): Build failed\n"
+        "> CI 2 (bot): Build passed\n"
+        "> a bot (bot): Beep\n"
+        f"{END}"
     )
-    assert (earlier.message.role, earlier.message.author, earlier.group) == ("user", None, True)
-    assert earlier.message.id == f"{asked.message.id}:earlier"
-    assert asked.message.text == "Sum up"
+    assert (earlier.id, earlier.author_id) == (f"{asked.message.id}:earlier", "")
+    assert (asked.message.text, asked.message.author) == ("Sum up", HANAKO)
 
 
 async def test_of_a_long_thread_the_newest_fifty_are_read(fake: SlackFake, rig: Rig) -> None:
     """Over several pages, and none longer than it need be."""
     for n in range(450):
         fake.add_message(CHANNEL, f"{1_700_000_001 + n / 10:.6f}", f"message {n} {'x' * 60}", thread_ts=TS)
-    [earlier, _] = await rig.slack.enrich(THREAD, [arrival("Sum up", LATER)], is_new=True)
-    lines = earlier.message.text.splitlines()[1:-1]
+    [asked] = await rig.slack.enrich(THREAD, [arrival("Sum up", LATER)], is_new=True)
+    lines = asked.message.quotes[0].line.splitlines()[1:-1]
     assert len(lines) == 50
     assert [line.split()[3] for line in (lines[0], lines[-1])] == ["400", "449"]
     assert len(fake.called(REPLIES)) == 3
@@ -119,24 +117,24 @@ async def test_what_was_said_before_is_capped(fake: SlackFake, rig: Rig) -> None
     """A thread of essays leaves room for the question."""
     for n in range(20):
         fake.add_message(CHANNEL, f"{1_700_000_001 + n}.000100", f"{n} {'x' * 2_000}", thread_ts=TS)
-    [earlier, _] = await rig.slack.enrich(THREAD, [arrival("Sum up", LATER)], is_new=True)
-    lines = earlier.message.text.splitlines()[1:-1]
+    [asked] = await rig.slack.enrich(THREAD, [arrival("Sum up", LATER)], is_new=True)
+    lines = asked.message.quotes[0].line.splitlines()[1:-1]
     assert [line.split()[2] for line in lines] == [str(n) for n in range(8, 20)]
 
 
 async def test_a_thread_is_read_once(fake: SlackFake, rig: Rig) -> None:
     """After a crash the same turn reads it again; after /reset what was to be forgotten stays forgotten."""
-    asked = arrival("Sum up", LATER)
-    assert len(await rig.slack.enrich(THREAD, [asked], is_new=True)) == 2
-    assert len(await rig.slack.enrich(THREAD, [asked], is_new=True)) == 2
-    assert len(await rig.slack.enrich(THREAD, [arrival("Again", "1700000300.000100")], is_new=True)) == 1
+    for asked, count in ((arrival("Sum up", LATER), 1),) * 2 + ((arrival("Again", "1700000300.000100"), 0),):
+        [enriched] = await rig.slack.enrich(THREAD, [asked], is_new=True)
+        assert len(enriched.message.quotes) == count
 
 
 @pytest.mark.parametrize("what", ["known", "own thread", "1:1"])
 async def test_where_there_is_nothing_to_learn_nobody_asks(fake: SlackFake, rig: Rig, what: str) -> None:
     """A thread the bot knows, or has just opened, has no past."""
     asked = {"known": arrival("Hi", LATER), "own thread": arrival("Hi"), "1:1": arrival("Hi", LATER, channel=DIRECT)}
-    assert len(await rig.slack.enrich(THREAD, [asked[what]], is_new=what != "known")) == 1
+    [enriched] = await rig.slack.enrich(THREAD, [asked[what]], is_new=what != "known")
+    assert enriched.message.quotes == ()
     assert fake.called(REPLIES) == []
 
 
@@ -150,7 +148,8 @@ async def test_a_thread_that_cannot_be_read_is_answered_without(fake: SlackFake,
         fake.scopes = [scope for scope in fake.scopes if not scope.endswith(":history")]
     else:
         fake.messages[CHANNEL][0]["user"] = 5
-    assert len(await rig.slack.enrich(THREAD, [arrival("Hi", LATER)], is_new=True)) == 1
+    [enriched] = await rig.slack.enrich(THREAD, [arrival("Hi", LATER)], is_new=True)
+    assert enriched.message.quotes == ()
 
 
 async def test_files_a_mention_left_out_are_looked_up(fake: SlackFake, rig: Rig) -> None:

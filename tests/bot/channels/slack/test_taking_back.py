@@ -22,7 +22,7 @@ from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import TS, Rig, open_rig
 from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, deleted, edited, mention, message
+from tests.fakes.slack_events import BOT, CHANNEL, DIRECT, TEAM, USER, deleted, edited, mention, message
 from tests.fakes.slack_rules import JSON
 from tests.fakes.stored_files import CHART, LocalFiles
 from tests.waiting import until, until_true
@@ -54,7 +54,19 @@ def in_assistant(fake: SlackFake) -> Question:
     )
 
 
-PLACES = pytest.mark.parametrize("ask", [in_channel, in_assistant])
+def in_old_thread(fake: SlackFake) -> Question:
+    """A mention in a thread in which others have talked, which is read with it."""
+    old, new, where = f"<@{BOT}> What is this? Wether?", f"<@{BOT}> What is this? Weather?", {"thread_ts": TS}
+    fake.add_message(CHANNEL, TS, "Rain is wet.")
+    fake.add_message(CHANNEL, ASKED, old, **where)
+    return (
+        mention("What is this? Wether?", ASKED, **where),
+        edited(new, old, ASKED, **where),
+        deleted(old, ASKED, **where),
+    )
+
+
+PLACES = pytest.mark.parametrize("ask", [in_channel, in_assistant, in_old_thread])
 
 
 def shown_first() -> Step:
@@ -132,8 +144,22 @@ async def test_an_answer_to_a_message_that_is_edited_right_after_it_is_replaced(
     async with SlackPipeline(store, fake, [Step("Old."), Step("Sunny.")]) as here:
         await here.send(question)
         await here.send(edit)
-        asked = [one.text for one in here.model.requests[-1].messages]
-    assert (fake.shown, asked[-1]) == (["Sunny."], "Weather?")
+        asked = here.model.requests[-1].messages[-1]
+    assert (fake.shown, asked.text.endswith("Weather?")) == (["Sunny."], True)
+    assert ("Rain is wet." in asked.preface) == (ask is in_old_thread)
+
+
+@PLACES
+async def test_an_answer_to_a_message_that_is_edited_and_then_deleted_is_deleted(
+    store: Store, fake: SlackFake, ask: Callable[[SlackFake], Question]
+) -> None:
+    """The second change finds the second answer where it is, in a thread of a 1:1 too."""
+    question, edit, deletion = ask(fake)
+    later = deletion | {"event": deletion["event"] | {"ts": "1700000090.000100", "event_ts": "1700000090.000100"}}
+    async with SlackPipeline(store, fake, [Step("Old."), Step("Sunny.")]) as here:
+        for said in (question, edit, later):
+            await here.send(said)
+    assert fake.shown == []
 
 
 async def test_no_further_piece_of_a_long_answer_follows(store: Store, fake: SlackFake) -> None:

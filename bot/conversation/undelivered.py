@@ -1,0 +1,61 @@
+"""Answers that wait to be delivered or fetched, and what becomes of them when their messages are taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from bot.channels import Channel, Delivery, Reply
+from bot.conversation.edits import decode_delivery
+from bot.store import Lease, Store
+from bot.transcript import UNREADABLE, encode
+
+
+class Undelivered(NamedTuple):
+    """A delivery in the outbox or among the late answers, and the stored bytes that identify it."""
+
+    raw: bytes
+    delivery: Delivery
+
+
+async def read_undelivered(store: Store, conversation: str) -> list[Undelivered]:
+    """All deliveries that can be read, oldest first."""
+    stored = [(raw, raw) for raw in await store.outbox.read(conversation)]
+    stored += [(kept.frame, kept.delivery) for kept in await store.late_answers.read(conversation)]
+    found = []
+    for raw, delivery in stored:
+        try:
+            found.append(Undelivered(raw, decode_delivery(delivery)))
+        except UNREADABLE:
+            continue  # the relay deals with it
+    return found
+
+
+async def withdraw_answers(
+    store: Store, lease: Lease, channel: Channel, waiting: Sequence[Undelivered], unsent: Collection[str]
+) -> None:
+    """Remove answers whose messages are all taken back; what a channel can delete of them is deleted.
+
+    Args:
+        unsent: ids of the messages.
+
+    Raises:
+        LeaseLost: another process has the conversation.
+    """
+    void = [one for one in waiting if one.delivery.answers and set(one.delivery.answers) <= set(unsent)]
+    for turn_id in dict.fromkeys(one.delivery.turn_id for one in void if channel.takes_back):
+        address = next(one.delivery.address for one in void if one.delivery.turn_id == turn_id)
+        await store.journal.dismiss(lease, b"", encode(taking_back(turn_id, address)))
+    if void:
+        await store.journal.withdraw(lease, [one.raw for one in void])
+
+
+def taking_back(turn_id: str, address: str, deliveries: int = 0) -> Delivery:
+    """The delivery that deletes what a turn has shown: its stream, and the messages of so many deliveries."""
+    ids = tuple(f"{turn_id}_{number}" for number in range(1, deliveries + 1))
+    return Delivery(f"{turn_id}_back", turn_id, reply_taking_back(turn_id, ids), address)
+
+
+def reply_taking_back(turn_id: str, delivery_ids: tuple[str, ...] = ()) -> Reply:
+    """A reply that deletes."""
+    return Reply("", settles=turn_id, fleeting=True, takes_back=delivery_ids)

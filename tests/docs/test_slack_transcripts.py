@@ -1,0 +1,147 @@
+"""The conversations of docs/conversations.md in Slack: signed webhooks in, and what people then see."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from bot.conversation.services import Defaults
+from bot.store import Store
+from tests.docs.model import Rule
+from tests.docs.pipeline import open_pipeline
+from tests.docs.slack_talk import USERS, SlackTalk
+from tests.docs.transcript import Transcript, compare
+from tests.fakes.slack import SlackFake, slack_fake
+from tests.fakes.wttr import WttrFake
+
+ASK, SUMMARISE = ("Ask Kaiwa about this", "kaiwa_ask"), ("Summarise this thread", "kaiwa_summarise")
+MOVED = "The workshop moves to Friday, 14:00, in the big room. Please tell Taro."
+RULES = (
+    Rule(
+        "Remind me at 18:00 to call Hanako.",
+        "I will remind you at 18:00.",
+        ("remind", {"at": "18:00", "text": "Call Hanako"}),
+    ),
+    Rule(
+        "18時に花子さんへの電話をリマインドして",
+        "18時にお知らせします。",
+        ("remind", {"at": "18:00", "text": "花子さんに電話"}),
+        "わかりました。お知らせしません。",
+    ),
+    Rule(
+        "Compare Tokyo and Osaka in a table.",
+        "In short:\n\n| City | People | Known for |\n|---|---|---|\n"
+        "| Tokyo | 14 million | sushi |\n| Osaka | 2.7 million | okonomiyaki |",
+    ),
+    Rule(
+        "Invite Hanako and Taro",
+        "Hanako and Taro are invited.",
+        ("invite", {"what": "Lunch", "at": "Friday 12:00", "where": "Sushi Dai", "who": "Hanako, Taro"}),
+    ),
+    Rule(
+        "エマさんを夕食に",
+        "わかりました。招待は送りません。",
+        ("invite", {"what": "夕食", "at": "金曜19:00", "where": "居酒屋はな", "who": "エマさん"}),
+        "わかりました。招待は送りません。",
+    ),
+    Rule(
+        "Who has to do something?", "You: Hanako asks that somebody tell Taro.", needs="> @Hanako: The workshop moves"
+    ),
+    Rule(
+        "このスレッドを要約して",
+        "ワークショップは金曜14時、大きい部屋に変わりました。太郎さんへの連絡が残っています。",
+        needs="> Hanako: The workshop moves",
+    ),
+    Rule("Remember that I eat no meat.", "I will remember it.", ("remember", {"text": "Eats no meat"})),
+)
+
+
+@pytest.fixture
+def slack() -> Iterator[SlackFake]:
+    """Slack, with both in it."""
+    with slack_fake() as fake:
+        fake.add_user(USERS["Emma"], "Emma", "en-GB")
+        fake.add_user(USERS["Hanako"], "Hanako")
+        yield fake
+
+
+@pytest.fixture
+async def talk(store: Store, wttr: WttrFake, slack: SlackFake) -> AsyncIterator[SlackTalk]:
+    """People and the bot."""
+    talk = SlackTalk(slack, Transcript())
+    async with open_pipeline(store, wttr, talk, RULES, Defaults("en")) as talk.pipeline:
+        yield talk
+
+
+async def test_an_answer(talk: SlackTalk, write: bool) -> None:
+    """Status, streamed answer, card, and feedback, in both languages."""
+    await talk.say("What will the weather be like in Tokyo tomorrow?", in_thread=False)
+    await talk.rate("positive")
+    talk.name = "Hanako"
+    await talk.say("大阪の明日の天気は？", in_thread=False)
+    compare("slack, answer", talk.transcript, write=write)
+
+
+async def test_an_approval(talk: SlackTalk, write: bool) -> None:
+    """By button; the other one rejects."""
+    await talk.say("Remind me at 18:00 to call Hanako.", in_thread=False)
+    await talk.press("kaiwa_approve")
+    talk.name = "Hanako"
+    await talk.say("18時に花子さんへの電話をリマインドして", in_thread=False)
+    await talk.press("kaiwa_reject")
+    compare("slack, approval", talk.transcript, write=write)
+
+
+async def test_a_call_with_more_than_three_arguments(talk: SlackTalk, write: bool) -> None:
+    """The modal shows all of it, and decides."""
+    await talk.say("Invite Hanako and Taro to lunch on Friday at noon at Sushi Dai.", in_thread=False)
+    await talk.press("kaiwa_review")
+    await talk.press_in_view("kaiwa_approve")
+    talk.name = "Hanako"
+    await talk.say("エマさんを夕食に招待して", in_thread=False)
+    await talk.press("kaiwa_review")
+    await talk.press_in_view("kaiwa_reject")
+    compare("slack, modal", talk.transcript, write=write)
+
+
+async def test_choices_and_a_table(talk: SlackTalk, write: bool) -> None:
+    """A press stands for words."""
+    await talk.say("And the weather?", in_thread=False)
+    await talk.press("kaiwa_choice_1")
+    await talk.say("Compare Tokyo and Osaka in a table.")
+    compare("slack, choices", talk.transcript, write=write)
+
+
+async def test_changed_messages(talk: SlackTalk, write: bool) -> None:
+    """Edited and deleted right after their answers, in both languages."""
+    await talk.say("What will the weather be like in Tokyo tomorrow?", in_thread=False)
+    await talk.edit("What will the weather be like in Osaka tomorrow?")
+    talk.name = "Hanako"
+    await talk.say("こんにちは", in_thread=False)
+    await talk.delete()
+    compare("slack, changed messages", talk.transcript, write=write)
+
+
+async def test_shortcuts_of_a_message(talk: SlackTalk, write: bool) -> None:
+    """A question about it, and a summary of its thread."""
+    talk.name = "Hanako"
+    talk.write(MOVED)
+    talk.name = "Emma"
+    await talk.choose(*ASK)
+    await talk.submit("Who has to do something?")
+    talk.name = "Hanako"
+    await talk.choose(*SUMMARISE)
+    compare("slack, shortcuts", talk.transcript, write=write)
+
+
+async def test_the_home_tab(talk: SlackTalk, write: bool) -> None:
+    """What is kept of a person, and what its buttons do."""
+    await talk.say("Remember that I eat no meat.", in_thread=False)
+    await talk.say("Remind me in 2 hours to call Hanako.")
+    await talk.open_home()
+    await talk.press_in_view("kaiwa_home_delete")
+    talk.name = "Hanako"
+    await talk.open_home()
+    await talk.press_in_view("kaiwa_home_forget")
+    compare("slack, home", talk.transcript, write=write)
