@@ -212,7 +212,9 @@ class SlackTalk:
         elif call.method == DELETE:
             self.transcript.happened("the answer disappears")
         elif call.method == CHANGE and arguments["ts"] == pressed:
-            self.transcript.happened(f"the buttons become: {_words(arguments).splitlines()[-1]}")
+            lines = reversed(_words(arguments).splitlines())
+            outcome = next(line for line in lines if not line.startswith("["))  # above the buttons for feedback
+            self.transcript.happened(f"the buttons become: {outcome}")
         elif call.method == HOME:
             self._note_home(read_view(arguments["view"]))
         elif call.method in (OPEN, UPDATE):

@@ -15,6 +15,7 @@ from tests.fakes.slack_blocks import button
 JSON = dict[str, Any]
 
 SECRET = "test-signing-secret"
+INTERACTIONS = ("block_actions", "shortcut", "message_action", "view_submission", "view_closed")
 TEAM, BOT, USER = "T00000001", "U0000000B", "U00000001"
 CHANNEL, DIRECT = "C00000001", "D00000001"
 TRIGGERS = itertools.count(1)
@@ -155,6 +156,13 @@ def as_form(fields: JSON) -> bytes:
 def as_interaction(payload: JSON) -> bytes:
     """An interaction's body."""
     return urlencode({"payload": json.dumps(payload)}).encode()
+
+
+def as_body(payload: JSON) -> bytes:
+    """The body in which Slack sends this payload."""
+    if "command" in payload:
+        return as_form(payload)
+    return as_interaction(payload) if payload.get("type") in INTERACTIONS else as_json(payload)
 
 
 def home_opened(*, channel: str = DIRECT, user: str = USER, tab: str = "home") -> JSON:

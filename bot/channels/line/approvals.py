@@ -34,7 +34,7 @@ def approval_messages(
     return [LineMessage(text), LineMessage(invitation, choice=buttons)]
 
 
-def read_press(data: str) -> tuple[str, bool] | None:
+def read_decision(data: str) -> tuple[str, bool] | None:
     """The id of the question a postback decides, and whether it is approved; None for a button that is not ours."""
     sign, _, question = data.partition(":")
     return (question, SIGNS[sign]) if sign in SIGNS and question else None

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from bot.channels import InboundEvent
 from bot.channels.line import Config
-from bot.channels.line.approvals import read_press
+from bot.channels.line.approvals import read_decision
 from bot.channels.line.late_answers import fetched_in, is_asker, read_fetch
 from bot.channels.line.polls import kept_in, read_vote
 from bot.channels.line.stickers import courtesy_of
@@ -58,7 +58,7 @@ class Reader:
         if event.type == "messageEdited":
             return _edit(event, content, chat, received_at)
         pressed = event.postback.data if event.type == "postback" and event.postback else ""
-        decision, vote, fetch = read_press(pressed), read_vote(pressed), read_fetch(pressed)
+        decision, vote, fetch = read_decision(pressed), read_vote(pressed), read_fetch(pressed)
         is_known = decision or vote or fetch or event.type in ("message", "follow", "join")
         if event.mode == "standby" or not is_known:
             return None

@@ -11,14 +11,13 @@ from typing import Any
 import structlog
 from msgspec.structs import replace
 
-from bot.channels import AssertLease, Delivery
+from bot.channels import Delivery
 from bot.channels.slack.answer_blocks import AnswerBlocks, Body
 from bot.channels.slack.blocks import Block
 from bot.channels.slack.client import FIRST_WAIT_S, ApiResponse, Client
 from bot.channels.slack.lookups import Identity
-from bot.channels.slack.messages import GONE, Messages, delivery_id_of, delivery_metadata
+from bot.channels.slack.messages import GONE, Messages, OutboundMessage, delivery_id_of, delivery_metadata
 from bot.channels.slack.streaming import Stream, Streaming
-from bot.channels.slack.types import Address
 from bot.channels.slack.writers import draft_id
 from bot.errors import DeliverLater, StoreUnavailable
 
@@ -44,7 +43,7 @@ class Answers:
         self._messages = messages
         self._blocks = blocks
 
-    async def send(self, address: Address, delivery: Delivery, body: Body, assert_lease: AssertLease) -> None:
+    async def send(self, outbound: OutboundMessage, body: Body) -> None:
         """Make the turn's stream the answer, or post the answer if there is none.
 
         Raises:
@@ -52,20 +51,21 @@ class Answers:
             DeliveryRefused: final failure.
             LeaseLost: from ``assert_lease``.
         """
-        if not await self._finish(address, delivery, body, assert_lease):
-            await self._post(address, delivery, body, assert_lease)
+        if not await self._finish(outbound, body):
+            await self._post(outbound, body)
 
-    async def discard(self, address: Address, turn_id: str) -> None:
+    async def discard(self, outbound: OutboundMessage) -> None:
         """Delete a turn's stream: its answer is void, or belongs below the question that the turn asks.
 
         Raises:
             DeliverLater: passing failure.
         """
+        turn_id = outbound.delivery.turn_id
         await self._streaming.wait_until_settled(turn_id)
         try:
             if (stream := await self._streams.get(turn_id)) is None:
                 return
-            if ts := stream.ts or await self._find(stream, turn_id, address.ts):
+            if ts := stream.ts or await self._find(stream, turn_id, outbound.address.ts):
                 stream = replace(stream, ts=ts)
                 await self._stop(stream)
                 await self._messages.delete(**stream.target)
@@ -73,41 +73,42 @@ class Answers:
         except StoreUnavailable as error:
             raise DeliverLater("the store does not say whether something was streamed", FIRST_WAIT_S) from error
 
-    async def delete(self, address: Address, is_one: Callable[[Any], bool], assert_lease: AssertLease) -> None:
-        """Delete the newest messages of a place that are chosen by ``is_one``.
+    async def delete(self, outbound: OutboundMessage, is_one: Callable[[Any], bool]) -> None:
+        """Delete those of the newest messages that are chosen by ``is_one``.
 
         Raises:
             DeliverLater: passing failure.
             LeaseLost: from ``assert_lease``.
         """
-        for message in await self._messages.read_recent(address.channel, address.thread, address.ts):
+        for message in await self._messages.read_answers(outbound.address):
             if is_one(message):
-                await assert_lease()
-                await self._messages.delete(address.channel, str(message["ts"]))
+                await outbound.assert_lease()
+                await self._messages.delete(outbound.address.channel, str(message["ts"]))
 
-    async def _post(self, address: Address, delivery: Delivery, body: Body, assert_lease: AssertLease) -> None:
-        if await self._messages.find(address, delivery):
+    async def _post(self, outbound: OutboundMessage, body: Body) -> None:
+        if await self._messages.find(outbound):
             return
 
         async def post(blocks: list[Block]) -> ApiResponse:
             # A message without anything but text shows all of it in notifications too.
             has_more = body.beside or len(blocks) > 1
             content = {"text": body.fallback, "blocks": blocks} if has_more else {"markdown_text": body.text}
-            return await self._messages.post(address, delivery, content, assert_lease)
+            return await self._messages.post(outbound, content)
 
-        self._messages.confirm(address, await self._blocks.send(delivery, body, (), post))
+        self._messages.confirm(outbound, await self._blocks.send(outbound.delivery, body, (), post))
 
-    async def _finish(self, address: Address, delivery: Delivery, body: Body, assert_lease: AssertLease) -> bool:
+    async def _finish(self, outbound: OutboundMessage, body: Body) -> bool:
         """Make the turn's stream the answer; false if there is no stream, or it had to be deleted.
 
         The stream is for the turn's first delivery alone, at each of its attempts.
         """
+        delivery = outbound.delivery
         await self._streaming.wait_until_settled(delivery.turn_id)
         try:
-            stream = await self._claim_stream(address, delivery, assert_lease)
+            stream = await self._claim_stream(outbound)
             if stream is None:
                 return False
-            await assert_lease()
+            await outbound.assert_lease()
             if await self._fill(stream, delivery, body):
                 return True
             await self._streams.delete(delivery.turn_id)
@@ -115,14 +116,14 @@ class Answers:
             raise DeliverLater("the store does not say whether the answer was streamed", FIRST_WAIT_S) from error
         return False
 
-    async def _claim_stream(self, address: Address, delivery: Delivery, assert_lease: AssertLease) -> Stream | None:
+    async def _claim_stream(self, outbound: OutboundMessage) -> Stream | None:
         """The delivery's stream, stored as its own."""
-        turn_id = delivery.turn_id
+        delivery, turn_id = outbound.delivery, outbound.delivery.turn_id
         stream = await self._streams.get(turn_id)
         if stream is None or stream.delivery not in ("", delivery.id):
             return None
         if not stream.ts:
-            stream = replace(stream, ts=await self._find(stream, turn_id, address.ts))
+            stream = replace(stream, ts=await self._find(stream, turn_id, outbound.address.ts))
         if not stream.ts:
             await self._streams.delete(turn_id)
             return None
@@ -130,7 +131,7 @@ class Answers:
             cards = self._streaming.written(turn_id)
             if stream.is_draft and cards is None:
                 # The process that writes it may only be slow, and would change the answer afterwards.
-                await assert_lease()
+                await outbound.assert_lease()
                 await self._messages.delete(**stream.target)
                 await self._streams.delete(turn_id)
                 return None

@@ -10,13 +10,13 @@ import structlog
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
-from bot.channels import AssertLease, Delivery, Host, InboundEvent, KeyValue, Question, Reply
+from bot.channels import Host, InboundEvent, KeyValue, Question
 from bot.channels.slack import Config
 from bot.channels.slack.blocks import Block, actions, button, context, rich_section, rich_text, words
 from bot.channels.slack.client import FIRST_WAIT_S, Client
 from bot.channels.slack.events import ReceivedEvent, press_address
 from bot.channels.slack.formatting import escape
-from bot.channels.slack.messages import Messages, delivery_metadata
+from bot.channels.slack.messages import Messages, OutboundMessage, delivery_metadata
 from bot.channels.slack.types import Action, Address, Press, Presser, chat_of, is_conversation, ms, write_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.texts import Texts, language_of
@@ -65,9 +65,7 @@ class Approvals:
         self._texts = host.texts
         self._language = host.language
 
-    async def ask(
-        self, conversation: str, address: Address, delivery: Delivery, question: Question, assert_lease: AssertLease
-    ) -> int | None:
+    async def ask(self, outbound: OutboundMessage, question: Question) -> int | None:
         """Post the question.
 
         Returns:
@@ -78,7 +76,7 @@ class Approvals:
             DeliveryRefused: final failure.
             LeaseLost: from ``assert_lease``.
         """
-        ours, _, _ = delivery.reply.text.partition("\n")  # the call follows, in any language
+        ours, _, _ = outbound.reply.text.partition("\n")  # the call follows, in any language
         language = language_of(ours, self._language)
         is_whole = shows_whole(question)
         block = question_block(question, self._texts, language, is_whole=is_whole)
@@ -86,19 +84,19 @@ class Approvals:
         shown = (APPROVE, REJECT) if is_whole else (REVIEW, REJECT)
         content = {
             "text": self._texts.get("slack.question_notice", language, tool=question.shown_tool),
-            "blocks": [block, buttons(question.id, shown, conversation, self._texts, language)],
+            "blocks": [block, buttons(question.id, shown, outbound.conversation, self._texts, language)],
         }
-        sent = await self._messages.send(address, delivery, content, assert_lease)
+        sent = await self._messages.send(outbound, content)
         value = encode(OpenQuestion(question.id, question.asker_id, sent.channel, sent.ts, block, details, language))
         try:
-            await self._kv.set(_key(conversation), value, KEPT_S)
-            if not address.thread:
-                await self._kv.set(_newest_key(sent.channel), conversation.encode(), KEPT_S)
+            await self._kv.set(_key(outbound.conversation), value, KEPT_S)
+            if not outbound.address.thread:
+                await self._kv.set(_newest_key(sent.channel), outbound.conversation.encode(), KEPT_S)
         except StoreUnavailable as error:
             raise DeliverLater("where the question was posted is not stored", FIRST_WAIT_S) from error
         return ms(sent.ts) or None
 
-    async def settle(self, conversation: str, reply: Reply, assert_lease: AssertLease) -> None:
+    async def settle(self, outbound: OutboundMessage) -> None:
         """Replace the buttons by the outcome, if the question's message is still known.
 
         Raises:
@@ -106,12 +104,12 @@ class Approvals:
             LeaseLost: from ``assert_lease``.
         """
         try:
-            question = await read_open(conversation, self._kv)
-            if question is None or question.id != reply.settles:
+            question = await read_open(outbound.conversation, self._kv)
+            if question is None or question.id != outbound.reply.settles:
                 return
-            await assert_lease()
-            await self._show(question, reply.text)
-            await self._kv.set(_key(conversation), b"", 1)
+            await outbound.assert_lease()
+            await self._show(question, outbound.reply.text)
+            await self._kv.set(_key(outbound.conversation), b"", 1)
         except StoreUnavailable as error:
             raise DeliverLater("the store does not say where the question was posted", FIRST_WAIT_S) from error
 
@@ -191,9 +189,8 @@ def question_block(question: Question, texts: Texts, language: str, *, is_whole:
 def buttons(question_id: str, shown: Sequence[str], conversation: str, texts: Texts, language: str) -> Block:
     """The buttons. The block's id is the conversation's, and a press brings it back."""
     labels = {action: texts.get(f"slack.{action.removeprefix('kaiwa_')}", language) for action in shown}
-    return actions(
-        [button(label, action, question_id, STYLES.get(action, "")) for action, label in labels.items()], conversation
-    )
+    elements = [button(label, action, question_id, STYLES.get(action, "")) for action, label in labels.items()]
+    return actions(elements, conversation)
 
 
 def _circumstances(question: Question, texts: Texts, language: str) -> list[Block]:

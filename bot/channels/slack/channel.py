@@ -28,7 +28,7 @@ from bot.channels.slack.groups import Groups
 from bot.channels.slack.home import Home
 from bot.channels.slack.inbound import PATH, WebhookReceiver
 from bot.channels.slack.lookups import Enricher, Identity, People
-from bot.channels.slack.messages import Messages
+from bot.channels.slack.messages import Messages, OutboundMessage
 from bot.channels.slack.modals import Modals, asks_for_modal
 from bot.channels.slack.polls import PAUSE_S, Polls, kept_in, read_vote
 from bot.channels.slack.presence import Presence
@@ -145,7 +145,8 @@ class Slack(Channel):
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
         """
-        shown_at = await self._sender.send(conversation, read_address(delivery.address), delivery, assert_lease)
+        address = read_address(delivery.address)
+        shown_at = await self._sender.send(OutboundMessage(conversation, address, delivery, assert_lease))
         self._traffic.record_delivery(now_ms())
         return shown_at
 

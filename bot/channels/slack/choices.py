@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 import structlog
 
-from bot.channels import Delivery, InboundEvent
+from bot.channels import InboundEvent
 from bot.channels.slack import Config
 from bot.channels.slack.blocks import Block, actions, button, rich_section, rich_text, words
 from bot.channels.slack.cards import card_block
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import ReceivedEvent, press_address
-from bot.channels.slack.types import Address, Press, chat_of, is_conversation, ms, write_address
+from bot.channels.slack.messages import OutboundMessage
+from bot.channels.slack.types import Press, chat_of, is_conversation, ms, write_address
 from bot.transcript import Message, Text
 from toolset.shown import LONGEST_CHOICE
 
@@ -23,33 +24,33 @@ BUTTON = re.compile(r"kaiwa_choice_([1-9])")
 VALUE = re.compile(rf"([A-Z0-9]{{1,20}}):([^\n]{{1,{LONGEST_CHOICE}}})")  # who may press, and what a press says
 
 
-def blocks_beside(conversation: str, address: Address, delivery: Delivery) -> list[Block]:
+def blocks_beside(outbound: OutboundMessage) -> list[Block]:
     """What is shown below an answer's text.
 
     An answer that one person alone sees has its choices in words: the answer to a press would be seen by all.
     """
-    reply = delivery.reply
+    reply, asker = outbound.reply, outbound.delivery.asker
     cards = [card_block(card) for card in reply.cards]
     if not reply.choices:
         return cards
-    if address.response_url or not delivery.asker:
+    if outbound.address.response_url or not asker:
         return [*cards, rich_text(rich_section(words(reply.told_choices)))]
-    return [*cards, _buttons(conversation, delivery.asker, reply.choices)]
+    return [*cards, _buttons(outbound.conversation, asker, reply.choices)]
 
 
 def _buttons(conversation: str, asker: str, choices: Sequence[str]) -> Block:
     """A button for each choice. The block's id is the conversation's, and a press brings it back."""
-    numbered = enumerate(choices, 1)
-    return actions(
-        [button(choice, f"kaiwa_choice_{number}", f"{asker}:{choice}") for number, choice in numbered], conversation
-    )
+    buttons = [
+        button(choice, f"kaiwa_choice_{number}", f"{asker}:{choice}") for number, choice in enumerate(choices, 1)
+    ]
+    return actions(buttons, conversation)
 
 
 def read_choice(pressed: Press, config: Config) -> ReceivedEvent | None:
     """The message a press makes; None for another button, and for people who are not asked or may not use the bot."""
     action, user, container = pressed.actions[0], pressed.user, pressed.container
-    button, value = BUTTON.fullmatch(action.action_id), VALUE.fullmatch(action.value)
-    if not (button and value and is_conversation(action.block_id)):
+    number, value = BUTTON.fullmatch(action.action_id), VALUE.fullmatch(action.value)
+    if not (number and value and is_conversation(action.block_id)):
         return None
     if user.id != value[1] or not config.allows(user.id, container.channel_id):
         return None
@@ -58,7 +59,7 @@ def read_choice(pressed: Press, config: Config) -> ReceivedEvent | None:
         Message(message_id, "user", (Text(value[2]),), ms(action.action_ts), author=user.author),
         write_address(press_address(pressed, config)),
         group=chat_of(action.block_id).is_group,
-        choice=int(button[1]),
+        choice=int(number[1]),
     )
     return ReceivedEvent(action.block_id, arrival)
 
@@ -69,14 +70,14 @@ async def show_choice(client: Client, pressed: Press, chosen: ReceivedEvent) -> 
     blocks = message.get("blocks") if isinstance(message, dict) else None
     if not isinstance(blocks, list):
         return
-    kept = [block for block in blocks if isinstance(block, dict) and block.get("block_id") != chosen.conversation]
-    choice = rich_section({"type": "user", "user_id": pressed.user.id}, words(f": {text}"))
+    choice = rich_text(rich_section({"type": "user", "user_id": pressed.user.id}, words(f": {text}")))
+    blocks = [block for block in blocks if isinstance(block, dict)]
     if cause := await client.try_post(
         "chat.update",
         channel=pressed.container.channel_id,
         ts=pressed.container.message_ts,
         text=message.get("text") or text,
-        blocks=[*kept, rich_text(choice)],
+        blocks=[choice if block.get("block_id") == chosen.conversation else block for block in blocks],
         metadata=message.get("metadata"),
     ):
         log.warning("choice.buttons_left", cause=cause)

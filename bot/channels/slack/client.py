@@ -24,6 +24,7 @@ RATE_LIMITED = ("ratelimited", "rate_limited")
 FAILURES = (aiohttp.ClientError, TimeoutError, OSError, ValueError, AttributeError)
 TOKEN_ERRORS = ("invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive")
 TRANSIENT_ERRORS = ("fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org")
+THREAD_ERRORS = ("invalid_thread_ts", "message_not_found", "thread_not_found")  # its first message is gone
 FIRST_WAIT_S = 5.0
 
 
@@ -181,6 +182,11 @@ def _without_none(arguments: dict[str, object]) -> dict[str, object]:
 def is_transient(response: ApiResponse) -> bool:
     """Whether the same call may succeed later."""
     return response.retry_after > 0 or response.error in (*TOKEN_ERRORS, *TRANSIENT_ERRORS)
+
+
+def refuses_channel(response: ApiResponse) -> bool:
+    """Whether the same call would be refused for other messages of the channel too."""
+    return not (response.ok or is_transient(response) or response.error in THREAD_ERRORS)
 
 
 def delivery_error(method: str, response: ApiResponse) -> DeliverLater | DeliveryRefused:

@@ -7,16 +7,15 @@ from typing import Any
 
 import structlog
 
-from bot.channels import AssertLease, Delivery, Reply
+from bot.channels import Reply
 from bot.channels.slack.answer_blocks import Body
 from bot.channels.slack.answers import Answers
 from bot.channels.slack.approvals import Approvals
 from bot.channels.slack.choices import blocks_beside
 from bot.channels.slack.client import FIRST_WAIT_S, Client
 from bot.channels.slack.formatting import FALLBACK_CAP, escape, without_broadcasts
-from bot.channels.slack.messages import delivery_id_of
+from bot.channels.slack.messages import OutboundMessage, delivery_id_of
 from bot.channels.slack.polls import Polls
-from bot.channels.slack.types import Address
 from bot.channels.slack.uploads import Uploads, file_ids_of
 from bot.errors import DeliverLater, TokenRefused
 
@@ -33,23 +32,14 @@ class Sender:
         uploads: shares files.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        answers: Answers,
-        approvals: Approvals,
-        uploads: Uploads,
-        polls: Polls,
-    ) -> None:
+    def __init__(self, client: Client, answers: Answers, approvals: Approvals, uploads: Uploads, polls: Polls) -> None:
         self._client = client
         self._answers = answers
         self._approvals = approvals
         self._uploads = uploads
         self._polls = polls
 
-    async def send(
-        self, conversation: str, address: Address, delivery: Delivery, assert_lease: AssertLease
-    ) -> int | None:
+    async def send(self, outbound: OutboundMessage) -> int | None:
         """Post one reply; returning means delivered.
 
         Returns:
@@ -60,41 +50,37 @@ class Sender:
             DeliveryRefused: final failure.
         """
         try:
-            return await self._deliver(conversation, address, delivery, assert_lease)
+            return await self._deliver(outbound)
         except TokenRefused:
             raise
         except DeliverLater as later:
-            wait_s = min(FIRST_WAIT_S * 2 ** max(delivery.attempts - 1, 0), LAST_WAIT_S)
+            wait_s = min(FIRST_WAIT_S * 2 ** max(outbound.delivery.attempts - 1, 0), LAST_WAIT_S)
             raise DeliverLater(str(later), max(later.after, wait_s)) from later
 
-    async def _deliver(
-        self, conversation: str, address: Address, delivery: Delivery, assert_lease: AssertLease
-    ) -> int | None:
-        reply = delivery.reply
+    async def _deliver(self, outbound: OutboundMessage) -> int | None:
+        reply = outbound.reply
         if reply.takes_back is not None:
-            await self._take_back(address, delivery.turn_id, reply.takes_back, assert_lease)
+            await self._take_back(outbound, reply.takes_back)
             return None
         if reply.question is not None:
-            await self._answers.discard(address, delivery.turn_id)
-            return await self._approvals.ask(conversation, address, delivery, reply.question, assert_lease)
+            await self._answers.discard(outbound)
+            return await self._approvals.ask(outbound, reply.question)
         if reply.poll and reply.settles:
-            await self._polls.update(address, reply.poll, assert_lease)
+            await self._polls.update(outbound, reply.poll)
         elif reply.poll:
-            await self._polls.post(address, delivery, reply.poll, assert_lease)
+            await self._polls.post(outbound, reply.poll)
         elif reply.settles:
-            await self._approvals.settle(conversation, reply, assert_lease)
+            await self._approvals.settle(outbound)
         elif reply.private:
-            await self._post_privately(address, without_broadcasts(reply.text), assert_lease)
-        elif not await self._share(address, delivery, assert_lease):
-            await self._post(conversation, address, delivery, assert_lease)
+            await self._post_privately(outbound)
+        elif not await self._share(outbound):
+            await self._post(outbound)
         return None
 
-    async def _take_back(
-        self, address: Address, turn_id: str, delivery_ids: Collection[str], assert_lease: AssertLease
-    ) -> None:
+    async def _take_back(self, outbound: OutboundMessage, delivery_ids: Collection[str]) -> None:
         """Delete a turn's stream, and the messages and files of its deliveries."""
-        await assert_lease()
-        await self._answers.discard(address, turn_id)
+        await outbound.assert_lease()
+        await self._answers.discard(outbound)
         if not delivery_ids:
             return
         file_ids = await self._uploads.file_ids(delivery_ids)
@@ -102,26 +88,26 @@ class Sender:
         def is_one(message: Any) -> bool:
             return delivery_id_of(message) in delivery_ids or not file_ids.isdisjoint(file_ids_of(message))
 
-        await self._answers.delete(address, is_one, assert_lease)
+        await self._answers.delete(outbound, is_one)
 
-    async def _share(self, address: Address, delivery: Delivery, assert_lease: AssertLease) -> bool:
+    async def _share(self, outbound: OutboundMessage) -> bool:
         """Share the file of a delivery that has one (``Slack.split``). An answer for one person alone has its words."""
-        files = delivery.reply.files
-        if not files or address.response_url:
-            return False
-        return await self._uploads.share(address, delivery, files[0], assert_lease)
+        files = outbound.reply.files
+        return bool(files and not outbound.address.response_url) and await self._uploads.share(outbound, files[0])
 
-    async def _post(self, conversation: str, address: Address, delivery: Delivery, assert_lease: AssertLease) -> None:
-        text, beside = without_broadcasts(delivery.reply.text), blocks_beside(conversation, address, delivery)
-        body = Body(text, _fallback(text, delivery.reply), tuple(beside))
-        if not await self._respond(address.response_url, address, body):
-            await self._answers.send(address, delivery, body, assert_lease)
+    async def _post(self, outbound: OutboundMessage) -> None:
+        text = without_broadcasts(outbound.reply.text)
+        body = Body(text, _fallback(text, outbound.reply), tuple(blocks_beside(outbound)))
+        if not await self._respond(outbound.address.response_url, outbound, body):
+            await self._answers.send(outbound, body)
 
-    async def _post_privately(self, address: Address, text: str, assert_lease: AssertLease) -> None:
+    async def _post_privately(self, outbound: OutboundMessage) -> None:
         """Post for one person alone; if that is impossible, nothing is posted."""
-        if await self._respond(address.private_url or address.response_url, address, Body(text, text[:FALLBACK_CAP])):
+        address, text = outbound.address, without_broadcasts(outbound.reply.text)
+        url = address.private_url or address.response_url
+        if await self._respond(url, outbound, Body(text, text[:FALLBACK_CAP])):
             return
-        await assert_lease()
+        await outbound.assert_lease()
         response = await self._client.post_checked(
             "chat.postEphemeral",
             channel=address.channel,
@@ -132,9 +118,9 @@ class Sender:
         if not response.ok:
             log.warning("slack.ephemeral_refused", cause=response.error)
 
-    async def _respond(self, url: str, address: Address, body: Body) -> bool:
+    async def _respond(self, url: str, outbound: OutboundMessage, body: Body) -> bool:
         """Post by a response URL; false if there is none, or it has expired."""
-        thread = address.thread or None
+        thread = outbound.address.thread or None
         return bool(url) and await self._client.respond(url, text=body.fallback, blocks=body.blocks, thread_ts=thread)
 
 

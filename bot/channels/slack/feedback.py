@@ -42,12 +42,11 @@ def feedback_block(turn_id: str, model: str, buttons: Buttons, texts: Texts, lan
         )
         element = {"type": "feedback_buttons", "action_id": ACTION, "positive_button": good, "negative_button": bad}
         return {"type": "context_actions", "elements": [element]}
-    return actions(
-        [
-            button(icon, f"{ACTION}_{choice}", values[choice]) | {"accessibility_label": labels[choice]}
-            for choice, icon in ICONS.items()
-        ]
-    )
+    icons = [
+        button(icon, f"{ACTION}_{choice}", values[choice]) | {"accessibility_label": labels[choice]}
+        for choice, icon in ICONS.items()
+    ]
+    return actions(icons)
 
 
 def read_rating(pressed: Press, config: Config) -> Rating | None:

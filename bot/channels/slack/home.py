@@ -46,18 +46,18 @@ class Home:
         if user and channel:
             await self._publish(Chat(envelope.team, channel).conversation, user)
 
-    async def press(self, press: ViewPress) -> None:
+    async def press(self, pressed: ViewPress) -> None:
         """Delete what a button names, then publish the tab anew in the background.
 
         Raises:
             StoreUnavailable: nothing was deleted.
         """
-        action, user, conversation = press.actions[0], press.user.id, press.view.private_metadata
+        action, user, conversation = pressed.actions[0], pressed.user.id, pressed.view.private_metadata
         overviews = self._host.overviews
         if overviews is None or not DIRECT.fullmatch(conversation) or not self._config.allows_user(user):
             return
         if action.action_id == FORGET:
-            if await self._host.accept(conversation, self._forget_me(conversation, press)):
+            if await self._host.accept(conversation, self._forget_me(conversation, pressed)):
                 self._tasks.start(self._publish_notice(conversation, user))
             return
         event = _event(conversation, Author(user))
@@ -65,14 +65,14 @@ class Home:
             await overviews.cancel_reminder(conversation, event, action.value)
         elif action.action_id == DELETE:
             await overviews.forget_fact(conversation, event, action.value)
-        self._tasks.start(self._publish(conversation, user, press.view.hash))
+        self._tasks.start(self._publish(conversation, user, pressed.view.hash))
 
-    def _forget_me(self, conversation: str, press: ViewPress) -> InboundEvent:
+    def _forget_me(self, conversation: str, pressed: ViewPress) -> InboundEvent:
         """The command in the person's 1:1, where its answer goes."""
-        chat, at = chat_of(conversation), press.actions[0].action_ts
+        chat, at = chat_of(conversation), pressed.actions[0].action_ts
         words = Text(self._host.texts.get("words.forget", "en").partition(",")[0])
-        message = Message(chat.message_id(f"{at}:home"), "user", (words,), ms(at), author=press.user.author)
-        address = Address(chat.channel, user=press.user.id, team=chat.team)
+        message = Message(chat.message_id(f"{at}:home"), "user", (words,), ms(at), author=pressed.user.author)
+        address = Address(chat.channel, user=pressed.user.id, team=chat.team)
         return InboundEvent(message, write_address(address))
 
     async def _publish(self, conversation: str, user: str, view_hash: str | None = None) -> None:

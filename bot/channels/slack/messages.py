@@ -9,16 +9,34 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from bot.channels import AssertLease, Delivery
+from bot.channels import AssertLease, Delivery, Reply
 from bot.channels.slack.client import ApiResponse, Client, delivery_error, is_transient
 from bot.channels.slack.types import Address
-from bot.errors import DeliverLater, DeliveryRefused
+from bot.errors import DeliverLater
 
 log = structlog.stdlib.get_logger(__name__)
 
 EVENT_TYPE = "kaiwa_delivery"
 RECENT = 100
 GONE = "message_not_found"
+
+
+class OutboundMessage(NamedTuple):
+    """One delivery, and where it goes.
+
+    Attributes:
+        assert_lease: raises ``LeaseLost`` if another process holds the conversation now.
+    """
+
+    conversation: str
+    address: Address
+    delivery: Delivery
+    assert_lease: AssertLease
+
+    @property
+    def reply(self) -> Reply:
+        """What the delivery says."""
+        return self.delivery.reply
 
 
 class Sent(NamedTuple):
@@ -40,9 +58,7 @@ class Messages:
         self._settle_s = settle_s
         self._waits: dict[str, float] = {}
 
-    async def send(
-        self, address: Address, delivery: Delivery, content: Mapping[str, object], assert_lease: AssertLease
-    ) -> Sent:
+    async def send(self, outbound: OutboundMessage, content: Mapping[str, object]) -> Sent:
         """Post a message with its delivery's id.
 
         Args:
@@ -53,52 +69,62 @@ class Messages:
             DeliveryRefused: final failure.
             LeaseLost: from ``assert_lease``.
         """
-        if earlier := await self.find(address, delivery):
-            return Sent(address.channel, earlier)
-        return self.confirm(address, await self.post(address, delivery, content, assert_lease))
+        if earlier := await self.find(outbound):
+            return Sent(outbound.address.channel, earlier)
+        return self.confirm(outbound, await self.post(outbound, content))
 
-    async def find(self, address: Address, delivery: Delivery) -> str:
+    async def find(self, outbound: OutboundMessage) -> str:
         """The timestamp of an earlier attempt that arrived after all; empty if none did.
 
         Raises:
             DeliverLater: Slack does not answer, or takes no messages there for now.
         """
-        self._check_limit(address.channel)
+        self._check_limit(outbound.address.channel)
+        delivery = outbound.delivery
         if delivery.attempts <= 1:
             return ""
-        messages = await self.read_recent(address.channel, address.thread, address.ts)
+        messages = await self.read_answers(outbound.address)
         return next((str(message["ts"]) for message in messages if delivery_id_of(message) == delivery.id), "")
 
-    async def post(
-        self, address: Address, delivery: Delivery, content: Mapping[str, object], assert_lease: AssertLease
-    ) -> ApiResponse:
+    async def post(self, outbound: OutboundMessage, content: Mapping[str, object]) -> ApiResponse:
         """Post a message with its delivery's id; a refusal is the caller's.
 
         Raises:
             DeliverLater: Slack does not answer; it may have posted the message.
             LeaseLost: from ``assert_lease``.
         """
-        await assert_lease()
+        await outbound.assert_lease()
         return await self._client.post(
             "chat.postMessage",
-            channel=address.channel,
-            thread_ts=address.thread or None,
+            channel=outbound.address.channel,
+            thread_ts=outbound.address.thread or None,
             **content,
             unfurl_links=False,
             unfurl_media=False,
-            metadata=delivery_metadata(delivery.id),
+            metadata=delivery_metadata(outbound.delivery.id),
         )
 
-    def confirm(self, address: Address, response: ApiResponse) -> Sent:
+    def confirm(self, outbound: OutboundMessage, response: ApiResponse) -> Sent:
         """Where the message was posted, if it was.
 
         Raises:
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
         """
-        if not response.ok:
-            raise self._error("chat.postMessage", address.channel, response)
-        return Sent(str(response.data.get("channel", address.channel)), str(response.data.get("ts", "")))
+        channel = outbound.address.channel
+        if response.ok:
+            return Sent(str(response.data.get("channel", channel)), str(response.data.get("ts", "")))
+        if response.retry_after:
+            self._waits[channel] = time.monotonic() + response.retry_after
+        raise delivery_error("chat.postMessage", response)
+
+    async def read_answers(self, address: Address) -> list[Any]:
+        """The newest messages where answers to this message go; none if the app may not read there.
+
+        Raises:
+            DeliverLater: Slack does not answer.
+        """
+        return await self.read_recent(address.channel, address.thread, address.ts)
 
     async def read_recent(self, channel: str, thread: str, since: str) -> list[Any]:
         """The newest messages of a thread, or of a channel if ``thread`` is empty; none if the app may not read there.
@@ -137,11 +163,6 @@ class Messages:
         self._waits = {waiting: until for waiting, until in self._waits.items() if until > now}
         if until := self._waits.get(channel):
             raise DeliverLater("slack takes no more messages in this channel for now", until - now)
-
-    def _error(self, method: str, channel: str, response: ApiResponse) -> DeliverLater | DeliveryRefused:
-        if response.retry_after:
-            self._waits[channel] = time.monotonic() + response.retry_after
-        return delivery_error(method, response)
 
 
 def delivery_metadata(delivery_id: str) -> dict[str, object]:

@@ -6,14 +6,14 @@ import re
 
 import structlog
 
-from bot.channels import AssertLease, Delivery, InboundEvent, Poll
+from bot.channels import InboundEvent, Poll
 from bot.channels.slack import Config
 from bot.channels.slack.blocks import Block, actions, button, context, rich_section, rich_text, words
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import ReceivedEvent, press_address
 from bot.channels.slack.formatting import escape
-from bot.channels.slack.messages import Messages
-from bot.channels.slack.types import Address, Chat, Press, ms, write_address
+from bot.channels.slack.messages import Messages, OutboundMessage
+from bot.channels.slack.types import Chat, Press, ms, write_address
 from bot.texts import Texts
 from bot.transcript import Message
 
@@ -40,7 +40,7 @@ class Polls:
         self._messages = messages
         self._texts = texts
 
-    async def post(self, address: Address, delivery: Delivery, poll: Poll, assert_lease: AssertLease) -> None:
+    async def post(self, outbound: OutboundMessage, poll: Poll) -> None:
         """Post a poll.
 
         Raises:
@@ -48,18 +48,18 @@ class Polls:
             DeliveryRefused: final failure.
             LeaseLost: from ``assert_lease``.
         """
-        await self._messages.send(address, delivery, self._content(poll), assert_lease)
+        await self._messages.send(outbound, self._content(poll))
 
-    async def update(self, address: Address, poll: Poll, assert_lease: AssertLease) -> None:
+    async def update(self, outbound: OutboundMessage, poll: Poll) -> None:
         """Show how a poll stands, in the message whose button was pressed.
 
         Raises:
             DeliverLater: passing failure.
             LeaseLost: from ``assert_lease``.
         """
-        await assert_lease()
-        content = self._content(poll)
-        updated = await self._client.post_checked("chat.update", channel=address.channel, ts=address.ts, **content)
+        await outbound.assert_lease()
+        target = {"channel": outbound.address.channel, "ts": outbound.address.ts}
+        updated = await self._client.post_checked("chat.update", **target, **self._content(poll))
         if not updated.ok:
             log.warning("poll.not_updated", cause=updated.error)
 
@@ -86,8 +86,8 @@ def _buttons(poll: Poll, texts: Texts) -> Block:
 def read_vote(pressed: Press, config: Config) -> ReceivedEvent | None:
     """The vote a press makes; None for a button that is no poll's, and for people who may not use the bot."""
     action, user, container = pressed.actions[0], pressed.user, pressed.container
-    button = BUTTON.fullmatch(action.action_id)
-    if not button or not POLL.fullmatch(action.value) or not KEPT_IN.fullmatch(action.block_id):
+    number = BUTTON.fullmatch(action.action_id)
+    if not number or not POLL.fullmatch(action.value) or not KEPT_IN.fullmatch(action.block_id):
         return None
     if not config.allows(user.id, container.channel_id):
         return None
@@ -99,6 +99,6 @@ def read_vote(pressed: Press, config: Config) -> ReceivedEvent | None:
         group=not container.channel_id.startswith("D"),
         event="vote",
         target=action.value,
-        choice=int(button[1]),
+        choice=int(number[1]),
     )
     return ReceivedEvent(action.block_id, arrival)

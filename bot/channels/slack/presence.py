@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 import structlog
 
 from bot.channels import Host, KeyValue
-from bot.channels.slack.client import AWAY_S, ApiResponse, Client, is_transient
+from bot.channels.slack.client import AWAY_S, ApiResponse, Client, is_transient, refuses_channel
 from bot.channels.slack.formatting import one_line
 from bot.channels.slack.streaming import Streaming, can_be_draft, can_stream
 from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
@@ -144,7 +144,7 @@ class StatusLine:
                 thread_ts=address.thread or address.ts,
                 status=text,
             )
-            return response.ok or is_transient(response)
+            return not refuses_channel(response)
         return True
 
 
@@ -231,7 +231,7 @@ class StopButtons:
         is_subscribed = response.data.get("warning") != NOT_SUBSCRIBED
         if not is_subscribed:
             log.warning("slack.stop_button_missing", fix="subscribe the app to the event agent_session_stopped")
-        if not (is_subscribed and (response.ok or is_transient(response))):
+        if not is_subscribed or refuses_channel(response):
             self._refused.add(channel)
         return response.ok and is_subscribed
 

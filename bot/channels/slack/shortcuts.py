@@ -124,7 +124,7 @@ class Shortcuts:
         self,
         chosen: ChosenMessage,
         user: Presser,
-        name: str,
+        press_id: str,
         parts: tuple[Part, ...],
         language: str,
         question: str = "",
@@ -132,14 +132,14 @@ class Shortcuts:
         """Accept the message in the person's 1:1, and say there what it is about.
 
         Args:
-            name: of the press, for the message's id.
+            press_id: makes the message's id, so that a press that comes again asks once.
             question: empty: the message is about the whole thread, which is read for the turn.
         """
         chat = Chat(chosen.team, await self._direct(chosen.team, user.id))
         address = Address(chat.channel, language=language, user=user.id, team=chosen.team)
         if not question:
             address = replace(address, quoted_channel=chosen.channel, quoted_thread=chosen.thread)
-        message = Message(chat.message_id(name), "user", parts, now_ms(), author=user.author)
+        message = Message(chat.message_id(press_id), "user", parts, now_ms(), author=user.author)
         if await self._host.accept(chat.conversation, InboundEvent(message, write_address(address))):
             self._tasks.start(self._announce(chat.channel, chosen, question, language))
 

@@ -12,7 +12,7 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.channels import KeyValue
-from bot.channels.slack.client import AWAY_S, TOKEN_ERRORS, TRANSIENT_ERRORS, ApiResponse, Client
+from bot.channels.slack.client import AWAY_S, TOKEN_ERRORS, ApiResponse, Client, refuses_channel
 from bot.channels.slack.live_answer import Addition, LiveAnswer
 from bot.channels.slack.task_cards import TaskCard
 from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
@@ -235,8 +235,8 @@ class StreamLimits:
         """Block the channel or workspace in which Slack has refused a stream."""
         log.info("slack.stream_unavailable", cause=response.error, channel=address.channel)
         everywhere = response.retry_after > 0 or response.error in WORKSPACE_ERRORS
-        seconds = response.retry_after or (AWAY_S if response.error in TRANSIENT_ERRORS else REFUSED_S)
-        self.block(address.team if everywhere else address.channel, seconds)
+        seconds = REFUSED_S if everywhere or refuses_channel(response) else AWAY_S
+        self.block(address.team if everywhere else address.channel, response.retry_after or seconds)
 
 
 class Stream(Struct, frozen=True, omit_defaults=True):

@@ -9,11 +9,10 @@ from collections.abc import Collection
 
 import structlog
 
-from bot.channels import AssertLease, Delivery, Files, KeyValue
+from bot.channels import Files, KeyValue
 from bot.channels.slack import Config
 from bot.channels.slack.client import AWAY_S, FAILURES, ApiResponse, Client, delivery_error, is_transient
-from bot.channels.slack.messages import Messages
-from bot.channels.slack.types import Address
+from bot.channels.slack.messages import Messages, OutboundMessage
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.transcript import FileRef, encode
 
@@ -40,7 +39,7 @@ class Uploads:
         self._files = files
         self._kv = kv
 
-    async def share(self, address: Address, delivery: Delivery, file: FileRef, assert_lease: AssertLease) -> bool:
+    async def share(self, outbound: OutboundMessage, file: FileRef) -> bool:
         """Share a file; false if only its words can be shown.
 
         Raises:
@@ -48,21 +47,21 @@ class Uploads:
             LeaseLost: from ``assert_lease``.
         """
         try:
-            if delivery.attempts > 1 and await self._is_shared(address, delivery):
+            if outbound.delivery.attempts > 1 and await self._is_shared(outbound):
                 return True
             content = await self._files.read(file)
             file_id = await self._upload(file, content) if content else ""
             if not file_id:
                 return False
-            await self._kv.set(_key(delivery.id), file_id.encode(), SHARED_S)
+            await self._kv.set(_key(outbound.delivery.id), file_id.encode(), SHARED_S)
         except StoreUnavailable as error:
             raise DeliverLater("the store does not answer about a file", AWAY_S) from error
-        await assert_lease()
+        await outbound.assert_lease()
         shared = await self._client.post_form(
             SHARE,
             files=encode([{"id": file_id, "title": file.name}]).decode(),
-            channel_id=address.channel,
-            thread_ts=address.thread or None,
+            channel_id=outbound.address.channel,
+            thread_ts=outbound.address.thread or None,
         )
         return _is_done(SHARE, shared)
 
@@ -98,11 +97,11 @@ class Uploads:
             return ""
         return str(begun.data.get("file_id", ""))
 
-    async def _is_shared(self, address: Address, delivery: Delivery) -> bool:
+    async def _is_shared(self, outbound: OutboundMessage) -> bool:
         """Whether an earlier attempt has shared its file after all."""
-        if (known := await self._kv.get(_key(delivery.id))) is None:
+        if (known := await self._kv.get(_key(outbound.delivery.id))) is None:
             return False
-        messages = await self._messages.read_recent(address.channel, address.thread, address.ts)
+        messages = await self._messages.read_answers(outbound.address)
         return any(known.decode() in file_ids_of(message) for message in messages)
 
 

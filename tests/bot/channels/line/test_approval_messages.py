@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.channels import Question, Reply
-from bot.channels.line.approvals import approval_messages, read_press
+from bot.channels.line.approvals import approval_messages, read_decision
 from bot.errors import DeliveryRefused
 from bot.safe_text.arguments import BULLET, SHOWN, code_block, render_arguments
 from bot.texts import LANGUAGES
@@ -134,4 +134,4 @@ async def test_the_buttons_speak_the_language_of_the_question(fake: LineFake, ri
 )
 def test_only_our_own_buttons_decide(data: str, decision: tuple[str, bool] | None) -> None:
     """Menus that were made elsewhere have data of their own."""
-    assert read_press(data) == decision
+    assert read_decision(data) == decision

@@ -27,7 +27,7 @@ from bot.telemetry import Metrics
 from bot.texts import load
 from tests.bot.channels.slack.rig import QUICK, slack_config, slack_host
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import as_form, as_interaction, as_json, signed
+from tests.fakes.slack_events import as_body, signed
 from tests.fakes.slack_rules import JSON
 from tests.fakes.tools import Echo, tool_map
 from tests.waiting import until
@@ -81,10 +81,8 @@ class SlackPipeline:
 
     async def post(self, payload: JSON | bytes) -> httpx.Response:
         """Slack's webhook with an event, a command or an interaction, which is accepted."""
-        if isinstance(payload, dict):
-            form = as_json if "event" in payload else as_form if "command" in payload else as_interaction
-            payload = form(payload)
-        response = await self.http.post("/webhooks/slack", content=payload, headers=signed(payload))
+        body = payload if isinstance(payload, bytes) else as_body(payload)
+        response = await self.http.post("/webhooks/slack", content=body, headers=signed(body))
         assert response.status_code == 200
         return response
 

@@ -20,7 +20,7 @@ from bot.errors import StoreUnavailable
 from bot.transcript import Author, Message, Text
 from tests.fakes.kv import LocalKeyValue
 from tests.fakes.slack import BOT_TOKEN, SlackFake
-from tests.fakes.slack_events import CHANNEL, SECRET, TEAM, USER, as_form, as_interaction, as_json, signed
+from tests.fakes.slack_events import CHANNEL, SECRET, TEAM, USER, as_body, signed
 from tests.waiting import until
 
 TS = "1700000000.000100"
@@ -92,8 +92,7 @@ class Rig:
 
     async def send(self, payload: dict[str, Any]) -> int:
         """An event, a press or a command as Slack sends it; the status of the answer."""
-        form = as_interaction if "actions" in payload else as_form if "command" in payload else as_json
-        return (await self.post(form(payload))).status_code
+        return (await self.post(as_body(payload))).status_code
 
     async def hear(self, payload: dict[str, Any]) -> tuple[str, InboundEvent] | None:
         """What is accepted of one event, where anything is."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.channels import InboundEvent
 from bot.channels.slack.types import Address, write_address
@@ -78,6 +79,16 @@ async def test_a_press_comes_over_the_socket_too(fake: SlackFake) -> None:
         envelope_id = fake.send(press(await asked(rig), APPROVE), "interactive")
         await until(lambda: envelope_id in fake.acknowledged)
         assert [arrival.event for _, arrival in rig.inbox.accepted] == ["decision"]
+
+
+async def test_without_the_store_no_modal_opens(fake: SlackFake, rig: Rig) -> None:
+    """What was asked is not known."""
+    await deliver(rig, question(dict.fromkeys("abcd", 1)))
+    rig.kv.away = True
+    with capture_logs() as logged:
+        assert await rig.send(press(fake.messages[CHANNEL][-1], "kaiwa_review", trigger=fake.trigger())) == 200
+        await rig.slack.tasks.join()
+    assert ([line["event"] for line in logged], fake.modals) == (["slack.modal_not_opened"], {})
 
 
 async def test_an_unsigned_press_decides_nothing(rig: Rig) -> None:

@@ -50,6 +50,17 @@ async def test_a_press_is_the_askers_message(fake: SlackFake, rig: Rig) -> None:
     await until(lambda: words(message["blocks"]) == ["Which day?", f"@{USER}: Tomorrow"])
 
 
+async def test_what_was_chosen_stands_where_the_buttons_were(rig: Rig) -> None:
+    """Above those for feedback."""
+    message = await offer(rig, replace(ASKED, model="m"))
+    *above, feedback = message["blocks"]
+    assert words(above) == ["Which day?", "[Today] [Tomorrow]"]
+    await rig.send(press(message, SECOND))
+    await rig.slack.tasks.join()
+    assert words(message["blocks"][:2]) == ["Which day?", f"@{USER}: Tomorrow"]
+    assert message["blocks"][2:] == [feedback]
+
+
 async def test_an_answer_has_one_choice(rig: Rig) -> None:
     """A second press, of whichever button, is the same message; it is not taken again, and not shown."""
     message = await offer(rig)

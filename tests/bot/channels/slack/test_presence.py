@@ -103,7 +103,7 @@ async def test_where_slack_shows_no_status_it_is_asked_once(fake: SlackFake, rig
         await until(lambda: len(shown(fake)) == 2)
 
 
-@pytest.mark.parametrize("trouble", ["limit", "outage", "internal_error"])
+@pytest.mark.parametrize("trouble", ["limit", "outage", "internal_error", "invalid_thread_ts"])
 async def test_trouble_with_the_status_is_no_trouble(fake: SlackFake, rig: Rig, trouble: str) -> None:
     """The next change is shown again."""
     if trouble == "limit":

@@ -77,9 +77,10 @@ async def test_an_app_that_is_no_agent_has_words_instead(fake: SlackFake, rig: R
     assert statuses(fake) == ["processing", "active"]
 
 
-async def test_a_passing_refusal_leaves_later_turns_their_button(fake: SlackFake, rig: Rig) -> None:
-    """It says nothing about the channel."""
-    fake.fail(SET, "internal_error")
+@pytest.mark.parametrize("error", ["internal_error", "thread_not_found"])
+async def test_a_passing_refusal_leaves_later_turns_their_button(fake: SlackFake, rig: Rig, error: str) -> None:
+    """It says nothing about the channel; nor does a thread whose first message has been deleted."""
+    fake.fail(SET, error)
     for before in ([], ["processing", "active"]):
         async with rig.slack.live_view(THREAD, HERE):
             await until(lambda: statuses(fake) == [*before, "processing"])  # noqa: B023 -- awaited in this round

@@ -11,10 +11,9 @@ from bot.channels import InboundEvent
 from bot.transcript import Media, Text
 from tests.bot.channels.slack.rig import Rig, open_rig
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import as_form, as_interaction, as_json
+from tests.fakes.slack_events import INTERACTIONS, as_body
 from tests.shared_data import RECORDED, cases, recorded
 
-INTERACTIONS = ("block_actions", "shortcut", "message_action", "view_submission")
 EVENTS = "test_events.py"
 
 
@@ -70,13 +69,8 @@ EXPECTED = {
 
 def body_of(payload: dict[str, Any]) -> bytes:
     """The bytes as Slack sends them; a bare inner event gets its envelope."""
-    if "command" in payload:
-        return as_form(payload)
-    if payload.get("type") in INTERACTIONS:
-        return as_interaction(payload)
-    if "event" not in payload and "challenge" not in payload:
-        payload = {"type": "event_callback", "team_id": "T111", "event": payload}
-    return as_json(payload)
+    is_inner = payload.get("type") not in INTERACTIONS and not {"command", "event", "challenge"} & payload.keys()
+    return as_body({"type": "event_callback", "team_id": "T111", "event": payload} if is_inner else payload)
 
 
 def told(accepted: list[tuple[str, InboundEvent]]) -> list[tuple[str, str, str]]:

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
+from bot.channels.slack import shortcuts
 from bot.channels.slack.shortcuts import MESSAGE_CAP
 from bot.channels.slack.types import Address, read_address
 from bot.providers.scripted import Step
@@ -175,6 +176,14 @@ async def test_the_direct_message_is_looked_up_once(here: SlackPipeline, fake: S
     assert len(fake.called("conversations.open")) == 2
 
 
+async def test_slow_lookups_are_not_waited_for(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slack gets its answer in time; LANGUAGE and the person's id do."""
+    monkeypatch.setattr(shortcuts, "LOOKUP_S", 0.0)
+    assert await rig.send(shortcut(SHOWN, SUMMARISE)) == 200
+    [(conversation, arrival)] = rig.inbox.accepted
+    assert (conversation, arrival.message.text[:9]) == (f"slack:{TEAM}:{USER}", "Summarise")
+
+
 async def test_people_and_channels_that_are_not_allowed(fake: SlackFake, store: Store) -> None:
     """Get a sentence, alone, where they chose."""
     url = f"{fake.origin}/actions/9"
@@ -221,17 +230,17 @@ async def test_the_question_is_stored_before_slack_gets_its_answer(fake: SlackFa
     """Without the store Slack is told so, and shows it to the person; nothing else says that they asked."""
     async with open_rig(fake) as rig:
         rig.inbox.away = True
-        assert (await rig.post(as_interaction(shortcut(SHOWN, SUMMARISE)))).status_code == 503
+        assert await rig.send(shortcut(SHOWN, SUMMARISE)) == 503
         await rig.slack.tasks.join()
         assert fake.posted == []
         rig.inbox.away = False
-        assert (await rig.post(as_interaction(shortcut(SHOWN, SUMMARISE)))).status_code == 200
+        assert await rig.send(shortcut(SHOWN, SUMMARISE)) == 200
         conversation, arrival = rig.inbox.accepted[0]
         assert conversation == ALONE
         address = read_address(arrival.address)
         assert (address.quoted_channel, address.quoted_thread, address.user) == (CHANNEL, TS, USER)
         rig.kv.away = True
-        assert (await rig.post(as_interaction(shortcut(SHOWN, ASK)))).status_code == 503
+        assert await rig.send(shortcut(SHOWN, ASK)) == 503
 
 
 @pytest.mark.parametrize(

@@ -231,10 +231,13 @@ async def test_where_one_channel_has_no_streams_others_do(fake: SlackFake, rig: 
     assert begun(fake) == [CHANNEL, DIRECT]
 
 
-async def test_a_passing_refusal_is_soon_over(fake: SlackFake, rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It says nothing about the channel."""
+@pytest.mark.parametrize("error", ["internal_error", "thread_not_found"])
+async def test_a_passing_refusal_is_soon_over(
+    fake: SlackFake, rig: Rig, monkeypatch: pytest.MonkeyPatch, error: str
+) -> None:
+    """It says nothing about the channel; nor does a thread whose first message has been deleted."""
     monkeypatch.setattr(streaming, "AWAY_S", 0.0)
-    fake.fail(START, "internal_error")
+    fake.fail(START, error)
     await turn(rig, AnswerText(LONG), seen=lambda: len(begun(fake)) == 1)
     await turn(rig, AnswerText(LONG), seen=lambda: fake.shown == [LONG])
 
