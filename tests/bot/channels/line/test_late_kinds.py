@@ -237,6 +237,20 @@ async def test_who_waits_behind_an_open_question_is_told(store: Store, redis: Re
         assert [words for _, words in ways(fake)[2:]] == ["Launched", "Hello Taro"]
 
 
+async def test_a_late_command_behind_an_open_question_is_fetched(store: Store, fake: LineFake) -> None:
+    """It is run at once, and its sender told that its answer waits."""
+    steps = [Step(calls=(ToolCall("c1", "launch", {}),))]
+    async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
+        await here.hear(fake.event(place=GROUP, message=addressed_message("please launch it")))
+        await here.receive(fake.event(place=GROUP, user=TARO, message=addressed_message("/usage")))
+        here.wait(55)
+        await here.process()
+        await here.runner.process(LATE_IN_GROUP)
+        assert ways(fake)[1:] == [("reply", WAITING)]
+        await here.hear(fake.press(BUTTON, TARO))
+    assert fake.texts[-1][0].startswith("Used today")
+
+
 async def test_a_late_answer_that_cannot_be_read_is_given_up(store: Store, redis: Redis, fake: LineFake) -> None:
     """And the next one is fetched; a journal that cannot be read is in nobody's way."""
     async with kept_answer(store, fake) as here:
