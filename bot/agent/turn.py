@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.clock import now_ms
+from bot.commands import SpokenCommands
 from bot.live_events import Watcher
 from bot.providers import AUTO, ModelResponse, StopReason, ToolChoice
 from bot.transcript import (
@@ -168,6 +169,7 @@ class TurnContext:
         load: adds contents of media to the messages of a request.
         tool_choice: for the first request only; afterwards the model is free.
         stores: for the tools.
+        commands: of the conversation; None where there are none.
     """
 
     conversation: str
@@ -178,6 +180,7 @@ class TurnContext:
     load: Callable[[Sequence[Message]], Awaitable[Sequence[Message]]] = without_media
     tool_choice: ToolChoice = AUTO
     stores: ToolStores = NOTHING_STORED
+    commands: SpokenCommands | None = None
 
 
 class Turn:

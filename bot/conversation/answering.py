@@ -269,6 +269,7 @@ class Answerer:
             watcher=watcher,
             load=media.load,
             tool_choice=choice_in(asked, self._agent.tools),
+            commands=self._services.commands,
             stores=ToolStores(
                 ToolFacts(memory) if memory else None,
                 lists,
