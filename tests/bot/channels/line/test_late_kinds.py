@@ -1,4 +1,4 @@
-"""Late answers of every kind, whole: questions, polls and pictures; and turns that change hands."""
+"""Late answers of every kind, and turns that change hands; a turn in time pays nothing for them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from bot.providers import MediaSupport
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
 from bot.store.clock import StoreClock
+from bot.store.scripts import NAMES
 from bot.transcript import Author, Message, Text, ToolCall, encode
 from tests.bot.channels.line.late_turns import (
     BUTTON,
@@ -50,6 +51,7 @@ from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
 TARO = f"U{'2' * 32}"
+SCRIPTS_OF_A_TURN = {"accept", "open", "commit", "remove_head"}
 ASKED = "I am waiting for you: please answer my question above."
 
 
@@ -370,3 +372,21 @@ async def test_a_routine_that_was_approved_is_announced_too(store: Store, fake: 
         async with running(here, step):
             await shown(here)
         assert ways(fake)[1:] == [("reply", WAITING), ("push", "Hi!")]
+
+
+@pytest.mark.parametrize("push", ["auto", "never"])
+async def test_a_turn_in_time_makes_no_further_request(redis: Redis, store_url: str, fake: LineFake, push: str) -> None:
+    """One script for each step, as without late answers."""
+    wire = CutWire(store_url, Cut(), SCRIPTS, ignore)
+    async with (
+        wire.open() as url,
+        open_store(url, history_days=HISTORY_DAYS) as store,
+        open_pipeline(store, fake, [Step("Hi!")] * 2, line_push=push) as here,
+    ):
+        await here.hear(question(fake))
+        wire.requests.clear()
+        await here.hear(question(fake))
+    made = [name for name in wire.requests if name in NAMES]
+    assert sorted(made) == sorted(SCRIPTS_OF_A_TURN)
+    assert wire.requests.count("LRANGE") <= 1  # a look at the inbox, where the turn took more than a moment
+    assert fake.texts == [["Hi!"]] * 2
