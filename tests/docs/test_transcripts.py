@@ -341,7 +341,7 @@ async def test_a_late_answer_as_the_document_shows_it(store: Store, line: LineFa
     """The button after 45 seconds, pressed early, pressed later, and once more, in both languages."""
     transcript = Transcript()
     for name, user, words, answer, label in LATE_TALKS:
-        step, beside = held_step(answer), f"line:late:user:{user}"
+        step = held_step(answer)
         asked = line.event("message", user, user, message=text_message(words))
         async with open_line(store, line, [step], line_push="never") as here:
 
@@ -351,7 +351,7 @@ async def test_a_late_answer_as_the_document_shows_it(store: Store, line: LineFa
                 _note(transcript, line.sent[-1])
 
             transcript.said(name, words)
-            async with late_turn(here, step, asked, f"line:{LINE_BOT}:user:{user}", beside):
+            async with late_turn(here, step, asked, f"line:{LINE_BOT}:user:{user}"):
                 transcript.happened("45 seconds later")
                 _note(transcript, line.sent[-1])
                 await press()
