@@ -38,6 +38,10 @@ class SpokenCommands:
         numbered = self._numbered.get(words) if number.isdecimal() else None
         return self._commands.get(bare) or numbered or self._with_languages(bare)
 
+    def is_command(self, text: str) -> bool:
+        """Whether a message is a command."""
+        return self.read(text) is not None
+
     def languages(self, text: str) -> tuple[str, str] | None:
         """The codes of the two languages that stand after a command's word; None unless there are exactly two."""
         names = filter(None, BETWEEN.split(_bare(text).partition(" ")[2]))

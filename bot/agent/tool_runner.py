@@ -94,7 +94,9 @@ class ToolRunner:
         if outcome.card:
             response = {**response, CARD: response.get(CARD, CARD_SHOWN)}
         how = outcome.is_error, outcome.is_rejected
-        await turn.record_result(ToolResult(call.id, call.name, response, *how, files, outcome.card, outcome.choices))
+        choices = tuple(choice for choice in outcome.choices if not turn.context.is_command(choice))
+        beside = outcome.card, choices if len(choices) > 1 else ()
+        await turn.record_result(ToolResult(call.id, call.name, response, *how, files, *beside))
         await show(ToolFinished(call.id, call.name, response, outcome.is_error, ms, outcome.is_rejected))
 
     async def _run_checked(

@@ -156,6 +156,11 @@ async def without_media(messages: Sequence[Message]) -> Sequence[Message]:
     return messages
 
 
+def no_command(_text: str) -> bool:
+    """Whether a text is a command, where there are none."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class TurnContext:
     """What is fixed for the whole turn.
@@ -168,6 +173,7 @@ class TurnContext:
         load: adds contents of media to the messages of a request.
         tool_choice: for the first request only; afterwards the model is free.
         stores: for the tools.
+        is_command: whether a text would be one, if the person said it; then it is no choice.
     """
 
     conversation: str
@@ -178,6 +184,7 @@ class TurnContext:
     load: Callable[[Sequence[Message]], Awaitable[Sequence[Message]]] = without_media
     tool_choice: ToolChoice = AUTO
     stores: ToolStores = NOTHING_STORED
+    is_command: Callable[[str], bool] = no_command
 
 
 class Turn:

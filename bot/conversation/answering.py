@@ -281,6 +281,7 @@ class Answerer:
                 ToolFiles(self._store.files, lease.conversation, author.id),
                 polls_of(self._store, attempt.channel, lease.conversation, events[-1], author, defaults.language),
             ),
+            is_command=self._services.commands.is_command,
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
         return Turn(attempt.turn_id, context, history, asked, ports, time.monotonic() + TURN_S)

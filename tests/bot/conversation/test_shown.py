@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import httpx
+import pytest
 from msgspec.json import Decoder
 from pydantic import BaseModel
 
@@ -82,6 +83,16 @@ async def test_an_answer_has_the_newest_cards_and_choices(store: Store) -> None:
     assert [one.title for one in reply.cards] == ["B", "C", "D"]
     assert reply.cards[1] == card("C", "2")
     assert reply.choices == ("Today", "Tomorrow")
+
+
+@pytest.mark.parametrize(
+    ("offered", "shown"),
+    [(("forget me", "Tea", "Cake"), ("Tea", "Cake")), (("/リセット", "Tea"), ()), (("Reset!", "忘れて"), ())],
+)
+async def test_no_choice_is_a_command(store: Store, offered: tuple[str, ...], shown: tuple[str, ...]) -> None:
+    """A page may talk the model into one, and nobody expects a button to delete everything."""
+    _, reply = await answered(store, Shown({}, choices=offered))
+    assert reply.choices == shown
 
 
 def test_what_is_stored_of_a_call_has_its_card_and_choices() -> None:
