@@ -232,8 +232,8 @@ class Slack(Channel):
         elif given := read_rating(payload, self._config):
             await self._feedback.take(given)
         elif chosen := read_choice(payload, self._config):
-            await self._accept_received(chosen)
-            self.tasks.start(show_choice(self._client, payload, chosen))
+            if await self._accept_received(chosen):  # of two buttons pressed at once, one counts
+                self.tasks.start(show_choice(self._client, payload, chosen))
         else:
             await self._accept_received(read_press(payload, self._config) or read_vote(payload, self._config))
 
@@ -258,13 +258,14 @@ class Slack(Channel):
         await self._accept_received(received)
         return errors
 
-    async def _accept_received(self, received: ReceivedEvent | None) -> None:
+    async def _accept_received(self, received: ReceivedEvent | None) -> bool:
+        """Accept an event; false if its id was seen before, or it is not for the bot."""
         if received is None or not is_conversation(received.conversation) or not await self._is_for_bot(received):
-            return
+            return False
         conversation, author = received.conversation, received.event.message.author
         if received.shown_in and author:
             conversation = await self._approvals.find_asked(conversation, received.shown_in, author.id)
-        await self._host.accept(conversation, received.event)
+        return await self._host.accept(conversation, received.event)
 
     async def _is_for_bot(self, received: ReceivedEvent) -> bool:
         if received.if_participating:

@@ -51,11 +51,13 @@ async def test_a_press_is_the_askers_message(fake: SlackFake, rig: Rig) -> None:
 
 
 async def test_an_answer_has_one_choice(rig: Rig) -> None:
-    """A second press, of whichever button, is the same message, and is not taken again."""
+    """A second press, of whichever button, is the same message, is not taken again and not shown either."""
     message = await offer(rig)
     presses = [press(message, FIRST), press(message, FIRST), press(message, SECOND)]
     assert [await rig.send(one) for one in presses] == [200] * 3
+    await rig.slack.tasks.join()
     assert rig.inbox.words == ["Today"]
+    assert words(message["blocks"]) == ["Which day?", f"@{USER}: Today"]
 
 
 async def test_only_the_asker_chooses(fake: SlackFake, rig: Rig) -> None:
