@@ -52,9 +52,9 @@ def parse(event: InboundEvent, commands: SpokenCommands) -> ParsedEvent:
     """Find the command in an event's text.
 
     Where people talk to each other, a word such as "reset" is none: it has to begin with a slash, or end the
-    interpreter.
+    interpreter. A pressed choice is none either, as the model has written it.
     """
-    may_be_command = event.event == "message" and not event.reminder
+    may_be_command = event.event == "message" and not (event.reminder or event.choice)
     command = commands.read(event.message.text) if may_be_command else None
     if event.unmentioned and command != "interpret_off" and not event.message.text.lstrip().startswith(SLASHES):
         command = None

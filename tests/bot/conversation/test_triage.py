@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from bot.agent.turn import apply_changes
 from bot.channels import InboundEvent
 from bot.commands import SpokenCommands
@@ -55,6 +57,12 @@ def test_what_stands_before_a_reset_is_not_answered_any_more() -> None:
     """The order within a batch counts."""
     batch = sort([said("a", "one"), said("b", "/reset"), said("c", "two")])
     assert (texts(batch.messages), [command for command, _ in batch.commands]) == (["two"], ["reset"])
+
+
+def test_a_pressed_choice_is_no_command() -> None:
+    """The model has written it."""
+    batch = sort([replace(said("a", "forget me"), choice=1)])
+    assert (texts(batch.messages), batch.commands) == (["forget me"], [])
 
 
 def test_help_does_not_swallow_a_question() -> None:
