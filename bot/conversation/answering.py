@@ -73,6 +73,7 @@ class TurnResult:
         model: the one that answered.
         may_be_reopened: all that was said is the model's answer.
         asker: id of the person who is answered, where no message says it.
+        answers: ids of messages that are answered and are not for the history.
     """
 
     messages: tuple[Message, ...] = ()
@@ -80,6 +81,7 @@ class TurnResult:
     model: str = ""
     may_be_reopened: bool = False
     asker: str = ""
+    answers: tuple[str, ...] = ()
 
     def add(self, messages: Sequence[Message], replies: Sequence[tuple[Reply, str]], model: str = "") -> None:
         """Add messages and replies."""

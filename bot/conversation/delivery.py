@@ -26,6 +26,7 @@ log = structlog.stdlib.get_logger(__name__)
 MAX_ATTEMPTS = 10
 MAX_FAILURES = 3  # of these with an unforeseen exception
 REST_S = 1.0  # after the first of them; doubled after each further one
+LONGEST_WAIT_S = 600.0  # between two attempts, whatever a platform asks: what is behind in the outbox waits as long
 UNREAD = "cannot be read"
 CANNOT_ASK = "rejected: nobody could be asked for approval"
 TOO_MANY_LATE = "its asker has not fetched it, and newer late answers took its place"
@@ -196,7 +197,7 @@ class OutboxRelay:
                 log.error("delivery.failed", cause=str(later), delivery=delivery.id)
                 return await self._give_up(lease, delivery, str(later))
             delivery = replace(delivery, refusals=delivery.refusals + 1, refused_since=since)
-        retry_at = now + round(later.after * 1000)
+        retry_at = now + round(min(later.after, LONGEST_WAIT_S) * 1000)
         await self._store.outbox.replace_head(lease, encode(replace(delivery, not_before=retry_at)))
         return retry_at
 

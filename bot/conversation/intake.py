@@ -125,7 +125,8 @@ class Intake:
         is_called = event.event == "message" and not event.unmentioned
         decides = is_called and self._commands.decision(event.message.text) is not None
         entry = (event.message.id, encode(event), kind)
-        return await self._store.inbox.accept(conversation, *entry, always=always, decides=decides)
+        unsent = event.target if event.event == "unsent" else ""
+        return await self._store.inbox.accept(conversation, *entry, unsent_id=unsent, always=always, decides=decides)
 
 
 def _kind_of(parsed: ParsedEvent) -> str:

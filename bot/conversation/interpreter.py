@@ -44,7 +44,8 @@ class Interpreter:
         conversation = attempt.lease.conversation
         translated = [(await self.translate(conversation, attempt.turn_id, event), event) for event in events]
         replies = [(reply, event.address) for reply, event in translated if reply]
-        return TurnResult((), replies, self._provider.model, asker=events[-1].author_id)
+        ids = tuple(event.message.id for event in events)
+        return TurnResult((), replies, self._provider.model, asker=events[-1].author_id, answers=ids)
 
     async def translate(self, conversation: str, turn_id: str, event: InboundEvent) -> Reply | None:
         """The translation; None where there is none: nobody gets an apology for what they did not ask.

@@ -137,7 +137,7 @@ class TurnRunner:
                 takes = self._interpreter if events[-1].unmentioned else self._answerer
                 answer = await takes.answer(attempt, events, journal.steps)
                 result.add(answer.messages, answer.replies, answer.model)
-                result.asker = answer.asker or result.asker
+                result.asker, result.answers = answer.asker or result.asker, answer.answers
                 if answer.replies:
                     failed = any(reply.failed for reply, _ in answer.replies)
                     await self._note_routines(attempt.lease.conversation, events, result, failed=failed)
@@ -227,9 +227,12 @@ class TurnRunner:
             translation = await self._interpreter.translate(lease.conversation, turn_id, event)
             replies = [translation] if translation else []
         await self._tell_late(lease, [event], [(reply, event.address) for reply in replies])
-        address, asker = self._services.channels[channel_of(lease.conversation)].current(event.address), event.author_id
-        sends = [encode(Delivery(new_id("reply"), turn_id, reply, address, asker=asker)) for reply in replies]
-        await self._store.journal.dismiss(lease, entry.frame, sends[0] if sends else b"")
+        address = self._services.channels[channel_of(lease.conversation)].current(event.address)
+        asker, answers = event.author_id, () if command else (event.message.id,)
+        sent = b""
+        for reply in replies[:1]:
+            sent = encode(Delivery(new_id("reply"), turn_id, reply, address, asker=asker, answers=answers))
+        await self._store.journal.dismiss(lease, entry.frame, sent)
 
     async def _try_again(self, lease: Lease, journalled: JournalledTurn, reason: str) -> int | None:
         failures = await self._store.journal.fail(lease, reason, REST_MS)
@@ -351,7 +354,7 @@ class TurnRunner:
             return []
         authors = (message.author for message in reversed(result.messages) if message.role == "user")
         asker = next((author.id for author in authors if author), result.asker)
-        asked = tuple(message.id for message in result.messages if message.role == "user")
+        asked = (*result.answers, *(message.id for message in result.messages if message.role == "user"))
         more = asker in journalled.late_askers
         parts = [(part, channel.current(address)) for reply, address in result.replies for part in channel.split(reply)]
         turn_id = journalled.turn_id

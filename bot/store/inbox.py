@@ -48,6 +48,7 @@ class Inbox:
         payload: bytes,
         kind: str = ARRIVAL,
         *,
+        unsent_id: str = "",
         always: bool = False,
         decides: bool = False,
     ) -> Accepted:
@@ -55,6 +56,7 @@ class Inbox:
 
         Args:
             kind: ``ARRIVAL``, ``CHANGE``, ``CONTROL`` or ``ASIDE`` of ``bot.store.frames``.
+            unsent_id: of the message that this one takes back; if it comes in later, it is a duplicate.
             always: a full inbox accepts it too.
             decides: it is an approval or a rejection, for which the limits are doubled.
 
@@ -62,6 +64,6 @@ class Inbox:
             StoreUnavailable: the platform must send it again; if it was stored after all, that is a duplicate.
         """
         how = "always" if always else "decides" if decides else ""
-        entry = (kind, message_id, payload, how)
+        entry, ids = (kind, message_id, payload, how, unsent_id), {"message_id": message_id, "unsent_id": unsent_id}
         async with translate_errors(ANSWER_S):  # the queue included: the webhook's sender waits for all of it
-            return Accepted(await self._priority.run("accept", conversation, *entry, message_id=message_id))
+            return Accepted(await self._priority.run("accept", conversation, *entry, **ids))

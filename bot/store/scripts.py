@@ -80,7 +80,7 @@ Name = Literal[
     "hear",
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
-SEEN, POLL = "seen", "poll"  # the keys of a message id and of a poll
+SEEN, UNSENT, POLL = "seen", "unsent", "poll"  # the keys of two message ids and of a poll
 REFUSALS = {"LEASELOST": LeaseLost, "MESSAGESCHANGED": MessagesChanged}  # by what scripts say
 
 Argument = str | int | bytes
@@ -105,12 +105,19 @@ class Scripts:
         self._scripts = {name: _read(name, history_s) for name in NAMES}
 
     async def run(
-        self, name: Name, conversation: str, *arguments: Argument, message_id: str = "", poll_id: str = ""
+        self,
+        name: Name,
+        conversation: str,
+        *arguments: Argument,
+        message_id: str = "",
+        unsent_id: str = "",
+        poll_id: str = "",
     ) -> Any:
         """Run a script on a conversation.
 
         Args:
             message_id: for scripts that use its seen-key.
+            unsent_id: of another message, likewise.
             poll_id: for scripts that use its key.
 
         Raises:
@@ -119,7 +126,7 @@ class Scripts:
             StoreUnavailable: see ``translate_errors``.
         """
         script, keys = self._scripts[name], Keys(conversation)
-        others = {SEEN: keys.seen(message_id), POLL: keys.poll(poll_id)}
+        others = {SEEN: keys.seen(message_id), UNSENT: keys.seen(unsent_id), POLL: keys.poll(poll_id)}
         names = [others.get(kind) or keys.of(kind) for kind in script.kinds]
         async with translate_errors():
             try:
@@ -158,7 +165,7 @@ def _read(name: Name, history_s: int) -> Script:
     for definition in reversed((folder / "shared.lua").read_text("utf-8").split("\n\n")):
         if _defined_by(definition) in _words(body):
             body = f"{definition}\n{body}"
-    kinds = [kind for kind in (*SCRIPT_KINDS, SEEN, POLL) if kind in _words(body)]
+    kinds = [kind for kind in (*SCRIPT_KINDS, SEEN, UNSENT, POLL) if kind in _words(body)]
     values = [f"local {constant} = {value}" for constant, value in constants.items() if constant in _words(body)]
     return Script("\n".join([first_line, f"local {', '.join(kinds)} = unpack(KEYS)", *values, body]), kinds)
 

@@ -2,7 +2,10 @@
 if not redis.call('SET', seen, '', 'NX', 'EX', SEEN_S) then
     return 0
 end
-local kind, id, body, always = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local kind, id, body, always, takes_back = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+if takes_back ~= '' then
+    redis.call('SET', unsent, '', 'NX', 'EX', SEEN_S) -- a message that has not come in yet is a duplicate when it does
+end
 local now = now_ms()
 local stamped = string.format('%s@%d', id, now)
 local waiting = redis.call('RPUSH', inbox, string.format('%s %d:%s', kind, #stamped, stamped) .. body)

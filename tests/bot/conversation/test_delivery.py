@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from bot.channels import AssertLease, Delivery, Reply
-from bot.conversation.delivery import TOKEN_WAIT_MS, decode_delivery, reset_attempts
+from bot.conversation.delivery import LONGEST_WAIT_S, TOKEN_WAIT_MS, decode_delivery, reset_attempts
 from bot.conversation.history import read_history
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from bot.providers.scripted import Step
@@ -51,6 +51,17 @@ async def test_a_delivery_that_is_not_due_yet_is_not_attempted(store: Store) -> 
     await harness.runner.process(HERE)
     assert harness.box.delivered == []
     assert [message.text for message in await read_history(harness.store, HERE)] == ["hi", "One", "more", "Two"]
+
+
+async def test_no_platform_makes_a_conversation_wait_for_hours(store: Store) -> None:
+    """Whatever stands in its Retry-After: all later answers would wait as long."""
+    harness = Harness(store, [Step("One")])
+    harness.box.failures = [DeliverLater("slow down", after=float("inf"))]
+    await harness.receive("hi", "m1")
+    await harness.runner.process(HERE)
+    raw = await head(harness)
+    assert raw is not None
+    assert 0 < decode_delivery(raw).not_before - await store.now_ms(HERE) <= LONGEST_WAIT_S * 1000
 
 
 async def test_an_answer_is_not_shown_before_an_older_one_is_there(store: Store) -> None:

@@ -273,3 +273,14 @@ async def test_background_is_kept_beside_translations(store: Store, fake: LineFa
         await here.hear(said(fake, "hello"))
     assert fake.texts == [["<hello>"]]
     assert len(await store.groups.read(IN_GROUP)) == 1
+
+
+async def test_a_translation_that_waits_goes_with_its_message(store: Store, fake: LineFake) -> None:
+    """LINE was away; the translation is not tried again."""
+    async with open_pipeline(store, fake, [echo]) as here:
+        await switch_on(here, fake)
+        fake.fail("reply", 500)
+        await here.hear(hello := said(fake, "hello"))
+        assert len(await store.outbox.read(IN_GROUP)) == 1
+        await here.hear(event("unsend", GROUP, TARO, unsend={"messageId": hello["message"]["id"]}))
+    assert (fake.sent, await store.outbox.read(IN_GROUP)) == ([], [])

@@ -140,3 +140,14 @@ async def test_an_answer_that_waits_goes_with_its_message_though_another_turn_ru
 async def _is_delivered(here: LinePipeline, store: Store) -> bool:
     await here.runner.process(IN_GROUP)
     return not await store.outbox.read(IN_GROUP)
+
+
+async def test_a_message_that_comes_after_its_retraction_is_not_answered(store: Store, fake: LineFake) -> None:
+    """Its first webhook had met a 503, and LINE brings it again."""
+    late = fake.event(message=text_message("Oops")) | {"deliveryContext": {"isRedelivery": True}}
+    async with open_pipeline(store, fake, [Step("Hello.")]) as here:
+        await here.hear(unsend(late["message"]))
+        await here.hear(late)
+        assert (fake.sent, await read_history(store, IN_PRIVATE)) == ([], [])
+        await here.hear(fake.event(message=text_message("Hi")))
+    assert fake.texts == [["Hello."]]
