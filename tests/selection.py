@@ -51,7 +51,7 @@ SAMPLED = {
     "tests/bot/channels/test_replies.py": 4,
     "tests/bot/cli/test_main.py": 2,
     "tests/bot/ops/": 3,
-    "tests/bot/providers/conformance/": 2,
+    "tests/bot/providers/conformance/test_contract.py": 3,
     "tests/bot/providers/shared/test_size_limits.py::test_a_stream_is_read_in_one_pass": 6,
     "tests/bot/providers/shared/test_size_limits.py::test_a_stream_without_end_": 6,
     "tests/bot/providers/shared/test_size_limits.py::test_an_answer_is_put_together_once": 6,

@@ -75,7 +75,7 @@ def bounded_card(card: Card | None) -> Card | None:
 
 
 def bounded_choices(choices: Sequence[str]) -> tuple[str, ...]:
-    """The choices, each once and in one line; none where fewer than two are left. None of them is a command."""
+    """The choices, each once and in one line; none where fewer than two are left. None begins like a command."""
     lines = tuple(dict.fromkeys(filter(None, (_line(choice.lstrip(" /／"), LONGEST_CHOICE) for choice in choices))))
     return lines[:MOST_CHOICES] if len(lines) > 1 else ()
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from bot.agent.hooks import Hooks
 from bot.agent.reasons import with_reason_apart
 from bot.agent.turn import Turn
+from bot.commands import SpokenCommands
 from bot.live_events import ToolFinished, ToolStarted
 from bot.telemetry import Metrics, span
 from bot.transcript import ToolCall, ToolResult
@@ -95,8 +96,8 @@ class ToolRunner:
         response = outcome.response
         if outcome.card:
             response = {**response, CARD: response.get(CARD, CARD_SHOWN)}
-        how = outcome.is_error, outcome.is_rejected
-        await turn.record_result(ToolResult(call.id, call.name, response, *how, files, outcome.card, outcome.choices))
+        how, choices = (outcome.is_error, outcome.is_rejected), _choices(outcome, turn.context.commands)
+        await turn.record_result(ToolResult(call.id, call.name, response, *how, files, outcome.card, choices))
         await show(ToolFinished(call.id, call.name, response, outcome.is_error, ms, outcome.is_rejected))
 
     async def _run_checked(
@@ -118,6 +119,11 @@ class ToolRunner:
         if not tool.definition.idempotent and not await turn.record_started(call):
             return ToolOutcome.error(INTERRUPTED)
         return await tool.call(call.arguments, context)
+
+
+def _choices(outcome: ToolOutcome, commands: SpokenCommands | None) -> tuple[str, ...]:
+    """The choices. Words that are a command, such as "reset", stand in quotation marks: a press runs none."""
+    return tuple(f"“{choice}”" if commands and commands.read(choice) else choice for choice in outcome.choices)
 
 
 def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:

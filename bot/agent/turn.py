@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.clock import now_ms
+from bot.commands import SpokenCommands
 from bot.file_types import kind_of
 from bot.live_events import Watcher
 from bot.providers import AUTO, ModelResponse, StopReason, ToolChoice
@@ -177,6 +178,7 @@ class TurnContext:
         tool_choice: for the first request only; afterwards the model is free.
         stores: for the tools.
         shows_pictures: people see the pictures that tools make.
+        commands: of the conversation; None where there are none.
     """
 
     conversation: str
@@ -188,6 +190,7 @@ class TurnContext:
     tool_choice: ToolChoice = AUTO
     stores: ToolStores = NOTHING_STORED
     shows_pictures: bool = True
+    commands: SpokenCommands | None = None
 
 
 class Turn:

@@ -124,10 +124,7 @@ class ConversationPorts:
 
     def __init__(self, services: Services, attempt: Attempt, approvals: Approvals, watcher: Watcher) -> None:
         self._services = services
-        self._lease = attempt.lease
-        self._channel = attempt.channel
-        self._turn_id = attempt.turn_id
-        self._inbound = attempt.inbound
+        self._attempt = attempt
         self._approvals = approvals
         self._watcher = watcher
         is_old = attempt.journalled.is_resumed or time.monotonic() - attempt.begun_at > YOUNG_S
@@ -137,25 +134,26 @@ class ConversationPorts:
         if isinstance(step, RecordedResponse) and not step.message.calls:
             return  # the commit follows and stores the message
         # Records of parallel results may return in any order: only True is set here, never False.
-        if await self._services.store.journal.record(self._lease, KINDS[type(step)], encode(step)):
+        if await self._services.store.journal.record(self._attempt.lease, KINDS[type(step)], encode(step)):
             self._waiting = True
 
     async def check_inbox(self, *, certain: bool) -> TurnUpdate:
         if not (self._waiting or certain):
             return TurnUpdate()
         self._waiting = False
-        return await self._inbound.check(self._watcher)
+        return await self._attempt.inbound.check(self._watcher)
 
     async def review(self, acting: ActingCall) -> ApprovalDecision:
-        address = self._channel.current(self._inbound.address)
-        decision = await self._approvals.review(self._lease, self._turn_id, address, acting)
-        self._inbound.note_decision(decision)
+        attempt = self._attempt
+        address = attempt.channel.current(attempt.inbound.address)
+        decision = await self._approvals.review(attempt.lease, attempt.turn_id, address, acting)
+        attempt.inbound.note_decision(decision)
         return decision
 
     async def spend(self, spending: Spending) -> None:
         if spending.refusal:
             await self._services.alerts.notice("server_tools_refused", spending.refusal)
-        await self._services.budgets.spend(self._lease.conversation, spending, self._turn_id)
+        await self._services.budgets.spend(self._attempt.lease.conversation, spending, self._attempt.turn_id)
 
 
 class Answerer:
@@ -270,6 +268,7 @@ class Answerer:
             watcher=watcher,
             load=media.load,
             tool_choice=choice_in(asked, self._agent.tools),
+            commands=self._services.commands,
             stores=ToolStores(
                 ToolFacts(memory) if memory else None,
                 lists,

@@ -19,7 +19,7 @@ class FileReader:
     """Reads the texts of files, a few at a time, for all turns of a process."""
 
     def __init__(self) -> None:
-        self._places = asyncio.Semaphore(AT_ONCE)
+        self._running = asyncio.Semaphore(AT_ONCE)
 
     async def read(self, mime: str, data: bytes) -> str:
         """The text of a document, a PDF or a text file.
@@ -27,7 +27,7 @@ class FileReader:
         Raises:
             ToolError: it cannot be read.
         """
-        async with self._places:
+        async with self._running:
             return await read_file(DOCUMENTS.get(mime, kind_of(mime)), data, READ_S)
 
 

@@ -117,7 +117,7 @@ class TurnMedia:
 
     def _contents(self) -> set[str]:
         """The refs of files that can be shown."""
-        return {*self._found, *self._texts, *self._uploaded}
+        return {*self._found, *self._texts, *self._uploaded} - self._missing.keys()
 
     def _obstacle(self, media: Media) -> str:
         """The text for a file that is not even fetched; empty for the others."""
@@ -249,7 +249,7 @@ class TurnMedia:
 
     def _filled(self, messages: Sequence[Message]) -> list[Message]:
         """The messages with contents or texts. A file that occurs twice gets its contents where it is newest."""
-        unused, left = self._contents() - self._missing.keys(), TEXT_CAP
+        unused, left = self._contents(), TEXT_CAP
         filled = []
         for message in reversed(messages):
             parts: list[Part] = []

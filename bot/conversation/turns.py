@@ -226,7 +226,8 @@ class TurnRunner:
         elif admitted.events:
             translation = await self._interpreter.translate(lease.conversation, turn_id, event)
             replies = [translation] if translation else []
-        address, asker = event.address, event.author_id
+        await self._tell_late(lease, [event], [(reply, event.address) for reply in replies])
+        address, asker = self._services.channels[channel_of(lease.conversation)].current(event.address), event.author_id
         sends = [encode(Delivery(new_id("reply"), turn_id, reply, address, asker=asker)) for reply in replies]
         await self._store.journal.dismiss(lease, entry.frame, sends[0] if sends else b"")
 
@@ -320,7 +321,7 @@ class TurnRunner:
         Raises:
             MessagesChanged: see ``Condition``.
         """
-        await self._tell_late(lease, journalled, result)
+        await self._tell_late(lease, readable_events(journalled.entries), result.replies)
         turn_id, deliveries = journalled.turn_id, self._deliveries(lease, journalled, result)
         record = TurnRecord(turn_id, now_ms(), result.model or self._agent.provider.model, result.messages)
         entry = encode(record) if result.messages else None
@@ -332,13 +333,15 @@ class TurnRunner:
         is_head = await self._store.journal.commit(lease, *what, answered=answered)
         return head if is_head else None
 
-    async def _tell_late(self, lease: Lease, journalled: JournalledTurn, result: TurnResult) -> None:
-        """Spend the reply tokens that replies come too late for, so that these can be fetched."""
-        channel, events = self._services.channel(lease.conversation), readable_events(journalled.entries)
+    async def _tell_late(
+        self, lease: Lease, events: Sequence[InboundEvent], replies: Sequence[tuple[Reply, str]]
+    ) -> None:
+        """Spend the reply tokens that replies to events come too late for, so that these can be fetched."""
+        channel = self._services.channel(lease.conversation)
         if channel is None or not events:
             return
         buttons, by_address = LateButtons(self._services, lease, channel), {event.address: event for event in events}
-        for reply, address in result.replies:
+        for reply, address in replies:
             if not reply.free:
                 # What has joined the turn since it began has the same author.
                 await buttons.tell(by_address.get(address, events[-1]), address)

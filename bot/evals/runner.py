@@ -19,7 +19,7 @@ from bot.conversation.memory import facts_message
 from bot.errors import ModelError, TurnFailed
 from bot.evals.judge import judge
 from bot.evals.questions import Question
-from bot.live_events import LiveEvent
+from bot.live_events import NoWatcher
 from bot.store import Fact
 from bot.transcript import Author, Message, Spending, Text, Usage, new_id
 
@@ -77,9 +77,6 @@ class _Ports:
     async def spend(self, spending: Spending) -> None:
         self.usage += spending.usage
         self.model = spending.model
-
-    async def show(self, event: LiveEvent) -> None:
-        """Show nobody anything."""
 
 
 async def run_questions(
@@ -147,5 +144,5 @@ def _turn(question: Question, ports: _Ports, deadline: float) -> Turn:
     asked = said(question.ask)
     facts = facts_message([Fact(number, text) for number, text in enumerate(question.facts, 1)], [asked])
     history += [facts] if facts else []
-    context = TurnContext(question.id, STYLE, locale, zone, ports)
+    context = TurnContext(question.id, STYLE, locale, zone, NoWatcher())
     return Turn(new_id("turn"), context, history, [asked], ports, deadline)

@@ -14,7 +14,7 @@ from typing import Any
 LANGUAGES = ("en", "ja")
 JAPANESE = re.compile(r"[぀-ヺー-ヿ㐀-䶿一-鿿ｦ-ﾝ]")  # without ・, which lists in LINE have in every language
 LETTER = re.compile(r"[^\W\d_]")
-PLACEHOLDER = re.compile(r"\[(?:sticker|location)(?::[^\]]*)?\]")  # of what has no words
+PLACEHOLDER = re.compile(r"\[(?:sticker|location)(?::[^\[\]]*+)?\]")  # of what has no words
 FEW = 10  # letters; people write shorter texts in languages that are not theirs
 
 

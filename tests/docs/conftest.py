@@ -1,4 +1,4 @@
-"""What the transcripts have in common: the weather, and whether the document is written."""
+"""What the transcripts have in common: what the tools ask, and whether the document is written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.fakes.wttr import WttrFake, wttr_fake
+from tests.docs.pipeline import Fakes
+from tests.fakes.gemini import gemini_fake_in_thread
+from tests.fakes.wttr import wttr_fake
+from tests.toolset.images.pictures import picture
 
 
 @pytest.fixture
@@ -16,9 +19,11 @@ def write(pytestconfig: pytest.Config) -> bool:
 
 
 @pytest.fixture
-async def wttr() -> AsyncIterator[WttrFake]:
-    """The weather in Tokyo and Osaka."""
-    async with wttr_fake() as fake:
+async def fakes() -> AsyncIterator[Fakes]:
+    """The weather in Tokyo and Osaka, and a model that paints a picture."""
+    async with wttr_fake() as wttr:
         for place in ("Tokyo", "東京", "Osaka", "大阪"):
-            fake.place(place, high=24, low=16, condition="Partly cloudy", condition_ja="所により曇り", rain=20)
-        yield fake
+            wttr.place(place, high=24, low=16, condition="Partly cloudy", condition_ja="所により曇り", rain=20)
+        with gemini_fake_in_thread() as gemini:
+            gemini.paint(picture())
+            yield Fakes(wttr, gemini)

@@ -143,6 +143,7 @@ def note(transcript: Transcript, sent: Sent, quotable: Mapping[str, str]) -> Non
     """
     for message, text in zip(sent.messages, sent.texts, strict=True):
         quoted = quotable.get(message.get("quoteToken", ""))
-        transcript.said("Kaiwa", f"> {quoted}\n{text}" if quoted else text)
+        words = "[picture]" if message["type"] == "image" else text
+        transcript.said("Kaiwa", f"> {quoted}\n{words}" if quoted else words)
     if sent.buttons:
         transcript.happened("buttons: " + " · ".join(sent.buttons))

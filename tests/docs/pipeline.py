@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Protocol
 
 import httpx
+from pydantic import SecretStr
 from starlette.applications import Starlette
 
 from bot.agent.hooks import Hook, Intervention
@@ -26,13 +28,16 @@ from bot.store import Store
 from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import ToolCall
+from bot.web.files import SignedFiles
 from tests.docs.model import FILES, Model, Rule, Wait
 from tests.docs.tools.invite import Invite
 from tests.docs.tools.remind import Remind
+from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.wttr import WttrFake
 from tests.project import ROOT
 from tests.toolset.contexts import only_wttr
 from toolset.choices import OfferChoices
+from toolset.create_image import CreateImage, CreateImageConfig
 from toolset.remember import Remember
 from toolset.reminders import SetReminder
 from toolset.tool import Tool, ToolContext, ValidatedTool, read_schemas
@@ -50,6 +55,14 @@ class Talk(Protocol):
     async def wait(self, seen: str) -> None:
         """Return when people see what is named (``Wait``)."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fakes:
+    """What the tools ask: the weather, and a model for pictures."""
+
+    wttr: WttrFake
+    gemini: GeminiFake
 
 
 class Seen(Hook):
@@ -83,7 +96,7 @@ class Pipeline:
 
 @asynccontextmanager
 async def open_pipeline(
-    store: Store, wttr: WttrFake, talk: Talk, rules: Sequence[Rule], defaults: Defaults, media: MediaSupport = FILES
+    store: Store, fakes: Fakes, talk: Talk, rules: Sequence[Rule], defaults: Defaults, media: MediaSupport = FILES
 ) -> AsyncIterator[Pipeline]:
     """A pipeline while the context is open.
 
@@ -95,7 +108,7 @@ async def open_pipeline(
     accept = Intake(store, lambda conversation, _: due.append(conversation), spoken, metrics, group_memory=memory)
     async with httpx.AsyncClient() as tool_http:
         model = Model(rules, talk.wait, media)
-        agent = Agent(model, _tools(tool_http, wttr), "SYSTEM", metrics, hooks=[Seen(talk.wait)])
+        agent = Agent(model, _tools(tool_http, fakes), "SYSTEM", metrics, hooks=[Seen(talk.wait)])
         runner = build(store, agent, channels, catalogue, metrics, ConversationSettings(defaults))
         host = Host(
             accept,
@@ -106,6 +119,7 @@ async def open_pipeline(
             listens=nullcontext,
             overviews=PersonalOverviews(runner.services),
             rate=Feedback(store, metrics, Days("UTC")),
+            files=SignedFiles(store.files, SecretStr(""), "https://kaiwa.test"),
         )
 
         async def process() -> None:
@@ -119,8 +133,18 @@ async def open_pipeline(
                 yield Pipeline(http, process)
 
 
-def _tools(http: httpx.AsyncClient, wttr: WttrFake) -> ToolMap:
-    ours: tuple[Tool, ...] = (GetWeather.create(http, only_wttr(wttr)), OfferChoices(), SetReminder(), Remember())
+def _tools(http: httpx.AsyncClient, fakes: Fakes) -> ToolMap:
+    image = CreateImage.create(
+        http,
+        CreateImageConfig(
+            image_model="gemini-3.1-flash-image",
+            gemini_api_key=SecretStr(KEY),
+            google_gemini_base_url=fakes.gemini.base_url,
+        ),
+    )
+    assert image is not None
+    weather = GetWeather.create(http, only_wttr(fakes.wttr))
+    ours: tuple[Tool, ...] = (weather, OfferChoices(), SetReminder(), Remember(), image)
     examples: tuple[Tool, ...] = (Remind(), Invite())
     own: Traversable = ROOT / "tests" / "docs" / "tools" / "schemas"
     folders = [*((tool, files("schemas")) for tool in ours), *((tool, own) for tool in examples)]

@@ -21,15 +21,17 @@ from tests.fakes.slack_streams import is_own
 from tests.fakes.slack_views import read_view
 from tests.waiting import until
 from toolset.choices import OfferChoices
+from toolset.create_image import CreateImage
 from toolset.remember import Remember
 from toolset.reminders import SetReminder
 from toolset.weather import GetWeather
 
 USERS = {"Emma": "U00000002", "Hanako": "U00000001"}
 THINKING = {load().get("slack_status.thinking", language) for language in LANGUAGES}
-TITLES = {tool.name: tool.titles for tool in (GetWeather, OfferChoices, SetReminder, Remember, Invite)}
+TITLES = {tool.name: tool.titles for tool in (GetWeather, OfferChoices, SetReminder, Remember, CreateImage, Invite)}
 STATUS, STREAM, POST, CHANGE = "assistant.threads.setStatus", "chat.startStream", "chat.postMessage", "chat.update"
 DELETE, HOME, OPEN, UPDATE = "chat.delete", "views.publish", "views.open", "views.update"
+UPLOAD = "files.completeUploadExternal"
 
 
 class SlackTalk:
@@ -125,12 +127,12 @@ class SlackTalk:
         await self._receive(as_interaction(pressed))
 
     async def open_home(self) -> None:
-        """They open the app's tab Home."""
-        self.transcript.happened(f"{self.name} opens the tab Home")
+        """They open the app's Home tab."""
+        self.transcript.happened(f"{self.name} opens the Home tab")
         await self._receive(as_json(slack_events.home_opened(user=self.user)))
 
     async def press_in_view(self, action: str) -> None:
-        """They press the first button with this action in their tab Home, or in the newest modal."""
+        """They press the first button with this action in their Home tab, or in the newest modal."""
         home = action.startswith("kaiwa_home")
         view = self._fake.homes[self.user] if home else list(self._fake.modals.values())[-1]
         pressed = slack_events.view_press(view, action, user=self.user)
@@ -203,6 +205,10 @@ class SlackTalk:
             if call.method == STREAM or message["ts"] in changed:
                 self.transcript.happened("the answer appears while it is written")
             self.transcript.said("Kaiwa", _words(message))
+        elif call.method == UPLOAD:
+            message = next(messages)
+            self._shown.add(message["ts"])
+            self.transcript.said("Kaiwa", f"[picture: {message['files'][0]['name']}]")
         elif call.method == DELETE:
             self.transcript.happened("the answer disappears")
         elif call.method == CHANGE and arguments["ts"] == pressed:

@@ -16,11 +16,11 @@ from tests.bot.channels.line.pipeline import LinePipeline
 from tests.bot.channels.line.pipeline import open_pipeline as open_line
 from tests.docs.line_talk import USERS, LineTalk, note
 from tests.docs.model import FILES, Rule
-from tests.docs.pipeline import open_pipeline
+from tests.docs.pipeline import Fakes, open_pipeline
 from tests.docs.transcript import Transcript, compare
 from tests.fakes.line import LineFake, line_fake
 from tests.fakes.line_events import BOT, text_message
-from tests.fakes.wttr import WttrFake
+from tests.toolset.images.pictures import picture
 from tests.toolset.webpage.documents import pdf
 
 import_module("linebot.v3.messaging")  # on a busy machine its import takes longer than a name is waited for
@@ -28,6 +28,11 @@ import_module("linebot.v3.messaging")  # on a busy machine its import takes long
 LATE_TALKS = (
     ("Hanako", "京都の歴史を調べて", "京都は794年に都となりました。", "回答を見る"),
     ("Emma", "Look into the history of Kyoto.", "Kyoto became the capital in 794.", "Show the answer"),
+)
+PHOTO = picture(32, 32, "JPEG")
+PAINTING = (
+    Rule("水彩画にして", "どうぞ。", ("create_image", {"prompt": "水彩画にして", "change": True})),
+    Rule("", "かわいい犬ですね。", needs=PHOTO),
 )
 REMIND = (
     Rule(
@@ -84,7 +89,7 @@ OpenTalk = Callable[..., AbstractAsyncContextManager[LineTalk]]
 
 
 @pytest.fixture
-def open_talk(store: Store, wttr: WttrFake, line: LineFake) -> OpenTalk:
+def open_talk(store: Store, fakes: Fakes, line: LineFake) -> OpenTalk:
     """People and the bot, with rules for its model."""
 
     @asynccontextmanager
@@ -92,7 +97,7 @@ def open_talk(store: Store, wttr: WttrFake, line: LineFake) -> OpenTalk:
         rules: Sequence[Rule] = (), *, group_memory: bool = False, media: MediaSupport = FILES
     ) -> AsyncIterator[LineTalk]:
         defaults, here = Defaults("ja", group_memory=group_memory), LineTalk(line, Transcript())
-        async with open_pipeline(store, wttr, here, rules, defaults, media) as here.pipeline:
+        async with open_pipeline(store, fakes, here, rules, defaults, media) as here.pipeline:
             yield here
 
     return talk
@@ -146,6 +151,14 @@ async def test_a_model_that_cannot_listen(open_talk: OpenTalk, write: bool) -> N
         talk.name = "Emma"
         await talk.show("audio", "voice message, 4 seconds", VOICE, "audio/x-m4a", **RECORDED)
         compare("line, not heard", talk.transcript, write=write)
+
+
+async def test_a_picture(open_talk: OpenTalk, write: bool) -> None:
+    """A photo, and the same as a painting."""
+    async with open_talk(PAINTING) as talk:
+        await talk.show("image", "picture", PHOTO, "image/jpeg", contentProvider={"type": "line"})
+        await talk.say("水彩画にして")
+        compare("line, picture", talk.transcript, write=write)
 
 
 async def test_a_message_taken_back(open_talk: OpenTalk, write: bool) -> None:

@@ -9,11 +9,10 @@ import pytest
 from bot.conversation.services import Defaults
 from bot.store import Store
 from tests.docs.model import Rule
-from tests.docs.pipeline import open_pipeline
+from tests.docs.pipeline import Fakes, open_pipeline
 from tests.docs.slack_talk import USERS, SlackTalk
 from tests.docs.transcript import Transcript, compare
 from tests.fakes.slack import SlackFake, slack_fake
-from tests.fakes.wttr import WttrFake
 
 ASK, SUMMARISE = ("Ask Kaiwa about this", "kaiwa_ask"), ("Summarise this thread", "kaiwa_summarise")
 MOVED = "The workshop moves to Friday, 14:00, in the big room. Please tell Taro."
@@ -53,6 +52,7 @@ RULES = (
         "ワークショップは金曜14時、大きい部屋に変わりました。太郎さんへの連絡が残っています。",
         needs="> Hanako: The workshop moves",
     ),
+    Rule("Draw a cat in the rain.", "Here it is.", ("create_image", {"prompt": "A cat in the rain"})),
     Rule("Remember that I eat no meat.", "I will remember it.", ("remember", {"text": "Eats no meat"})),
 )
 
@@ -67,10 +67,10 @@ def slack() -> Iterator[SlackFake]:
 
 
 @pytest.fixture
-async def talk(store: Store, wttr: WttrFake, slack: SlackFake) -> AsyncIterator[SlackTalk]:
+async def talk(store: Store, fakes: Fakes, slack: SlackFake) -> AsyncIterator[SlackTalk]:
     """People and the bot."""
     talk = SlackTalk(slack, Transcript())
-    async with open_pipeline(store, wttr, talk, RULES, Defaults("en")) as talk.pipeline:
+    async with open_pipeline(store, fakes, talk, RULES, Defaults("en")) as talk.pipeline:
         yield talk
 
 
@@ -111,6 +111,12 @@ async def test_choices_and_a_table(talk: SlackTalk, write: bool) -> None:
     await talk.press("kaiwa_choice_1")
     await talk.say("Compare Tokyo and Osaka in a table.")
     compare("slack, choices", talk.transcript, write=write)
+
+
+async def test_a_picture(talk: SlackTalk, write: bool) -> None:
+    """It is uploaded to the thread."""
+    await talk.say("Draw a cat in the rain.", in_thread=False)
+    compare("slack, picture", talk.transcript, write=write)
 
 
 async def test_changed_messages(talk: SlackTalk, write: bool) -> None:

@@ -25,5 +25,5 @@ ALWAYS_ON = [
     "tick",
     "wikipedia",
 ]
-WITH_A_KEY = ["web_search"]
+WITH_A_KEY = ["create_image", "web_search"]
 WORKSPACE = ["delete_file", "list_files", "read_file", "run_command", "search_files", "write_file"]

@@ -50,33 +50,33 @@ class Relay:
     async def open(self) -> AsyncIterator[Streams]:
         """The streams for the SDK."""
         async with self._transport as (server_reading, server_writing):
-            heard, reading = anyio.create_memory_object_stream[Received](0)
-            writing, said = anyio.create_memory_object_stream[SessionMessage](WAITING)
-            async with anyio.create_task_group() as group, heard, reading, writing, said:
-                group.start_soon(self._read, server_reading, heard)
-                group.start_soon(self._write, said, server_writing)
+            incoming, reading = anyio.create_memory_object_stream[Received](0)
+            writing, outgoing = anyio.create_memory_object_stream[SessionMessage](WAITING)
+            async with anyio.create_task_group() as group, incoming, reading, writing, outgoing:
+                group.start_soon(self._read, server_reading, incoming)
+                group.start_soon(self._write, outgoing, server_writing)
                 yield reading, writing
                 group.cancel_scope.cancel()
 
-    async def _read(self, server: Any, heard: MemoryObjectSendStream[Received]) -> None:
+    async def _read(self, server: Any, incoming: MemoryObjectSendStream[Received]) -> None:
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             async for message in server:
-                if not self._is_fine(message):
+                if not self._accepts(message):
                     break
-                await heard.send(message)
-        await heard.aclose()
+                await incoming.send(message)
+        await incoming.aclose()
         self._ended()
 
-    async def _write(self, said: MemoryObjectReceiveStream[SessionMessage], server: Any) -> None:
+    async def _write(self, outgoing: MemoryObjectReceiveStream[SessionMessage], server: Any) -> None:
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            async for message in said:
+            async for message in outgoing:
                 if isinstance(message.message, JSONRPCRequest) and message.message.method == "tools/list":
                     self._list_request = message.message.id
                 await server.send(message)
                 if isinstance(message.message, JSONRPCResponse | JSONRPCError):
                     self._unanswered -= 1
 
-    def _is_fine(self, received: Received) -> bool:
+    def _accepts(self, received: Received) -> bool:
         """Whether the server is still to be listened to; of a list only what is well-formed is left."""
         message = received.message if isinstance(received, SessionMessage) else None
         if isinstance(message, JSONRPCRequest):

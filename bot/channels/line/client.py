@@ -203,13 +203,8 @@ class Client:
     async def get_webhook(self) -> WebhookEndpoint | None:
         """The webhook's address, if one is set."""
         sdk = await self.load()
-        try:
-            endpoint = await self._get(sdk.GetWebhookEndpointResponse, "channel/webhook/endpoint")
-        except Failure as failure:
-            if failure.status == 404:
-                return None
-            raise
-        return WebhookEndpoint(endpoint.endpoint, endpoint.active)
+        endpoint = await self._find(sdk.GetWebhookEndpointResponse, "channel/webhook/endpoint")
+        return WebhookEndpoint(endpoint.endpoint, endpoint.active) if endpoint else None
 
     async def set_webhook(self, url: str) -> None:
         """Tell LINE where to post events; it must be https. LINE takes up to a minute to use it."""
@@ -226,14 +221,9 @@ class Client:
     async def get_default_menu(self) -> RichMenu | None:
         """The menu that everybody sees who has none of their own, as far as it was set by this API."""
         sdk = await self.load()
-        try:
-            menu_id = (await self._get(sdk.RichMenuIdResponse, "user/all/richmenu")).rich_menu_id
-            menu = await self._get(sdk.RichMenuResponse, f"richmenu/{quote(menu_id)}")
-        except Failure as failure:
-            if failure.status == 404:
-                return None
-            raise
-        return RichMenu(menu.rich_menu_id, menu.name)
+        default = await self._find(sdk.RichMenuIdResponse, "user/all/richmenu")
+        menu = default and await self._find(sdk.RichMenuResponse, f"richmenu/{quote(default.rich_menu_id)}")
+        return RichMenu(menu.rich_menu_id, menu.name) if menu else None
 
     async def create_menu(self, menu: RichMenu) -> str:
         """Create a menu without a picture; its id."""
@@ -280,6 +270,15 @@ class Client:
             for one in made:
                 one.sender = sdk.Sender(name=self._shown.name or None, iconUrl=self._shown.icon_url or None)
         return made
+
+    async def _find(self, model: Any, path: str) -> Any:
+        """What LINE has there; None for nothing."""
+        try:
+            return await self._get(model, path)
+        except Failure as failure:
+            if failure.status == 404:
+                return None
+            raise
 
     async def _get(self, model: Any, path: str) -> Any:
         return _read(model, await self._call("GET", path))

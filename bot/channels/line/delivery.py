@@ -188,8 +188,8 @@ class Sender:
         if failure.status == 401:
             return TokenRefused("LINE refused LINE_CHANNEL_ACCESS_TOKEN: set a new one")
         if failure.status == 429 or failure.status >= 500 or not failure.status:
-            wait = min(LONGEST_WAIT_S, 2.5 ** (attempt - 1))
-            return DeliverLater(str(failure), max(wait, failure.after or 0.0))
+            wait = max(2.5 ** (attempt - 1), failure.after or 0.0)
+            return DeliverLater(str(failure), min(wait, LONGEST_WAIT_S))
         return DeliveryRefused(str(failure))
 
 

@@ -88,8 +88,7 @@ def _words(markdown: str, told: str, more: str, room: int) -> list[LineMessage]:
     parts = segments(written)
     if len(parts) > 1 and len(written) == len(markdown):
         parts[-1] = "\n\n".join(filter(None, (str(parts[-1]).strip(), told)))
-        texts = (part.message if isinstance(part, Table) else part for part in parts)
-        with_tables = [one for text in texts for one in _as_messages(text)]
+        with_tables = [message for part in parts for message in _as_messages(part)]
         if len(with_tables) <= room and sum(not one.bubbles for one in with_tables) <= MAX_MESSAGES:
             return with_tables
     text, most = plain_text(written) or written, min(room, MAX_MESSAGES)
@@ -102,5 +101,5 @@ def _words(markdown: str, told: str, more: str, room: int) -> list[LineMessage]:
     return list(map(LineMessage, (*pieces, *below)))
 
 
-def _as_messages(part: str | LineMessage) -> list[LineMessage]:
-    return [part] if isinstance(part, LineMessage) else list(map(LineMessage, pieces_of(plain_text(part))))
+def _as_messages(part: str | Table) -> list[LineMessage]:
+    return [part.message] if isinstance(part, Table) else list(map(LineMessage, pieces_of(plain_text(part))))

@@ -11,7 +11,7 @@ from bot.channels.line.text import cells_of, plain_text, take_table
 from bot.channels.line.types import Bubble, LineMessage, alt_text
 
 MOST_COLUMNS, MOST_ROWS, LONGEST_CELL = 4, 15, 60
-FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})([^`]*)$")  # with what follows it: behind a closing one nothing does
+FENCE = re.compile(r"[ \t]*+(`{3,}+|~{3,}+)([^`]*+)$")  # with what follows: behind a closing one nothing
 
 
 class Table(NamedTuple):

@@ -12,7 +12,7 @@ import pytest
 from bot.channels import Take
 from bot.conversation.byte_semaphore import IN_FLIGHT, ByteSemaphore
 from bot.conversation.file_text import FileReader
-from bot.conversation.media import BUSY, EARLIER, MOST, MOST_INLINE, REPEATED, TOO_LARGE, UNFIT, TurnMedia
+from bot.conversation.media import BUSY, MOST, MOST_INLINE, REPEATED, TOO_LARGE, UNFIT, TurnMedia
 from bot.file_types import MIB
 from bot.providers import MediaSupport
 from bot.transcript import Media, Message, Part, Text
@@ -79,10 +79,6 @@ def media(source: Source, free: ByteSemaphore | None = None) -> TurnMedia:
 def sent(*refs: str, size: int = 0) -> Message:
     """A message with pictures."""
     return Message("-".join(refs), "user", tuple(Media(ref, "image/jpeg", size) for ref in refs), 1)
-
-
-def answer() -> Message:
-    return Message("answer", "model", (Text("I see"),), 1)
 
 
 def seen(messages: list[Message]) -> list[str]:
@@ -164,14 +160,6 @@ async def test_pictures_that_join_take_the_place_of_older_ones(source: Source) -
         assert seen(await held.load([sent("a:9", "b:1")])) == ["a:9", "b:1"]
         assert seen(await held.load([sent("a:9", "b:1"), sent("c:6")])) == [words(UNFIT), "b:1", "c:6"]
     assert source.asked == ["b:1", "a:9", "c:6"]
-
-
-async def test_only_the_newest_turns_show_their_pictures(source: Source) -> None:
-    """The one under way and two before it."""
-    messages = [sent("a:1"), answer(), sent("b:1"), answer(), sent("c:1"), answer(), sent("d:1")]
-    async with media(source) as held:
-        loaded = await held.load(messages)
-    assert seen([message for message in loaded if message.role == "user"]) == [words(EARLIER), "b:1", "c:1", "d:1"]
 
 
 async def test_a_picture_sent_again_and_again_is_sent_once(source: Source) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bot.channels import InboundEvent, Take
-from bot.conversation.file_text import TEXT_CAP
+from bot.conversation.byte_semaphore import IN_FLIGHT, ByteSemaphore
+from bot.conversation.file_text import TEXT_CAP, FileReader
 from bot.conversation.history import read_history
-from bot.conversation.media import CANNOT, EARLIER, NOT_TAKEN, TOO_LARGE, UNFIT, UNREADABLE
+from bot.conversation.media import CANNOT, EARLIER, MOST, NOT_TAKEN, TOO_LARGE, UNFIT, UNREADABLE, TurnMedia
 from bot.errors import TryAgain
 from bot.file_types import EXCEL, MIB, PDF, TEXT, WORD
 from bot.providers import MediaSupport
@@ -197,6 +198,20 @@ async def test_what_does_not_fit_a_request_is_uploaded_until_the_turn_ends(store
     assert (await read_history(store, HERE))[0].parts[0] == Media("film", "video/mp4", 13 * MIB)
     await send(here, Text("And?"), message_id="m2")
     assert here.model.requests[-1].messages[0].parts[0] == Media("film", "video/mp4", 13 * MIB, uri="shelf/2")
+
+
+async def test_an_uploaded_file_gives_way_to_newer_ones() -> None:
+    """A request names it as one that did not fit, and not as one that it shows."""
+    shelf = Shelf()
+    pictures = {f"p{number}": b"\xff\xd8\xff" for number in range(MOST)}
+    drive = Drive(film=b"f" * (13 * MIB), **pictures)
+    sent = Message("m1", "user", (Media("film", "video/mp4"),), 1)
+    newer = Message("m2", "user", tuple(Media(ref, "image/jpeg") for ref in pictures), 2)
+    support = MediaSupport(EVERYTHING.kinds, shelf)
+    async with TurnMedia(ByteSemaphore(IN_FLIGHT), drive, HERE, support, FileReader()) as media:
+        assert (await media.load([sent]))[0].parts == (Media("film", "video/mp4", 13 * MIB, uri="shelf/1"),)
+        assert (await media.load([sent, newer]))[0].text == UNFIT.format("video")
+    assert shelf.kept == {}
 
 
 async def test_an_upload_that_fails_is_a_line(store: Store) -> None:

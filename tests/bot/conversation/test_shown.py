@@ -105,6 +105,15 @@ async def test_an_edited_question_shows_what_was_called_for_it(
     assert [one.title for one in delivery.reply.cards] == cards
 
 
+async def test_no_choice_is_a_command(store: Store) -> None:
+    """A press must delete nothing: words that are one stand in quotation marks, and go to the model."""
+    harness, reply = await answered(store, Shown({}, choices=("Reset", "Restart", "forget me")))
+    assert reply.choices == ("“Reset”", "Restart", "“forget me”")
+    [result] = harness.model.requests[-1].messages[-1].results
+    assert result.choices == reply.choices
+    assert all(harness.runner.services.commands.read(choice) is None for choice in reply.choices)
+
+
 def test_what_is_stored_of_a_call_has_its_card_and_choices() -> None:
     """Another process goes on with it; what an earlier version stored has neither."""
     result = ToolResult("c1", "measure", {}, card=card("A"), choices=("a", "b"))

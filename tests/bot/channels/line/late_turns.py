@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from bot.channels.line.late_answers import fetched_in
+from bot.channels.line.types import chat_of
 from bot.providers.scripted import Step
 from bot.store import Store
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
@@ -42,7 +44,7 @@ async def late_turn(here: LinePipeline, step: Step, event: JSON, conversation: s
     await here.receive(event)
     here.wait(LATE_S)
     async with running(here, step, conversation):
-        await shown(here, f"line:late:{conversation.split(':', 2)[2]}")
+        await shown(here, fetched_in(chat_of(conversation)))
         yield
 
 

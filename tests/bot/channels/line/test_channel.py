@@ -9,9 +9,10 @@ import pytest
 
 from bot import texts
 from bot.channels import Delivery, Poll, Question, Reply
+from bot.channels.line import describe
 from bot.channels.line.text import LIMIT
 from bot.channels.utf16 import units
-from tests.bot.channels.line.rig import Rig, open_rig
+from tests.bot.channels.line.rig import UNREACHABLE, Rig, line_config, open_rig
 from tests.bot.harness import ours
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, ROOM, USER
@@ -83,3 +84,17 @@ def test_the_greeting_names_itself_and_says_what_is_kept() -> None:
     for language in texts.LANGUAGES:
         greeting = texts.load().get("line.greeting", language, bot_name="Kaiwa", days=30)
         assert (greeting.count("・"), "Kaiwa" in greeting, "30" in greeting) == (3, True, True)
+
+
+@pytest.mark.parametrize(
+    ("push", "words"),
+    [
+        ("auto", "late answers are pushed while the month's quota lasts, then fetched by a button"),
+        ("always", "all answers are pushed while the month's quota lasts"),
+        ("never", "late answers are fetched by a button"),
+    ],
+)
+def test_the_report_says_how_late_answers_come(push: str, words: str) -> None:
+    """In the line of the channel, with the variable that decides it."""
+    detail = describe(line_config(UNREACHABLE, line_push=push)).detail
+    assert detail == f"answers everybody at /webhooks/line; {words} (LINE_PUSH={push})"

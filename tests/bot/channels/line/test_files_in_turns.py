@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from bot.file_types import MIB
-from bot.providers import MediaSupport
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Media, Text
@@ -16,8 +15,6 @@ from tests.bot.harness import texts
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, JSON, text_message
 from tests.toolset.webpage.office_files import word
-
-PICTURES = MediaSupport(frozenset(("image",)))
 
 
 def content(kind: str, **fields: Any) -> JSON:
@@ -46,15 +43,6 @@ async def test_a_recording_is_heard_and_seen(store: Store, fake: LineFake, kind:
         await here.hear(fake.event(message=content(kind, duration=4_000, contentProvider={"type": "line"})))
         assert seen(here) == [Media("325708", mime, 8, b"recorded")]
     assert fake.texts == [["You said hello."]]
-
-
-async def test_a_model_that_hears_nothing_says_so(store: Store, fake: LineFake) -> None:
-    """In the person's language, without a request to the model and without a download."""
-    async with open_pipeline(store, fake, []) as here:
-        here.model.media = PICTURES
-        await here.hear(fake.event(message=voice()))
-    assert fake.texts == [[texts().get("reply.cannot_audio", "ja")]]
-    assert fake.calls("content") == []
 
 
 async def test_a_document_is_read(store: Store, fake: LineFake) -> None:

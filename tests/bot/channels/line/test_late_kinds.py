@@ -1,4 +1,4 @@
-"""Late answers of every kind, whole: questions, polls and pictures; and turns that change hands."""
+"""Late answers of every kind, and turns that change hands; a turn in time pays nothing for them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from bot.providers import MediaSupport
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
 from bot.store.clock import StoreClock
+from bot.store.scripts import NAMES
 from bot.transcript import Author, Message, Text, ToolCall, encode
 from tests.bot.channels.line.late_turns import (
     BUTTON,
@@ -50,6 +51,7 @@ from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
 TARO = f"U{'2' * 32}"
+SCRIPTS_OF_A_TURN = {"accept", "open", "commit", "remove_head"}
 ASKED = "I am waiting for you: please answer my question above."
 
 
@@ -237,6 +239,20 @@ async def test_who_waits_behind_an_open_question_is_told(store: Store, redis: Re
         assert [words for _, words in ways(fake)[2:]] == ["Launched", "Hello Taro"]
 
 
+async def test_a_late_command_behind_an_open_question_is_fetched(store: Store, fake: LineFake) -> None:
+    """It is run at once, and its sender told that its answer waits."""
+    steps = [Step(calls=(ToolCall("c1", "launch", {}),))]
+    async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
+        await here.hear(fake.event(place=GROUP, message=addressed_message("please launch it")))
+        await here.receive(fake.event(place=GROUP, user=TARO, message=addressed_message("/usage")))
+        here.wait(55)
+        await here.process()
+        await here.runner.process(LATE_IN_GROUP)
+        assert ways(fake)[1:] == [("reply", WAITING)]
+        await here.hear(fake.press(BUTTON, TARO))
+    assert fake.texts[-1][0].startswith("Used today")
+
+
 async def test_a_late_answer_that_cannot_be_read_is_given_up(store: Store, redis: Redis, fake: LineFake) -> None:
     """And the next one is fetched; a journal that cannot be read is in nobody's way."""
     async with kept_answer(store, fake) as here:
@@ -385,3 +401,21 @@ async def test_who_has_taken_a_late_message_back_is_not_told(store: Store, fake:
         await here.process()
         await here.runner.process(LATE_HERE)
     assert fake.sent == []
+
+
+@pytest.mark.parametrize("push", ["auto", "never"])
+async def test_a_turn_in_time_makes_no_further_request(redis: Redis, store_url: str, fake: LineFake, push: str) -> None:
+    """One script for each step, as without late answers."""
+    wire = CutWire(store_url, Cut(), SCRIPTS, ignore)
+    async with (
+        wire.open() as url,
+        open_store(url, history_days=HISTORY_DAYS) as store,
+        open_pipeline(store, fake, [Step("Hi!")] * 2, line_push=push) as here,
+    ):
+        await here.hear(question(fake))
+        wire.requests.clear()
+        await here.hear(question(fake))
+    made = [name for name in wire.requests if name in NAMES]
+    assert sorted(made) == sorted(SCRIPTS_OF_A_TURN)
+    assert wire.requests.count("LRANGE") <= 1  # a look at the inbox, where the turn took more than a moment
+    assert fake.texts == [["Hi!"]] * 2

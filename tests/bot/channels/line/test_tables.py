@@ -8,6 +8,7 @@ from bot.channels import Reply
 from bot.channels.line.tables import Table, segments
 from tests.bot.channels.line.rig import Rig
 from tests.fakes.line import LineFake
+from tests.growth import assert_linear
 
 HEAD = "| City | **High** |\n|---|:-:|"
 TABLE = f"{HEAD}\n| Tokyo | 24 °C |\n| Osaka | |"
@@ -45,6 +46,11 @@ def test_code_that_has_ended_hides_no_table() -> None:
     """A longer fence closes as well, and code of one line is no fence."""
     assert segments(f"```\ncode\n````\n{TABLE}")[1] == Table(ROWS)
     assert segments(f"```code``` is not open\n{TABLE}")[1] == Table(ROWS)
+
+
+def test_a_fence_that_is_none_is_looked_at_once() -> None:
+    """However long its line."""
+    assert_linear(segments, {"tildes before a backtick": lambda size: "~" * size + "`"})
 
 
 async def test_a_table_is_a_card_with_its_rows_in_notifications(fake: LineFake, rig: Rig) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 import unicodedata
 
 import pytest
@@ -107,16 +106,6 @@ def test_no_text_breaks_it(markdown: str) -> None:
     assert re.sub("[^ab東]", "", shown) == re.sub("[^ab東]", "", _without_info_strings(markdown))
 
 
-@pytest.mark.parametrize(
-    "piece", ["*", "**a", "`", "``` ", "[", "[a](", "_a ", "~~", "|-", "> ", "http://", "<br", "-"]
-)
-def test_long_nonsense_takes_no_long_time(piece: str) -> None:
-    """A model that stutters must not stop the process."""
-    started = time.process_time()
-    plain_text(piece * (10_000 // len(piece)))
-    assert time.process_time() - started < 1
-
-
 def _without_info_strings(markdown: str) -> str:
     """The text without what stands beside a fence: a language's name is no word of the answer."""
     return re.sub(r"(?m)^([ \t]*(?:`{3,}|~{3,}))[^\n`]*$", r"\1", markdown)
@@ -208,9 +197,3 @@ def test_at_most_three_bubbles_go_out(text: str, limit: int) -> None:
     assert all(bubble.strip() and units(bubble) <= limit for bubble in said)
     pieces = [piece for piece in list(split(text, limit)) if piece.strip()]
     assert (bool(said) and said[-1].endswith(MORE)) == (len(pieces) > MAX_MESSAGES)
-
-
-@pytest.mark.parametrize(("text", "length"), [("", 0), ("a東", 2), ("🍎", 2), (FAMILY, 8)])
-def test_length_is_counted_in_utf_16_units(text: str, length: int) -> None:
-    """As LINE's limit is."""
-    assert units(text) == length

@@ -131,6 +131,7 @@ PATTERNS = {"get_weather": "location", "set_reminder": "text"}
                     "/properties/to: minLength",
                     "/properties/to: maxLength",
                 ),
+                "create_image": ("/properties/prompt: minLength", "/properties/prompt: maxLength"),
                 "delete_file": ("/properties/path: minLength", "/properties/path: maxLength"),
                 "cancel_reminder": ("/properties/id: minLength", "/properties/id: maxLength"),
                 "get_current_time": ("/properties/time_zone: minLength", "/properties/time_zone: maxLength"),
