@@ -22,7 +22,7 @@ from bot.channels.slack.events import media_of
 from bot.channels.slack.formatting import plain_text
 from bot.channels.slack.lookups import People, quote
 from bot.channels.slack.tasks import BackgroundTasks
-from bot.channels.slack.types import Address, Chat, File, Presser, Shortcut, Submission, write_address
+from bot.channels.slack.types import Address, Chat, File, Presser, Shortcut, Submission, is_conversation, write_address
 from bot.clock import now_ms
 from bot.errors import DeliverLater
 from bot.transcript import UNREADABLE, Message, Part, Text, encode, new_id
@@ -81,9 +81,10 @@ class Shortcuts:
         Raises:
             StoreUnavailable: neither the chosen message is stored nor what is asked.
         """
-        if shortcut.callback_id not in (ASK, SUMMARISE):
-            return
         chosen = _chosen(shortcut)
+        chosen_in = Chat(chosen.team, chosen.channel, chosen.thread).conversation
+        if shortcut.callback_id not in (ASK, SUMMARISE) or not is_conversation(chosen_in):
+            return
         language = await self._language(chosen.team, chosen.chosen_by)
         if not self._config.allows(chosen.chosen_by, chosen.channel):
             self._tasks.start(self._tell(shortcut, "slack.not_allowed", language))

@@ -249,6 +249,8 @@ async def test_the_question_is_stored_before_slack_gets_its_answer(fake: SlackFa
         {**shortcut(SHOWN, "another_apps")},
         {**shortcut(SHOWN, ASK), "channel": None},
         {**shortcut(SHOWN, ASK), "callback_id": 5},
+        {**shortcut(SHOWN, SUMMARISE), "team": {"id": ":::"}},
+        {**shortcut(SHOWN, SUMMARISE), "message_ts": "slack:"},
         {"type": "view_submission", "view": None},
         {"type": "view_submission", "view": {"callback_id": "kaiwa_ask"}},
         submission({"id": "V1", "callback_id": "another", "type": "modal"}, {"question": "x"}),
