@@ -32,7 +32,7 @@ from bot.channels.slack.messages import Messages
 from bot.channels.slack.modals import Modals
 from bot.channels.slack.polls import PAUSE_S, Polls, kept_in, read_vote
 from bot.channels.slack.presence import Presence
-from bot.channels.slack.shortcuts import Shortcuts
+from bot.channels.slack.shortcuts import Asked, Shortcuts
 from bot.channels.slack.streaming import Streaming
 from bot.channels.slack.tasks import BackgroundTasks, Timing
 from bot.channels.slack.transport import Listeners, bolt_app, open_socket
@@ -248,15 +248,19 @@ class Slack(Channel):
         self._traffic.record_webhook(now_ms())
         self._seen.note(SHORTCUTS)
         if shortcut := read(payload, Shortcut):
-            await self._accept_received(await self._shortcuts.begin(shortcut))
+            await self._accept_asked(await self._shortcuts.begin(shortcut))
 
     async def _on_submission(self, payload: dict[str, Any]) -> dict[str, Any]:
         self._traffic.record_webhook(now_ms())
         if (submission := read(payload, Submission)) is None:
             return {}
-        received, errors = await self._shortcuts.ask(submission)
-        await self._accept_received(received)
+        asked, errors = await self._shortcuts.ask(submission)
+        await self._accept_asked(asked)
         return errors
+
+    async def _accept_asked(self, asked: Asked | None) -> None:
+        if asked is not None and await self._accept_received(asked.received):
+            self.tasks.start(asked.announce())
 
     async def _accept_received(self, received: ReceivedEvent | None) -> bool:
         """Accept an event; false if its id was seen before, or it is not for the bot."""

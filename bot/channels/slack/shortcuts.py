@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import Any
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, NamedTuple
 
 import structlog
 from msgspec import Struct
@@ -63,6 +65,13 @@ class ChosenMessage(Struct, frozen=True):
     files: list[File] = []
 
 
+class Asked(NamedTuple):
+    """The message that a shortcut makes; once it is accepted, ``announce`` shows it, as nobody has written it."""
+
+    received: ReceivedEvent
+    announce: Callable[[], Coroutine[Any, Any, None]]
+
+
 _decode = Decoder(ChosenMessage).decode
 
 
@@ -76,7 +85,7 @@ class Shortcuts:
         self._host = host
         self._tasks = tasks
 
-    async def begin(self, shortcut: Shortcut) -> ReceivedEvent | None:
+    async def begin(self, shortcut: Shortcut) -> Asked | None:
         """Open the modal for a question; of a summary, the message that asks for it.
 
         Raises:
@@ -97,7 +106,7 @@ class Shortcuts:
         question = Text(self._host.texts.get("slack_shortcut.summarise", language))
         return await self._received(chosen, shortcut.user, shortcut.trigger_id, (question,), language)
 
-    async def ask(self, submission: Submission) -> tuple[ReceivedEvent | None, dict[str, Any]]:
+    async def ask(self, submission: Submission) -> tuple[Asked | None, dict[str, Any]]:
         """The question that was typed, and what Slack is answered: nothing, or an error below the input.
 
         Raises:
@@ -126,7 +135,7 @@ class Shortcuts:
         parts: tuple[Part, ...],
         language: str,
         question: str = "",
-    ) -> ReceivedEvent:
+    ) -> Asked:
         """The message in the person's 1:1, which is told there what it is about.
 
         Args:
@@ -139,8 +148,8 @@ class Shortcuts:
             address = replace(address, quoted_channel=chosen.channel, quoted_thread=chosen.thread)
         author = Author(user.id, user.name or user.username or "")
         message = Message(chat.message_id(name), "user", parts, now_ms(), author=author)
-        self._tasks.start(self._announce(chat.channel, chosen, question, language))
-        return ReceivedEvent(chat.conversation, InboundEvent(message, write_address(address)))
+        received = ReceivedEvent(chat.conversation, InboundEvent(message, write_address(address)))
+        return Asked(received, partial(self._announce, chat.channel, chosen, question, language))
 
     async def _open(self, shortcut: Shortcut, chosen: ChosenMessage, chosen_id: str, language: str) -> None:
         view = self._view(chosen, chosen_id, language)
@@ -174,7 +183,7 @@ class Shortcuts:
         }
 
     async def _announce(self, direct: str, chosen: ChosenMessage, question: str, language: str) -> None:
-        """Show in the 1:1 what is asked, as nobody has written it there. Failures are only logged."""
+        """Show in the 1:1 what is asked. Failures are only logged."""
         key = "asked" if question else "asked_summary"
         words = self._host.texts.get(f"slack_shortcut.{key}", language)
         link = self._host.texts.get("slack_shortcut.link", language)

@@ -65,12 +65,13 @@ async def test_a_question_about_a_message_is_answered_in_the_direct_message(here
 
 
 async def test_a_submission_that_comes_again_asks_once(here: Pipeline, fake: SlackFake) -> None:
-    """A view's id is the question's."""
+    """A view's id is the question's. What is asked stands there once."""
     view = await modal(here)
     again = submission(view, {"question": "When?"})
     await here.send(again)
     await here.send(again)
     assert len(here.model.requests) == 1
+    assert fake.shown == [f"You asked me about [this message]({LINK})\n> When?", "Yes, at noon."]
 
 
 async def test_pictures_and_long_messages(here: Pipeline, fake: SlackFake) -> None:
