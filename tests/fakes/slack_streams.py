@@ -103,8 +103,6 @@ class Messages:
 
     def _chat_update(self, arguments: JSON) -> JSON:
         channel, message = self._found(arguments)
-        if channel != arguments["channel"]:
-            raise Refused("channel_not_found")
         if not is_own(message):
             raise Refused("cant_update_message")
         if channel in self.archived:
@@ -174,11 +172,17 @@ class Messages:
         return words
 
     def _found(self, arguments: JSON) -> tuple[str, JSON]:
-        channel = self.place(arguments.get("channel"))
+        channel = self.named(arguments.get("channel"))
         message = next((m for m in self.messages[channel] if m["ts"] == arguments.get("ts")), None)
         if message is None:
             raise Refused("message_not_found")
         return channel, message
+
+    def named(self, channel: object) -> str:
+        """The channel of that id; a person's id, to which messages can be posted, is none."""
+        if self.place(channel) != channel:
+            raise Refused("channel_not_found")
+        return channel
 
     def place(self, channel: object) -> str:
         """The channel of that id."""

@@ -175,7 +175,7 @@ class Workspace(Messages, Views):
         return {"ok": True, "channel": {"id": DIRECT}}
 
     def _conversations_replies(self, arguments: JSON) -> JSON:
-        channel, thread = self.place(arguments.get("channel")), arguments.get("ts", "")
+        channel, thread = self.named(arguments.get("channel")), arguments.get("ts", "")
         if channel in self.not_in:
             raise Refused("not_in_channel")
         if thread not in self._threads(channel):
@@ -184,7 +184,7 @@ class Workspace(Messages, Views):
         return page(found, arguments, newest_first=False, parent=thread)
 
     def _conversations_history(self, arguments: JSON) -> JSON:
-        channel = self.place(arguments.get("channel"))
+        channel = self.named(arguments.get("channel"))
         found = [m for m in self.messages[channel] if m.get("thread_ts") in (None, m["ts"])]
         return page(found, arguments, newest_first=True)
 

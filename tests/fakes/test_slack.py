@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft4Validator
 
 from tests.fakes.slack import APP_TOKEN, BOT_TOKEN, SlackFake, slack_fake
-from tests.fakes.slack_events import CHANNEL, USER
+from tests.fakes.slack_events import CHANNEL, DIRECT, USER
 from tests.fakes.slack_rules import METHODS
 from tests.shared_data import RECORDED
 
@@ -125,6 +125,16 @@ def test_an_archived_channel_takes_nothing(fake: SlackFake) -> None:
     """Until somebody opens it again."""
     fake.archived.add(CHANNEL)
     assert call(fake, "chat.postMessage", channel=CHANNEL, text="x")["error"] == "is_archived"
+
+
+def test_a_persons_id_is_no_channel_to_change_or_read(fake: SlackFake) -> None:
+    """Messages can be posted to it; the answer names the 1:1."""
+    posted = call(fake, "chat.postMessage", channel=USER, text="Hi")
+    assert posted["channel"] == DIRECT
+    where = {"channel": USER, "ts": posted["ts"]}
+    tried = [call(fake, "chat.update", text="Ho", **where), call(fake, "chat.delete", **where)]
+    tried += [read(fake, "conversations.replies", **where), read(fake, "conversations.history", channel=USER)]
+    assert [one["error"] for one in tried] == ["channel_not_found"] * 4
 
 
 def test_metadata_is_told_only_to_who_asks(fake: SlackFake) -> None:
