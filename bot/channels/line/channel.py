@@ -99,16 +99,7 @@ class Line(Channel):
         if reply.fetched_by and await self._sender.pushes_all(chat):
             return
         messages = await self._messages(delivery, chat)
-        outbound = OutboundMessage(
-            delivery.id,
-            delivery.attempts,
-            chat,
-            address,
-            messages,
-            private=reply.private,
-            free=reply.free or chat.bot in (POLLS, LATE),
-            late=bool(delivery.late and delivery.late.id),
-        )
+        outbound = OutboundMessage(delivery, chat, address, messages, free=reply.free or chat.bot in (POLLS, LATE))
         sent = await self._sender.send(outbound, assert_lease)
         if not reply.fleeting:  # what tells somebody that they are forgotten must not leave their id here
             self._own_messages.keep(chat, sent, delivery.turn_id)

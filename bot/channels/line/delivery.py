@@ -17,7 +17,7 @@ from typing import Literal
 import structlog
 from msgspec.json import Decoder
 
-from bot.channels import AssertLease, KeyValue
+from bot.channels import AssertLease, Delivery, KeyValue
 from bot.channels.line.client import Client, Failure
 from bot.channels.line.types import Address, Chat, LineMessage, Quota
 from bot.errors import DeliverLater, DeliverOnPress, DeliveryRefused, TokenRefused
@@ -48,26 +48,29 @@ class OutboundMessage:
     """The messages of one delivery, and where they go.
 
     Attributes:
-        id: the delivery's, the same at every attempt.
-        attempt: from 1.
-        private: for one person alone: it is never pushed to a group instead.
         free: it is sent by its reply token or not at all: it shows votes, translates, or answers a press.
-        late: it brings a late answer, which waits for another press if this one's token does not work.
     """
 
-    id: str
-    attempt: int
+    delivery: Delivery
     chat: Chat
     address: Address
     messages: Sequence[LineMessage]
-    private: bool = False
-    free: bool = False
-    late: bool = False
+    free: bool
+
+    @property
+    def attempt(self) -> int:
+        """From 1."""
+        return self.delivery.attempts
+
+    @property
+    def late(self) -> bool:
+        """Whether it brings a late answer, which waits for another press if this one's token does not work."""
+        return bool(self.delivery.late and self.delivery.late.id)
 
     @property
     def key(self) -> str:
         """The key of what earlier attempts did: ``PUSHING``, or the number of the last that surely failed."""
-        return f"line:sent:{self.id}"
+        return f"line:sent:{self.delivery.id}"
 
     @property
     def quote(self) -> str:
@@ -112,8 +115,8 @@ class Sender:
                 return sent
         if message.late:
             raise DeliverOnPress("the press came too late for its reply token")
-        if message.free or (message.private and self._push_mode != "always"):
-            log.info("delivery.not_pushed", delivery=message.id)
+        if message.free or (message.delivery.reply.private and self._push_mode != "always"):
+            log.info("delivery.not_pushed", delivery=message.delivery.id)
             return []
         return await self._push(message, assert_lease, again=past == PUSHING)
 
@@ -165,7 +168,7 @@ class Sender:
         await assert_lease()
         if not again:
             await self._kv.set(message.key, PUSHING, KEEP_S)
-        retry_key = str(uuid.uuid5(RETRY_KEYS, message.id))
+        retry_key = str(uuid.uuid5(RETRY_KEYS, message.delivery.id))
         try:
             sent = await self._client.push(message.chat.id, message.messages, retry_key, message.quote)
         except Failure as failure:
