@@ -112,6 +112,7 @@ SHAPES: dict[str, Shape] = {
     "a code block without end": _between("```python\n", "x = 1\n", ""),
     "a code block of one line": _between("```\n", "x", "\n```"),
     "fences of all lengths": _fences_of_all_lengths,
+    "tildes before a backtick": _between("", "~", "`"),
     "families": _families,
     "flags after a joiner": _between("\u200d", "🇯", ""),
     "quotes within quotes": _between("", "> ", "a"),

@@ -15,7 +15,7 @@ OPEN_TAG = re.compile(r"<(?:!(?:\w*|subteam\^\w*|(?:channel|here|everyone|subtea
 FALLBACK_CAP = 3_000  # characters of the text that notifications show instead of blocks
 ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 LIMIT = 12_000  # of markdown_text
-FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n`]*)$")
+FENCE = re.compile(r" {0,3}+(`{3,}+|~{3,}+)([^\n`]*+)$")
 EMPTY = re.compile(r"[ \t]*\n")
 BREAKS = (re.compile(r"\n"), re.compile(r"(?<=[.!?])\s|(?<=[。！？])"), re.compile(r"\s"))
 
