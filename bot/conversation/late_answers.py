@@ -98,8 +98,8 @@ class LateButtons:
             told = f"late_{sha256(address.encode()).hexdigest()[:32]}"
             reply = Reply(self._services.texts.get("late.waiting", language), fetched_by=asker, fleeting=True)
             delivery = Delivery(told, told, reply, address, asker=asker)
-            await self._store.outbox.post(self._fetches, told, encode(delivery))
-            log.info("late.told", message=event.message.id)
+            if await self._store.outbox.post(self._fetches, told, encode(delivery)):
+                log.info("late.told", message=event.message.id)
         self._told.add(address)
 
 
