@@ -247,6 +247,23 @@ async def test_who_waits_behind_an_open_question_is_told(store: Store, redis: Re
         assert [words for _, words in ways(fake)[2:]] == ["Launched", "Hello Taro"]
 
 
+async def test_behind_an_open_question_a_late_answer_goes_with_its_message(store: Store, fake: LineFake) -> None:
+    """In a group: nobody need decide before."""
+    steps = [Step("secret"), Step(calls=(ToolCall("c1", "launch", {}),))]
+    asked = fake.event(place=GROUP, user=TARO, message=addressed_message("hi"))
+    async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
+        await here.receive(asked)
+        here.wait(LATE_S)
+        await here.process()
+        await here.runner.process(LATE_IN_GROUP)
+        assert len(await store.late_answers.read(IN_GROUP)) == 1
+        await here.hear(fake.event(place=GROUP, message=addressed_message("please launch it")))
+        await here.hear(event("unsend", GROUP, TARO, unsend={"messageId": asked["message"]["id"]}))
+        assert await store.late_answers.read(IN_GROUP) == []
+        await here.hear(fake.press(BUTTON, TARO))
+    assert "secret" not in str(fake.texts)
+
+
 async def test_a_late_answer_that_cannot_be_read_is_given_up(store: Store, redis: Redis, fake: LineFake) -> None:
     """And the next one is fetched; a journal that cannot be read is in nobody's way."""
     step = held_step()
