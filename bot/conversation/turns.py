@@ -31,7 +31,7 @@ from bot.conversation.reminders import note_outcome
 from bot.conversation.reopening import AnsweredTurn, Reopening, last_address
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
-from bot.conversation.undelivered import reply_taking_back
+from bot.conversation.undelivered import read_undelivered, reply_taking_back, withdraw_answers
 from bot.errors import AwaitingApproval, LeaseLost, MessagesChanged, StoreUnavailable
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
 from bot.telemetry import Span, span
@@ -179,10 +179,18 @@ class TurnRunner:
         try:
             await self._approvals.decide(lease, journalled, journal, is_prompt=channel.is_prompt)
         except AwaitingApproval as waiting:
+            await self._withdraw_answers(lease, channel)
             done = await self._run_others_commands(lease, journalled, journal.asked.question.asker_id)
             known = waiting.known - done
             look_at = await self._tell_waiting(lease, channel) if known else None
             raise AwaitingApproval(min(waiting.until, look_at or waiting.until), known) from waiting
+
+    async def _withdraw_answers(self, lease: Lease, channel: Channel) -> None:
+        """Withdraw answers to messages that are taken back behind an open question; the turn reads that after it."""
+        waiting = readable(await self._store.inbox.read(lease.conversation))
+        if unsent := {event.target for _, event in waiting if event.event == "unsent"}:
+            undelivered = await read_undelivered(self._store, lease.conversation)
+            await withdraw_answers(self._store, lease, channel, undelivered, unsent)
 
     async def _tell_waiting(self, lease: Lease, channel: Channel) -> int | None:
         """Tell people who wait behind an open question; when to look again (ms of the store's clock)."""

@@ -59,7 +59,7 @@ class Formatter:
         beside += [LineMessage("", image=url) for url in pictures]
         text = "" if reply.poll and reply.text == reply.poll.question else reply.text.strip()
         language = language_of(text, self._language)
-        more = self._texts.get("line.more", language)
+        more = self._more(reply, chat, language)
         words = _words(text, told, more, MOST_MESSAGES - len(beside))
         if not (words or beside):
             raise DeliveryRefused("there are no words in it")
@@ -68,6 +68,12 @@ class Formatter:
         quick = () if chat.is_group else (*choices, *(self._button(name, language) for name in offers))
         *above, last = words + beside  # LINE shows the buttons of the last message alone
         return [*above, last._replace(quick=quick)]
+
+    def _more(self, reply: Reply, chat: Chat, language: str) -> str:
+        """What stands where a text is cut. Nobody could go on with a translation."""
+        if reply.free:
+            return "…"
+        return self._texts.get("line.more_group" if chat.is_group else "line.more", language)
 
     def _button(self, name: str, language: str) -> Button:
         label = self._texts.get(f"line.label_{name}", language)

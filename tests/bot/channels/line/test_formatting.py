@@ -75,6 +75,20 @@ async def test_among_others_no_button_speaks(fake: LineFake, rig: Rig, reply: Re
     assert offered(fake) == {}
 
 
+@pytest.mark.parametrize(
+    ("reply", "end"),
+    [
+        (Reply("word " * 5_000), "There is more: mention me and write “more?” to read on."),
+        (Reply("言葉。" * 9_000), "続きがあります。メンションを付けて「続きは？」と送ってください。"),
+        (Reply("word " * 5_000, fleeting=True, free=True), "word\n\n…"),
+    ],
+)
+async def test_among_others_it_says_what_is_heard(fake: LineFake, rig: Rig, reply: Reply, end: str) -> None:
+    """Of an answer the rest comes by a mention, of a translation never."""
+    await rig.say(reply, rig.address(fake.token(GROUP)), conversation=IN_GROUP)
+    assert fake.texts[0][-1].endswith(end)
+
+
 async def test_a_pressed_example_is_a_message_that_names_its_tool(store: Store, fake: LineFake) -> None:
     """From the greeting in the follower's language to the model's first request, which must use that tool."""
     async with open_pipeline(store, fake, [Step("晴れです。")], Weather()) as here:

@@ -157,6 +157,13 @@ async def test_the_button_for_an_earlier_answer_stands_below_whatever_comes_last
 async def test_a_turn_that_changes_hands_shows_one_button(store: Store, fake: LineFake) -> None:
     """Its first process is killed after the button; the next one neither repeats it nor tries the spent token."""
     step = held_step()
+    with structlog.testing.capture_logs() as logs:
+        await _change_hands(store, fake, step)
+    assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
+    assert [log["event"] for log in logs].count("late.told") == 1
+
+
+async def _change_hands(store: Store, fake: LineFake, step: Step) -> None:
     async with open_pipeline(store, fake, [step], line_push="never") as killed:
         await killed.receive(question(fake))
         killed.wait(LATE_S)
@@ -171,7 +178,6 @@ async def test_a_turn_that_changes_hands_shows_one_button(store: Store, fake: Li
             await other.runner.process(LATE_HERE)
             assert len(fake.calls("reply")) == 1
             await other.hear(fake.press(BUTTON))
-    assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
 
 
 async def test_a_process_that_has_lost_its_turn_spends_no_token(store: Store, redis: Redis, fake: LineFake) -> None:
@@ -251,6 +257,23 @@ async def test_a_late_command_behind_an_open_question_is_fetched(store: Store, f
         assert ways(fake)[1:] == [("reply", WAITING)]
         await here.hear(fake.press(BUTTON, TARO))
     assert fake.texts[-1][0].startswith("Used today")
+
+
+async def test_behind_an_open_question_a_late_answer_goes_with_its_message(store: Store, fake: LineFake) -> None:
+    """In a group: nobody need decide before."""
+    steps = [Step("secret"), Step(calls=(ToolCall("c1", "launch", {}),))]
+    asked = fake.event(place=GROUP, user=TARO, message=addressed_message("hi"))
+    async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
+        await here.receive(asked)
+        here.wait(LATE_S)
+        await here.process()
+        await here.runner.process(LATE_IN_GROUP)
+        assert len(await store.late_answers.read(IN_GROUP)) == 1
+        await here.hear(fake.event(place=GROUP, message=addressed_message("please launch it")))
+        await here.hear(event("unsend", GROUP, TARO, unsend={"messageId": asked["message"]["id"]}))
+        assert await store.late_answers.read(IN_GROUP) == []
+        await here.hear(fake.press(BUTTON, TARO))
+    assert "secret" not in str(fake.texts)
 
 
 async def test_a_late_answer_that_cannot_be_read_is_given_up(store: Store, redis: Redis, fake: LineFake) -> None:
