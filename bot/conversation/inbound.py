@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from bot.agent.turn import ApprovalDecision, TurnUpdate
 from bot.channels import InboundEvent
+from bot.clock import now_ms
 from bot.conversation.background import Background
-from bot.conversation.edits import HistoryEditor
+from bot.conversation.edits import HistoryEditor, delivery_turn, taking_back
 from bot.conversation.journal import read_event
 from bot.conversation.quotes import QuoteFinder
 from bot.conversation.services import Services
@@ -24,12 +25,14 @@ from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
 from bot.safe_text.names import safe_name
 from bot.store import ARRIVAL, CHANGE, InboxEntry, Lease
-from bot.transcript import Message, channel_of
+from bot.store.keys import MOMENT_S
+from bot.transcript import Message, channel_of, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
+MOST_DELIVERIES = 16  # of one turn: the pieces of its answer, files and a poll
 MOST_CHANGES = 10  # of one turn's messages; with more edits the turn would never end
 
 WaitingEvent = tuple[InboxEntry, ParsedEvent]  # an entry of the inbox, and its content
@@ -109,7 +112,7 @@ class InboundMessages:
             LeaseLost: another process has the turn.
         """
         found = triage(batch)
-        await self._editor.apply(self._lease, found.edited)
+        await self.change_history([one.event for one in batch], found.edited)
         new = [*found.superseded, *(event for _, event in found.commands), *found.messages]
         messages: tuple[Message, ...] = ()
         if new:
@@ -118,6 +121,34 @@ class InboundMessages:
         else:
             self._note([one.event for one in batch])
         return TurnUpdate(messages, found.edited, found.stopped)
+
+    async def change_history(self, events: Sequence[InboundEvent], edits: Mapping[str, Message | None]) -> None:
+        """Make edits to earlier turns. Where the channel can, an answer goes that was just given to what is taken back.
+
+        The turn that was committed last is reopened instead, if no other has begun (``bot.conversation.reopening``).
+
+        Args:
+            events: have brought the edits.
+
+        Raises:
+            LeaseLost: another process has the turn.
+        """
+        if None in edits.values() and self._channel.takes_back:
+            await self._take_back(events, edits)  # first: the history tells what there is to take back
+        await self._editor.apply(self._lease, edits)
+
+    async def _take_back(self, events: Sequence[InboundEvent], edits: Mapping[str, Message | None]) -> None:
+        """Have the channel delete the answers of void turns, if they still wait or were given a moment ago."""
+        store, conversation = self._services.store, self._lease.conversation
+        if not (void := await self._editor.void_turns(conversation, edits)):
+            return
+        waiting = {delivery_turn(raw) for raw in await store.outbox.read(conversation)}
+        for record in void:
+            ids = {message.id for message in record.messages}
+            address = next((event.address for event in events if event.target in ids and event.address), "")
+            if address and (record.turn_id in waiting or now_ms() - record.at < MOMENT_S * 1000):
+                back = encode(taking_back(record.turn_id, address, MOST_DELIVERIES))
+                await store.journal.dismiss(self._lease, b"", back)
 
     async def receive(self, events: Sequence[InboundEvent], *, is_new: bool) -> tuple[Message, ...]:
         """Make messages for the model, with names, dates and references to pictures.

@@ -13,8 +13,8 @@ import structlog
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from bot.channels import Channel, Delivery, InboundEvent, Reply
-from bot.conversation.edits import decode_delivery
+from bot.channels import Channel, Delivery, InboundEvent
+from bot.conversation.edits import decode_delivery, taking_back
 from bot.conversation.inbound import MOST_CHANGES
 from bot.conversation.journal import TurnJournal, read_entries
 from bot.conversation.triage import CONVERSATION_DELETED
@@ -110,17 +110,6 @@ class Reopening:
             except UNREADABLE:
                 continue  # the relay deals with it
         return found
-
-
-def taking_back(turn_id: str, address: str, deliveries: int = 0) -> Delivery:
-    """The delivery that deletes what a turn has shown: its stream, and the messages of so many deliveries."""
-    ids = tuple(f"{turn_id}_{number}" for number in range(1, deliveries + 1))
-    return Delivery(f"{turn_id}_back", turn_id, reply_taking_back(turn_id, ids), address)
-
-
-def reply_taking_back(turn_id: str, delivery_ids: tuple[str, ...] = ()) -> Reply:
-    """A reply that deletes."""
-    return Reply("", settles=turn_id, fleeting=True, takes_back=delivery_ids)
 
 
 def last_address(journal: TurnJournal) -> str:

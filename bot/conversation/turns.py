@@ -20,7 +20,7 @@ from bot.conversation.answering import Answerer, Attempt, TurnResult, own_messag
 from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.commands import UNRECORDED, CommandContext, Commands
-from bot.conversation.edits import HistoryEditor
+from bot.conversation.edits import HistoryEditor, reply_taking_back
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.interpreter import Interpreter
@@ -33,7 +33,7 @@ from bot.conversation.journal import (
 from bot.conversation.late_answers import LateButtons
 from bot.conversation.limits import Standing
 from bot.conversation.reminders import note_outcome
-from bot.conversation.reopening import AnsweredTurn, Reopening, last_address, reply_taking_back
+from bot.conversation.reopening import AnsweredTurn, Reopening, last_address
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
 from bot.errors import AwaitingApproval, LeaseLost, MessagesChanged, StoreUnavailable
@@ -295,7 +295,7 @@ class TurnRunner:
             attempt.history_changed = True
         if found.conversation_deleted:
             await self._editor.delete_conversation(lease, found.conversation_deleted)
-        await self._editor.apply(lease, found.edited)
+        await attempt.inbound.change_history([event for event, _ in batch], found.edited)
         for event in (*found.reminders, *(event for event in found.messages if event.reminder == "late_routine")):
             reply = self._commands.reminder(event)
             messages = () if event.is_routine else (event.message, own_message(reply.text))
