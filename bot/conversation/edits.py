@@ -94,11 +94,11 @@ class HistoryEditor:
             LeaseLost: nothing was changed.
         """
         late = await self._late_answers(lease.conversation) if None in edits.values() else {}
-        before = await self._turn_ids(lease.conversation) if late else set()
+        gone = {record.turn_id for record in await self.void_turns(lease.conversation, edits)} if late else set()
         if edits:
             await self._rewrite(lease, lambda messages: apply_changes(messages, edits))
-        if late and (gone := before - await self._turn_ids(lease.conversation)):
-            await self._store.journal.withdraw(lease, [frame for frame, turn in late.items() if turn in gone])
+        if void := [frame for frame, turn in late.items() if turn in gone]:
+            await self._store.journal.withdraw(lease, void)
         if edits and self._group_memory:
             await change_background(self._store, lease.conversation, edits)
         if deleted := [message_id for message_id, new in edits.items() if new is None]:
@@ -108,6 +108,13 @@ class HistoryEditor:
                 dead_letter for dead_letter in dead_letters if any(_names(dead_letter, one) for one in deleted)
             )
 
+    async def void_turns(self, conversation: str, edits: Mapping[str, Message | None]) -> list[TurnRecord]:
+        """The turns of the history that go with these edits: all their messages are taken back."""
+        taken = {message_id for message_id, new in edits.items() if new is None}
+        turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
+        records = [record for _, record in (*turns.summarised, *turns.since)]
+        return [record for record in records if (asked := _asked(record)) and taken.issuperset(asked)]
+
     async def _late_answers(self, conversation: str) -> dict[bytes, str]:
         """The late answers of a conversation, and the turns that they answer."""
         found = {}
@@ -115,10 +122,6 @@ class HistoryEditor:
             with suppress(*UNREADABLE):
                 found[kept.frame] = decode_delivery(kept.delivery).turn_id
         return found
-
-    async def _turn_ids(self, conversation: str) -> set[str]:
-        turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
-        return {record.turn_id for _, record in (*turns.summarised, *turns.since)}
 
     async def reset(self, lease: Lease) -> None:
         """Delete the history. The outbox stays: its answers may be for other people.
@@ -320,6 +323,11 @@ class HistoryEditor:
 
 def entry_of(conversation: str, event: InboundEvent) -> str:
     return f"{SHARED if event.group else OWN} {conversation}"
+
+
+def _asked(record: TurnRecord) -> list[str]:
+    """The ids of the messages that a turn answers."""
+    return [message.id for message in record.messages if message.role == "user"]
 
 
 def _encode(record: TurnRecord, messages: list[Message]) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
@@ -14,18 +14,20 @@ from msgspec.structs import replace
 
 from bot.agent.turn import ApprovalDecision, TurnUpdate
 from bot.channels import InboundEvent
+from bot.clock import now_ms
 from bot.conversation.background import Background
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.journal import read_event
 from bot.conversation.quotes import QuoteFinder
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, belongs, count_of_one_turn, parse, triage, wait_for_albums
-from bot.conversation.undelivered import read_undelivered, withdraw_answers
+from bot.conversation.undelivered import read_undelivered, taking_back, withdraw_answers
 from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
 from bot.safe_text.names import safe_name
 from bot.store import ARRIVAL, CHANGE, InboxEntry, Lease
-from bot.transcript import Message, channel_of
+from bot.store.keys import MOMENT_S
+from bot.transcript import Message, channel_of, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -110,10 +112,7 @@ class InboundMessages:
             LeaseLost: another process has the turn.
         """
         found = triage(batch)
-        if unsent := {message_id for message_id, new in found.edited.items() if new is None}:
-            waiting = await read_undelivered(self._services.store, self._lease.conversation)
-            await withdraw_answers(self._services.store, self._lease, self._channel, waiting, unsent)
-        await self._editor.apply(self._lease, found.edited)
+        await self.change_history([one.event for one in batch], found.edited)
         new = [*found.superseded, *(event for _, event in found.commands), *found.messages]
         messages: tuple[Message, ...] = ()
         if new:
@@ -122,6 +121,40 @@ class InboundMessages:
         else:
             self._note([one.event for one in batch])
         return TurnUpdate(messages, found.edited, found.stopped)
+
+    async def change_history(self, events: Sequence[InboundEvent], edits: Mapping[str, Message | None]) -> None:
+        """Make edits to earlier turns. Where the channel can, an answer goes that was just given to what is taken back.
+
+        The turn that was committed last is reopened instead, if no other has begun (``bot.conversation.reopening``).
+
+        Args:
+            events: have brought the edits.
+
+        Raises:
+            LeaseLost: another process has the turn.
+        """
+        if unsent := {message_id for message_id, new in edits.items() if new is None}:
+            waiting = await read_undelivered(self._services.store, self._lease.conversation)
+            if self._channel.takes_back:
+                await self._take_back(events, edits, {one.delivery.turn_id for one in waiting})
+            await withdraw_answers(self._services.store, self._lease, self._channel, waiting, unsent)
+        await self._editor.apply(self._lease, edits)
+
+    async def _take_back(
+        self, events: Sequence[InboundEvent], edits: Mapping[str, Message | None], waiting: Collection[str]
+    ) -> None:
+        """Have the channel delete answers that were given a moment ago to what is taken back.
+
+        Args:
+            waiting: turns whose answers still wait.
+        """
+        for record in await self._editor.void_turns(self._lease.conversation, edits):
+            ids = {message.id for message in record.messages}
+            address = next((event.address for event in events if event.target in ids and event.address), "")
+            is_fresh = now_ms() - record.at < MOMENT_S * 1000 and record.turn_id not in waiting
+            if address and is_fresh:
+                back = encode(taking_back(record.turn_id, address))
+                await self._services.store.journal.dismiss(self._lease, b"", back)
 
     async def receive(self, events: Sequence[InboundEvent], *, is_new: bool) -> tuple[Message, ...]:
         """Make messages for the model, with names, dates and references to pictures.

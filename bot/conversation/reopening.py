@@ -16,7 +16,7 @@ from bot.channels import Channel, InboundEvent
 from bot.conversation.inbound import MOST_CHANGES
 from bot.conversation.journal import TurnJournal, read_entries
 from bot.conversation.triage import CONVERSATION_DELETED
-from bot.conversation.undelivered import Undelivered, read_undelivered, taking_back, withdraw_answers
+from bot.conversation.undelivered import Undelivered, read_undelivered, taking_back
 from bot.store import Lease, Store
 from bot.transcript import UNREADABLE, encode, new_id
 
@@ -42,8 +42,6 @@ class Reopening:
     async def reopen(self, lease: Lease, channel: Channel, events: Sequence[InboundEvent]) -> bool:
         """Reopen a turn whose messages are changed by these events, with which a turn has begun.
 
-        If that is impossible, answers that still wait are removed if all their messages are taken back.
-
         Returns:
             Whether it goes on; then the events are in the inbox again.
 
@@ -55,10 +53,7 @@ class Reopening:
         if not changed or any(event.event == CONVERSATION_DELETED for event in events):
             return False
         waiting = await read_undelivered(self._store, lease.conversation)
-        if await self._reopen_answered(lease, channel, waiting, changed, unsent):
-            return True
-        await withdraw_answers(self._store, lease, channel, waiting, unsent)
-        return False
+        return await self._reopen_answered(lease, channel, waiting, changed, unsent)
 
     async def _reopen_answered(
         self,

@@ -294,7 +294,7 @@ class TurnRunner:
             attempt.history_changed = True
         if found.conversation_deleted:
             await self._editor.delete_conversation(lease, found.conversation_deleted)
-        await self._editor.apply(lease, found.edited)
+        await attempt.inbound.change_history([event for event, _ in batch], found.edited)
         for event in (*found.reminders, *(event for event in found.messages if event.reminder == "late_routine")):
             reply = self._commands.reminder(event)
             messages = () if event.is_routine else (event.message, own_message(reply.text))

@@ -10,6 +10,8 @@ from bot.conversation.edits import decode_delivery
 from bot.store import Lease, Store
 from bot.transcript import UNREADABLE, encode
 
+MOST_DELIVERIES = 16  # of one turn: the pieces of its answer, files and a poll
+
 
 class Undelivered(NamedTuple):
     """A delivery in the outbox or among the late answers, and the stored bytes that identify it."""
@@ -50,7 +52,7 @@ async def withdraw_answers(
         await store.journal.withdraw(lease, [one.raw for one in void])
 
 
-def taking_back(turn_id: str, address: str, deliveries: int = 0) -> Delivery:
+def taking_back(turn_id: str, address: str, deliveries: int = MOST_DELIVERIES) -> Delivery:
     """The delivery that deletes what a turn has shown: its stream, and the messages of so many deliveries."""
     ids = tuple(f"{turn_id}_{number}" for number in range(1, deliveries + 1))
     return Delivery(f"{turn_id}_back", turn_id, reply_taking_back(turn_id, ids), address)

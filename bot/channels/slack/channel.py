@@ -147,6 +147,8 @@ class Slack(Channel):
         """
         address = read_address(delivery.address)
         shown_at = await self._sender.send(OutboundMessage(conversation, address, delivery, assert_lease))
+        if delivery.reply.takes_back is not None:  # nobody goes on with a turn that a dead process has shown
+            self._presence.remove_stop_button(address.channel, address.thread or address.ts)
         self._traffic.record_delivery(now_ms())
         return shown_at
 

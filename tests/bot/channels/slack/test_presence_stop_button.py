@@ -8,12 +8,13 @@ from dataclasses import replace
 import pytest
 from structlog.testing import capture_logs
 
-from bot.channels import InboundEvent
+from bot.channels import Delivery, InboundEvent, Reply
 from bot.channels.slack import presence
 from bot.channels.slack.types import Address, write_address
 from bot.live_events import ToolStarted
 from bot.transcript import Author, Message
 from tests.bot.channels.slack.rig import QUICK, THREAD, TS, Rig, open_rig
+from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, envelope, session_stopped
 from tests.waiting import until
@@ -63,6 +64,17 @@ async def test_the_button_of_a_process_that_died_is_taken_away(fake: SlackFake) 
             pass
         await rig.slack.tasks.join()
         assert fake.sessions == {(CHANNEL, TS): "active"}
+
+
+async def test_the_button_of_a_dead_process_goes_with_the_message_that_is_taken_back(fake: SlackFake) -> None:
+    """Nobody goes on with that turn, and Slack would show the button for an hour."""
+    async with open_rig(fake) as rig:
+        rig.kv.kept[NOTE], fake.sessions[CHANNEL, TS] = b"1", "processing"
+        back = Reply("", settles="turn", fleeting=True, takes_back=())
+        await rig.slack.deliver(THREAD, Delivery("turn_back", "turn", back, HERE, attempts=1), ours)
+        await rig.slack.tasks.join()
+        assert fake.sessions == {(CHANNEL, TS): "active"}
+        assert rig.kv.kept[NOTE] == b""
 
 
 async def test_an_app_that_is_no_agent_has_words_instead(fake: SlackFake, rig: Rig) -> None:

@@ -28,7 +28,7 @@ from tests.fakes.stored_files import CHART, LocalFiles
 from tests.waiting import until, until_true
 
 WORDS = "Let me think about the weather in Tokyo, which is a large city by the sea in the east of Japan."
-ASKED = "1700000000.000200"
+ASKED, LATER = "1700000000.000200", "1700000030.000100"
 BACK = Reply("", settles="turn", fleeting=True, takes_back=("turn_1", "turn_2", "turn_3"))
 ADDRESS = write_address(Address(CHANNEL, TS, TS, user=USER, team=TEAM))
 
@@ -160,6 +160,24 @@ async def test_an_answer_to_a_message_that_is_edited_and_then_deleted_is_deleted
         for said in (question, edit, later):
             await here.send(said)
     assert fake.shown == []
+
+
+@PLACES
+async def test_an_answer_goes_with_its_message_though_the_next_one_is_answered(
+    store: Store, fake: SlackFake, ask: Callable[[SlackFake], Question]
+) -> None:
+    """Nothing is answered anew, and the next answer stays."""
+    question, _, deletion = ask(fake)
+    event = question["event"]
+    thread = event.get("thread_ts", ASKED)
+    fake.add_message(event["channel"], LATER, "Tomorrow?", thread_ts=thread)
+    following = event | {"ts": LATER, "event_ts": LATER, "thread_ts": thread, "text": f"<@{BOT}> Tomorrow?"}
+    async with SlackPipeline(store, fake, [Step("Sunny."), Step("Rain.")]) as here:
+        await here.send(question)
+        await here.send(question | {"event": following})
+        assert fake.shown == ["Sunny.", "Rain."]
+        await here.send(deletion)
+    assert fake.shown == ["Rain."]
 
 
 async def test_no_further_piece_of_a_long_answer_follows(store: Store, fake: SlackFake) -> None:
