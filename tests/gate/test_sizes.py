@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -25,12 +24,11 @@ def parsed() -> dict[Path, ast.Module]:
     return {path: ast.parse(path.read_text("utf-8")) for path in files("*.py")}
 
 
-def functions() -> Iterator[tuple[str, Function]]:
+@cache
+def functions() -> list[tuple[str, Function]]:
     """Every function with its name in the form of LONG_FUNCTIONS."""
-    for path, module in parsed().items():
-        for node in ast.walk(module):
-            if isinstance(node, Function):
-                yield f"{name_of(path)}::{node.name}", node
+    walked = ((name_of(path), ast.walk(module)) for path, module in parsed().items())
+    return [(f"{name}::{node.name}", node) for name, nodes in walked for node in nodes if isinstance(node, Function)]
 
 
 def test_files_are_short() -> None:

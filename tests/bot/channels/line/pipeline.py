@@ -94,12 +94,14 @@ async def open_pipeline(
     reviewers: Reviewers | None = None,
     defaults: Defaults = DEFAULTS,
     limits: Limits = UNLIMITED,
+    patience_s: float = 10.0,
     **settings: Any,
 ) -> AsyncIterator[LinePipeline]:
     """All of it on a real store, with a model that follows a script.
 
     Args:
         toolset: in place of ``tools``.
+        patience_s: for one request to LINE.
     """
     model, metrics, catalogue, due = Scripted(steps), Metrics(), texts(), list[str]()
     spoken, memory = SpokenCommands(catalogue), defaults.group_memory
@@ -109,7 +111,7 @@ async def open_pipeline(
         return here.clock()
 
     host = Host(accept, store.kv, store.priority_kv, catalogue, files=files, clock=clock)
-    line = Line(line_config(fake.base_url, **settings), host)
+    line = Line(line_config(fake.base_url, **settings), host, timeout_s=patience_s)
     agent = Agent(model, toolset or tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
     options = ConversationSettings(defaults, policy, limits)
     runner = build(store, agent, {"line": line}, catalogue, metrics, options, reviewers=reviewers)

@@ -92,7 +92,7 @@ async def test_an_answer_that_line_has_not_taken_is_not_tried_again(store: Store
     """The question was taken back before the next attempt."""
     message = text_message("Oops")
     fake.trouble("reply", "unheard")
-    async with open_pipeline(store, fake, [Step("Sunny.")]) as here:
+    async with open_pipeline(store, fake, [Step("Sunny.")], patience_s=0.5) as here:
         await here.hear(fake.event(message=message))
         assert len(await store.outbox.read(IN_PRIVATE)) == 1
         await here.hear(unsend(message))
