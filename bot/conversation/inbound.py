@@ -145,9 +145,12 @@ class InboundMessages:
         waiting = {delivery_turn(raw) for raw in await store.outbox.read(conversation)}
         for record in void:
             ids = {message.id for message in record.messages}
-            address = next((event.address for event in events if event.target in ids and event.address), "")
-            if address and (record.turn_id in waiting or now_ms() - record.at < MOMENT_S * 1000):
-                back = encode(taking_back(record.turn_id, address, MOST_DELIVERIES))
+            change = next((event for event in events if event.target in ids and event.address), None)
+            if change is None:
+                continue
+            changed_at = min(now_ms(), change.message.at)  # a process may have died before it read the change
+            if record.turn_id in waiting or changed_at < record.at + MOMENT_S * 1000:
+                back = encode(taking_back(record.turn_id, change.address, MOST_DELIVERIES))
                 await store.journal.dismiss(self._lease, b"", back)
 
     async def receive(self, events: Sequence[InboundEvent], *, is_new: bool) -> tuple[Message, ...]:
