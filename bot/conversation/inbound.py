@@ -91,9 +91,10 @@ class InboundMessages:
             return own
         self.authors = {one.event.author_id for one in own if one.is_text and not one.event.is_routine}
         if is_resumed:
-            own += await self._join(
-                [one for one in self._select_joining(await self._waiting()) if one[0].kind == CHANGE]
-            )
+            waiting = await self._waiting()
+            stay = {one.event.message.id for _, one in waiting}  # a change that came before its message would be lost
+            changes = [one for one in self._select_joining(waiting) if one[0].kind == CHANGE]
+            own += await self._join([one for one in changes if one[1].event.target not in stay])
         return await wait_for_albums(own, self._join_waiting)
 
     async def check(self, watcher: Watcher) -> TurnUpdate:
