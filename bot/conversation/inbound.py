@@ -150,10 +150,12 @@ class InboundMessages:
         """
         for record in await self._editor.void_turns(self._lease.conversation, edits):
             ids = {message.id for message in record.messages}
-            address = next((event.address for event in events if event.target in ids and event.address), "")
-            is_fresh = now_ms() - record.at < MOMENT_S * 1000 and record.turn_id not in waiting
-            if address and is_fresh:
-                back = encode(taking_back(record.turn_id, address))
+            change = next((event for event in events if event.target in ids and event.address), None)
+            if change is None or record.turn_id in waiting:
+                continue
+            changed_at = min(now_ms(), change.message.at)  # a process may have died before it read the change
+            if changed_at < record.at + MOMENT_S * 1000:
+                back = encode(taking_back(record.turn_id, change.address))
                 await self._services.store.journal.dismiss(self._lease, b"", back)
 
     async def receive(self, events: Sequence[InboundEvent], *, is_new: bool) -> tuple[Message, ...]:

@@ -42,7 +42,10 @@ if deliveries > 0 then
     redis.call('EXPIRE', outbox, WORK_S)
 end
 if answered_frame == '' then
-    redis.call('DEL', turn, journal, answered)
+    redis.call('DEL', turn, journal)
+    if turn_record ~= '' then
+        redis.call('DEL', answered) -- of a turn that leaves nothing, as a change does, the one before stays the newest
+    end
 else
     redis.call('RPUSH', journal, answered_frame)
     redis.call('RENAME', journal, answered)

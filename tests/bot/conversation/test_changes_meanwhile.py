@@ -198,3 +198,20 @@ async def test_what_a_newer_version_tells_is_ignored(store: Store, redis: Redis)
         await store.live.publish(CHANGES, b"[]")
         await harness.arrive(unsent("e1", "m1"))
     assert harness.box.texts == []
+
+
+async def test_a_turn_that_goes_on_leaves_a_change_behind_its_message(store: Store) -> None:
+    """Both wait in the inbox: the change must not be read first, or nobody would know of it when the message is."""
+    step = hanging()
+    dead, other = Harness(store, [step]), Harness(store, [Step("One."), Step("Never sent.")])
+    await dead.receive("One?", "m1")
+    processing = asyncio.create_task(dead.runner.process(HERE))
+    async with asyncio.timeout(10):
+        await step.at_gate.wait()
+    processing.cancel()
+    await asyncio.gather(processing, return_exceptions=True)
+    await other.receive("Two?", "m2")
+    await other.arrive(unsent("e1", "m2"))
+    for _ in range(2):
+        await other.runner.process(HERE)
+    assert (len(other.model.requests), other.box.texts, await other.past()) == (1, ["One."], ["One?", "One."])

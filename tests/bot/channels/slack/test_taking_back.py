@@ -180,6 +180,24 @@ async def test_an_answer_goes_with_its_message_though_the_next_one_is_answered(
     assert fake.shown == ["Rain."]
 
 
+@PLACES
+async def test_changes_of_two_questions_in_a_row_both_count(
+    store: Store, fake: SlackFake, ask: Callable[[SlackFake], Question]
+) -> None:
+    """The first change leaves no turn behind, so the newest answer can still be given anew."""
+    question, _, deletion = ask(fake)
+    event = question["event"]
+    thread = event.get("thread_ts", ASKED)
+    fake.add_message(event["channel"], LATER, "Tomorrow?", thread_ts=thread)
+    following = event | {"ts": LATER, "event_ts": LATER, "thread_ts": thread, "text": f"<@{BOT}> Tomorrow?"}
+    place = {"channel": event["channel"], "thread_ts": thread}
+    edit = edited(f"<@{BOT}> Today?", f"<@{BOT}> Tomorrow?", LATER, **place)
+    async with SlackPipeline(store, fake, [Step("Sunny."), Step("Rain."), Step("Snow.")]) as here:
+        for said in (question, question | {"event": following}, deletion, edit):
+            await here.send(said)
+    assert fake.shown == ["Snow."]
+
+
 async def test_no_further_piece_of_a_long_answer_follows(store: Store, fake: SlackFake) -> None:
     """Those that were posted are deleted, whichever process posted them."""
     question, _, deletion = in_channel(fake)
