@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from redis.asyncio import Redis
 
 from tests.bot.store.turns import key
+from tests.waiting import until_true
 
 TURNS = 8
 TURN_BYTES = 8_000
@@ -34,6 +35,12 @@ async def lengths(redis: Redis, conversations: list[str]) -> list[int]:
 async def at_most(redis: Redis, ratio: float) -> AsyncIterator[None]:
     """Limit the memory so that this share of it is in use."""
     limit = (await redis.config_get("maxmemory"))["maxmemory"] or "0"
+    await redis.connection_pool.disconnect()  # the server shrinks a connection's large buffer only after a while
+
+    async def is_freed() -> bool:
+        return not (await redis.info("memory"))["lazyfree_pending_objects"]
+
+    await until_true(is_freed, 10)
     memory = await redis.info("memory")
     used = memory["used_memory"] - memory["mem_not_counted_for_evict"]
     await redis.config_set("maxmemory", round(used / ratio))
