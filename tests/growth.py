@@ -10,6 +10,9 @@ from typing import TypeVar
 SIZES = (12_500, 50_000, 200_000)  # characters
 SLOWEST = 8.0  # growth of work while a text grows fourfold: 4 is linear, 16 quadratic
 FLOOR_S = 0.02  # less is not told from noise
+STEP_S = 0.05  # below the greatest size: a text that fits no single message takes a step; growth shows at the next size
+    0.05  # before the greatest size: a text that fits one message no more takes a step, and growth shows at the next
+)
 REPEATS = 5  # of a measurement that looks bad
 
 Shape = Callable[[int], str]
@@ -151,17 +154,18 @@ def _complaint(work: Callable[[T], object], shape: Callable[[int], T], most: int
     for size in sizes[1:]:
         larger = shape(size)
         took = _seconds(work, larger)
-        if _is_steep(before, took):
+        floor_s = FLOOR_S if size == sizes[-1] else STEP_S
+        if _is_steep(before, took, floor_s):
             before = min(_seconds(work, smaller) for _ in range(REPEATS))
             took = min(took, *(_seconds(work, larger) for _ in range(REPEATS)))
-            if _is_steep(before, took):
+            if _is_steep(before, took, floor_s):
                 return f"{took / before:.1f} times the work for 4 times the text ({took:.2f} s for {size:,} characters)"
         smaller, before = larger, took
     return ""
 
 
-def _is_steep(before: float, took: float) -> bool:
-    return took > FLOOR_S and took > SLOWEST * before
+def _is_steep(before: float, took: float, floor_s: float) -> bool:
+    return took > floor_s and took > SLOWEST * before
 
 
 def _seconds(work: Callable[[T], object], given: T) -> float:
