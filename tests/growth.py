@@ -11,8 +11,6 @@ SIZES = (12_500, 50_000, 200_000)  # characters
 SLOWEST = 8.0  # growth of work while a text grows fourfold: 4 is linear, 16 quadratic
 FLOOR_S = 0.02  # less is not told from noise
 STEP_S = 0.05  # below the greatest size: a text that fits no single message takes a step; growth shows at the next size
-    0.05  # before the greatest size: a text that fits one message no more takes a step, and growth shows at the next
-)
 REPEATS = 5  # of a measurement that looks bad
 
 Shape = Callable[[int], str]
