@@ -194,9 +194,8 @@ class Budgets:
         person = _person(conversation, author) if author else conversation
         if is_operators(person):
             return True
-        verdicts = await self._budget.take(
-            self._days.today, key, [Claim(Counter("user", f"{person} {what}", limit), 1)]
-        )
+        counter = Counter("user", f"{person} {what}", limit)
+        verdicts = await self._budget.take(self._days.today, key, [Claim(counter, 1)])
         if verdicts.refused == [None]:
             return True
         self._metrics.budget_refusals.labels("user", what).inc()

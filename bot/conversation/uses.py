@@ -8,7 +8,7 @@ from toolset.tool import ToolError
 
 
 class ToolUses:
-    """The uses of the person who asked (``toolset.tool.Uses``)."""
+    """The uses of the person who asked (``toolset.stores.Uses``)."""
 
     def __init__(self, budgets: Budgets, conversation: str, asker: str) -> None:
         self._budgets = budgets
