@@ -30,9 +30,7 @@ chat: setup ## talk in this terminal
 TESTS = $(BIN)/pytest --quiet --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 
 quick: dev ## the tests that need no browser, no process and no other vendor than Gemini, for while you work
-	@$(TESTS) --hypothesis-profile=quick -m "not (browser or process or long)" \
-		$(addprefix --ignore=tests/,browser chaos crash docs fakes injections process rolling) \
-		--ignore=tests/bot/providers/conformance $(patsubst %,--ignore-glob='tests/bot/providers/test_%*',anthropic bodies ollama openai)
+	@$(TESTS) --quick --hypothesis-profile=quick
 
 test: check ## the whole gate, as CI runs it
 

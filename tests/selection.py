@@ -6,42 +6,50 @@ import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.sampling import OFFSETS, Sample
 
-# Markers of whole files and folders; a single test carries its own.
-MARKERS = {
-    "browser": ("tests/browser/",),
-    "process": (
-        "tests/process/",
-        "tests/rolling/",
-        "tests/bot/store/test_budget_on_a_cluster.py",
-        "tests/bot/store/test_cluster.py",
-        "tests/bot/store/test_docket_keys.py",
-        "tests/bot/store/test_embedded.py",
-        "tests/bot/store/test_rewriting.py",
-        "tests/bot/store/test_server.py",
-        "tests/gate/test_readme.py",
-        "tests/gate/test_setup.py",
-        "tests/toolset/test_workspace_commands.py",
-        "tests/toolset/webpage/test_worker.py",
-    ),
-    "long": (
-        "tests/bot/channels/console/test_routes.py",
-        "tests/bot/ops/",
-        "tests/bot/store/test_machine.py",
-        "tests/bot/test_linear_text.py",
-        "tests/bot/web/test_connections.py",
-        "tests/crash/",
-        "tests/gate/",
-        "tests/injections/",
-        "tests/toolset/",
-    ),
-    "nightly": ("tests/fakes/",),
-}
+# What make quick does not even import: tests that start processes or take long, and other vendors' SDKs.
+NOT_QUICK = (
+    "tests/bot/channels/console/test_routes.py",
+    "tests/bot/channels/test_replies.py",
+    "tests/bot/cli/test_evals.py",
+    "tests/bot/evals/",
+    "tests/bot/mcp_server/",
+    "tests/bot/ops/",
+    "tests/bot/providers/conformance/",
+    "tests/bot/providers/test_answer_facts.py",
+    "tests/bot/providers/test_anthropic",
+    "tests/bot/providers/test_bodies.py",
+    "tests/bot/providers/test_ollama",
+    "tests/bot/providers/test_openai",
+    "tests/bot/store/test_budget_on_a_cluster.py",
+    "tests/bot/store/test_cluster.py",
+    "tests/bot/store/test_docket_keys.py",
+    "tests/bot/store/test_embedded.py",
+    "tests/bot/store/test_machine.py",
+    "tests/bot/store/test_rewriting.py",
+    "tests/bot/store/test_server.py",
+    "tests/bot/store/test_tool_pins.py",
+    "tests/bot/test_linear_text.py",
+    "tests/bot/test_worker.py",
+    "tests/bot/web/test_connections.py",
+    "tests/browser/",
+    "tests/chaos/",
+    "tests/crash/",
+    "tests/docs/",
+    "tests/fakes/",
+    "tests/gate/",
+    "tests/injections/",
+    "tests/process/",
+    "tests/rolling/",
+    "tests/toolset/",
+)
+NIGHTLY = "tests/fakes/"  # run by make nightly alone
 
 # The gate runs every nth of these, from an offset that changes with each run; the longest beginning counts.
 SAMPLED = {
@@ -116,6 +124,7 @@ NO_FORM = "tests/bot/providers/conformance/test_conformance"  # skips where a ve
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of a run, and one that writes documents."""
+    parser.addoption("--quick", action="store_true", help="leave out what starts a process or takes long")
     parser.addoption("--nightly", action="store_true", help="leave nothing out")
     parser.addoption(
         "--offset", type=int, help="where samples of long suites begin; by default somewhere else each time"
@@ -139,10 +148,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Three for two cores: a third of the time, tests wait for processes, servers and deadlines."""
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Three for two cores, because tests wait for processes, servers and deadlines; quick ones do not."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores * 3 // 2)
+    return cores if config.option.quick else max(1, cores * 3 // 2)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -151,30 +160,38 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput |= {"nightly": node.config.option.nightly, "offset": node.config.option.offset}
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Whether a file or folder is not quick; None leaves it to pytest."""
+    path = f"{collection_path.relative_to(config.rootpath).as_posix()}/"
+    return True if config.option.quick and path.startswith(NOT_QUICK) else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark by folder; leave the nightly tests out of other runs, and some tests out of the coverage."""
+    """Leave tests out of this run, and some out of the coverage."""
     for item in items:
-        for marker, beginnings in MARKERS.items():
-            if item.nodeid.startswith(beginnings):
-                item.add_marker(marker)
         if item.get_closest_marker("other_server") or (
             item.nodeid.startswith(UNMEASURED) and not item.nodeid.startswith(MEASURED)
         ):
             item.add_marker("no_cover")
     if not config.option.nightly:
-        chosen = set(of_the_gate(items, Sample(False, config.option.offset)))
+        chosen = set(of_the_gate(items, Sample(False, config.option.offset), config.option.quick))
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = [item for item in items if item in chosen]
 
 
-def of_the_gate(items: list[pytest.Item], sample: Sample) -> Iterator[pytest.Item]:
-    """All but the nightly tests; of the sampled ones some."""
+def of_the_gate(items: list[pytest.Item], sample: Sample, quick: bool) -> Iterator[pytest.Item]:
+    """All but the nightly tests, and in a quick run those marked as slow; of the sampled ones some."""
     groups: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if not item.get_closest_marker("nightly"):
+        if not (item.nodeid.startswith(NIGHTLY) or (quick and is_slow(item))):
             groups[group_of(item)].append(item)
     for (_, every), group in sorted(groups.items(), key=lambda each: -each[0][1]):  # long ones begin first
         yield from sample.of(group, every)
+
+
+def is_slow(item: pytest.Item) -> bool:
+    """Whether it starts a process or takes seconds."""
+    return any(item.get_closest_marker(marker) for marker in ("process", "long"))
 
 
 def group_of(item: pytest.Item) -> tuple[str, int]:
