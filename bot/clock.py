@@ -30,7 +30,7 @@ class Days:
     @property
     def today(self) -> str:
         """Today, such as ``2026-11-21``."""
-        return f"{self._now():%Y-%m-%d}"
+        return self._now().date().isoformat()
 
     @property
     def end(self) -> datetime:
@@ -40,7 +40,7 @@ class Days:
 
     def of(self, at_ms: int) -> str:
         """The day of a time, milliseconds since the epoch; of a time to come, today."""
-        return f"{datetime.fromtimestamp(min(at_ms / 1000, self._clock()), self._zone):%Y-%m-%d}"
+        return datetime.fromtimestamp(min(at_ms / 1000, self._clock()), self._zone).date().isoformat()
 
     def latest(self, count: int) -> list[str]:
         """Today and the days before it, the newest first."""

@@ -126,8 +126,12 @@ class Scripts:
             StoreUnavailable: see ``translate_errors``.
         """
         script, keys = self._scripts[name], Keys(conversation)
-        others = {SEEN: keys.seen(message_id), UNSENT: keys.seen(unsent_id), POLL: keys.poll(poll_id)}
-        names = [others.get(kind) or keys.of(kind) for kind in script.kinds]
+        others = {
+            SEEN: lambda: keys.seen(message_id),
+            UNSENT: lambda: keys.seen(unsent_id),
+            POLL: lambda: keys.poll(poll_id),
+        }
+        names = [others[kind]() if kind in others else keys.of(kind) for kind in script.kinds]
         async with translate_errors():
             try:
                 return await self._client.eval(script.text, len(names), *names, conversation, *arguments)

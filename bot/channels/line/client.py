@@ -1,8 +1,10 @@
-"""LINE's Messaging API: the SDK's models over one session of our own. LINE's refusals are translated here.
+"""LINE's Messaging API over one session of our own; its responses are read as the SDK's models. LINE's refusals are
+translated here.
 
 The SDK's own calls take five times the CPU time: each looks for proxies and ``.netrc`` anew and walks its models again
-and again. Importing ``linebot.v3.messaging`` takes a second and 35 MB. The first call imports it, in a thread:
-neither the start nor a webhook waits for it.
+and again. Models of a card alone take a millisecond, so requests are JSON from the start; tests compare them with the
+models. Importing ``linebot.v3.messaging`` takes a second and 35 MB. The first call with a response imports it, in a
+thread: neither the start nor a webhook waits for it.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from msgspec.json import Decoder
 from bot.channels import Take
 from bot.channels.line.flex import action_of, flex_contents
 from bot.channels.line.types import (
+    JSON,
     Appearance,
     BotInfo,
     Chat,
@@ -34,6 +37,7 @@ from bot.channels.line.types import (
     WebhookTest,
 )
 from bot.http import open_session, read_beginning
+from bot.transcript import encode
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -94,7 +98,8 @@ class Client:
         self._base_url = base_url
         self._data_url = data_base_url or base_url
         self._timeout_s = timeout_s
-        self._shown = shown
+        sender = {name: value for name, value in (("name", shown.name), ("iconUrl", shown.icon_url)) if value}
+        self._sender = {"sender": sender} if sender else {}
         self._opening = asyncio.Lock()
         self._sdk: Any = None
         self._http: ClientSession | None = None
@@ -109,7 +114,7 @@ class Client:
     async def reply(self, token: str, messages: Sequence[LineMessage], quote_token: str = "") -> list[str]:
         """Answer an event; the token works once, for about a minute. The ids of the messages, by which people quote."""
         sdk = await self.load()
-        request = sdk.ReplyMessageRequest(replyToken=token, messages=self._messages(sdk, messages, quote_token))
+        request = {"replyToken": token, "messages": self._messages(messages, quote_token)}
         sent = _read(sdk.ReplyMessageResponse, await self._call("POST", "message/reply", request))
         return [str(message.id) for message in sent.sent_messages]
 
@@ -120,22 +125,18 @@ class Client:
             The ids of the messages.
         """
         sdk = await self.load()
-        request = sdk.PushMessageRequest(to=to, messages=self._messages(sdk, messages, quote_token))
+        request = {"to": to, "messages": self._messages(messages, quote_token)}
         headers = {"X-Line-Retry-Key": retry_key}
         sent = _read(sdk.PushMessageResponse, await self._call("POST", "message/push", request, headers))
         return [str(message.id) for message in sent.sent_messages]
 
     async def start_loading(self, user: str, seconds: int) -> None:
         """Show the loading animation for 5 to 60 seconds, in steps of 5."""
-        sdk = await self.load()
-        await self._call(
-            "POST", "chat/loading/start", sdk.ShowLoadingAnimationRequest(chatId=user, loadingSeconds=seconds)
-        )
+        await self._call("POST", "chat/loading/start", {"chatId": user, "loadingSeconds": seconds})
 
     async def mark_as_read(self, token: str) -> None:
         """Mark a message, and those before it, as read."""
-        sdk = await self.load()
-        await self._call("POST", "chat/markAsRead", sdk.MarkMessagesAsReadByTokenRequest(markAsReadToken=token))
+        await self._call("POST", "chat/markAsRead", {"markAsReadToken": token})
 
     async def get_quota(self) -> Quota:
         """The month's quota of pushed messages, and its use."""
@@ -208,13 +209,12 @@ class Client:
 
     async def set_webhook(self, url: str) -> None:
         """Tell LINE where to post events; it must be https. LINE takes up to a minute to use it."""
-        sdk = await self.load()
-        await self._call("PUT", "channel/webhook/endpoint", sdk.SetWebhookEndpointRequest(endpoint=url))
+        await self._call("PUT", "channel/webhook/endpoint", {"endpoint": url})
 
     async def test_webhook(self, url: str = "") -> WebhookTest:
         """Let LINE post to the address that is set, or to another."""
         sdk = await self.load()
-        request = sdk.TestWebhookEndpointRequest(endpoint=url or None)
+        request = {"endpoint": url} if url else {}
         test = _read(sdk.TestWebhookEndpointResponse, await self._call("POST", "channel/webhook/test", request))
         return WebhookTest(bool(test.success), test.status_code, test.reason, test.detail)
 
@@ -230,14 +230,11 @@ class Client:
         sdk = await self.load()
         step = menu.width // len(menu.buttons)
         areas = [
-            sdk.RichMenuArea(
-                bounds=sdk.RichMenuBounds(x=step * number, y=0, width=step, height=menu.height),
-                action=action_of(sdk, button),
-            )
+            {"bounds": {"x": step * number, "y": 0, "width": step, "height": menu.height}, "action": action_of(button)}
             for number, button in enumerate(menu.buttons)
         ]
-        size = sdk.RichMenuSize(width=menu.width, height=menu.height)
-        request = sdk.RichMenuRequest(size=size, selected=False, name=menu.name, chatBarText=menu.title, areas=areas)
+        size = {"width": menu.width, "height": menu.height}
+        request = {"size": size, "selected": False, "name": menu.name, "chatBarText": menu.title, "areas": areas}
         created = _read(sdk.RichMenuIdResponse, await self._call("POST", "richmenu", request))
         return str(created.rich_menu_id)
 
@@ -263,13 +260,10 @@ class Client:
                 gc.freeze()  # no full collection looks at the SDK's thousands of classes again
             return self._sdk
 
-    def _messages(self, sdk: Any, messages: Sequence[LineMessage], quote_token: str) -> list[Any]:
-        quotes = [quote_token or None] + [None] * (len(messages) - 1)
-        made = [_message(sdk, message, token) for message, token in zip(messages, quotes, strict=True)]
-        if self._shown != OWN_APPEARANCE:
-            for one in made:
-                one.sender = sdk.Sender(name=self._shown.name or None, iconUrl=self._shown.icon_url or None)
-        return made
+    def _messages(self, messages: Sequence[LineMessage], quote_token: str) -> list[JSON]:
+        """The messages as LINE takes them; the first one quotes."""
+        quotes = [quote_token] + [""] * (len(messages) - 1)
+        return [_message(message, token) | self._sender for message, token in zip(messages, quotes, strict=True)]
 
     async def _find(self, model: Any, path: str) -> Any:
         """What LINE has there; None for nothing."""
@@ -283,9 +277,11 @@ class Client:
     async def _get(self, model: Any, path: str) -> Any:
         return _read(model, await self._call("GET", path))
 
-    async def _call(self, method: str, path: str, request: Any = None, headers: Mapping[str, str] = NOTHING) -> bytes:
-        """Send a model of the SDK; the body of LINE's answer."""
-        body = request.to_json().encode() if request is not None else None
+    async def _call(
+        self, method: str, path: str, request: JSON | None = None, headers: Mapping[str, str] = NOTHING
+    ) -> bytes:
+        """Send JSON; the body of LINE's answer."""
+        body = encode(request) if request is not None else None
         async with self._send(method, f"{self._base_url}/v2/bot/{path}", body, headers) as response:
             return await read_beginning(response, MAX_ANSWER)
 
@@ -318,18 +314,19 @@ class Client:
             raise Failure(f"no answer from LINE ({type(error).__name__})", maybe_done=True) from error
 
 
-def _message(sdk: Any, message: LineMessage, quote_token: str | None) -> Any:
+def _message(message: LineMessage, quote_token: str) -> JSON:
     if message.choice:
-        template = sdk.ConfirmTemplate(text=message.text, actions=[action_of(sdk, button) for button in message.choice])
-        return sdk.TemplateMessage(altText=message.text, template=template)
-    items = [sdk.QuickReplyItem(action=action_of(sdk, button)) for button in message.quick]
-    quick_reply = sdk.QuickReply(items=items) if items else None
+        actions = [action_of(button) for button in message.choice]
+        template = {"type": "confirm", "text": message.text, "actions": actions}
+        return {"type": "template", "altText": message.text, "template": template}
+    items = [{"type": "action", "action": action_of(button)} for button in message.quick]
+    more = {"quickReply": {"items": items}} if items else {}
     if message.bubbles:
-        contents = flex_contents(sdk, message.bubbles)
-        return sdk.FlexMessage(altText=message.text, contents=contents, quickReply=quick_reply)
+        return {"type": "flex", "altText": message.text, "contents": flex_contents(message.bubbles), **more}
     if message.image:
-        return sdk.ImageMessage(originalContentUrl=message.image, previewImageUrl=message.image, quickReply=quick_reply)
-    return sdk.TextMessage(text=message.text, quoteToken=quote_token, quickReply=quick_reply)
+        return {"type": "image", "originalContentUrl": message.image, "previewImageUrl": message.image, **more}
+    quoted = {"quoteToken": quote_token} if quote_token else {}
+    return {"type": "text", "text": message.text, **quoted, **more}
 
 
 def _read(model: Any, body: bytes) -> Any:

@@ -1,4 +1,4 @@
-"""Flex Messages: bubbles as LINE's own objects, and what their buttons do.
+"""Flex Messages: bubbles, and what their buttons do.
 
 https://developers.line.biz/en/reference/messaging-api/#flex-message
 """
@@ -6,44 +6,50 @@ https://developers.line.biz/en/reference/messaging-api/#flex-message
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from bot.channels.line.types import Bubble, Button
+from bot.channels.line.types import JSON, Bubble, Button
 
 NO_WORDS = "–"  # LINE refuses an empty text
 
 
-def flex_contents(sdk: Any, bubbles: Sequence[Bubble]) -> Any:
+def flex_contents(bubbles: Sequence[Bubble]) -> JSON:
     """One bubble, or several side by side."""
-    made = [_bubble(sdk, bubble) for bubble in bubbles]
-    return made[0] if len(made) == 1 else sdk.FlexCarousel(contents=made)
+    made = [_bubble(bubble) for bubble in bubbles]
+    return made[0] if len(made) == 1 else {"type": "carousel", "contents": made}
 
 
-def action_of(sdk: Any, button: Button) -> Any:
+def action_of(button: Button) -> JSON:
     """What a press does."""
-    if button.data:
-        return sdk.PostbackAction(label=button.label, data=button.data, displayText=button.text or None)
-    return sdk.MessageAction(label=button.label, text=button.text)
+    if not button.data:
+        return {"type": "message", "label": button.label, "text": button.text}
+    posted = {"displayText": button.text} if button.text else {}
+    return {"type": "postback", "label": button.label, "data": button.data, **posted}
 
 
-def _bubble(sdk: Any, bubble: Bubble) -> Any:
-    title = [sdk.FlexText(text=bubble.title, weight="bold", wrap=True)] if bubble.title else []
-    lines = [sdk.FlexText(text=bubble.lines, size="sm", wrap=True)] if bubble.lines else []
-    rows = [_row(sdk, bubble, row, is_head=not (bubble.title or number)) for number, row in enumerate(bubble.rows)]
-    note = [sdk.FlexText(text=bubble.note, size="xs", wrap=True)] if bubble.note else []
-    actions = [action_of(sdk, button) for button in bubble.buttons]
-    buttons = [sdk.FlexButton(action=action, style="secondary", height="sm") for action in actions]
-    return sdk.FlexBubble(
-        body=sdk.FlexBox(layout="vertical", spacing="md", contents=[*title, *lines, *rows, *note]),
-        footer=sdk.FlexBox(layout="vertical", spacing="sm", contents=buttons) if buttons else None,
-    )
+def _bubble(bubble: Bubble) -> JSON:
+    title = [_text(bubble.title, weight="bold")] if bubble.title else []
+    lines = [_text(bubble.lines, size="sm")] if bubble.lines else []
+    rows = [_row(bubble, row, is_head=not (bubble.title or number)) for number, row in enumerate(bubble.rows)]
+    note = [_text(bubble.note, size="xs")] if bubble.note else []
+    actions = [action_of(button) for button in bubble.buttons]
+    buttons = [{"type": "button", "action": action, "style": "secondary", "height": "sm"} for action in actions]
+    footer = {"footer": _box("vertical", "sm", buttons)} if buttons else {}
+    return {"type": "bubble", "body": _box("vertical", "md", [*title, *lines, *rows, *note]), **footer}
 
 
-def _row(sdk: Any, bubble: Bubble, row: Sequence[str], *, is_head: bool) -> Any:
+def _row(bubble: Bubble, row: Sequence[str], *, is_head: bool) -> JSON:
     widths = (2, 5) if bubble.title else (1,) * len(row)
-    weight = "bold" if is_head else None
+    weight = {"weight": "bold"} if is_head else {}
     cells = [
-        sdk.FlexText(text=cell.strip() or NO_WORDS, size="sm", wrap=True, flex=width, weight=weight)
+        _text(cell.strip() or NO_WORDS, size="sm", flex=width, **weight)
         for cell, width in zip(row, widths, strict=True)
     ]
-    return sdk.FlexBox(layout="horizontal", spacing="md", contents=cells)
+    return _box("horizontal", "md", cells)
+
+
+def _box(layout: str, spacing: str, contents: Sequence[JSON]) -> JSON:
+    return {"type": "box", "layout": layout, "spacing": spacing, "contents": contents}
+
+
+def _text(text: str, **style: object) -> JSON:
+    return {"type": "text", "text": text, "wrap": True, **style}

@@ -6,7 +6,7 @@ Almost every field may be absent, and new kinds of events come without notice.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
@@ -15,6 +15,7 @@ from bot.channels.utf16 import head
 from bot.transcript import encode
 
 KINDS = {"U": "user", "C": "group", "R": "room"}  # by the first letter of an id
+JSON = dict[str, Any]
 
 
 class Chat(NamedTuple):

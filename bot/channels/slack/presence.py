@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 import structlog
 
@@ -72,11 +73,12 @@ class Presence:
 class StatusLine:
     """Shows one turn (``bot.live_events.Watcher``)."""
 
-    def __init__(self, client: Client, address: Address, sentences: Mapping[str, str], timing: Timing) -> None:
+    def __init__(self, client: Client, address: Address, texts: Texts, language: str, timing: Timing) -> None:
         self._client = client
         self._timing = timing
         self._address = address
-        self._sentences = sentences
+        self._texts = texts
+        self._language = language
         self.turn_id = ""
         self._running: dict[str, str] = {}
         self._resting = False
@@ -131,9 +133,10 @@ class StatusLine:
         if self._ended.is_set():
             return ""
         if not self._running:
-            return self._sentences["thinking"]
-        using, tool = self._sentences["using"], next(reversed(self._running.values()))
-        return using.format(tool=one_line(tool, STATUS_CAP - units(using.format(tool=""))))
+            return self._texts.get("slack_status.thinking", self._language)
+        using = partial(self._texts.get, "slack_status.using", self._language)
+        tool = next(reversed(self._running.values()))
+        return using(tool=one_line(tool, STATUS_CAP - units(using(tool=""))))
 
     async def _set(self, text: str) -> bool:
         address = self._address
@@ -161,7 +164,7 @@ class StatusLines:
     @asynccontextmanager
     async def live_view(self, address: Address, language: str) -> AsyncGenerator[StatusLine]:
         """A turn's line, while the context is open."""
-        line = StatusLine(self._client, address, self._texts.table("slack_status", language), self._timing)
+        line = StatusLine(self._client, address, self._texts, language, self._timing)
         if address.ts and address.channel not in self._refused:
             self._tasks.start(self._keep(line, address.channel))
         try:

@@ -24,7 +24,7 @@ async def test_a_reply_goes_by_its_token(fake: LineFake, rig: Rig) -> None:
     [sent] = fake.sent
     assert (sent.call, sent.to, sent.messages) == ("reply", USER, [{"type": "text", "text": "Hi!"}])
     [request] = fake.requests
-    assert request.body["notificationDisabled"] is False
+    assert "notificationDisabled" not in request.body
     assert "X-Line-Retry-Key" not in request.headers
 
 

@@ -93,7 +93,7 @@ async def test_an_answer_that_arrived_after_all_is_not_posted_twice(fake: SlackF
 
 
 async def test_a_cut_connection_is_no_refusal(fake: SlackFake, rig: Rig) -> None:
-    """Whether it was posted is not known until it is looked for; the SDK does not try again by itself."""
+    """Whether it was posted is not known until it is looked for; nothing tries again by itself."""
     fake.hang_up(POST, after=True)
     with pytest.raises(DeliverLater, match=r"chat\.postMessage: (ServerDisconnectedError|ClientOSError)"):
         await deliver(rig, delivery())
