@@ -79,7 +79,11 @@ class TurnRunner:
         self._agent = agent
         defaults, forget_files = services.defaults, agent.tools.forget
         self._editor = HistoryEditor(
-            services.store, defaults.history_days, forget_files, group_memory=defaults.group_memory
+            services.store,
+            defaults.history_days,
+            forget_files,
+            channels=services.channels,
+            group_memory=defaults.group_memory,
         )
         self._approvals = Approvals(services)
         self._admission = Admission(services)

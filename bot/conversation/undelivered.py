@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+from msgspec.json import Decoder
+
 from bot.channels import Channel, Delivery, Reply
-from bot.conversation.edits import decode_delivery
 from bot.store import Lease, Store
 from bot.transcript import UNREADABLE, encode
 
 MOST_DELIVERIES = 16  # of one turn: the pieces of its answer, files and a poll
+
+decode_delivery = Decoder(Delivery).decode
 
 
 class Undelivered(NamedTuple):
@@ -45,11 +48,19 @@ async def withdraw_answers(
         LeaseLost: another process has the conversation.
     """
     void = [one for one in waiting if one.delivery.answers and set(one.delivery.answers) <= set(unsent)]
-    for turn_id in dict.fromkeys(one.delivery.turn_id for one in void if channel.takes_back):
-        address = next(one.delivery.address for one in void if one.delivery.turn_id == turn_id)
-        await store.journal.dismiss(lease, b"", encode(taking_back(turn_id, address)))
+    for back in taking_back_each(one.delivery for one in void if channel.takes_back):
+        await store.journal.dismiss(lease, b"", encode(back))
     if void:
         await store.journal.withdraw(lease, [one.raw for one in void])
+
+
+def taking_back_each(answers: Iterable[Delivery]) -> list[Delivery]:
+    """For each turn the delivery that deletes what has been shown of these answers."""
+    addresses: dict[str, str] = {}
+    for one in answers:
+        if one.answers:
+            addresses.setdefault(one.turn_id, one.address)
+    return [taking_back(turn_id, address) for turn_id, address in addresses.items()]
 
 
 def taking_back(turn_id: str, address: str, deliveries: int = MOST_DELIVERIES) -> Delivery:
