@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.agent.turn import apply_changes
-from bot.channels import Delivery, InboundEvent
+from bot.channels import Channel, Delivery, InboundEvent
 from bot.conversation.background import change_background
 from bot.conversation.history import KEEP_TURNS, read_turns, wait_for_lease
-from bot.conversation.journal import read_event
+from bot.conversation.journal import read_event, readable_events
 from bot.conversation.triage import CONVERSATION_DELETED
+from bot.conversation.undelivered import decode_delivery, read_undelivered, taking_back, taking_back_each
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, Lease, Store
 from bot.transcript import UNREADABLE, Author, Message, TurnRecord, channel_of, encode, without_quotes
 
@@ -26,8 +25,7 @@ OWN, SHARED = "own", "shared"  # a conversation of one person, or of several
 DAY_S = 86_400
 HOUR_S = 3_600
 LEASE_WAIT_S = 8.0  # for a conversation that is answered elsewhere; longer than a lease lives
-
-decode_delivery = Decoder(Delivery).decode
+NO_CHANNELS: Mapping[str, Channel] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +54,7 @@ class HistoryEditor:
         history_days: lifetime of the histories, and of the index of people's conversations.
         forget_files: has the tools delete their files of a conversation, and returns their number.
         lease_wait_s: how long to wait for a conversation that another process answers.
+        channels: those that are on, by name.
         group_memory: unmentioned messages are kept too.
     """
 
@@ -65,12 +64,14 @@ class HistoryEditor:
         history_days: int,
         forget_files: Callable[[str], Awaitable[int]] = no_files,
         lease_wait_s: float = LEASE_WAIT_S,
+        channels: Mapping[str, Channel] = NO_CHANNELS,
         *,
         group_memory: bool = False,
     ) -> None:
         self._store = store
         self._forget_files = forget_files
         self._lease_wait_s = lease_wait_s
+        self._channels = channels
         self._group_memory = group_memory
         self._history_s = history_days * DAY_S + HOUR_S
 
@@ -88,17 +89,13 @@ class HistoryEditor:
         return [self._store.kv.add_later(f"person:{person}", entry, self._history_s) for person, entry in entries]
 
     async def apply(self, lease: Lease, edits: Mapping[str, Message | None]) -> None:
-        """Make edits to messages of earlier turns. A late answer goes with the last message that it answers.
+        """Make edits to messages of earlier turns.
 
         Raises:
             LeaseLost: nothing was changed.
         """
-        late = await self._late_answers(lease.conversation) if None in edits.values() else {}
-        gone = {record.turn_id for record in await self.void_turns(lease.conversation, edits)} if late else set()
         if edits:
             await self._rewrite(lease, lambda messages: apply_changes(messages, edits))
-        if void := [frame for frame, turn in late.items() if turn in gone]:
-            await self._store.journal.withdraw(lease, void)
         if edits and self._group_memory:
             await change_background(self._store, lease.conversation, edits)
         if deleted := [message_id for message_id, new in edits.items() if new is None]:
@@ -107,21 +104,6 @@ class HistoryEditor:
             await self._discard(
                 dead_letter for dead_letter in dead_letters if any(_names(dead_letter, one) for one in deleted)
             )
-
-    async def void_turns(self, conversation: str, edits: Mapping[str, Message | None]) -> list[TurnRecord]:
-        """The turns of the history that go with these edits: all their messages are taken back."""
-        taken = {message_id for message_id, new in edits.items() if new is None}
-        turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
-        records = [record for _, record in (*turns.summarised, *turns.since)]
-        return [record for record in records if (asked := _asked(record)) and taken.issuperset(asked)]
-
-    async def _late_answers(self, conversation: str) -> dict[bytes, str]:
-        """The late answers of a conversation, and the turns that they answer."""
-        found = {}
-        for kept in await self._store.late_answers.read(conversation):
-            with suppress(*UNREADABLE):
-                found[kept.frame] = decode_delivery(kept.delivery).turn_id
-        return found
 
     async def reset(self, lease: Lease) -> None:
         """Delete the history. The outbox stays: its answers may be for other people.
@@ -212,12 +194,14 @@ class HistoryEditor:
                 await self._store.inbox.accept(conversation, back.id, unsent, CHANGE)
 
     async def _withdraw(self, lease: Lease, author_id: str) -> None:
-        """Delete a person's unanswered messages, and give up a turn that answers them."""
+        """Delete a person's unanswered messages; give up a turn that answers them, with what it has shown."""
         waiting = await self._store.inbox.read(lease.conversation)
         journal = [entry for entry in await self._store.journal.read(lease.conversation) if entry.kind in INBOUND]
         others = [entry for entry in journal if not _is_by(entry.body, author_id)]
         frames = [entry.frame for entry in waiting if _is_by(entry.body, author_id)]
         gives_up = len(others) < len(journal)
+        if gives_up:
+            await self._take_back(lease, await self._shown_by_turn(lease.conversation))
         if frames or gives_up:
             await self._store.journal.withdraw(lease, frames, others if gives_up else None)
 
@@ -232,7 +216,7 @@ class HistoryEditor:
         names = {author_id, *(name.rpartition(":")[2] for name in own)} - {""}
         await self._forget_dead_letters(channel, author_id, entries)
         await self._withdraw_votes(channel, author_id)
-        await self._store.personal_data.erase(channel, names)
+        await self._store.personal_data.erase(channel, names, await self._shown_turns(entries))
         await self._store.files.erase(channel, names)
         self._store.person_facts.drop_prefetched()
         self._store.groups.drop_prefetched()
@@ -278,14 +262,54 @@ class HistoryEditor:
         await self._drop_reminders(lease.conversation, kind, author_id)
         await self._withdraw_rung(lease, kind, author_id)
         if kind == OWN:
-            await self._store.history.erase(lease, whole=not is_here)
+            await self._erase_history(lease, whole=not is_here)
             return Forgotten(1, deleted, await self._forget_files(lease.conversation))
         deliveries = await self._store.outbox.read(lease.conversation)
-        theirs = [one for one in deliveries if _holds(one, author_id) and not _asks_another(one, author_id)]
+        theirs = [one for one in deliveries if _holds(one, author_id) and not _stays(one, author_id)]
         kept = [one for one in await self._store.late_answers.read(lease.conversation) if _holds(one.frame, author_id)]
-        theirs += [one.frame for one in kept if not _asks_another(one.delivery, author_id)]
+        theirs += [one.frame for one in kept if not _stays(one.delivery, author_id)]
+        waiting = await read_undelivered(self._store, lease.conversation)
+        await self._take_back(lease, taking_back_each(one.delivery for one in waiting if one.raw in theirs))
         await self._store.journal.withdraw(lease, theirs)
         return Forgotten(1, deleted)
+
+    async def _erase_history(self, lease: Lease, *, whole: bool) -> None:
+        """Erase a conversation (``History.erase``), with what was shown of answers that are not finished."""
+        left: list[Delivery] = []
+        if self._can_take_back(lease.conversation):
+            waiting = [one.delivery for one in await read_undelivered(self._store, lease.conversation)]
+            left = [one for one in waiting if one.reply.takes_back is not None] + taking_back_each(waiting)
+            left += await self._shown_by_turn(lease.conversation) if whole else []
+        if left:
+            await self._store.leases.forget(lease)
+        await self._store.history.erase(lease, [encode(one) for one in left], whole=whole)
+
+    async def _take_back(self, lease: Lease, deliveries: Sequence[Delivery]) -> None:
+        """Have the channel delete what was shown, if it can."""
+        if deliveries and self._can_take_back(lease.conversation):
+            await self._store.leases.forget(lease)
+            for one in deliveries:
+                await self._store.journal.dismiss(lease, b"", encode(one))
+
+    async def _shown_by_turn(self, conversation: str) -> list[Delivery]:
+        """The delivery that deletes what the turn under way has shown, if there is one."""
+        turn_id = await self._store.journal.turn_id(conversation)
+        events = readable_events(await self._store.journal.read(conversation))
+        address = next((event.address for event in reversed(events) if event.address), "")
+        return [taking_back(turn_id, address, 0)] if turn_id and address else []
+
+    async def _shown_turns(self, entries: Iterable[str]) -> set[str]:
+        """The turns of these conversations whose messages a channel still has to find: under way, or taken back."""
+        found = set()
+        for conversation in (entry.partition(" ")[2] for entry in entries):
+            found.add(await self._store.journal.turn_id(conversation))
+            waiting = await read_undelivered(self._store, conversation)
+            found |= {one.delivery.turn_id for one in waiting if one.delivery.reply.takes_back is not None}
+        return found - {""}
+
+    def _can_take_back(self, conversation: str) -> bool:
+        channel = self._channels.get(channel_of(conversation))
+        return channel is not None and channel.takes_back
 
     async def _drop_reminders(self, conversation: str, kind: str, author_id: str) -> None:
         if kind == OWN:
@@ -325,11 +349,6 @@ def entry_of(conversation: str, event: InboundEvent) -> str:
     return f"{SHARED if event.group else OWN} {conversation}"
 
 
-def _asked(record: TurnRecord) -> list[str]:
-    """The ids of the messages that a turn answers."""
-    return [message.id for message in record.messages if message.role == "user"]
-
-
 def _encode(record: TurnRecord, messages: list[Message]) -> bytes:
     asked = any(message.role == "user" for message in messages)
     return encode(replace(record, messages=tuple(messages))) if asked else b""
@@ -345,13 +364,13 @@ def _holds(data: bytes, name: str) -> bool:
     return bool(name) and re.search(rb"(?<![\w-])%b(?![\w-])" % re.escape(name.encode()), data) is not None
 
 
-def _asks_another(delivery: bytes, author_id: str) -> bool:
-    """Whether a delivery asks another person, whose turn waits for the answer."""
+def _stays(delivery: bytes, author_id: str) -> bool:
+    """Whether a delivery deletes what was shown, or asks another person, whose turn waits for the answer."""
     try:
-        question = decode_delivery(delivery).reply.question
+        reply = decode_delivery(delivery).reply
     except UNREADABLE:
         return False
-    return question is not None and question.asker_id != author_id
+    return reply.takes_back is not None or (reply.question is not None and reply.question.asker_id != author_id)
 
 
 def _is_by(body: bytes, author_id: str) -> bool:

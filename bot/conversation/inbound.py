@@ -14,20 +14,18 @@ from msgspec.structs import replace
 
 from bot.agent.turn import ApprovalDecision, TurnUpdate
 from bot.channels import InboundEvent
-from bot.clock import now_ms
 from bot.conversation.background import Background
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.journal import read_event
 from bot.conversation.quotes import QuoteFinder
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, belongs, count_of_one_turn, parse, triage, wait_for_albums
-from bot.conversation.undelivered import read_undelivered, taking_back, withdraw_answers
+from bot.conversation.undelivered import withdraw_answers
 from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
 from bot.safe_text.names import safe_name
 from bot.store import ARRIVAL, CHANGE, InboxEntry, Lease
-from bot.store.keys import MOMENT_S
-from bot.transcript import Message, channel_of, encode
+from bot.transcript import Message, channel_of
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -134,29 +132,8 @@ class InboundMessages:
             LeaseLost: another process has the turn.
         """
         if unsent := {message_id for message_id, new in edits.items() if new is None}:
-            waiting = await read_undelivered(self._services.store, self._lease.conversation)
-            if self._channel.takes_back:
-                await self._take_back(events, edits, {one.delivery.turn_id for one in waiting})
-            await withdraw_answers(self._services.store, self._lease, self._channel, waiting, unsent)
+            await withdraw_answers(self._services.store, self._lease, self._channel, unsent, events)
         await self._editor.apply(self._lease, edits)
-
-    async def _take_back(
-        self, events: Sequence[InboundEvent], edits: Mapping[str, Message | None], waiting: Collection[str]
-    ) -> None:
-        """Have the channel delete answers that were given a moment ago to what is taken back.
-
-        Args:
-            waiting: turns whose answers still wait.
-        """
-        for record in await self._editor.void_turns(self._lease.conversation, edits):
-            ids = {message.id for message in record.messages}
-            change = next((event for event in events if event.target in ids and event.address), None)
-            if change is None or record.turn_id in waiting:
-                continue
-            changed_at = min(now_ms(), change.message.at)  # a process may have died before it read the change
-            if changed_at < record.at + MOMENT_S * 1000:
-                back = encode(taking_back(record.turn_id, change.address))
-                await self._services.store.journal.dismiss(self._lease, b"", back)
 
     async def receive(self, events: Sequence[InboundEvent], *, is_new: bool) -> tuple[Message, ...]:
         """Make messages for the model, with names, dates and references to pictures.

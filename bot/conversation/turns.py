@@ -31,7 +31,7 @@ from bot.conversation.reminders import note_outcome
 from bot.conversation.reopening import AnsweredTurn, Reopening, last_address
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
-from bot.conversation.undelivered import read_undelivered, reply_taking_back, withdraw_answers
+from bot.conversation.undelivered import reply_taking_back, withdraw_answers
 from bot.errors import AwaitingApproval, LeaseLost, MessagesChanged, StoreUnavailable
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
 from bot.telemetry import Span, span
@@ -79,7 +79,11 @@ class TurnRunner:
         self._agent = agent
         defaults, forget_files = services.defaults, agent.tools.forget
         self._editor = HistoryEditor(
-            services.store, defaults.history_days, forget_files, group_memory=defaults.group_memory
+            services.store,
+            defaults.history_days,
+            forget_files,
+            channels=services.channels,
+            group_memory=defaults.group_memory,
         )
         self._approvals = Approvals(services)
         self._admission = Admission(services)
@@ -189,8 +193,7 @@ class TurnRunner:
         """Withdraw answers to messages that are taken back behind an open question; the turn reads that after it."""
         waiting = readable(await self._store.inbox.read(lease.conversation))
         if unsent := {event.target for _, event in waiting if event.event == "unsent"}:
-            undelivered = await read_undelivered(self._store, lease.conversation)
-            await withdraw_answers(self._store, lease, channel, undelivered, unsent)
+            await withdraw_answers(self._store, lease, channel, unsent)
 
     async def _tell_waiting(self, lease: Lease, channel: Channel) -> int | None:
         """Tell people who wait behind an open question; when to look again (ms of the store's clock)."""

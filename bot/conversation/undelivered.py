@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from bot.channels import Channel, Delivery, Reply
-from bot.conversation.edits import decode_delivery
+from msgspec.json import Decoder
+
+from bot.channels import Channel, Delivery, InboundEvent, Reply
+from bot.clock import now_ms
+from bot.conversation.history import KEEP_TURNS, read_turns
 from bot.store import Lease, Store
-from bot.transcript import UNREADABLE, encode
+from bot.store.keys import MOMENT_S
+from bot.transcript import UNREADABLE, TurnRecord, encode
 
 MOST_DELIVERIES = 16  # of one turn: the pieces of its answer, files and a poll
+
+decode_delivery = Decoder(Delivery).decode
 
 
 class Undelivered(NamedTuple):
@@ -34,22 +40,65 @@ async def read_undelivered(store: Store, conversation: str) -> list[Undelivered]
 
 
 async def withdraw_answers(
-    store: Store, lease: Lease, channel: Channel, waiting: Sequence[Undelivered], unsent: Collection[str]
+    store: Store, lease: Lease, channel: Channel, unsent: Collection[str], changes: Sequence[InboundEvent] = ()
 ) -> None:
     """Remove answers whose messages are all taken back; what a channel can delete of them is deleted.
 
     Args:
-        unsent: ids of the messages.
+        unsent: ids of the messages. Those that were taken back before are in the history no more.
+        changes: have brought that; what a channel can delete of an answer that was given just before goes too.
 
     Raises:
         LeaseLost: another process has the conversation.
     """
-    void = [one for one in waiting if one.delivery.answers and set(one.delivery.answers) <= set(unsent)]
-    for turn_id in dict.fromkeys(one.delivery.turn_id for one in void if channel.takes_back):
-        address = next(one.delivery.address for one in void if one.delivery.turn_id == turn_id)
-        await store.journal.dismiss(lease, b"", encode(taking_back(turn_id, address)))
+    waiting = await read_undelivered(store, lease.conversation)
+    records = await _void_turns(store, lease.conversation, unsent)
+    turns = {record.turn_id for record in records}
+    void = [one for one in waiting if _is_void(one.delivery, turns, unsent)]
+    if channel.takes_back:
+        waits = {one.delivery.turn_id for one in waiting}
+        given = _given_before([record for record in records if record.turn_id not in waits], changes)
+        for back in (*taking_back_each(one.delivery for one in void), *given):
+            await store.journal.dismiss(lease, b"", encode(back))
     if void:
         await store.journal.withdraw(lease, [one.raw for one in void])
+
+
+async def _void_turns(store: Store, conversation: str, unsent: Collection[str]) -> list[TurnRecord]:
+    """The turns of the history whose messages are all taken back."""
+    turns = read_turns(await store.history.recall(conversation, KEEP_TURNS))
+    records = [record for _, record in (*turns.summarised, *turns.since)]
+    return [record for record in records if (asked := _asked(record)) and asked <= set(unsent)]
+
+
+def _is_void(delivery: Delivery, turns: Collection[str], unsent: Collection[str]) -> bool:
+    """Whether a delivery answers nothing but what is taken back; a translation has no turn in the history."""
+    answers = set(delivery.answers)
+    return bool(answers) and (delivery.turn_id in turns or answers <= set(unsent))
+
+
+def _given_before(records: Iterable[TurnRecord], changes: Sequence[InboundEvent]) -> Iterator[Delivery]:
+    """Deletions of the answers that were given a moment before changes of their messages."""
+    for record in records:
+        asked = _asked(record)
+        change = next((event for event in changes if event.target in asked and event.address), None)
+        # What counts is when the change was made: a process may have died before it read it.
+        if change and min(now_ms(), change.message.at) < record.at + MOMENT_S * 1000:
+            yield taking_back(record.turn_id, change.address)
+
+
+def _asked(record: TurnRecord) -> set[str]:
+    """The ids of the messages that a turn answers."""
+    return {message.id for message in record.messages if message.role == "user"}
+
+
+def taking_back_each(answers: Iterable[Delivery]) -> list[Delivery]:
+    """For each turn the delivery that deletes what has been shown of these answers."""
+    addresses: dict[str, str] = {}
+    for one in answers:
+        if one.answers:
+            addresses.setdefault(one.turn_id, one.address)
+    return [taking_back(turn_id, address) for turn_id, address in addresses.items()]
 
 
 def taking_back(turn_id: str, address: str, deliveries: int = MOST_DELIVERIES) -> Delivery:

@@ -5,7 +5,7 @@ A summary of the older turns is stored beside it; it replaces none of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
 from bot.store.clients import Client, translate_errors
@@ -71,13 +71,14 @@ class History:
         """
         await self._scripts.run("purge", lease.conversation, lease.token)
 
-    async def erase(self, lease: Lease, *, whole: bool) -> None:
+    async def erase(self, lease: Lease, sends: Sequence[bytes] = (), *, whole: bool) -> None:
         """Delete history, summary, background, outbox, and the languages of the interpreter.
 
         Args:
+            sends: deliveries that the outbox then holds.
             whole: also inbox and journal.
 
         Raises:
             LeaseLost: nothing was deleted.
         """
-        await self._scripts.run("erase", lease.conversation, lease.token, "whole" if whole else "")
+        await self._scripts.run("erase", lease.conversation, lease.token, "whole" if whole else "", *sends)

@@ -149,6 +149,12 @@ class Journal:
             frames = cast("list[bytes]", await self._client.lrange(Keys(conversation).journal, 0, -1))
         return [unpack(frame) for frame in frames]
 
+    async def turn_id(self, conversation: str) -> str:
+        """The id of the turn under way, empty if there is none; needs no lease."""
+        async with translate_errors():
+            turn_id = cast("bytes | None", await self._client.hget(Keys(conversation).of("turn"), "id"))
+        return (turn_id or b"").decode()
+
     async def withdraw(self, lease: Lease, entries: Sequence[bytes], others: Sequence[Entry] | None = None) -> None:
         """Remove entries from the inbox, deliveries from the outbox, and late answers.
 

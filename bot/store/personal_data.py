@@ -91,13 +91,14 @@ class PersonalData:
         self._feedback = Feedback(client)
         self._erasing = asyncio.Lock()  # one person at a time: each scans every key
 
-    async def erase(self, channel: str, names: Collection[str]) -> int:
+    async def erase(self, channel: str, names: Collection[str], but: Collection[str] = ()) -> int:
         """Delete every value of ``kv`` with one of the names in key or value; facts, lists, polls, and seen-keys of
         earlier versions, with one in the key; what they have added to other lists; their polls, votes and ratings; what
         they have written in groups without mentioning the bot.
 
         Args:
             names: the person's id, and the last parts of the ids of their direct conversations.
+            but: a value of ``kv`` that holds a name stays if the last part of its key is one of these.
 
         Returns:
             The number of deleted keys.
@@ -108,7 +109,7 @@ class PersonalData:
             await self._take_back_votes(channel, names)
             await self._feedback.forget([f"{channel}:{name}" for name in names])
             await self._take_back_words(channel, names)
-            return sum(gone) + await self._erase_holding(channel, names)
+            return sum(gone) + await self._erase_holding(channel, names, but)
 
     async def compact(self) -> None:
         """Rewrite the streams of dead letters, so that no byte of a deleted one is left."""
@@ -146,9 +147,10 @@ class PersonalData:
         for start in range(0, len(takes), BATCH):
             await self._client.execute_each(takes[start : start + BATCH])
 
-    async def _erase_holding(self, channel: str, names: Collection[str]) -> int:
+    async def _erase_holding(self, channel: str, names: Collection[str], but: Collection[str]) -> int:
         holds = re.compile(rb"(?<![\w-])(?:%b)(?![\w-])" % b"|".join(re.escape(name.encode()) for name in names))
         kv_keys = [raw.decode() async for raw in self._client.scan_iter(kv_pattern(), count=1_000)]
+        kv_keys = [key for key in kv_keys if key.rpartition(":")[2] not in but]
         keys = [key for key in kv_keys if channel in (name := kv_name(key)).split(":") and not name.startswith(SETS)]
         values: list[Any] = []
         for start in range(0, len(keys), BATCH):

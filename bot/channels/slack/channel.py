@@ -136,7 +136,7 @@ class Slack(Channel):
 
     def live_view(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
         """A status line, a stop button, and the answer while it is written."""
-        return self._presence.live_view(read_address(address))
+        return self._presence.live_view(conversation, read_address(address))
 
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int | None:
         """Post one reply, or finish the stream that shows it; or delete what a turn has shown.
@@ -149,6 +149,8 @@ class Slack(Channel):
         shown_at = await self._sender.send(OutboundMessage(conversation, address, delivery, assert_lease))
         if delivery.reply.takes_back is not None:  # nobody goes on with a turn that a dead process has shown
             self._presence.remove_stop_button(address.channel, address.thread or address.ts)
+        if not delivery.reply.model:  # such as the answer to /stop, for which no turn is shown
+            self._presence.remove_left_button(conversation, address.channel)
         self._traffic.record_delivery(now_ms())
         return shown_at
 

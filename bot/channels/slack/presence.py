@@ -54,10 +54,13 @@ class Presence:
         self._language = host.language
 
     @asynccontextmanager
-    async def live_view(self, address: Address) -> AsyncGenerator[Watcher]:
+    async def live_view(self, conversation: str, address: Address) -> AsyncGenerator[Watcher]:
         """A turn's watcher."""
         language = address.language or self._language
-        async with self._status.live_view(address, language) as line, self._buttons.live_view(address, line):
+        async with (
+            self._status.live_view(address, language) as line,
+            self._buttons.live_view(conversation, address, line),
+        ):
             if can_stream(address) or can_be_draft(address):
                 async with self._streaming.live_view(address) as answer:
                     yield BothWatchers(line, answer)
@@ -68,6 +71,10 @@ class Presence:
     def remove_stop_button(self, channel: str, thread: str) -> None:
         """Remove a pressed button, in whichever process the turn runs: Slack waits for that."""
         self._buttons.remove_stop_button(channel, thread)
+
+    def remove_left_button(self, conversation: str, channel: str) -> None:
+        """Remove a button that a process which has died may have left in a conversation."""
+        self._buttons.remove_left_button(conversation, channel)
 
 
 class StatusLine:
@@ -193,13 +200,14 @@ class StopButtons:
         self._tasks = tasks
         self._after_s = after_s
         self._refused: set[str] = set()
+        self._kept: set[str] = set()  # conversations whose button this process removes
 
     @asynccontextmanager
-    async def live_view(self, address: Address, line: StatusLine) -> AsyncGenerator[None]:
+    async def live_view(self, conversation: str, address: Address, line: StatusLine) -> AsyncGenerator[None]:
         """The button, if the turn takes long enough. Slack shows either the button or ``line``."""
         ended = asyncio.Event()
         if address.ts and address.channel not in self._refused:
-            self._tasks.start(self._keep(address, line, ended))
+            self._tasks.start(self._keep(conversation, address, line, ended))
         try:
             yield
         finally:
@@ -209,22 +217,38 @@ class StopButtons:
         """Remove a button in the background."""
         self._tasks.start(self._remove(channel, thread))
 
-    async def _keep(self, address: Address, line: StatusLine, ended: asyncio.Event) -> None:
-        thread = address.thread or address.ts
-        key = _key(address.channel, thread)
+    def remove_left_button(self, conversation: str, channel: str) -> None:
+        """Remove the button that a process which has died may have left, in the background."""
+        if conversation not in self._kept:
+            self._tasks.start(self._remove_left(conversation, channel))
+
+    async def _remove_left(self, conversation: str, channel: str) -> None:
+        with suppress(StoreUnavailable):
+            if (left := await self._kv.get(_key(conversation))) and conversation not in self._kept:
+                await self._remove_noted(conversation, channel, left.decode())
+
+    async def _keep(self, conversation: str, address: Address, line: StatusLine, ended: asyncio.Event) -> None:
+        channel, thread, key = address.channel, address.thread or address.ts, _key(conversation)
         self._kv.prefetch(key)
         with suppress(StoreUnavailable):
+            left = (await self._kv.get(key) or b"").decode()
+            if left not in ("", thread) and conversation not in self._kept:
+                await self._remove_noted(conversation, channel, left)  # in a 1:1 each question has a session of its own
             # The button of a process that has died is there already: whoever goes on with the turn removes it.
-            if not await self._kv.get(key):
+            if left != thread:
                 await wait_for_event(ended, self._after_s)
                 if ended.is_set():
                     return
-            await self._kv.set(key, b"1", KEPT_S)
-            line.rest()
-            if not await self._show(address.channel, thread):
-                line.resume()
-            await ended.wait()
-            await self._remove(address.channel, thread)
+            self._kept.add(conversation)
+            try:
+                await self._kv.set(key, thread.encode(), KEPT_S)
+                line.rest()
+                if not await self._show(channel, thread):
+                    line.resume()
+                await ended.wait()
+                await self._remove_noted(conversation, channel, thread)
+            finally:
+                self._kept.discard(conversation)
 
     async def _show(self, channel: str, thread: str) -> bool:
         try:
@@ -247,12 +271,18 @@ class StopButtons:
             if not wait_s:
                 break
             await asyncio.sleep(wait_s)
-        with suppress(StoreUnavailable):
-            await self._kv.set(_key(channel, thread), b"", 1)
+
+    async def _remove_noted(self, conversation: str, channel: str, thread: str) -> None:
+        """Remove a button and its note, unless the note is of a later one."""
+        await self._remove(channel, thread)
+        key = _key(conversation)
+        if await self._kv.get(key) == thread.encode():
+            await self._kv.set(key, b"", 1)
 
     async def _set(self, channel: str, thread: str, status: str) -> ApiResponse:
         return await self._client.post("agents.sessions.setStatus", channel_id=channel, thread_ts=thread, status=status)
 
 
-def _key(channel: str, thread: str) -> str:
-    return f"slack:at_work:{channel}:{thread}"
+def _key(conversation: str) -> str:
+    """The note of a button that is shown: the thread of its session."""
+    return f"slack:at_work:{conversation}"

@@ -4,3 +4,7 @@ redis.call('DEL', history, summary, outbox, late, answered, background, interpre
 if ARGV[3] == 'whole' then
     redis.call('DEL', inbox, turn, journal)
 end
+for i = 4, #ARGV do
+    redis.call('RPUSH', outbox, ARGV[i])
+end
+redis.call('EXPIRE', outbox, WORK_S)

@@ -72,8 +72,9 @@ async def test_erasing_takes_what_is_not_delivered_too_and_the_rest_where_it_is_
     await store.history.erase(lease, whole=False)
     assert (await store.history.read(HERE, 3), await store.outbox.read(HERE)) == ([], [])
     assert [entry.body for entry in await store.journal.read(HERE)] == [b"one"]
-    await store.history.erase(lease, whole=True)
+    await store.history.erase(lease, [b"back"], whole=True)
     assert (await store.journal.read(HERE), await store.inbox.read(HERE)) == ([], [])
+    assert await store.outbox.read(HERE) == [b"back"]
     assert await store.journal.begin(lease, "turn-2") is None
 
 

@@ -32,14 +32,16 @@ async def test_erasing_takes_what_bears_the_name_and_nothing_else(store: Store, 
 
 
 async def test_notes_that_hold_a_name_go_too(store: Store) -> None:
-    """Such as who is asked, or in which conversation a stream stands; a set is known by its name alone."""
+    """Such as who is asked, or where a stream stands, unless its turn goes on; a set is known by its name alone."""
     await store.kv.set("slack:question:C1", b'{"asker":"U1"}', 60)
     await store.kv.set("slack:stream:t1", b'{"channel":"D1"}', 60)
     await store.kv.set("slack:stream:t2", b'{"channel":"D12"}', 60)
     await store.kv.set("line:stream:t3", b'{"channel":"D1"}', 60)
     await store.kv.add("person:slack:U2", "own slack:T:D1", 60)
-    assert await store.personal_data.erase("slack", ["U1", "D1"]) == 2
+    await store.kv.set("slack:stream:t4", b'{"channel":"D1"}', 60)
+    assert await store.personal_data.erase("slack", ["U1", "D1"], ["t4"]) == 2
     assert await store.kv.get("slack:stream:t2") is not None
+    assert await store.kv.get("slack:stream:t4") is not None
     assert await store.kv.get("line:stream:t3") is not None
     assert await store.kv.members("person:slack:U2") == ["own slack:T:D1"]
 

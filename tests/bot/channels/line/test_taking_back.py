@@ -137,6 +137,22 @@ async def test_an_answer_that_waits_goes_with_its_message_though_another_turn_ru
     assert fake.texts == [["Hello Taro"]]
 
 
+async def test_an_answer_that_waits_goes_with_the_last_of_its_messages(store: Store, fake: LineFake) -> None:
+    """In a group: LINE was away, somebody else was answered, and two messages are taken back one after the other."""
+    mine = [fake.event(place=GROUP, message=addressed_message(text)) for text in ("Weather?", "In Tokyo?")]
+    theirs = fake.event(place=GROUP, user=TARO, message=addressed_message("Hi"))
+    fake.fail("reply", 500)
+    async with open_pipeline(store, fake, [Step("Sunny."), Step("Hello Taro")]) as here:
+        await here.receive(*mine)
+        await here.process()
+        assert len(await store.outbox.read(IN_GROUP)) == 1
+        await here.hear(theirs)
+        for one in mine:
+            await here.hear(unsend(one["message"], GROUP))
+        await until_true(partial(_is_delivered, here, store))
+    assert fake.texts == [["Hello Taro"]]
+
+
 async def _is_delivered(here: LinePipeline, store: Store) -> bool:
     await here.runner.process(IN_GROUP)
     return not await store.outbox.read(IN_GROUP)

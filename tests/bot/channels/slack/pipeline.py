@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from bot.agent.loop import Agent
 from bot.channels import Channel
 from bot.channels.slack.channel import Slack
+from bot.channels.slack.tasks import Timing
 from bot.clock import Days
 from bot.commands import SpokenCommands
 from bot.conversation.feedback import Feedback
@@ -49,6 +50,7 @@ class SlackPipeline:
         tools: ToolMap | None = None,
         options: ConversationSettings | None = None,
         reviewers: Reviewers | None = None,
+        timing: Timing = QUICK,
         **settings: Any,
     ) -> None:
         self.store, self.fake = store, fake
@@ -62,7 +64,7 @@ class SlackPipeline:
         intake = Intake(store, self._start, SpokenCommands(texts), metrics, votes)
         rate, overviews = Feedback(store, metrics, Days("UTC")), PersonalOverviews(self.runner.services)
         host = slack_host(intake, store.kv, rate=rate, overviews=overviews)
-        self.slack = Slack(slack_config(fake.api_base_url, **settings), host, timing=QUICK)
+        self.slack = Slack(slack_config(fake.api_base_url, **settings), host, timing=timing)
         channels["slack"] = self.slack
         transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
         self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -12,16 +13,20 @@ from bot.channels import Delivery, InboundEvent, Reply
 from bot.channels.slack import presence
 from bot.channels.slack.types import Address, write_address
 from bot.live_events import ToolStarted
+from bot.providers.scripted import Step
+from bot.store import Store
 from bot.transcript import Author, Message
+from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import QUICK, THREAD, TS, Rig, open_rig
 from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, envelope, session_stopped
+from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, envelope, mention, message, session_stopped
 from tests.waiting import until
 
 SET, WORDS = "agents.sessions.setStatus", "assistant.threads.setStatus"
 HERE = write_address(Address(CHANNEL, TS, TS, language="en"))
-NOTE = f"slack:at_work:{CHANNEL}:{TS}"
+LATER = "1700000090.000100"
+NOTE = f"slack:at_work:{THREAD}"
 
 
 @pytest.fixture
@@ -59,7 +64,7 @@ async def test_a_short_turn_has_no_button(fake: SlackFake) -> None:
 async def test_the_button_of_a_process_that_died_is_taken_away(fake: SlackFake) -> None:
     """By whoever goes on with its turn, however short that is."""
     async with open_rig(fake) as rig:
-        rig.kv.kept[NOTE] = b"1"
+        rig.kv.kept[NOTE] = TS.encode()
         async with rig.slack.live_view(THREAD, HERE):
             pass
         await rig.slack.tasks.join()
@@ -69,12 +74,39 @@ async def test_the_button_of_a_process_that_died_is_taken_away(fake: SlackFake) 
 async def test_the_button_of_a_dead_process_goes_with_the_message_that_is_taken_back(fake: SlackFake) -> None:
     """Nobody goes on with that turn, and Slack would show the button for an hour."""
     async with open_rig(fake) as rig:
-        rig.kv.kept[NOTE], fake.sessions[CHANNEL, TS] = b"1", "processing"
+        rig.kv.kept[NOTE], fake.sessions[CHANNEL, TS] = TS.encode(), "processing"
         back = Reply("", settles="turn", fleeting=True, takes_back=())
         await rig.slack.deliver(THREAD, Delivery("turn_back", "turn", back, HERE, attempts=1), ours)
         await rig.slack.tasks.join()
         assert fake.sessions == {(CHANNEL, TS): "active"}
         assert rig.kv.kept[NOTE] == b""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("channel", "text"), [(CHANNEL, "/stop"), (DIRECT, "/stop"), (DIRECT, "And tomorrow?")])
+async def test_the_button_of_a_process_that_died_after_its_answer_goes_with_the_next_message(
+    store: Store, fake: SlackFake, channel: str, text: str
+) -> None:
+    """It was answered, but Slack had not yet taken the button away; nobody goes on with that turn."""
+    fake.add_message(DIRECT, TS, "A question")
+    ask = message if channel == DIRECT else mention
+    place = {"channel": channel} if channel == DIRECT else {"channel": channel, "thread_ts": TS}
+    conversation = f"slack:{TEAM}:{DIRECT}" if channel == DIRECT else THREAD
+    step = Step("Sunny.", gate=asyncio.Event())
+    async with SlackPipeline(store, fake, [step], timing=replace(QUICK, stop_after_s=0.0)) as dead:
+        await dead.post(ask("A question", TS, channel=channel))
+        processing = asyncio.create_task(dead.runner.process(conversation))
+        await until(lambda: fake.sessions == {(channel, TS): "processing"})
+        fake.stall(SET)
+        assert step.gate
+        step.gate.set()
+        await processing
+        await until(lambda: statuses(fake) == ["processing", "active"])
+    assert fake.sessions == {(channel, TS): "processing"}
+    fake.add_message(channel, LATER, text, thread_ts=place.get("thread_ts"))
+    async with SlackPipeline(store, fake, [Step("Rain.")]) as here:
+        await here.send(ask(text, LATER, **place))
+    assert fake.sessions == {(channel, TS): "active"}
 
 
 async def test_an_app_that_is_no_agent_has_words_instead(fake: SlackFake, rig: Rig) -> None:
@@ -156,8 +188,8 @@ async def test_a_press_of_the_button_stops_the_turn(
     heard = await rig.hear(stopped)
     assert await rig.hear(stopped) is None
     at = stopped["event"]["event_ts"]
-    message = Message(f"{TEAM}:{channel}:{at}:stop", "user", (), int(float(at) * 1000), author=Author(USER))
-    assert heard == (conversation, InboundEvent(message, group=group, event="stop"))
+    said = Message(f"{TEAM}:{channel}:{at}:stop", "user", (), int(float(at) * 1000), author=Author(USER))
+    assert heard == (conversation, InboundEvent(said, group=group, event="stop"))
     await rig.slack.tasks.join()
     assert fake.sessions == {(channel, TS): "active"}
 
