@@ -121,6 +121,9 @@ class OutboxRelay:
     async def _prepare(self, lease: Lease, delivery: Delivery) -> Delivery | int | None:
         """The delivery as it is to be sent now; None if it is no longer needed; a time (ms of the store's clock) before
         which it is not to be sent."""
+        if (question := delivery.reply.question) and not await self._is_open(lease, question):
+            log.info("delivery.void", delivery=delivery.id)
+            return None
         if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
             return delivery.not_before
         if (channel := self._services.channel(lease.conversation)) is None:
@@ -164,13 +167,11 @@ class OutboxRelay:
 
     async def _show(self, lease: Lease, delivery: Delivery) -> int | None:
         """Have the channel send it."""
-        conversation, question = lease.conversation, delivery.reply.question
+        conversation = lease.conversation
         if delivery.attempts - delivery.refusals > MAX_ATTEMPTS:
             raise DeliveryRefused(f"gave up after {MAX_ATTEMPTS} attempts")
         if (channel := self._services.channel(conversation)) is None:
             raise DeliveryRefused(f"the channel {channel_of(conversation)} is switched off")
-        if question and not delivery.late and not await self._is_open(lease, question):
-            raise DeliveryRefused("the question is decided already")
         return await channel.deliver(conversation, delivery, partial(self._assert_held, lease))
 
     async def _remove(self, lease: Lease, delivery: Delivery, shown_at: int | None) -> bytes | None:
@@ -239,7 +240,10 @@ class OutboxRelay:
         return True
 
     async def _is_open(self, lease: Lease, question: Question) -> bool:
-        asked = await read_open_question(self._store, lease.conversation)
+        try:
+            asked = await read_open_question(self._store, lease.conversation)
+        except UNREADABLE:
+            return False  # the turn is given up
         return asked is not None and asked.id == question.id
 
 
