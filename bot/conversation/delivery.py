@@ -18,6 +18,7 @@ from bot.conversation.polls import fill_in
 from bot.conversation.services import Services
 from bot.errors import DeliverLater, DeliverOnPress, DeliveryRefused, LeaseLost, StoreUnavailable, TokenRefused
 from bot.store import RELEASED, Lease
+from bot.store.frames import Entry
 from bot.telemetry import Span, span
 from bot.transcript import UNREADABLE, channel_of, encode
 
@@ -229,18 +230,10 @@ class OutboxRelay:
             await self._alerts.notice("dead_letters", reason)
         if delivery.reply.fleeting:
             return await self._store.outbox.remove_head(lease)
-        is_rejected = delivery.reply.question is not None and await self._reject(lease, delivery.reply.question)
-        following = await self._store.outbox.move_head_to_dead_letters(lease, reason.encode())
+        rejection = _rejection(delivery.reply.question) if delivery.reply.question else None
+        following = await self._store.outbox.move_head_to_dead_letters(lease, reason.encode(), rejection)
         await self._alerts.notice("dead_letters", reason)
-        return await self._store.now_ms(lease.conversation) if is_rejected else following
-
-    async def _reject(self, lease: Lease, question: Question) -> bool:
-        """Reject the call of a question; false if no turn waits for it."""
-        if not await self._is_open(lease, question):
-            return False
-        decided = ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK)
-        await self._store.journal.record(lease, DECIDED, encode(decided))
-        return True
+        return await self._store.now_ms(lease.conversation) if rejection else following
 
     async def _is_open(self, lease: Lease, question: Question) -> bool:
         try:
@@ -253,6 +246,12 @@ class OutboxRelay:
 def _is_last(delivery: Delivery, later: DeliverLater) -> bool:
     """Whether no attempt follows this one, which has failed; one with a refused token is none."""
     return not isinstance(later, TokenRefused) and delivery.attempts - delivery.refusals >= MAX_ATTEMPTS
+
+
+def _rejection(question: Question) -> Entry:
+    """The step of a turn whose call cannot be made, as its question, which is open, could not be asked."""
+    decided = ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK)
+    return Entry(DECIDED, encode(decided))
 
 
 def reset_attempts(raw: bytes) -> bytes:
