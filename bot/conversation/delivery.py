@@ -11,13 +11,14 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.agent.turn import ApprovalDecision
-from bot.channels import Delivery, Question
+from bot.channels import Delivery, Question, Reply
 from bot.conversation.journal import DECIDED, read_open_question
 from bot.conversation.late_answers import Fetches
 from bot.conversation.polls import fill_in
 from bot.conversation.services import Services
 from bot.errors import DeliverLater, DeliverOnPress, DeliveryRefused, LeaseLost, StoreUnavailable, TokenRefused
 from bot.store import RELEASED, Lease
+from bot.store.frames import Entry
 from bot.telemetry import Span, span
 from bot.transcript import UNREADABLE, channel_of, encode
 
@@ -27,6 +28,7 @@ MAX_ATTEMPTS = 10
 MAX_FAILURES = 3  # of these with an unforeseen exception
 REST_S = 1.0  # after the first of them; doubled after each further one
 LONGEST_WAIT_S = 600.0  # between two attempts, whatever a platform asks: what is behind in the outbox waits as long
+GAVE_UP = f"gave up after {MAX_ATTEMPTS} attempts"
 UNREAD = "cannot be read"
 CANNOT_ASK = "rejected: nobody could be asked for approval"
 TOO_MANY_LATE = "its asker has not fetched it, and newer late answers took its place"
@@ -103,16 +105,12 @@ class OutboxRelay:
             log.error("delivery.unreadable", cause=type(error).__name__)
             await self._alerts.notice("dead_letters", UNREAD)
             return await self._store.outbox.move_head_to_dead_letters(lease, UNREAD.encode())
-        if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
-            return delivery.not_before
-        if (channel := self._services.channel(lease.conversation)) is not None:
-            again = delivery.attempts > 0
-            reply = await fill_in(self._store, channel, lease.conversation, delivery.reply, again=again)
-            if isinstance(reply, int):
-                return reply
-            if reply is None:
-                return await self._store.outbox.remove_head(lease)
-            delivery = await self._fetches.choose(replace(delivery, reply=reply))
+        prepared = await self._prepare(lease, delivery)
+        if prepared is None:
+            return await self._store.outbox.remove_head(lease)
+        if isinstance(prepared, int):
+            return prepared
+        delivery = prepared
         if delivery.attempts > delivery.refusals and not delivery.not_before:
             self._metrics.deliveries.labels(channel_of(lease.conversation), "uncertain").inc()
         delivery = replace(delivery, attempts=delivery.attempts + 1, not_before=0)
@@ -122,6 +120,20 @@ class OutboxRelay:
             return await self._store.now_ms(lease.conversation)  # the turn that reads the change comes first
         return await self._attempt(lease, delivery)
 
+    async def _prepare(self, lease: Lease, delivery: Delivery) -> Delivery | int | None:
+        """The delivery as it is to be sent now; None if it is no longer needed; a time (ms of the store's clock) before
+        which it is not to be sent."""
+        if (question := delivery.reply.question) and not await self._is_open(lease, question):
+            log.info("delivery.void", delivery=delivery.id)
+            return None
+        if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
+            return delivery.not_before
+        if (channel := self._services.channel(lease.conversation)) is None:
+            return delivery
+        again = delivery.attempts > 0
+        reply = await fill_in(self._store, channel, lease.conversation, delivery.reply, again=again)
+        return await self._fetches.choose(replace(delivery, reply=reply)) if isinstance(reply, Reply) else reply
+
     async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
         name = channel_of(lease.conversation)
         if (shown := await self._fetches.load(delivery)) is None:
@@ -130,6 +142,8 @@ class OutboxRelay:
             try:
                 shown_at = await self._show(lease, shown)
             except DeliverLater as later:
+                if _is_last(delivery, later):  # what is behind it in the outbox waits no longer
+                    return await self._refused(lease, delivery, attempt, DeliveryRefused(f"{GAVE_UP}: {later}"))
                 attempts, after_s = delivery.attempts, later.after
                 attempt.end("delivery.postponed", "later", name, cause=str(later), attempts=attempts, after_s=after_s)
                 return await self._postpone(lease, delivery, later)
@@ -157,13 +171,11 @@ class OutboxRelay:
 
     async def _show(self, lease: Lease, delivery: Delivery) -> int | None:
         """Have the channel send it."""
-        conversation, question = lease.conversation, delivery.reply.question
+        conversation = lease.conversation
         if delivery.attempts - delivery.refusals > MAX_ATTEMPTS:
-            raise DeliveryRefused(f"gave up after {MAX_ATTEMPTS} attempts")
+            raise DeliveryRefused(GAVE_UP)
         if (channel := self._services.channel(conversation)) is None:
             raise DeliveryRefused(f"the channel {channel_of(conversation)} is switched off")
-        if question and not delivery.late and not await self._is_open(lease, question):
-            raise DeliveryRefused("the question is decided already")
         return await channel.deliver(conversation, delivery, partial(self._assert_held, lease))
 
     async def _remove(self, lease: Lease, delivery: Delivery, shown_at: int | None) -> bytes | None:
@@ -218,22 +230,28 @@ class OutboxRelay:
             await self._alerts.notice("dead_letters", reason)
         if delivery.reply.fleeting:
             return await self._store.outbox.remove_head(lease)
-        is_rejected = delivery.reply.question is not None and await self._reject(lease, delivery.reply.question)
-        following = await self._store.outbox.move_head_to_dead_letters(lease, reason.encode())
+        rejection = _rejection(delivery.reply.question) if delivery.reply.question else None
+        following = await self._store.outbox.move_head_to_dead_letters(lease, reason.encode(), rejection)
         await self._alerts.notice("dead_letters", reason)
-        return await self._store.now_ms(lease.conversation) if is_rejected else following
-
-    async def _reject(self, lease: Lease, question: Question) -> bool:
-        """Reject the call of a question; false if no turn waits for it."""
-        if not await self._is_open(lease, question):
-            return False
-        decided = ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK)
-        await self._store.journal.record(lease, DECIDED, encode(decided))
-        return True
+        return await self._store.now_ms(lease.conversation) if rejection else following
 
     async def _is_open(self, lease: Lease, question: Question) -> bool:
-        asked = await read_open_question(self._store, lease.conversation)
+        try:
+            asked = await read_open_question(self._store, lease.conversation)
+        except UNREADABLE:
+            return False  # the turn is given up
         return asked is not None and asked.id == question.id
+
+
+def _is_last(delivery: Delivery, later: DeliverLater) -> bool:
+    """Whether no attempt follows this one, which has failed; one with a refused token is none."""
+    return not isinstance(later, TokenRefused) and delivery.attempts - delivery.refusals >= MAX_ATTEMPTS
+
+
+def _rejection(question: Question) -> Entry:
+    """The step of a turn whose call cannot be made, as its question, which is open, could not be asked."""
+    decided = ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK)
+    return Entry(DECIDED, encode(decided))
 
 
 def reset_attempts(raw: bytes) -> bytes:

@@ -8,7 +8,7 @@ record of spent tokens is needed: whoever takes a turn over reads the same clock
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from typing import Literal
@@ -23,6 +23,7 @@ from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import TurnJournal, read_entries, readable
 from bot.conversation.services import Services
 from bot.conversation.triage import CANNED, parse
+from bot.conversation.undelivered import is_reopened_by
 from bot.errors import LeaseLost, StoreUnavailable
 from bot.store import Lease, StoredLateAnswer
 from bot.transcript import UNREADABLE, encode
@@ -31,9 +32,12 @@ log = structlog.stdlib.get_logger(__name__)
 
 LOOK_S = 10.0  # between two looks at the messages that wait behind a turn
 REST_S = 1.0  # after a failure of the store
-MOST_FETCHES = 20  # presses that wait in one place
+SOON_MS = 500  # until a card looks again whether the answer that is being sent has arrived
+MOST_FETCHES = 200  # presses that wait in one place …
+MOST_OF_ASKER = 5  # … and of one person: each of these brings an answer, or says that there is none
 
-Progress = Literal["waiting", "asked", "sent"]  # sentences of the catalogue, table ``late``
+Progress = Literal["waiting", "asked", "sending", "sent"]
+SENTENCES: Mapping[Progress, str] = {"waiting": "waiting", "asked": "asked", "sending": "waiting", "sent": "sent"}
 
 _decode = Decoder(Delivery).decode
 
@@ -83,7 +87,8 @@ class LateButtons:
             language = self._services.language(known)
             await self._store.leases.renew(self._lease)
             told = f"late_{sha256(address.encode()).hexdigest()[:32]}"
-            reply = Reply(self._services.texts.get("late.waiting", language), fetched_by=asker, fleeting=True)
+            words, fetch = self._services.texts.get("late.waiting", language), Fetch(self._lease.conversation, language)
+            reply = Reply(words, fetched_by=asker, fleeting=True, fetches=fetch)
             delivery = Delivery(told, told, reply, address, asker=asker)
             if await self._store.outbox.post(self._fetches, told, encode(delivery)):
                 log.info("late.told", message=event.message.id)
@@ -146,29 +151,54 @@ class Fetches:
     """Finds what a press of the button fetches. A late answer stays where it is kept until it has arrived."""
 
     def __init__(self, services: Services) -> None:
+        self._services = services
         self._store = services.store
         self._texts = services.texts
         self._commands = services.commands
 
-    async def choose(self, press: Delivery) -> Delivery:
-        """Decide what the press gets: the asker's oldest late answer, or a sentence. Further attempts send the same.
+    async def choose(self, delivery: Delivery) -> Delivery | int | None:
+        """Decide what a press gets, and whether the card with the button is still needed; others stay as they are.
+
+        A press gets the asker's oldest late answer, or a sentence. Further attempts send the same.
+
+        Returns:
+            None for a card whose answer has been pushed; a time (ms of the store's clock) when to look again for one
+            whose answer is being pushed.
 
         Raises:
             StoreUnavailable: it cannot be decided.
         """
-        fetch = press.reply.fetches
-        if fetch is None or press.late is not None:
-            return press
+        fetch, is_card = delivery.reply.fetches, bool(delivery.reply.fetched_by)
+        if fetch is None or delivery.late is not None or (is_card and not await self._is_pushed(fetch.conversation)):
+            return delivery
         # In the order in which messages and answers move, so that none is missed.
-        progress = await self._progress(fetch.conversation, press.asker)
-        kept = [one for one in await self._store.late_answers.read(fetch.conversation) if one.asker == press.asker]
-        for number, one in enumerate(kept, 1):
-            if await self._read_wanted(fetch.conversation, one):
-                late = LateAnswer(fetch.conversation, one.delivery_id)
-                return replace(press, late=late, more_late=number < len(kept))
-        text = self._texts.get(f"late.{progress}", fetch.language)
-        reply = Reply(text, fetched_by=press.asker if progress == "waiting" else "", private=True, fleeting=True)
-        return replace(press, reply=reply, late=LateAnswer(fetch.conversation))
+        progress, edited = await self._progress(fetch.conversation, delivery.asker)
+        wanted, reopened = await self._read_kept(fetch.conversation, delivery.asker, edited)
+        progress = "waiting" if reopened else progress
+        if is_card:
+            if wanted or progress == "waiting":
+                return delivery
+            return await self._store.now_ms(fetch.conversation) + SOON_MS if progress == "sending" else None
+        if wanted:
+            late = LateAnswer(fetch.conversation, wanted[0])
+            return replace(delivery, late=late, more_late=len(wanted) + reopened > 1)
+        sentence = SENTENCES[progress]
+        text, again = self._texts.get(f"late.{sentence}", fetch.language), sentence == "waiting"
+        reply = Reply(text, fetched_by=delivery.asker if again else "", private=True, fleeting=True)
+        return replace(delivery, reply=reply, late=LateAnswer(fetch.conversation))
+
+    async def _is_pushed(self, conversation: str) -> bool:
+        """Whether an answer without a token is sent, as far as that is known."""
+        channel = self._services.channel(conversation)
+        return channel is not None and await channel.reaches(conversation)
+
+    async def _read_kept(self, conversation: str, asker: str, edited: Collection[str]) -> tuple[list[str], int]:
+        """The ids of the asker's late answers that can be sent, oldest first, and the number of those whose turn is
+        about to be reopened."""
+        kept = [one for one in await self._store.late_answers.read(conversation) if one.asker == asker]
+        answers = [answer for one in kept if (answer := await self._read_wanted(conversation, one))]
+        wanted = [answer.id for answer in answers if not is_reopened_by(answer, edited)]
+        return wanted, len(answers) - len(wanted)
 
     async def load(self, delivery: Delivery) -> Delivery | None:
         """The delivery as it is sent; None if its late answer is gone: an earlier attempt has brought it, somebody has
@@ -199,17 +229,22 @@ class Fetches:
         asked = (await self._read_journal(conversation)).open_question
         return asked is not None and asked.question.id == question.id
 
-    async def _progress(self, conversation: str, asker: str) -> Progress:
-        """How far the asker's answer is."""
+    async def _progress(self, conversation: str, asker: str) -> tuple[Progress, set[str]]:
+        """How far the asker's answer is, and the ids of messages whose edits no turn has dealt with."""
         waiting = [event for _, event in readable(await self._store.inbox.read(conversation))]
         journal = await self._read_journal(conversation)
         outbox = [_read(raw) for raw in await self._store.outbox.read(conversation)]
+        new = [*waiting, *([] if journal.steps else journal.events)]
+        edited = {event.target for event in new if event.event == "edited"}
         if self._is_awaited_by(asker, journal.all_events):
             question = journal.open_question.question if journal.open_question else None
             is_sending = any(one and one.reply.question == question for one in outbox)
-            return "asked" if question and not is_sending else "waiting"
-        is_waiting = self._is_awaited_by(asker, waiting) or any(one and one.asker == asker for one in outbox)
-        return "waiting" if is_waiting else "sent"
+            return "asked" if question and not is_sending else "waiting", edited
+        if self._is_awaited_by(asker, waiting):
+            return "waiting", edited
+        if not any(one and one.asker == asker for one in outbox):
+            return "sent", edited
+        return "waiting" if outbox[0] and outbox[0].not_before else "sending", edited
 
     def _is_awaited_by(self, asker: str, events: Iterable[InboundEvent]) -> bool:
         return any(event.author_id == asker and _is_awaited(event, self._commands) for event in events)

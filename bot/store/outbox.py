@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 from bot.store.clients import Client, translate_errors
+from bot.store.frames import Entry, pack
 from bot.store.keys import Keys
 from bot.store.leases import Lease
 from bot.store.scripts import Scripts
 
 RELEASED = b"released"  # no delivery: those are JSON
+
+
+class Bound(NamedTuple):
+    """How many deliveries may wait where another one is appended.
+
+    Attributes:
+        most: 0: any number.
+        most_alike: of those that hold the bytes ``mark``, likewise.
+    """
+
+    most: int = 0
+    mark: bytes = b""
+    most_alike: int = 0
+
+
+UNBOUNDED = Bound()
 
 
 class Outbox:
@@ -33,13 +50,10 @@ class Outbox:
         async with translate_errors():
             return cast(list[bytes], await self._client.lrange(Keys(conversation).outbox, 0, -1))
 
-    async def post(self, conversation: str, delivery_id: str, delivery: bytes, *, most: int = 0) -> bool:
-        """Append a delivery that belongs to no turn; False where ``delivery_id`` was posted in the last three days.
-
-        Args:
-            most: do not append it to so many that wait already; 0: to any number.
-        """
-        return bool(await self._scripts.run("post", conversation, delivery, most, message_id=delivery_id))
+    async def post(self, conversation: str, delivery_id: str, delivery: bytes, bound: Bound = UNBOUNDED) -> bool:
+        """Append a delivery that belongs to no turn; False where ``delivery_id`` was posted in the last three days, or
+        too many wait already."""
+        return bool(await self._scripts.run("post", conversation, delivery, *bound, message_id=delivery_id))
 
     async def replace_head(self, lease: Lease, delivery: bytes, answers: Sequence[str] = ()) -> bool:
         """Store the progress of the delivery.
@@ -64,8 +78,12 @@ class Outbox:
         following = await self._scripts.run("remove_head", lease.conversation, lease.token, question_id, at)
         return cast(bytes | None, following)
 
-    async def move_head_to_dead_letters(self, lease: Lease, reason: bytes) -> bytes | None:
-        """Turn the undeliverable head into a dead letter; returns the next delivery."""
-        return cast(
-            bytes | None, await self._scripts.run("move_head_to_dead_letters", lease.conversation, lease.token, reason)
-        )
+    async def move_head_to_dead_letters(self, lease: Lease, reason: bytes, step: Entry | None = None) -> bytes | None:
+        """Turn the undeliverable head into a dead letter; returns the next delivery.
+
+        Args:
+            step: of the turn under way, if that waits for the decision that this delivery should have asked for.
+        """
+        how = reason, pack(step.kind, "", step.body) if step else b""
+        following = await self._scripts.run("move_head_to_dead_letters", lease.conversation, lease.token, *how)
+        return cast(bytes | None, following)

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 import structlog
 
+from bot.channels.line.late_answers import earlier_button
 from bot.providers.scripted import Step
 from bot.store import Store
 from tests.bot.channels.line.late_turns import (
@@ -28,9 +29,10 @@ from tests.bot.channels.line.late_turns import (
 )
 from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
+from tests.bot.harness import texts
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, USER, addressed_message, event, webhook
-from tests.waiting import until_true
+from tests.waiting import until, until_true
 
 OTHER = f"U{'2' * 32}"
 
@@ -115,6 +117,63 @@ async def test_auto_pushes_and_the_button_says_so(store: Store, fake: LineFake) 
         await here.hear(fake.press(BUTTON))
     assert ways(fake)[:2] == [("reply", WAITING), ("push", "Hi!")]
     assert fake.texts[2][0].startswith(SENT)
+
+
+@pytest.mark.parametrize("age_s", [45, 52, 59])
+async def test_an_answer_that_is_pushed_at_once_comes_alone(store: Store, fake: LineFake, age_s: int) -> None:
+    """A command needs no model, and LINE brought it late: no card follows the answer."""
+    async with open_pipeline(store, fake, []) as here:
+        await here.receive(question(fake, "/help"))
+        here.wait(age_s)
+        await here.process()
+        await here.runner.process(LATE_HERE)
+        assert await store.outbox.head(LATE_HERE) is None
+    assert [sent.call for sent in fake.sent] == ["push"]
+
+
+async def test_a_card_waits_while_its_answer_is_being_pushed(store: Store, fake: LineFake) -> None:
+    """Another worker comes to the card first; it says nothing once the answer is there."""
+    fake.slow_s = 0.3
+    async with open_pipeline(store, fake, []) as here:
+        await here.receive(question(fake, "/help"))
+        here.wait(LATE_S)
+        answering = asyncio.create_task(here.process())
+        await until(lambda: bool(fake.calls("push")))
+        await here.runner.process(LATE_HERE)
+        assert len(await store.outbox.read(LATE_HERE)) == 1
+        await answering
+
+        async def is_over() -> bool:
+            await here.runner.process(LATE_HERE)
+            return await store.outbox.head(LATE_HERE) is None
+
+        await until_true(is_over)
+    assert [sent.call for sent in fake.sent] == ["push"]
+
+
+async def test_a_push_that_fails_leaves_the_card(store: Store, fake: LineFake) -> None:
+    """It is tried again in a while, and until then its asker knows."""
+    fake.fail("push", 500)
+    async with open_pipeline(store, fake, []) as here:
+        await here.receive(question(fake, "/help"))
+        here.wait(LATE_S)
+        await here.process()
+        await here.runner.process(LATE_HERE)
+    assert [(sent.call, *sent.buttons) for sent in fake.sent] == [("reply", "回答を見る")]
+
+
+async def test_an_answer_that_is_not_pushed_after_all_has_its_card(store: Store, fake: LineFake) -> None:
+    """Others have used the month's messages up meanwhile."""
+    fake.limit = 5
+    async with open_pipeline(store, fake, []) as here:
+        assert await here.runner.services.channels["line"].reaches(IN_PRIVATE)
+        fake.used = 5
+        await here.receive(question(fake, "/help"))
+        here.wait(LATE_S)
+        await here.process()
+        await here.runner.process(LATE_HERE)
+        await here.hear(fake.press("回答を見る"))
+    assert [sent.call for sent in fake.sent] == ["reply", "reply"]
 
 
 async def test_auto_without_quota_keeps_the_answer(store: Store, fake: LineFake) -> None:
@@ -344,12 +403,24 @@ async def test_forget_me_leaves_the_answers_of_others(store: Store, fake: LineFa
 
 
 async def test_presses_do_not_pile_up(store: Store, fake: LineFake) -> None:
-    """Twenty wait at most, however often somebody presses."""
+    """Five of one person wait at most, however often somebody presses."""
     step = held_step()
     async with open_pipeline(store, fake, [step], line_push="never") as here, late_turn(here, step, question(fake)):
         for _ in range(30):
             await here.receive(fake.press(BUTTON))
-        assert len(await store.outbox.read(LATE_HERE)) == 20
+        assert len(await store.outbox.read(LATE_HERE)) == 5
+
+
+async def test_each_press_of_one_moment_is_answered(store: Store, fake: LineFake) -> None:
+    """In a group, where many wait for an answer."""
+    users = [f"U{number:032}" for number in range(30)]
+    data = [earlier_button(user, texts(), "en").data for user in users]
+    presses = [
+        fake.event("postback", GROUP, user, postback={"data": each}) for user, each in zip(users, data, strict=True)
+    ]
+    async with open_pipeline(store, fake, [], line_push="never") as here:
+        await here.hear(*presses)
+    assert {request.body["replyToken"] for request in fake.calls("reply")} == {press["replyToken"] for press in presses}
 
 
 async def test_a_press_without_lines_signature_does_nothing(store: Store, fake: LineFake) -> None:
