@@ -161,9 +161,10 @@ class Fetches:
             return press
         # In the order in which messages and answers move, so that none is missed.
         progress = await self._progress(fetch.conversation, press.asker)
+        unsent = await self._read_unsent(fetch.conversation)
         kept = [one for one in await self._store.late_answers.read(fetch.conversation) if one.asker == press.asker]
         for number, one in enumerate(kept, 1):
-            if await self._read_wanted(fetch.conversation, one):
+            if await self._read_wanted(fetch.conversation, one, unsent):
                 late = LateAnswer(fetch.conversation, one.delivery_id)
                 return replace(press, late=late, more_late=number < len(kept))
         text = self._texts.get(f"late.{progress}", fetch.language)
@@ -182,18 +183,31 @@ class Fetches:
             return delivery
         kept = await self._store.late_answers.read(late.kept_in)
         found = next((one for one in kept if (one.asker, one.delivery_id) == (delivery.asker, late.id)), None)
-        answer = await self._read_wanted(late.kept_in, found) if found else None
+        unsent = await self._read_unsent(late.kept_in)
+        answer = await self._read_wanted(late.kept_in, found, unsent) if found else None
         return replace(delivery, reply=answer.reply) if answer else None
 
-    async def _read_wanted(self, conversation: str, one: StoredLateAnswer) -> Delivery | None:
-        """A late answer that can be sent; a question that is over is removed, and what cannot be read given up."""
+    async def _read_wanted(self, conversation: str, one: StoredLateAnswer, unsent: set[str]) -> Delivery | None:
+        """A late answer that can be sent; a question that is over is removed, and what cannot be read given up.
+
+        Args:
+            unsent: ids of messages that are taken back; whoever reads their retraction removes what answers them alone.
+        """
         answer = _read(one.delivery)
+        if answer and answer.answers and unsent.issuperset(answer.answers):
+            return None
         question = answer.reply.question if answer else None
         if answer and (question is None or await self._is_open(conversation, question)):
             return answer
         given_up = "" if answer else "cannot be read"
         await self._store.late_answers.remove(conversation, one.asker, one.delivery_id, given_up=given_up)
         return None
+
+    async def _read_unsent(self, conversation: str) -> set[str]:
+        """The messages that are taken back by what waits, or by what a turn under way is reading."""
+        waiting = [event for _, event in readable(await self._store.inbox.read(conversation))]
+        events = [*waiting, *(await self._read_journal(conversation)).all_events]
+        return {event.target for event in events if event.event == "unsent"}
 
     async def _is_open(self, conversation: str, question: Question) -> bool:
         asked = (await self._read_journal(conversation)).open_question
