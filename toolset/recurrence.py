@@ -116,6 +116,6 @@ def _read_until(text: str, zone: ZoneInfo) -> datetime:
     """The end of a rule on the clock of the zone; with a Z it is given in UTC."""
     try:
         end = datetime.strptime(text.rstrip("Z") if "T" in text else f"{text}T235959", "%Y%m%dT%H%M%S")
-    except ValueError as error:
-        raise BadRuleError("UNTIL is no date") from error
-    return end.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None) if text.endswith("Z") else end
+        return end.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None) if text.endswith("Z") else end
+    except (ValueError, OverflowError) as error:
+        raise BadRuleError("UNTIL is no date; without an end, leave it out") from error

@@ -65,6 +65,7 @@ def test_the_next_times_of_a_rule(rule: str, start: str, after: str, expected: l
         "FREQ=DAILY;BYSECOND=1",
         "FREQ=DAILY;INTERVAL=0",
         "FREQ=DAILY;UNTIL=20269999",
+        "FREQ=DAILY;UNTIL=99991231T235959Z",
         "FREQ=WEEKLY;BYDAY=XX",
         "FREQ=WEEKLY;BYDAY=1MO",
         "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30",
