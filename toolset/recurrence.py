@@ -64,6 +64,9 @@ def _candidates(rule: str, start: datetime, since: datetime, zone: ZoneInfo) -> 
     end = max(since, start) + HORIZON
     if until := parts.pop("UNTIL", ""):
         end = min(end, _read_until(until, zone))
+    if parts["FREQ"] == "HOURLY" and not count and since > start:
+        step = timedelta(hours=int(parts.get("INTERVAL", "1")))
+        start += (since - start) // step * step  # in a year it has thousands of times
     times = iter(_rrule(parts, start, end))
     for candidate in islice(times, count) if count else times:
         if candidate >= since:
