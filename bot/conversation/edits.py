@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from bot.agent.turn import apply_changes
 from bot.channels import Delivery, InboundEvent
-from bot.conversation.background import change_background
+from bot.conversation.background import change_background, read_background
 from bot.conversation.cancellation import CHANGES, Change
 from bot.conversation.history import KEEP_TURNS, read_turns, wait_for_lease
 from bot.conversation.journal import read_event, readable, readable_events
@@ -206,6 +206,8 @@ class HistoryEditor:
         waiting = [event.message for _, event in readable(await self._store.inbox.read(conversation))]
         turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
         past = [message for _, record in (*turns.summarised, *turns.since) for message in record.messages]
+        if self._group_memory:  # a turn under way may quote it
+            past += await read_background(self._store, conversation)
         for message in (*past, *running, *waiting):
             if message.author and message.author.id == author_id:
                 back = Message(f"{deletion.message.id}:{message.id}", "user", (), event.message.at)
