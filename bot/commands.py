@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from bot.texts import LANGUAGES, Texts
@@ -79,4 +80,5 @@ def _words(texts: Texts, names: Sequence[str]) -> dict[str, str]:
 
 
 def _bare(text: str) -> str:
-    return " ".join(text.split()).strip(TRAILING).casefold()
+    """The text as the catalogue writes words: Japanese keyboards also write wide letters and narrow kana."""
+    return " ".join(unicodedata.normalize("NFKC", text).split()).strip(TRAILING).casefold()

@@ -64,6 +64,9 @@ def _candidates(rule: str, start: datetime, since: datetime, zone: ZoneInfo) -> 
     end = max(since, start) + HORIZON
     if until := parts.pop("UNTIL", ""):
         end = min(end, _read_until(until, zone))
+    if parts["FREQ"] == "HOURLY" and not count and since > start:
+        step = timedelta(hours=int(parts.get("INTERVAL", "1")))
+        start += (since - start) // step * step  # in a year it has thousands of times
     times = iter(_rrule(parts, start, end))
     for candidate in islice(times, count) if count else times:
         if candidate >= since:
@@ -116,6 +119,6 @@ def _read_until(text: str, zone: ZoneInfo) -> datetime:
     """The end of a rule on the clock of the zone; with a Z it is given in UTC."""
     try:
         end = datetime.strptime(text.rstrip("Z") if "T" in text else f"{text}T235959", "%Y%m%dT%H%M%S")
-    except ValueError as error:
-        raise BadRuleError("UNTIL is no date") from error
-    return end.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None) if text.endswith("Z") else end
+        return end.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None) if text.endswith("Z") else end
+    except (ValueError, OverflowError) as error:
+        raise BadRuleError("UNTIL is no date; without an end, leave it out") from error

@@ -51,6 +51,15 @@ def background_of(event: InboundEvent) -> bytes:
     return encode(kept) if parts else b""
 
 
+async def read_background(store: Store, conversation: str) -> list[Message]:
+    """The kept messages that can be read, oldest first; some may be older than ``BACKGROUND_S``.
+
+    Raises:
+        StoreUnavailable: the store does not answer.
+    """
+    return [message for body in await store.groups.read(conversation) if (message := _read(body)) is not None]
+
+
 async def change_background(store: Store, conversation: str, edits: Mapping[str, Message | None]) -> None:
     """Make edits to kept messages; None deletes one."""
     for body in await store.groups.read(conversation):
@@ -79,9 +88,8 @@ class Background:
         if not self._is_on:
             return []
         if self._messages is None:
-            bodies = await self._store.groups.read(self._conversation)
             since = now_ms() - BACKGROUND_S * 1000
-            kept = [message for body in bodies if (message := _read(body)) and message.at > since]
+            kept = [message for message in await read_background(self._store, self._conversation) if message.at > since]
             events = [InboundEvent(message, group=True) for message in kept]
             named = await self._channel.enrich(self._conversation, events, is_new=False) if events else []
             self._messages = [event.message for event in named]

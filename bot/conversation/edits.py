@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from bot.agent.turn import apply_changes
 from bot.channels import Channel, Delivery, InboundEvent
-from bot.conversation.background import change_background
+from bot.conversation.background import change_background, read_background
+from bot.conversation.cancellation import CHANGES, Change
 from bot.conversation.history import KEEP_TURNS, read_turns, wait_for_lease
-from bot.conversation.journal import read_event, readable_events
+from bot.conversation.journal import read_event, readable, readable_events
 from bot.conversation.triage import CONVERSATION_DELETED
 from bot.conversation.undelivered import decode_delivery, read_undelivered, taking_back, taking_back_each
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, Lease, Store
@@ -182,16 +183,21 @@ class HistoryEditor:
             await self._store.inbox.accept(conversation, deletion.message.id, encode(deletion), ASIDE)
             return
         author_id = event.author_id
-        bodies = [entry.body for entry in await self._store.journal.read(conversation) if entry.kind in INBOUND]
-        bodies += [entry.body for entry in await self._store.inbox.read(conversation)]
+        journal = await self._store.journal.read(conversation)
+        running = [event.message for event in readable_events(entry for entry in journal if entry.kind in INBOUND)]
+        waiting = [event.message for _, event in readable(await self._store.inbox.read(conversation))]
         turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
-        messages = [message for _, record in (*turns.summarised, *turns.since) for message in record.messages]
-        messages += [event.message for event in map(read_event, bodies) if event]
-        for message in messages:
+        past = [message for _, record in (*turns.summarised, *turns.since) for message in record.messages]
+        if self._group_memory:  # a turn under way may quote it
+            past += await read_background(self._store, conversation)
+        for message in (*past, *running, *waiting):
             if message.author and message.author.id == author_id:
                 back = Message(f"{deletion.message.id}:{message.id}", "user", (), event.message.at)
                 unsent = encode(InboundEvent(back, event="unsent", target=message.id))
                 await self._store.inbox.accept(conversation, back.id, unsent, CHANGE)
+                if message in running:  # the request to the model ends, so that it asks for no call that stores more
+                    change = Change(conversation, message.id, back.id, is_unsent=True)
+                    await self._store.live.publish(CHANGES, encode(change))
 
     async def _withdraw(self, lease: Lease, author_id: str) -> None:
         """Delete a person's unanswered messages; give up a turn that answers them, with what it has shown."""

@@ -196,7 +196,8 @@ class Fetches:
         """The ids of the asker's late answers that can be sent, oldest first, and the number of those whose turn is
         about to be reopened."""
         kept = [one for one in await self._store.late_answers.read(conversation) if one.asker == asker]
-        answers = [answer for one in kept if (answer := await self._read_wanted(conversation, one))]
+        unsent = await self._read_unsent(conversation)
+        answers = [answer for one in kept if (answer := await self._read_wanted(conversation, one, unsent))]
         wanted = [answer.id for answer in answers if not is_reopened_by(answer, edited)]
         return wanted, len(answers) - len(wanted)
 
@@ -212,18 +213,31 @@ class Fetches:
             return delivery
         kept = await self._store.late_answers.read(late.kept_in)
         found = next((one for one in kept if (one.asker, one.delivery_id) == (delivery.asker, late.id)), None)
-        answer = await self._read_wanted(late.kept_in, found) if found else None
+        unsent = await self._read_unsent(late.kept_in)
+        answer = await self._read_wanted(late.kept_in, found, unsent) if found else None
         return replace(delivery, reply=answer.reply) if answer else None
 
-    async def _read_wanted(self, conversation: str, one: StoredLateAnswer) -> Delivery | None:
-        """A late answer that can be sent; a question that is over is removed, and what cannot be read given up."""
+    async def _read_wanted(self, conversation: str, one: StoredLateAnswer, unsent: set[str]) -> Delivery | None:
+        """A late answer that can be sent; a question that is over is removed, and what cannot be read given up.
+
+        Args:
+            unsent: ids of messages that are taken back; whoever reads their retraction removes what answers them alone.
+        """
         answer = _read(one.delivery)
+        if answer and answer.answers and unsent.issuperset(answer.answers):
+            return None
         question = answer.reply.question if answer else None
         if answer and (question is None or await self._is_open(conversation, question)):
             return answer
         given_up = "" if answer else "cannot be read"
         await self._store.late_answers.remove(conversation, one.asker, one.delivery_id, given_up=given_up)
         return None
+
+    async def _read_unsent(self, conversation: str) -> set[str]:
+        """The messages that are taken back by what waits, or by what a turn under way is reading."""
+        waiting = [event for _, event in readable(await self._store.inbox.read(conversation))]
+        events = [*waiting, *(await self._read_journal(conversation)).all_events]
+        return {event.target for event in events if event.event == "unsent"}
 
     async def _is_open(self, conversation: str, question: Question) -> bool:
         asked = (await self._read_journal(conversation)).open_question

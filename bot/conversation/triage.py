@@ -137,6 +137,7 @@ def _change(found: Triage, event: InboundEvent) -> None:
     new = event.message if event.event == "edited" else None
     if new is None:
         found.canned = [known for known in found.canned if known.message.id != event.target]
+        found.reminders = [known for known in found.reminders if known.message.id != event.target]
     index = next((index for index, known in enumerate(found.messages) if known.message.id == event.target), None)
     if index is None:
         found.edited[event.target] = new

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from time import process_time
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from toolset.recurrence import BadRuleError, next_time
 
 BERLIN = ZoneInfo("Europe/Berlin")
+UTC_ZONE = ZoneInfo("UTC")
 
 
 def coming(rule: str, start: str, after: str, count: int = 1) -> list[str]:
@@ -56,6 +58,15 @@ def test_the_next_times_of_a_rule(rule: str, start: str, after: str, expected: l
     assert coming(rule, start, after, len(expected)) == expected
 
 
+@pytest.mark.parametrize(("rule", "after"), [("FREQ=HOURLY", 13), ("FREQ=HOURLY;INTERVAL=5", 14)])
+def test_a_rule_of_hours_is_not_gone_through_from_its_beginning(rule: str, after: int) -> None:
+    """In a year it has thousands of times, and each is looked for in the event loop."""
+    start, before = datetime(1976, 11, 20, 7), process_time()
+    at = next_time(rule, start, UTC_ZONE, datetime(2026, 11, 20, 12, 30, tzinfo=UTC))
+    assert at == datetime(2026, 11, 20, after, tzinfo=UTC)
+    assert process_time() - before < 0.5
+
+
 @pytest.mark.parametrize(
     "rule",
     [
@@ -65,6 +76,7 @@ def test_the_next_times_of_a_rule(rule: str, start: str, after: str, expected: l
         "FREQ=DAILY;BYSECOND=1",
         "FREQ=DAILY;INTERVAL=0",
         "FREQ=DAILY;UNTIL=20269999",
+        "FREQ=DAILY;UNTIL=99991231T235959Z",
         "FREQ=WEEKLY;BYDAY=XX",
         "FREQ=WEEKLY;BYDAY=1MO",
         "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30",

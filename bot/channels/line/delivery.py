@@ -152,6 +152,10 @@ class Sender:
                 later = DeliverLater(str(later), min(later.after, self._token_wait_s(message.address)))
             raise later from failure
 
+    def _is_young(self, address: Address) -> bool:
+        """Whether the reply token can still be used."""
+        return bool(address.reply_token) and self._clock() - address.received_at < MINUTE_MS - MARGIN_MS
+
     def _token_wait_s(self, address: Address) -> float:
         """How long the next attempt may wait and still learn from the token whether the message was delivered."""
         age = self._clock() - address.received_at
@@ -174,7 +178,12 @@ class Sender:
         except Failure as failure:
             if failure.status == 409:
                 return []
-            raise await self._consequence(failure, message.attempt) from failure
+            consequence = await self._consequence(failure, message.attempt)
+            if isinstance(consequence, DeliverOnPress) and not again and self._is_young(message.address):
+                # LINE_PUSH=always: nobody has a button. The next attempt finds the quota used up, and replies.
+                await self._kv.set(message.key, str(message.attempt).encode(), KEEP_S)
+                consequence = DeliverLater(str(consequence), 0.0)
+            raise consequence from failure
         await self._allowance.spend(cost)
         return sent
 

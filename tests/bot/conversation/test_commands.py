@@ -77,6 +77,18 @@ def test_a_command_at_the_beginning_names_its_tool(text: str, choice: ToolChoice
     assert choice_in([said(text)], TOOLS) == choice
 
 
+@pytest.mark.parametrize("text", ["／help", "／ＨＥＬＰ", "／ヘルプ", "ﾍﾙﾌﾟ！"])
+def test_a_commands_words_may_have_any_width(text: str) -> None:
+    """Japanese keyboards write letters and slashes as wide as kana, and kana half as wide."""
+    assert SpokenCommands(load()).read(text) == "help"
+
+
+@pytest.mark.parametrize(("text", "is_yes"), [("ＯＫ", True), ("ｏｋ！", True), ("ＮＯ", False), ("ﾀﾞﾒ", False)])
+def test_the_words_of_a_decision_may_have_any_width(text: str, is_yes: bool) -> None:
+    """A wide yes is no refusal in other words."""
+    assert SpokenCommands(load()).decision(text) is is_yes
+
+
 def test_the_newest_command_counts() -> None:
     """Messages that were sent together are answered together."""
     assert choice_in([said("/weather Tokyo"), said("/time"), said("please")], TOOLS) == CLOCK

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 
+from redis.asyncio import Redis
+
 from bot.channels import InboundEvent
 from bot.conversation.edits import Forgotten, HistoryEditor
 from bot.conversation.history import read_history, read_record
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Text
+from tests.bot.conversation.test_changes_meanwhile import hanging, under_way
 from tests.bot.conversation.test_edits import GROUP, arrive, said
-from tests.bot.harness import HERE, Harness
+from tests.bot.harness import HERE, Harness, words
 from tests.bot.store.turns import leased
 
 OWN = "mailbox:user:u1"
@@ -83,6 +86,17 @@ async def test_a_group_that_stays_busy_takes_back_what_somebody_has_said(store: 
     past = [message.text for message in await read_history(harness.store, GROUP)]
     assert not [text for text in past if "u1" in text]
     assert {"old of u2", "new of u2"} <= set(past)
+
+
+async def test_a_turn_for_somebody_who_is_forgotten_ends_at_once(store: Store, redis: Redis) -> None:
+    """A call that the model made later would store something of theirs, and nobody would delete it."""
+    step = hanging()
+    harness = Harness(store, [step])
+    await harness.arrive(InboundEvent(words("m1", "remember that I am u1"), group=True))
+    async with under_way(harness, redis, step):
+        own = await leased(store, OWN)
+        await HistoryEditor(store, 30, lease_wait_s=0.1).forget(own, WISH)
+    assert (len(harness.model.requests), harness.box.texts, await harness.past()) == (1, [], [])
 
 
 async def test_a_question_that_waits_elsewhere_is_forgotten_with_its_turn(store: Store) -> None:

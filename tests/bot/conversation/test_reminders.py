@@ -28,6 +28,7 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Text, ToolCall, encode
 from tests.bot.harness import HERE, Harness, Mailbox, texts
+from tests.bot.store.turns import leased
 from tests.fixtures_store import endless_keys
 from toolset.reminders import CancelReminder, ListReminders, SetReminder
 from toolset.stores import Reminder
@@ -312,6 +313,22 @@ async def test_a_busy_conversation_forgets_reminders_at_once(store: Store) -> No
     assert lease is not None
     await HistoryEditor(store, 30, lease_wait_s=0.1).forget(lease, wish)
     assert await store.reminders.read(THERE) == {}
+
+
+async def test_a_reminder_that_waits_behind_a_turn_is_forgotten_with_its_author(store: Store) -> None:
+    """It has come into a group that is being answered for longer than anybody waits."""
+    stage = Stage(store, [])
+    at = await store.now_ms(HERE) - 1
+    kept = StoredReminder("SECRET", at, "UTC", Author("u1"), group=True)
+    await store.reminders.add(HERE, "r1", "u1", at, encode(kept))
+    await store.kv.add("person:mailbox:u1", f"shared {HERE}", 600)
+    busy, own = await leased(store, HERE), await leased(store, "mailbox:user:u1")
+    await stage.clock.sweep()
+    wish = InboundEvent(Message("m1", "user", (Text("/forget me"),), 1_000, Author("u1")))
+    await HistoryEditor(store, 30, lease_wait_s=0.1).forget(own, wish)
+    await store.leases.release(busy)
+    await stage.harness.runner.process(HERE)
+    assert (stage.harness.box.texts, await stage.harness.past()) == ([], [])
 
 
 async def test_in_a_group_somebody_unknown_has_no_reminders(store: Store) -> None:

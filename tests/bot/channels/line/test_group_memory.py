@@ -7,16 +7,20 @@ from importlib import import_module
 import pytest
 from redis.asyncio import Redis
 
+from bot.channels import InboundEvent
 from bot.conversation.background import CAP
+from bot.conversation.edits import HistoryEditor
 from bot.conversation.history import read_history
 from bot.conversation.services import Defaults
 from bot.providers.scripted import Step
 from bot.store import Depths, Store
-from bot.transcript import BACKGROUND_ID, Media, Message
+from bot.transcript import BACKGROUND_ID, Author, Media, Message, Text
+from tests.bot.channels.line.late_turns import held_step, running
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, Rig, open_rig
+from tests.bot.store.turns import leased
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, JSON, addressed_message, event, message_id, text_message
+from tests.fakes.line_events import BOT, GROUP, JSON, addressed_message, event, message_id, text_message
 
 JPEG = b"\xff\xd8\xff\xe0picture"
 TARO = "U" + "2" * 32
@@ -201,6 +205,22 @@ async def test_being_forgotten_in_1_1_reaches_groups(store: Store, fake: LineFak
         await here.receive(said(fake, "canary"))
         await here.hear(fake.event(place=TARO, user=TARO, message=text_message("forget me")))
     assert await kept(store) == []
+
+
+async def test_what_a_turn_quotes_of_somebody_is_forgotten_after_it(store: Store, fake: LineFake) -> None:
+    """The turn is another person's, and takes longer than anybody waits."""
+    before, step = said(fake, "canary"), held_step("ok")
+    quoting = addressed_message("what does that mean?") | {"quotedMessageId": before["message"]["id"]}
+    async with open_pipeline(store, fake, [step], defaults=REMEMBERING) as here:
+        await here.receive(before, fake.event(place=GROUP, message=quoting))
+        async with running(here, step, IN_GROUP):
+            wish = InboundEvent(Message("m1", "user", (Text("/forget me"),), 1, Author(TARO)))
+            own = await leased(store, f"line:{BOT}:user:{TARO}")
+            await HistoryEditor(store, 30, lease_wait_s=0.1, group_memory=True).forget(own, wish)
+        await here.process()
+    past = await read_history(store, IN_GROUP)
+    assert [message.text for message in past] == ["what does that mean?", "ok"]
+    assert "canary" not in str(past)
 
 
 async def test_the_model_may_stay_silent(store: Store, fake: LineFake) -> None:

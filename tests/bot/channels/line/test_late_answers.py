@@ -227,6 +227,23 @@ async def test_always_without_quota_is_like_auto(store: Store, fake: LineFake) -
     assert ways(fake) == [("reply", "in time"), ("reply", WAITING), ("reply", "late")]
 
 
+async def test_always_answers_by_the_token_where_the_month_ends_at_the_push(store: Store, fake: LineFake) -> None:
+    """Others have pushed since the quota was read; the token still works, and nobody has a button."""
+    fake.limit = 5
+    async with open_pipeline(store, fake, [Step("one"), Step("two")], line_push="always") as here:
+        await here.hear(question(fake))
+        fake.used = 5
+        await here.hear(question(fake))
+
+        async def is_settled() -> bool:
+            await here.runner.process(IN_PRIVATE)
+            return await store.outbox.head(IN_PRIVATE) is None
+
+        await until_true(is_settled)
+    assert ways(fake) == [("push", "one"), ("reply", "two")]
+    assert await store.late_answers.read(IN_PRIVATE) == []
+
+
 async def test_in_a_group_only_the_askers_press_counts(store: Store, fake: LineFake) -> None:
     """Others press in vain: nothing is said, stored or paid."""
     step, asked = held_step(), fake.event(place=GROUP, message=addressed_message("hi"))

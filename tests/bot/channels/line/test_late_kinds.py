@@ -24,6 +24,7 @@ from tests.bot.channels.line.late_turns import (
     LATE_HERE,
     LATE_IN_GROUP,
     LATE_S,
+    SENT,
     WAIT_S,
     WAITING,
     answer_late,
@@ -379,6 +380,27 @@ async def test_the_answer_to_what_was_taken_back_is_not_fetched(store: Store, re
         await here.hear(event("unsend", unsend={"messageId": asked[0]["message"]["id"]}))
         kept = await store.late_answers.read(IN_PRIVATE)
         assert [b"two" in one.delivery for one in kept] == [True, False]
+
+
+async def test_what_is_taken_back_behind_the_turn_of_another_is_not_fetched(store: Store, fake: LineFake) -> None:
+    """In a group, where that turn has not read the retraction."""
+    step = held_step("Hello Taro")
+    asked = fake.event(place=GROUP, message=addressed_message("hi"))
+    async with open_pipeline(store, fake, [Step("secret"), step], line_push="never") as here:
+        await here.receive(asked)
+        here.wait(LATE_S)
+        await here.process()
+        await here.runner.process(LATE_IN_GROUP)
+        assert len(await store.late_answers.read(IN_GROUP)) == 1
+        await here.receive(fake.event(place=GROUP, user=TARO, message=addressed_message("hi")))
+        async with running(here, step, IN_GROUP):
+            await here.receive(event("unsend", GROUP, unsend={"messageId": asked["message"]["id"]}))
+            await here.receive(fake.press(BUTTON))
+            await here.runner.process(LATE_IN_GROUP)
+            assert ways(fake)[1][1].startswith(SENT)
+        await here.process()
+    assert [words for _, words in ways(fake)[2:]] == ["Hello Taro"]
+    assert await store.late_answers.read(IN_GROUP) == []
 
 
 async def test_a_routine_that_was_approved_is_announced_too(store: Store, fake: LineFake) -> None:
