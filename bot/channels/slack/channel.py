@@ -108,7 +108,7 @@ class Slack(Channel):
         self._files = Files(self._client, config)
         self._modals = Modals(self._client, config, host)
         self._home = Home(self._client, people, config, host, self.tasks)
-        self._presence = Presence(self._client, host, self.tasks, streaming, timing)
+        self._presence = Presence(self._client, host, self.tasks, streaming, self._seen, timing)
         self._shortcuts = Shortcuts(self._client, people, config, host, self.tasks)
         listeners = (self._on_event, self._on_command, self._on_press, self._on_shortcut, self._on_submission)
         self._app = bolt_app(self._client.sdk, Listeners(*listeners))
