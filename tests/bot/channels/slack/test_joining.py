@@ -9,7 +9,8 @@ import pytest
 from bot.store import Store
 from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import BOT, CHANNEL, USER, joined
+from tests.fakes.slack_events import BOT, CHANNEL, USER, command, joined
+from tests.fakes.tools import Echo, tool_map
 
 ANN = "U00000002"
 
@@ -29,6 +30,36 @@ async def test_the_greeting(fake: SlackFake, store: Store, inviter: str, begins:
     assert posted["channel"] == CHANNEL
     assert "thread_ts" not in posted
     assert posted["markdown_text"].startswith(begins)
+
+
+class Clock(Echo):
+    """A tool with a command."""
+
+    name = "get_time"
+    commands = ("time",)
+
+
+@pytest.mark.parametrize(
+    ("inviter", "words", "help_line", "done"),
+    [
+        (USER, "忘れて", "/kaiwa かメンションのあとに /time", "あなたについて保存していたもの"),
+        (ANN, "forget me", "Write /time after /kaiwa or a mention", "Done: I have deleted"),
+    ],
+)
+async def test_what_the_greeting_invites_to_write_is_heard(
+    fake: SlackFake, store: Store, inviter: str, words: str, help_line: str, done: str
+) -> None:
+    """Slack keeps messages that begin with a slash to itself, but for /kaiwa; the help that it names says so too."""
+    fake.add_user(ANN, "Ann", locale="en-GB")
+    async with SlackPipeline(store, fake, tools=tool_map(Clock())) as here:
+        await here.send(joined(inviter=inviter))
+        assert f"/kaiwa {words}" in fake.posted[-1]["markdown_text"]
+        assert "/kaiwa help" in fake.posted[-1]["markdown_text"]
+        for number, text in enumerate(("help", words)):
+            await here.send(command(text, user=inviter, response_url=f"{fake.origin}/commands/{number}"))
+    [[help_], [forgotten]] = fake.responses.values()
+    assert help_["blocks"][0]["text"].splitlines()[-1].startswith(help_line)
+    assert forgotten["blocks"][0]["text"].startswith(done)
 
 
 @pytest.mark.parametrize(
