@@ -92,9 +92,8 @@ class Slack(Channel):
         self._seen = SeenFeatures(host.kv)
         self._reader = Reader(config, host)
         people = self._people = People(self._client, host.kv, host.language)
-        self._enricher = Enricher(
-            self._client, people, Groups(self._client, host.kv), self.identity, timing.lookup_timeout_s
-        )
+        groups = Groups(self._client, host.kv)
+        self._enricher = Enricher(self._client, people, groups, self.identity, host.texts, timing.lookup_timeout_s)
         self._assistant = Assistant(self._client, people, host)
         streaming = Streaming(self._client, host.kv, self.tasks, timing)
         messages = Messages(self._client, timing.settle_s)

@@ -1,4 +1,4 @@
-"""Invited to a channel, the bot says once how to talk to it, in the inviter's language."""
+"""Invited to a channel, the bot says once how to talk to it; like a mention without words, in the person's language."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 
+from bot.errors import ModelUnusable
+from bot.providers.scripted import Step
 from bot.store import Store
+from bot.texts import load
 from tests.bot.channels.slack.pipeline import SlackPipeline
+from tests.bot.channels.slack.rig import TS
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import BOT, CHANNEL, USER, command, joined
+from tests.fakes.slack_events import BOT, CHANNEL, USER, command, joined, mention
 from tests.fakes.tools import Echo, tool_map
 
 ANN = "U00000002"
@@ -60,6 +64,21 @@ async def test_what_the_greeting_invites_to_write_is_heard(
     [[help_], [forgotten]] = fake.responses.values()
     assert help_["blocks"][0]["text"].splitlines()[-1].startswith(help_line)
     assert forgotten["blocks"][0]["text"].startswith(done)
+
+
+@pytest.mark.parametrize(
+    ("user", "question"), [(USER, "これについてどう思いますか？"), (ANN, "What do you say to this?")]
+)
+async def test_a_bare_mention_in_a_thread_asks_in_the_language_of_the_profile(
+    fake: SlackFake, store: Store, user: str, question: str
+) -> None:
+    """Its words are ours; so is an apology in the answer's place."""
+    fake.add_user(ANN, "Ann", locale="en-GB")
+    failed = Step(error=ModelUnusable("key_refused", "the key was refused"))
+    async with SlackPipeline(store, fake, [failed]) as here:
+        await here.send(mention("", "1700000001.000100", user=user, thread_ts=TS))
+        assert here.model.requests[0].messages[-1].text == question
+    assert fake.posted[-1]["markdown_text"] == load().get("apology.key_refused", "ja" if user == USER else "en")
 
 
 @pytest.mark.parametrize(
