@@ -99,19 +99,22 @@ class Commands:
         return Reply(text, kind="greeting" if key.endswith(".greeting") else "")
 
     async def _help(self, context: CommandContext) -> Reply:
-        tools = self._tools.of_place(context.lease.conversation, context.event.author_id)
-        return self._help_about(context.event, tools, interprets=self._interprets(context.lease.conversation))
+        conversation = context.lease.conversation
+        tools, channel = self._tools.of_place(conversation, context.event.author_id), channel_of(conversation)
+        return self._help_about(context.event, tools, channel, interprets=self._interprets(conversation))
 
     def _interprets(self, conversation: str) -> bool:
         """Whether the messages of a place can be translated."""
         return self._can_translate and self._services.channels[channel_of(conversation)].overhears(conversation)
 
-    def _help_about(self, event: InboundEvent, tools: ToolMap, *, interprets: bool = False) -> Reply:
+    def _help_about(self, event: InboundEvent, tools: ToolMap, channel: str = "", *, interprets: bool = False) -> Reply:
         text = self._text("command.help", event)
         if interprets:
             text = f"{text}\n{self._text('command.help_interpret', event)}"
         if words := command_words(tools, language := self._language(event)):
-            text = f"{text}\n{self._services.texts.get('command.tools', language, commands=' '.join(words))}"
+            own = f"command.tools_{channel}"  # where no message may begin with a slash
+            key = own if own in self._services.texts.sentences[language] else "command.tools"
+            text = f"{text}\n{self._services.texts.get(key, language, commands=' '.join(words))}"
         return Reply(text, kind="help")
 
     def _text(self, key: str, event: InboundEvent, **values: object) -> str:

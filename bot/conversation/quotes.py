@@ -13,7 +13,7 @@ from bot.conversation.background import Background, name_of
 from bot.conversation.history import KEEP_TURNS, read_record
 from bot.conversation.services import Services
 from bot.safe_text.quotations import json_line
-from bot.transcript import Author, Media, Message, Part, Quote, TurnRecord
+from bot.transcript import Author, Media, Message, Part, Quote, ToolResult, TurnRecord
 
 CAP = 500  # characters of a quote
 RECENT_MS = 600_000  # a picture that is older is not pointed at
@@ -117,8 +117,11 @@ def _said(message_id: str, messages: Iterable[Message]) -> Quoted | None:
 
 
 def _own(message_id: str, record: TurnRecord) -> Quote:
-    """The answer of a turn, quoted."""
+    """The answer of a turn, quoted, with what its pictures show in words."""
     text = next((message.text for message in reversed(record.messages) if message.is_answer), "")
     askers = (message.author.id for message in record.messages if message.role == "user" and message.author)
-    line = f"[This quotes your own answer: {json_line(text, CAP)}]" if text else UNKNOWN
+    results = (part for message in record.messages for part in message.parts if isinstance(part, ToolResult))
+    pictures = "; ".join(file.text for result in results for file in result.files)
+    below = f", with a picture of: {json_line(pictures, CAP)}" if pictures else ""
+    line = f"[This quotes your own answer: {json_line(text, CAP)}{below}]" if text else UNKNOWN
     return Quote(message_id, line, next(askers, ""))

@@ -15,6 +15,7 @@ LANGUAGES = ("en", "ja")
 JAPANESE = re.compile(r"[぀-ヺー-ヿ㐀-䶿一-鿿ｦ-ﾝ]")  # without ・, which lists in LINE have in every language
 LETTER = re.compile(r"[^\W\d_]")
 PLACEHOLDER = re.compile(r"\[(?:sticker|location)(?::[^\[\]]*+)?\]")  # of what has no words
+COMMAND = re.compile(r"\s*[/／]\S")  # the words of one are the same for everybody, as of a menu's button
 FEW = 10  # letters; people write shorter texts in languages that are not theirs
 
 
@@ -59,9 +60,11 @@ def language_for(text: str, locale: str, default: str, *, is_command: bool = Fal
     Args:
         locale: BCP 47 tag of the profile; may be empty.
         default: where neither shows a language of the catalogue.
+        is_command: the text is one, though no slash may begin it.
     """
     text = PLACEHOLDER.sub("", text)
     profile = preferred_language(locale, "")
+    is_command = is_command or COMMAND.match(text) is not None
     if profile and (is_command or sum(1 for _ in islice(LETTER.finditer(text), FEW)) < FEW):
         return profile
     return language_of(text, profile or default)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import string
 
 import pytest
 
 from bot.texts import LANGUAGES, language_for, language_of, load
+
+ELSEWHERE = ("words", "line", "terminal", "command.help_interpret", "command.interpret", "command.interpret_how")
+SLASHED = re.compile(r"(?<![\w/.])[/／](?!kaiwa\b)[^\W\d_]")
 
 
 def fields(sentence: str) -> set[str]:
@@ -19,6 +23,14 @@ def test_both_languages_have_the_same_keys_and_fields() -> None:
     english, japanese = (texts.sentences[language] for language in LANGUAGES)
     assert set(english) == set(japanese)
     assert {key: fields(text) for key, text in english.items()} == {key: fields(text) for key, text in japanese.items()}
+
+
+def test_no_sentence_in_slack_asks_for_a_message_that_slack_keeps_to_itself() -> None:
+    """One that begins with a slash is a command of Slack's own, but for /kaiwa; elsewhere words do without it too."""
+    for language in LANGUAGES:
+        sentences = load().sentences[language]
+        shown = {key: text for key, text in sentences.items() if not {key, key.partition(".")[0]} & set(ELSEWHERE)}
+        assert [key for key, text in shown.items() if SLASHED.search(text)] == [], language
 
 
 def test_apologies_fit_into_300_characters() -> None:
@@ -67,6 +79,9 @@ def test_the_profile_decides_about_few_letters(text: str, locale: str, language:
 
 
 def test_the_profile_decides_about_commands() -> None:
-    """Their words are the same for everybody."""
-    assert language_for("/memory delete 3", "ja", "en", is_command=True) == "ja"
-    assert language_for("/memory delete 3", "", "ja", is_command=True) == "en"
+    """Their words are the same for everybody; behind a slash a tool's command is one too."""
+    assert language_for("stop interpreting", "ja", "en", is_command=True) == "ja"
+    assert language_for("stop interpreting", "", "ja", is_command=True) == "en"
+    assert language_for("/weather New York", "ja", "en") == "ja"
+    assert language_for("／天気 東京タワーの近くの天気", "en-GB", "ja") == "en"
+    assert language_for("/weather New York", "", "ja") == "en"

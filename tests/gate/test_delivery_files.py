@@ -110,6 +110,17 @@ def test_heroku_asks_for_settings_that_exist() -> None:
     assert app_json()["addons"] == [{"plan": "heroku-redis:premium-0"}]
 
 
+def test_the_button_asks_for_what_the_commands_for_heroku_set() -> None:
+    """Both ways lead to a bot that knows its language, its day and its page, and keeps its data."""
+    _, _, after = text("README.md").partition("\nOn Heroku")
+    part, _, _ = after.partition("\nOn a server of your own")
+    named = set(re.findall(r"\b([A-Z]+(?:_[A-Z]+)*)=", part))
+    assert {"CONSOLE_TOKEN", "LANGUAGE", "PUBLIC_URL", "TIMEZONE"} <= named <= app_json()["env"].keys()
+    assert f"--addons {app_json()['addons'][0]['plan']}" in part
+    assert "heroku run kaiwa doctor --fix --url https://" in part
+    assert "](https://heroku.com/deploy)" in part
+
+
 @pytest.mark.parametrize("script", [".ci/run", "bin/post_compile", "scripts/setup.sh"])
 def test_scripts_can_be_run(script: str) -> None:
     """A script without its executable bit fails on every other machine."""

@@ -163,7 +163,8 @@ def _check_menu(menu: RichMenu | Failure | None) -> CheckResult:
     if isinstance(menu, Failure):
         return CheckResult("warning", MENU, f"not known: {menu}")
     if menu is None:
-        return CheckResult("ok", MENU, "none below the chats", "kaiwa doctor --fix --url https://… sets one")
+        fix = "kaiwa doctor --fix --url https://… sets one, which hides one of LINE Official Account Manager"
+        return CheckResult("ok", MENU, "none is set by LINE's API", fix)
     return CheckResult("ok", MENU, "Kaiwa's" if menu.name.startswith(OURS) else "one that is not Kaiwa's")
 
 

@@ -1,6 +1,7 @@
 """The menu below a chat: help, weather, reset and usage, one tap each. ``kaiwa doctor --fix`` sets it.
 
-A menu that somebody else has set stays. https://developers.line.biz/en/docs/messaging-api/using-rich-menus/
+A menu that another program has set stays. A menu of LINE Official Account Manager is hidden: programs cannot see it,
+and any default menu of the API comes before it. https://developers.line.biz/en/docs/messaging-api/using-rich-menus/
 """
 
 from __future__ import annotations

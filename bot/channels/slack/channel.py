@@ -92,9 +92,8 @@ class Slack(Channel):
         self._seen = SeenFeatures(host.kv)
         self._reader = Reader(config, host)
         people = self._people = People(self._client, host.kv, host.language)
-        self._enricher = Enricher(
-            self._client, people, Groups(self._client, host.kv), self.identity, timing.lookup_timeout_s
-        )
+        groups = Groups(self._client, host.kv)
+        self._enricher = Enricher(self._client, people, groups, self.identity, host.texts, timing.lookup_timeout_s)
         self._assistant = Assistant(self._client, people, host)
         streaming = Streaming(self._client, host.kv, self.tasks, timing)
         messages = Messages(self._client, timing.settle_s)
@@ -108,7 +107,7 @@ class Slack(Channel):
         self._files = Files(self._client, config)
         self._modals = Modals(self._client, config, host)
         self._home = Home(self._client, people, config, host, self.tasks)
-        self._presence = Presence(self._client, host, self.tasks, streaming, timing)
+        self._presence = Presence(self._client, host, self.tasks, streaming, self._seen, timing)
         self._shortcuts = Shortcuts(self._client, people, config, host, self.tasks)
         listeners = (self._on_event, self._on_command, self._on_press, self._on_shortcut, self._on_submission)
         self._app = bolt_app(self._client.sdk, Listeners(*listeners))

@@ -11,6 +11,7 @@ from bot.checks import CheckResult
 NOTED_S = 90 * 86_400
 PAUSE_S = 3_600.0  # between two notes of one feature
 HOME, BUTTONS, SHORTCUTS, GREETING = "home tab", "buttons", "shortcuts", "greeting in channels"
+STOP = "stop button"
 
 
 class Feature(NamedTuple):
@@ -31,6 +32,7 @@ FEATURES = (
     Feature(BUTTONS, "Interactivity & Shortcuts → Interactivity"),
     Feature(SHORTCUTS, "Interactivity, and the message shortcuts kaiwa_ask and kaiwa_summarise", scopes=("im:write",)),
     Feature(GREETING, "the event member_joined_channel", scopes=("channels:read", "groups:read")),
+    Feature(STOP, "the event agent_session_stopped"),
     Feature("names of user groups", "", scopes=("usergroups:read",)),
 )
 

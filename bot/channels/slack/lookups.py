@@ -22,7 +22,7 @@ from bot.channels.slack.tasks import Timing
 from bot.channels.slack.types import Address, Profile, SlackMessage, User, chat_of, read, read_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.safe_text.names import safe_name
-from bot.texts import preferred_language
+from bot.texts import LANGUAGES, Texts, preferred_language
 from bot.transcript import Author, Media, Part, Quote, Text, encode
 
 log = structlog.stdlib.get_logger(__name__)
@@ -52,9 +52,16 @@ class Enricher:
     """
 
     def __init__(
-        self, client: Client, people: People, groups: Groups, identity: Identity, lookup_timeout_s: float
+        self,
+        client: Client,
+        people: People,
+        groups: Groups,
+        identity: Identity,
+        texts: Texts,
+        lookup_timeout_s: float,
     ) -> None:
         self._client = client
+        self._bare_mentions = {language: Text(texts.get("slack.bare_mention", language)) for language in LANGUAGES}
         self._people = people
         self._groups = groups
         self._identity = identity
@@ -80,10 +87,19 @@ class Enricher:
         texts = [*(arrival.message.text for arrival in arrivals), *(message.text or "" for message in shown)]
         names |= await self._find_groups(team, texts)
         enriched = [
-            _with_quoted(_with_author(arrival, people, names), thread, names)
+            _with_quoted(self._spoken(_with_author(arrival, people, names)), thread, names)
             for arrival, thread in zip(with_files, quoted, strict=True)
         ]
         return [_with_earlier(enriched[0], render_thread(before, names)), *enriched[1:]]
+
+    def _spoken(self, arrival: InboundEvent) -> InboundEvent:
+        """The event; a bare mention's question, whose words are ours, in the language of its author's profile."""
+        message = arrival.message
+        profile = preferred_language(message.author.locale, "") if message.author else ""
+        if not profile or message.parts[:1] not in [(question,) for question in self._bare_mentions.values()]:
+            return arrival
+        parts = (self._bare_mentions[profile], *message.parts[1:])
+        return replace(arrival, message=replace(message, parts=parts))
 
     async def _read_thread(self, addresses: Sequence[Address], *, is_new: bool) -> list[SlackMessage]:
         """The thread's messages up to the newest event, if they are needed."""

@@ -11,6 +11,7 @@ import structlog
 
 from bot.channels import Host, KeyValue
 from bot.channels.slack.client import AWAY_S, ApiResponse, Client, is_transient, refuses_channel
+from bot.channels.slack.features import STOP, SeenFeatures
 from bot.channels.slack.formatting import one_line
 from bot.channels.slack.streaming import Streaming, can_be_draft, can_stream
 from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
@@ -46,10 +47,16 @@ class Presence:
     """Shows running turns, in the background."""
 
     def __init__(
-        self, client: Client, host: Host, tasks: BackgroundTasks, streaming: Streaming, timing: Timing
+        self,
+        client: Client,
+        host: Host,
+        tasks: BackgroundTasks,
+        streaming: Streaming,
+        seen: SeenFeatures,
+        timing: Timing,
     ) -> None:
         self._status = StatusLines(client, host.texts, tasks, timing)
-        self._buttons = StopButtons(client, host.kv, tasks, timing.stop_after_s)
+        self._buttons = StopButtons(client, host.kv, tasks, seen, timing.stop_after_s)
         self._streaming = streaming
         self._language = host.language
 
@@ -194,10 +201,13 @@ class StopButtons:
         after_s: of a turn; most are over before anybody could press.
     """
 
-    def __init__(self, client: Client, kv: KeyValue, tasks: BackgroundTasks, after_s: float) -> None:
+    def __init__(
+        self, client: Client, kv: KeyValue, tasks: BackgroundTasks, seen: SeenFeatures, after_s: float
+    ) -> None:
         self._client = client
         self._kv = kv
         self._tasks = tasks
+        self._seen = seen
         self._after_s = after_s
         self._refused: set[str] = set()
         self._kept: set[str] = set()  # conversations whose button this process removes
@@ -260,7 +270,9 @@ class StopButtons:
             log.warning("slack.stop_button_missing", fix="subscribe the app to the event agent_session_stopped")
         if not is_subscribed or refuses_channel(response):
             self._refused.add(channel)
-        return response.ok and is_subscribed
+        if is_shown := response.ok and is_subscribed:
+            self._seen.note(STOP)
+        return is_shown
 
     async def _remove(self, channel: str, thread: str) -> None:
         for _ in range(TRIES):

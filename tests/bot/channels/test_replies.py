@@ -15,9 +15,10 @@ import pytest
 from msgspec.structs import replace
 
 from bot import texts
-from bot.channels import Delivery, Poll, Reply
+from bot.channels import Delivery, Poll, Question, Reply
 from bot.channels.console.channel import Console, Reads
-from bot.live_events import Answered, PollShown, decode_event
+from bot.live_events import Answered, ApprovalAsked, PollShown, decode_event
+from bot.safe_text.arguments import code_block
 from bot.terminal import beside_text, poll_text
 from bot.transcript import FileRef
 from tests.bot.channels.line import rig as line_rig
@@ -185,9 +186,12 @@ async def in_console() -> AsyncIterator[Place]:
     async def show(reply: Reply) -> str:
         for number, part in enumerate(console.split(reply)):
             await console.deliver("console:x", Delivery(f"d{number}", "turn", part), ours)
-        await until(lambda: any(isinstance(decode_event(event), Answered) for event in live.published))
+        last = Answered | ApprovalAsked
+        await until(lambda: any(isinstance(decode_event(event), last) for event in live.published))
         events = [decode_event(event) for event in live.published]
         live.published.clear()
+        if asked := [event for event in events if isinstance(event, ApprovalAsked)]:
+            return "\n".join((asked[0].tool, asked[0].shown, *asked[0].remarks))
         [answered] = [event for event in events if isinstance(event, Answered)]
         assert (answered.cards, answered.choices) == (reply.cards, reply.choices)
         polls = [poll_text(event) for event in events if isinstance(event, PollShown)]
@@ -204,6 +208,22 @@ PLACES = {
     "Slack, a slash command": lambda: in_slack(alone=True),
     "console": in_console,
 }
+
+
+@pytest.mark.parametrize("language", texts.LANGUAGES)
+@pytest.mark.parametrize("place", PLACES)
+async def test_every_question_shows_its_call_and_how_to_decide(place: str, language: str) -> None:
+    """Tool, arguments and remarks; two buttons, which page and terminal have of their own."""
+    arguments = {"what": f"VALUE-1 {HOSTILE}", "when": "VALUE-2"}
+    about = "c1", "launch", arguments, "Hanako", "U0001", 4_000_000_000_000
+    question = Question(f"question_{'0' * 32}", *about, "TITLE-1", {"what": "LABEL-1"}, ("REMARK-1",))
+    said = {"tool": question.shown_tool, "arguments": code_block(question.shown_arguments), "remarks": "\nREMARK-1\n"}
+    async with PLACES[place]() as where:
+        seen = await where.show(Reply(texts.load().get("approval.question", language, **said), question=question))
+    sentences = texts.load().table(place.partition(",")[0].lower(), language)
+    buttons = [sentences[choice] for choice in ("approve", "reject") if choice in sentences]
+    call = "TITLE-1", "launch", "LABEL-1", "VALUE-1", "VALUE-2", "REMARK-1"
+    assert [word for word in (*call, *buttons) if word not in seen] == []
 
 
 @pytest.mark.parametrize("kind", WORDS)

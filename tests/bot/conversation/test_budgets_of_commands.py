@@ -121,7 +121,8 @@ async def test_forgetting_works_beyond_every_limit(store: Store) -> None:
     harness = limited(store, Limits(user_messages=1, user_tokens=1), Step("One"))
     await receive(harness, said("hi", "m1"))
     (answer,) = await receive(harness, said("/forget me", "m2"))
-    assert answer.startswith("Done: I have deleted what I kept of you: 2 messages")
+    assert answer.startswith("Done: I have deleted what I kept of you")
+    assert "messages: 2" in answer
     assert await harness.past() == []
 
 
@@ -176,7 +177,7 @@ async def test_the_operator_may_ask_for_help_when_all_is_spent(store: Store) -> 
         await harness.runner.process(here)
     usage, help_, refused = harness.box.texts
     assert "The whole bot: 5 of 1 tokens, 2 searches" in usage
-    assert "/forget me" in help_
+    assert "forget me" in help_
     assert refused.startswith("I have used up what I may spend in a day.")
     assert "m2" in [
         message.id for message in await read_history(harness.store, here)

@@ -132,7 +132,8 @@ async def test_forget_me_deletes_every_key_of_a_person_and_only_theirs(store: St
     await store.kv.set("mailbox:name:u2", b"Taro", 60)
     await arrive(store, own, said("m2", "forget me"))
     await harness.runner.process(own)
-    assert harness.box.texts[-1].startswith("Done: I have deleted what I kept of you: 4 messages in 2 conversations")
+    assert harness.box.texts[-1].startswith("Done: I have deleted what I kept of you")
+    assert "Conversations: 2, messages: 4, files: 0." in harness.box.texts[-1]
     assert await words(harness, own) == []
     assert await words(harness, GROUP) == ["somebody else's", "Three"]
     assert await store.kv.get("mailbox:name:u2") == b"Taro"

@@ -135,7 +135,7 @@ async def test_in_a_group_the_list_is_for_its_reader(store: Store) -> None:
         await say(harness, command, f"m{number}", "u1", ROOM)
     assert [delivery.reply.private for delivery in harness.box.delivered] == [False, True, True, True]
     assert harness.box.texts[1] == harness.box.texts[2]
-    assert harness.box.texts[3] == "There is no number 7. /memory lists what I remember."
+    assert harness.box.texts[3] == "There is no number 7. “memory” lists what I remember."
 
 
 async def test_forget_me_deletes_the_facts_everywhere(store: Store, redis: Redis) -> None:

@@ -56,7 +56,12 @@ async def test_a_channel_in_order(in_use: LineFake) -> None:
         CheckResult("ok", "LINE webhook", f"{HERE}, in use"),
         CheckResult("ok", "LINE test", "LINE reaches the webhook"),
         CheckResult("ok", "LINE messages", "12 of 200 pushed this month"),
-        CheckResult("ok", "LINE menu", "none below the chats", f"{FIX} sets one"),
+        CheckResult(
+            "ok",
+            "LINE menu",
+            "none is set by LINE's API",
+            f"{FIX} sets one, which hides one of LINE Official Account Manager",
+        ),
         CheckResult("ok", "LINE redelivery", "LINE does not tell whether it is on", SWITCH),
         CheckResult("ok", "LINE traffic", "last webhook not noted, last delivery not noted, bad signatures: none"),
     ]

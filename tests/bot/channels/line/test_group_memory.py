@@ -242,6 +242,7 @@ async def test_a_group_is_told_what_is_kept(store: Store, fake: LineFake) -> Non
         await here.hear(fake.event("follow"))
     [[joined], [followed]] = fake.texts
     assert ("last 20 messages" in joined, "20件" in followed) == (True, False)
+    assert joined.endswith("Mention me and write “forget me”, and I delete yours.")
 
 
 async def test_who_is_not_allowed_is_not_kept() -> None:

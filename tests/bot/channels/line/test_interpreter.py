@@ -74,7 +74,7 @@ async def test_every_message_is_translated_until_it_is_switched_off(store: Store
         assert fake.sent[0].messages[0]["quoteToken"] == first["message"]["quoteToken"]
         await here.hear(said(fake, "通訳終了"))
         await here.hear(said(fake, "after"))
-        assert "訳すのをやめました" in fake.texts[-1][0]
+        assert "通訳を終了しました" in fake.texts[-1][0]
         assert len(here.model.requests) == 3
         texts = [message.text for message in await read_history(store, IN_GROUP)]
     assert not any("hello" in text or "last" in text for text in texts)

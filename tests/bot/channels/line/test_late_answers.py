@@ -104,6 +104,7 @@ async def test_pressed_early_it_says_so_again_with_a_new_button(store: Store, fa
             await here.hear(fake.press(BUTTON))
             await here.hear(fake.press(BUTTON))
             assert ways(fake) == [("reply", WAITING)] * 3
+            assert [list(sent.buttons) for sent in fake.sent] == [[BUTTON]] * 3
         await here.hear(fake.press(BUTTON))
         assert ways(fake)[3:] == [("reply", "Hi!")]
 

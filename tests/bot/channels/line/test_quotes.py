@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from typing import Any
 
 import pytest
 
 from bot.conversation.history import read_history
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.transcript import Media
+from bot.transcript import Media, ToolCall
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, event, message_id, text_message
+from tests.fakes.stored_files import LocalFiles
+from tests.fakes.tools import Echo
+from toolset.shown import Shown, ToolFile
+from toolset.tool import ToolContext
 
 JPEG = b"\xff\xd8\xff\xe0picture"
+PNG = b"\x89PNG\r\n\x1a\npicture"
 TARO = "U" + "2" * 32
 UNKNOWN = "not known here any more"
 
@@ -69,6 +75,27 @@ async def test_every_message_of_an_answer_can_be_quoted(store: Store, fake: Line
             await here.hear(fake.event(message=quoting(text_message("what is this?"), answer_id)))
             assert preface(here).startswith('[This quotes your own answer: "one. one.')
             assert len(preface(here)) < 600
+
+
+class Draw(Echo):
+    """Makes a picture."""
+
+    name = "draw"
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> Any:
+        return Shown({"image": "shown"}, [ToolFile("cat.png", "image/png", PNG, 'A blue cat, "asleep"')])
+
+
+async def test_a_picture_of_an_answer_is_quoted_in_words(store: Store, fake: LineFake) -> None:
+    """LINE gives nobody the pictures of a bot."""
+    steps = [Step(calls=(ToolCall("c1", "draw", {}),)), Step("Here it is."), Step("A cat.")]
+    async with open_pipeline(store, fake, steps, Draw(), files=LocalFiles()) as here:
+        await here.hear(fake.event(message=text_message("draw a cat")))
+        *_, picture = fake.sent[-1].ids
+        await here.hear(fake.event(message=quoting(text_message("what is this?"), picture)))
+        assert preface(here) == (
+            '[This quotes your own answer: "Here it is.", with a picture of: "A blue cat, \\"asleep\\""]'
+        )
 
 
 async def test_a_sticker_can_quote_the_bot(store: Store, fake: LineFake) -> None:

@@ -6,13 +6,16 @@ import pytest
 
 from bot.channels.line.stickers import courtesy_of
 from bot.conversation.history import read_history
+from bot.conversation.services import Defaults
+from bot.errors import ModelUnusable
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Media
 from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
+from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, JSON, addressed_message, event, message_id, text_message
+from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, event, message_id, text_message
 from tests.waiting import until_true
 
 JPEG = b"\xff\xd8\xff\xe0picture"
@@ -116,6 +119,47 @@ async def test_an_answer_whose_fate_is_unknown_is_said_once(store: Store, fake: 
 
         await until_true(tried_again)
     assert (fake.texts, [sent.call for sent in fake.sent]) == ([["Hi!"]], ["reply"])
+
+
+@pytest.mark.parametrize(
+    ("text", "profile", "language"),
+    [
+        ("/weather New York", "ja", "ja"),  # as the button of an English menu says it
+        ("/天気 東京タワーの近くの天気", "en-GB", "en"),
+        ("thanks!", "ja", "ja"),
+        ("What is the weather in Nara?", "ja", "en"),
+        ("奈良の明日の天気を教えてください", "en-GB", "ja"),
+    ],
+)
+async def test_an_apology_is_in_the_language_of_the_profile_or_of_the_words(
+    store: Store, fake: LineFake, text: str, profile: str, language: str
+) -> None:
+    """The profile decides about commands and few letters."""
+    fake.people[USER] = {"displayName": "Hanako", "language": profile}
+    failed = Step(error=ModelUnusable("key_refused", "the key was refused"))
+    async with open_pipeline(store, fake, [failed]) as here:
+        await here.hear(fake.event(message=text_message(text)))
+    assert fake.texts == [[texts().get("apology.key_refused", language)]]
+
+
+@pytest.mark.parametrize(
+    ("language", "words", "condition"),
+    [("en", "forget me", "in a group with a mention"), ("ja", "忘れて", "グループではメンションを付けてください")],
+)
+async def test_what_the_greeting_of_a_group_invites_to_write_is_heard(
+    store: Store, fake: LineFake, language: str, words: str, condition: str
+) -> None:
+    """With a mention, as it says."""
+    async with open_pipeline(store, fake, [Step("ok")], defaults=Defaults(language=language)) as here:
+        await here.hear(fake.event("join", GROUP, None))
+        assert words in fake.texts[0][0]
+        assert condition in fake.texts[0][0]
+        await here.hear(fake.event(place=GROUP, message=addressed_message("hi")))
+        await here.hear(fake.event(place=GROUP, message=text_message(words)))
+        assert len(fake.texts) == 2
+        await here.hear(fake.event(place=GROUP, message=addressed_message(words)))
+        assert await read_history(store, IN_GROUP) == []
+    assert len(fake.texts) == 3
 
 
 def sticker(fake: LineFake, *keywords: str) -> JSON:

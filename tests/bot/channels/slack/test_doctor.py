@@ -8,6 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.channels.slack.doctor import SCOPES, run_checks
+from bot.channels.slack.features import STOP, SeenFeatures
 from bot.channels.traffic import read_traffic
 from bot.checks import CheckResult
 from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig, slack_config
@@ -35,6 +36,7 @@ NEEDS = {
     "buttons": "Interactivity & Shortcuts → Interactivity",
     "shortcuts": "Interactivity, and the message shortcuts kaiwa_ask and kaiwa_summarise",
     "greeting in channels": "the event member_joined_channel",
+    "stop button": "the event agent_session_stopped",
 }
 UNUSED = f"does the app have what they need? {'; '.join(f'{name}: {needs}' for name, needs in NEEDS.items())}"
 
@@ -88,9 +90,12 @@ async def test_features_that_slack_was_seen_to_serve_are_in_order(fake: SlackFak
     for payload in (home_opened(), home_opened(tab="messages"), joined(), shortcut(chosen, "other")):
         assert await rig.send(payload) == 200
     features = (await run_checks(slack_config(fake.api_base_url), rig.kv))[-1]
-    assert (features.result, features.detail) == ("off", "not used in 90 days: buttons")
+    assert (features.result, features.detail) == ("off", "not used in 90 days: buttons, stop button")
     view = {"id": "V1", "type": "home", "blocks": [{"elements": [{"action_id": "x"}]}]}
     assert await rig.send(view_press(view, "x")) == 200
+    features = (await run_checks(slack_config(fake.api_base_url), rig.kv))[-1]
+    assert features.detail == "not used in 90 days: stop button"
+    SeenFeatures(rig.kv).note(STOP)
     features = (await run_checks(slack_config(fake.api_base_url), rig.kv))[-1]
     assert features == CheckResult("ok", "Slack features", f"all in use: {', '.join(NEEDS)}")
 

@@ -1,4 +1,4 @@
-"""Invited to a channel, the bot says once how to talk to it, in the inviter's language."""
+"""Invited to a channel, the bot says once how to talk to it; like a mention without words, in the person's language."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ from typing import Any
 
 import pytest
 
+from bot.errors import ModelUnusable
+from bot.providers.scripted import Step
 from bot.store import Store
+from bot.texts import load
 from tests.bot.channels.slack.pipeline import SlackPipeline
+from tests.bot.channels.slack.rig import TS
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import BOT, CHANNEL, USER, joined
+from tests.fakes.slack_events import BOT, CHANNEL, USER, command, joined, mention
+from tests.fakes.tools import Echo, tool_map
 
 ANN = "U00000002"
 
@@ -29,6 +34,51 @@ async def test_the_greeting(fake: SlackFake, store: Store, inviter: str, begins:
     assert posted["channel"] == CHANNEL
     assert "thread_ts" not in posted
     assert posted["markdown_text"].startswith(begins)
+
+
+class Clock(Echo):
+    """A tool with a command."""
+
+    name = "get_time"
+    commands = ("time",)
+
+
+@pytest.mark.parametrize(
+    ("inviter", "words", "help_line", "done"),
+    [
+        (USER, "忘れて", "/kaiwa かメンションのあとに /time", "あなたについて保存していたもの"),
+        (ANN, "forget me", "Write /time after /kaiwa or a mention", "Done: I have deleted"),
+    ],
+)
+async def test_what_the_greeting_invites_to_write_is_heard(
+    fake: SlackFake, store: Store, inviter: str, words: str, help_line: str, done: str
+) -> None:
+    """Slack keeps messages that begin with a slash to itself, but for /kaiwa; the help that it names says so too."""
+    fake.add_user(ANN, "Ann", locale="en-GB")
+    async with SlackPipeline(store, fake, tools=tool_map(Clock())) as here:
+        await here.send(joined(inviter=inviter))
+        assert f"/kaiwa {words}" in fake.posted[-1]["markdown_text"]
+        assert "/kaiwa help" in fake.posted[-1]["markdown_text"]
+        for number, text in enumerate(("help", words)):
+            await here.send(command(text, user=inviter, response_url=f"{fake.origin}/commands/{number}"))
+    [[help_], [forgotten]] = fake.responses.values()
+    assert help_["blocks"][0]["text"].splitlines()[-1].startswith(help_line)
+    assert forgotten["blocks"][0]["text"].startswith(done)
+
+
+@pytest.mark.parametrize(
+    ("user", "question"), [(USER, "これについてどう思いますか？"), (ANN, "What do you say to this?")]
+)
+async def test_a_bare_mention_in_a_thread_asks_in_the_language_of_the_profile(
+    fake: SlackFake, store: Store, user: str, question: str
+) -> None:
+    """Its words are ours; so is an apology in the answer's place."""
+    fake.add_user(ANN, "Ann", locale="en-GB")
+    failed = Step(error=ModelUnusable("key_refused", "the key was refused"))
+    async with SlackPipeline(store, fake, [failed]) as here:
+        await here.send(mention("", "1700000001.000100", user=user, thread_ts=TS))
+        assert here.model.requests[0].messages[-1].text == question
+    assert fake.posted[-1]["markdown_text"] == load().get("apology.key_refused", "ja" if user == USER else "en")
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ async def test_a_button_of_the_modal_decides(here: Launches, fake: SlackFake, ac
     await here.send(decision)
     assert len(here.launch.contexts) == runs
     [said] = read_view(fake.modals[modal["id"]])
-    assert said == "Your decision has been taken. The conversation shows what came of it."
+    assert said == "Thank you, I have your decision. The conversation shows what came of it."
     assert read_view(here.asked())[1] == ("Allowed: launch. (hanako)" if runs else "Not allowed: launch. (hanako)")
     assert fake.shown[-1] == "Done."
 

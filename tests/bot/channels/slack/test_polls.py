@@ -172,7 +172,7 @@ async def test_forget_me_takes_what_waits_to_show_a_vote(poll: PollPipeline, red
     await poll.post(message("forget me", LATER, channel=DIRECT, user=OTHER))
     poll.due.remove(KEPT_IN)
     await poll.process()
-    assert poll.fake.shown[-1].startswith("あなたについて保存していたものを削除しました")
+    assert poll.fake.shown[-1].startswith("あなたについて保存していたものを、IDや名前も含めて削除しました")
     [left] = await poll.store.outbox.read(KEPT_IN)
     assert USER.encode() in left
     values = [await redis.lrange(key, 0, -1) async for key in redis.scan_iter("*:outbox:*")]

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from bot.channels import Delivery, InboundEvent, Reply
 from bot.channels.slack import presence
+from bot.channels.slack.features import STOP, check_features
 from bot.channels.slack.types import Address, write_address
 from bot.live_events import ToolStarted
 from bot.providers.scripted import Step
@@ -50,6 +51,7 @@ async def test_a_long_turn_can_be_stopped(fake: SlackFake, rig: Rig) -> None:
     assert fake.sessions == {(CHANNEL, TS): "active"}
     assert {call["status"] for call in fake.called(WORDS)} <= {"is thinking…"}
     assert rig.kv.kept[NOTE] == b""
+    assert STOP not in (await check_features(rig.kv)).detail
 
 
 async def test_a_short_turn_has_no_button(fake: SlackFake) -> None:
@@ -144,7 +146,7 @@ async def test_a_button_that_is_not_taken_away_at_first_is_later(
 
 
 async def test_an_app_that_would_not_hear_the_press_shows_no_button(fake: SlackFake, rig: Rig) -> None:
-    """Slack warns, and the log says how to mend it."""
+    """Slack warns, and the log says how to mend it; so does the doctor."""
     fake.is_subscribed = False
     with capture_logs() as logged:
         for _ in range(2):
@@ -152,6 +154,7 @@ async def test_an_app_that_would_not_hear_the_press_shows_no_button(fake: SlackF
                 await until(lambda: "processing" in statuses(fake))
             await rig.slack.tasks.join()
     assert [line["event"] for line in logged] == ["slack.stop_button_missing"]
+    assert f"{STOP}: the event agent_session_stopped" in (await check_features(rig.kv)).fix
     assert (statuses(fake), fake.sessions) == (["processing", "active"], {(CHANNEL, TS): "active"})
 
 
