@@ -20,7 +20,7 @@ from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, message
 from tests.waiting import until
 
 WORDS = "Let me think about the weather in Tokyo, which is a large city by the sea in the east of Japan."
-FORGOTTEN = "あなたについて保存していたものを削除しました"
+FORGOTTEN = "あなたについて保存していたものを、"
 WISHED = "1700000060.000100"
 HOME = f"slack:{TEAM}:{DIRECT}"
 WHERE: dict[Callable[[SlackFake], Question], str] = {
