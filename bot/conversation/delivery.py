@@ -243,6 +243,12 @@ class OutboxRelay:
         return asked is not None and asked.id == question.id
 
 
+def _rejection(question: Question) -> Entry:
+    """The step of a turn whose call cannot be made, as its question, which is open, could not be asked."""
+    decided = ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK)
+    return Entry(DECIDED, encode(decided))
+
+
 def _is_last(delivery: Delivery, later: DeliverLater) -> bool:
     """Whether no attempt follows this one, which has failed; one with a refused token is none."""
     return not isinstance(later, TokenRefused) and delivery.attempts - delivery.refusals >= MAX_ATTEMPTS

@@ -73,8 +73,11 @@ class LateButtons:
         times = (self.time_left(event.address) for event in awaited)
         return min((left for left in times if left is not None), default=None)
 
-    async def tell(self, event: InboundEvent, address: str) -> None:
+    async def tell(self, event: InboundEvent, address: str, *, always: bool = False) -> None:
         """Spend a token that is the answer's no more on the button, once whoever does it; it is sent beside the turn.
+
+        Args:
+            always: show the button even if no answer is waited for by then, as nobody may have got one.
 
         Raises:
             LeaseLost: another process has the turn, perhaps since a time when the token was the answer's.
@@ -87,7 +90,8 @@ class LateButtons:
             language = self._services.language(known)
             await self._store.leases.renew(self._lease)
             told = f"late_{sha256(address.encode()).hexdigest()[:32]}"
-            words, fetch = self._services.texts.get("late.waiting", language), Fetch(self._lease.conversation, language)
+            words = self._services.texts.get("late.waiting", language)
+            fetch = None if always else Fetch(self._lease.conversation, language)
             reply = Reply(words, fetched_by=asker, fleeting=True, fetches=fetch)
             delivery = Delivery(told, told, reply, address, asker=asker)
             if await self._store.outbox.post(self._fetches, told, encode(delivery)):

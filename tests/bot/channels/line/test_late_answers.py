@@ -152,6 +152,18 @@ async def test_a_card_waits_while_its_answer_is_being_pushed(store: Store, fake:
     assert [sent.call for sent in fake.sent] == ["push"]
 
 
+async def test_an_answer_that_is_not_worth_a_push_leaves_the_card(store: Store, fake: LineFake) -> None:
+    """In a group, to one person alone: the button says that nothing waits, and so what to do."""
+    async with open_pipeline(store, fake, []) as here:
+        await here.receive(fake.event(place=GROUP, message=addressed_message("/memory")))
+        here.wait(LATE_S)
+        await here.process()
+        await here.runner.process(LATE_IN_GROUP)
+        await here.hear(fake.press(BUTTON))
+    assert [sent.call for sent in fake.sent] == ["reply"] * 2
+    assert [words[0].startswith(known) for words, known in zip(fake.texts, (WAITING, SENT), strict=True)] == [True] * 2
+
+
 async def test_a_push_that_fails_leaves_the_card(store: Store, fake: LineFake) -> None:
     """It is tried again in a while, and until then its asker knows."""
     fake.fail("push", 500)
