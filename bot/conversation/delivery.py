@@ -11,7 +11,7 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.agent.turn import ApprovalDecision
-from bot.channels import Delivery, Question
+from bot.channels import Delivery, Question, Reply
 from bot.conversation.journal import DECIDED, read_open_question
 from bot.conversation.late_answers import Fetches
 from bot.conversation.polls import fill_in
@@ -103,16 +103,12 @@ class OutboxRelay:
             log.error("delivery.unreadable", cause=type(error).__name__)
             await self._alerts.notice("dead_letters", UNREAD)
             return await self._store.outbox.move_head_to_dead_letters(lease, UNREAD.encode())
-        if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
-            return delivery.not_before
-        if (channel := self._services.channel(lease.conversation)) is not None:
-            again = delivery.attempts > 0
-            reply = await fill_in(self._store, channel, lease.conversation, delivery.reply, again=again)
-            if isinstance(reply, int):
-                return reply
-            if reply is None:
-                return await self._store.outbox.remove_head(lease)
-            delivery = await self._fetches.choose(replace(delivery, reply=reply))
+        prepared = await self._prepare(lease, delivery)
+        if prepared is None:
+            return await self._store.outbox.remove_head(lease)
+        if isinstance(prepared, int):
+            return prepared
+        delivery = prepared
         if delivery.attempts > delivery.refusals and not delivery.not_before:
             self._metrics.deliveries.labels(channel_of(lease.conversation), "uncertain").inc()
         delivery = replace(delivery, attempts=delivery.attempts + 1, not_before=0)
@@ -121,6 +117,17 @@ class OutboxRelay:
             log.info("delivery.held", delivery=delivery.id)
             return await self._store.now_ms(lease.conversation)  # the turn that reads the change comes first
         return await self._attempt(lease, delivery)
+
+    async def _prepare(self, lease: Lease, delivery: Delivery) -> Delivery | int | None:
+        """The delivery as it is to be sent now; None if it is no longer needed; a time (ms of the store's clock) before
+        which it is not to be sent."""
+        if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
+            return delivery.not_before
+        if (channel := self._services.channel(lease.conversation)) is None:
+            return delivery
+        again = delivery.attempts > 0
+        reply = await fill_in(self._store, channel, lease.conversation, delivery.reply, again=again)
+        return await self._fetches.choose(replace(delivery, reply=reply)) if isinstance(reply, Reply) else reply
 
     async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
         name = channel_of(lease.conversation)

@@ -8,7 +8,7 @@ record of spent tokens is needed: whoever takes a turn over reads the same clock
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from typing import Literal
@@ -31,9 +31,11 @@ log = structlog.stdlib.get_logger(__name__)
 
 LOOK_S = 10.0  # between two looks at the messages that wait behind a turn
 REST_S = 1.0  # after a failure of the store
+SOON_MS = 500  # until a card looks again whether the answer that is being sent has arrived
 MOST_FETCHES = 20  # presses that wait in one place
 
-Progress = Literal["waiting", "asked", "sent"]  # sentences of the catalogue, table ``late``
+Progress = Literal["waiting", "asked", "sending", "sent"]
+SENTENCES: Mapping[Progress, str] = {"waiting": "waiting", "asked": "asked", "sending": "waiting", "sent": "sent"}
 
 _decode = Decoder(Delivery).decode
 
@@ -69,8 +71,11 @@ class LateButtons:
         times = (self.time_left(event.address) for event in awaited)
         return min((left for left in times if left is not None), default=None)
 
-    async def tell(self, event: InboundEvent, address: str) -> None:
+    async def tell(self, event: InboundEvent, address: str, *, always: bool = False) -> None:
         """Spend a token that is the answer's no more on the button, once whoever does it; it is sent beside the turn.
+
+        Args:
+            always: show the button even if no answer is waited for by then, as nobody may have got one.
 
         Raises:
             LeaseLost: another process has the turn, perhaps since a time when the token was the answer's.
@@ -83,7 +88,9 @@ class LateButtons:
             language = self._services.language(known)
             await self._store.leases.renew(self._lease)
             told = f"late_{sha256(address.encode()).hexdigest()[:32]}"
-            reply = Reply(self._services.texts.get("late.waiting", language), fetched_by=asker, fleeting=True)
+            words = self._services.texts.get("late.waiting", language)
+            fetch = None if always else Fetch(self._lease.conversation, language)
+            reply = Reply(words, fetched_by=asker, fleeting=True, fetches=fetch)
             delivery = Delivery(told, told, reply, address, asker=asker)
             if await self._store.outbox.post(self._fetches, told, encode(delivery)):
                 log.info("late.told", message=event.message.id)
@@ -146,29 +153,52 @@ class Fetches:
     """Finds what a press of the button fetches. A late answer stays where it is kept until it has arrived."""
 
     def __init__(self, services: Services) -> None:
+        self._services = services
         self._store = services.store
         self._texts = services.texts
         self._commands = services.commands
 
-    async def choose(self, press: Delivery) -> Delivery:
-        """Decide what the press gets: the asker's oldest late answer, or a sentence. Further attempts send the same.
+    async def choose(self, delivery: Delivery) -> Delivery | int | None:
+        """Decide what a press gets, and whether the card with the button is still needed; others stay as they are.
+
+        A press gets the asker's oldest late answer, or a sentence. Further attempts send the same.
+
+        Returns:
+            None for a card whose answer has been pushed; a time (ms of the store's clock) when to look again for one
+            whose answer is being pushed.
 
         Raises:
             StoreUnavailable: it cannot be decided.
         """
-        fetch = press.reply.fetches
-        if fetch is None or press.late is not None:
-            return press
+        fetch, is_card = delivery.reply.fetches, bool(delivery.reply.fetched_by)
+        if fetch is None or delivery.late is not None or (is_card and not await self._is_pushed(fetch.conversation)):
+            return delivery
         # In the order in which messages and answers move, so that none is missed.
-        progress = await self._progress(fetch.conversation, press.asker)
-        kept = [one for one in await self._store.late_answers.read(fetch.conversation) if one.asker == press.asker]
+        progress = await self._progress(fetch.conversation, delivery.asker)
+        late, more_late = await self._oldest(fetch.conversation, delivery.asker)
+        if is_card:
+            if late or progress == "waiting":
+                return delivery
+            return await self._store.now_ms(fetch.conversation) + SOON_MS if progress == "sending" else None
+        if late:
+            return replace(delivery, late=late, more_late=more_late)
+        sentence = SENTENCES[progress]
+        text, again = self._texts.get(f"late.{sentence}", fetch.language), sentence == "waiting"
+        reply = Reply(text, fetched_by=delivery.asker if again else "", private=True, fleeting=True)
+        return replace(delivery, reply=reply, late=LateAnswer(fetch.conversation))
+
+    async def _is_pushed(self, conversation: str) -> bool:
+        """Whether an answer without a token is sent, as far as that is known."""
+        channel = self._services.channel(conversation)
+        return channel is not None and await channel.reaches(conversation)
+
+    async def _oldest(self, conversation: str, asker: str) -> tuple[LateAnswer | None, bool]:
+        """The asker's oldest late answer that can be sent, and whether others are kept."""
+        kept = [one for one in await self._store.late_answers.read(conversation) if one.asker == asker]
         for number, one in enumerate(kept, 1):
-            if await self._read_wanted(fetch.conversation, one):
-                late = LateAnswer(fetch.conversation, one.delivery_id)
-                return replace(press, late=late, more_late=number < len(kept))
-        text = self._texts.get(f"late.{progress}", fetch.language)
-        reply = Reply(text, fetched_by=press.asker if progress == "waiting" else "", private=True, fleeting=True)
-        return replace(press, reply=reply, late=LateAnswer(fetch.conversation))
+            if await self._read_wanted(conversation, one):
+                return LateAnswer(conversation, one.delivery_id), number < len(kept)
+        return None, False
 
     async def load(self, delivery: Delivery) -> Delivery | None:
         """The delivery as it is sent; None if its late answer is gone: an earlier attempt has brought it, somebody has
@@ -200,7 +230,7 @@ class Fetches:
         return asked is not None and asked.question.id == question.id
 
     async def _progress(self, conversation: str, asker: str) -> Progress:
-        """How far the asker's answer is."""
+        """How far the asker's answer is; ``sending`` unless the first attempt has failed."""
         waiting = [event for _, event in readable(await self._store.inbox.read(conversation))]
         journal = await self._read_journal(conversation)
         outbox = [_read(raw) for raw in await self._store.outbox.read(conversation)]
@@ -208,8 +238,11 @@ class Fetches:
             question = journal.open_question.question if journal.open_question else None
             is_sending = any(one and one.reply.question == question for one in outbox)
             return "asked" if question and not is_sending else "waiting"
-        is_waiting = self._is_awaited_by(asker, waiting) or any(one and one.asker == asker for one in outbox)
-        return "waiting" if is_waiting else "sent"
+        if self._is_awaited_by(asker, waiting):
+            return "waiting"
+        if not any(one and one.asker == asker for one in outbox):
+            return "sent"
+        return "waiting" if outbox[0] and outbox[0].not_before else "sending"
 
     def _is_awaited_by(self, asker: str, events: Iterable[InboundEvent]) -> bool:
         return any(event.author_id == asker and _is_awaited(event, self._commands) for event in events)

@@ -354,8 +354,8 @@ class TurnRunner:
         buttons, by_address = LateButtons(self._services, lease, channel), {event.address: event for event in events}
         for reply, address in replies:
             if not reply.free:
-                # What has joined the turn since it began has the same author.
-                await buttons.tell(by_address.get(address, events[-1]), address)
+                # What has joined the turn since it began has the same author. What is for one person is not pushed.
+                await buttons.tell(by_address.get(address, events[-1]), address, always=reply.private)
 
     def _deliveries(self, lease: Lease, journalled: JournalledTurn, result: TurnResult) -> list[Delivery]:
         if (channel := self._services.channel(lease.conversation)) is None:

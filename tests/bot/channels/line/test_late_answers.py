@@ -30,7 +30,7 @@ from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, USER, addressed_message, event, webhook
-from tests.waiting import until_true
+from tests.waiting import until, until_true
 
 OTHER = f"U{'2' * 32}"
 
@@ -115,6 +115,75 @@ async def test_auto_pushes_and_the_button_says_so(store: Store, fake: LineFake) 
         await here.hear(fake.press(BUTTON))
     assert ways(fake)[:2] == [("reply", WAITING), ("push", "Hi!")]
     assert fake.texts[2][0].startswith(SENT)
+
+
+@pytest.mark.parametrize("age_s", [45, 52, 59])
+async def test_an_answer_that_is_pushed_at_once_comes_alone(store: Store, fake: LineFake, age_s: int) -> None:
+    """A command needs no model, and LINE brought it late: no card follows the answer."""
+    async with open_pipeline(store, fake, []) as here:
+        await here.receive(question(fake, "/help"))
+        here.wait(age_s)
+        await here.process()
+        await here.runner.process(LATE_HERE)
+        assert await store.outbox.head(LATE_HERE) is None
+    assert [sent.call for sent in fake.sent] == ["push"]
+
+
+async def test_a_card_waits_while_its_answer_is_being_pushed(store: Store, fake: LineFake) -> None:
+    """Another worker comes to the card first; it says nothing once the answer is there."""
+    fake.slow_s = 0.3
+    async with open_pipeline(store, fake, []) as here:
+        await here.receive(question(fake, "/help"))
+        here.wait(LATE_S)
+        answering = asyncio.create_task(here.process())
+        await until(lambda: bool(fake.calls("push")))
+        await here.runner.process(LATE_HERE)
+        assert len(await store.outbox.read(LATE_HERE)) == 1
+        await answering
+
+        async def is_over() -> bool:
+            await here.runner.process(LATE_HERE)
+            return await store.outbox.head(LATE_HERE) is None
+
+        await until_true(is_over)
+    assert [sent.call for sent in fake.sent] == ["push"]
+
+
+async def test_an_answer_that_is_not_worth_a_push_leaves_the_card(store: Store, fake: LineFake) -> None:
+    """In a group, to one person alone: the button says that nothing waits, and so what to do."""
+    async with open_pipeline(store, fake, []) as here:
+        await here.receive(fake.event(place=GROUP, message=addressed_message("/memory")))
+        here.wait(LATE_S)
+        await here.process()
+        await here.runner.process(LATE_IN_GROUP)
+        await here.hear(fake.press(BUTTON))
+    assert [sent.call for sent in fake.sent] == ["reply"] * 2
+    assert [words[0].startswith(known) for words, known in zip(fake.texts, (WAITING, SENT), strict=True)] == [True] * 2
+
+
+async def test_a_push_that_fails_leaves_the_card(store: Store, fake: LineFake) -> None:
+    """It is tried again in a while, and until then its asker knows."""
+    fake.fail("push", 500)
+    async with open_pipeline(store, fake, []) as here:
+        await here.receive(question(fake, "/help"))
+        here.wait(LATE_S)
+        await here.process()
+        await here.runner.process(LATE_HERE)
+    assert [(sent.call, *sent.buttons) for sent in fake.sent] == [("reply", "回答を見る")]
+
+
+async def test_an_answer_that_is_not_pushed_after_all_has_its_card(store: Store, fake: LineFake) -> None:
+    """Others have used the month's messages up meanwhile."""
+    fake.limit = 5
+    async with open_pipeline(store, fake, []) as here:
+        assert await here.runner.services.channels["line"].reaches(IN_PRIVATE)
+        fake.used = 5
+        await here.receive(question(fake, "/help"))
+        here.wait(LATE_S)
+        await here.process()
+        await here.runner.process(LATE_HERE)
+        await here.hear(fake.press("回答を見る"))
+    assert [sent.call for sent in fake.sent] == ["reply", "reply"]
 
 
 async def test_auto_without_quota_keeps_the_answer(store: Store, fake: LineFake) -> None:
