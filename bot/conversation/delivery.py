@@ -18,6 +18,7 @@ from bot.conversation.polls import fill_in
 from bot.conversation.services import Services
 from bot.errors import DeliverLater, DeliverOnPress, DeliveryRefused, LeaseLost, StoreUnavailable, TokenRefused
 from bot.store import RELEASED, Lease
+from bot.store.frames import Entry
 from bot.telemetry import Span, span
 from bot.transcript import UNREADABLE, channel_of, encode
 
@@ -121,6 +122,9 @@ class OutboxRelay:
     async def _prepare(self, lease: Lease, delivery: Delivery) -> Delivery | int | None:
         """The delivery as it is to be sent now; None if it is no longer needed; a time (ms of the store's clock) before
         which it is not to be sent."""
+        if (question := delivery.reply.question) and not await self._is_open(lease, question):
+            log.info("delivery.void", delivery=delivery.id)
+            return None
         if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
             return delivery.not_before
         if (channel := self._services.channel(lease.conversation)) is None:
@@ -164,13 +168,11 @@ class OutboxRelay:
 
     async def _show(self, lease: Lease, delivery: Delivery) -> int | None:
         """Have the channel send it."""
-        conversation, question = lease.conversation, delivery.reply.question
+        conversation = lease.conversation
         if delivery.attempts - delivery.refusals > MAX_ATTEMPTS:
             raise DeliveryRefused(f"gave up after {MAX_ATTEMPTS} attempts")
         if (channel := self._services.channel(conversation)) is None:
             raise DeliveryRefused(f"the channel {channel_of(conversation)} is switched off")
-        if question and not delivery.late and not await self._is_open(lease, question):
-            raise DeliveryRefused("the question is decided already")
         return await channel.deliver(conversation, delivery, partial(self._assert_held, lease))
 
     async def _remove(self, lease: Lease, delivery: Delivery, shown_at: int | None) -> bytes | None:
@@ -225,22 +227,23 @@ class OutboxRelay:
             await self._alerts.notice("dead_letters", reason)
         if delivery.reply.fleeting:
             return await self._store.outbox.remove_head(lease)
-        is_rejected = delivery.reply.question is not None and await self._reject(lease, delivery.reply.question)
-        following = await self._store.outbox.move_head_to_dead_letters(lease, reason.encode())
+        rejection = _rejection(delivery.reply.question) if delivery.reply.question else None
+        following = await self._store.outbox.move_head_to_dead_letters(lease, reason.encode(), rejection)
         await self._alerts.notice("dead_letters", reason)
-        return await self._store.now_ms(lease.conversation) if is_rejected else following
-
-    async def _reject(self, lease: Lease, question: Question) -> bool:
-        """Reject the call of a question; false if no turn waits for it."""
-        if not await self._is_open(lease, question):
-            return False
-        decided = ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK)
-        await self._store.journal.record(lease, DECIDED, encode(decided))
-        return True
+        return await self._store.now_ms(lease.conversation) if rejection else following
 
     async def _is_open(self, lease: Lease, question: Question) -> bool:
-        asked = await read_open_question(self._store, lease.conversation)
+        try:
+            asked = await read_open_question(self._store, lease.conversation)
+        except UNREADABLE:
+            return False  # the turn is given up
         return asked is not None and asked.id == question.id
+
+
+def _rejection(question: Question) -> Entry:
+    """The step of a turn whose call cannot be made, as its question, which is open, could not be asked."""
+    decided = ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK)
+    return Entry(DECIDED, encode(decided))
 
 
 def reset_attempts(raw: bytes) -> bytes:

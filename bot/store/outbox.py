@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from bot.store.clients import Client, translate_errors
+from bot.store.frames import Entry, pack
 from bot.store.keys import Keys
 from bot.store.leases import Lease
 from bot.store.scripts import Scripts
@@ -64,8 +65,12 @@ class Outbox:
         following = await self._scripts.run("remove_head", lease.conversation, lease.token, question_id, at)
         return cast(bytes | None, following)
 
-    async def move_head_to_dead_letters(self, lease: Lease, reason: bytes) -> bytes | None:
-        """Turn the undeliverable head into a dead letter; returns the next delivery."""
-        return cast(
-            bytes | None, await self._scripts.run("move_head_to_dead_letters", lease.conversation, lease.token, reason)
-        )
+    async def move_head_to_dead_letters(self, lease: Lease, reason: bytes, step: Entry | None = None) -> bytes | None:
+        """Turn the undeliverable head into a dead letter; returns the next delivery.
+
+        Args:
+            step: of the turn under way, if that waits for the decision that this delivery should have asked for.
+        """
+        how = reason, pack(step.kind, "", step.body) if step else b""
+        following = await self._scripts.run("move_head_to_dead_letters", lease.conversation, lease.token, *how)
+        return cast(bytes | None, following)

@@ -18,7 +18,7 @@ from tests.bot.channels.line.rig import IN_PRIVATE
 from tests.bot.conversation.longest_questions import TitledLaunch, longest_call, wordy_reviewers
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, text_message
+from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, event, text_message
 from tests.fakes.tools import Launch
 
 OTHER = "U" + "9" * 32
@@ -328,3 +328,17 @@ async def test_a_polite_second_bubble_writes_nothing(store: Store, fake: LineFak
         assert pad.launched == 0
         await here.hear(fake.press("Yes"))
     assert pad.launched == 1
+
+
+@pytest.mark.parametrize("ending", ["stop", "unsend"])
+async def test_a_question_that_line_has_not_taken_goes_with_its_turn(store: Store, fake: LineFake, ending: str) -> None:
+    """Nobody can answer it any more: the words behind it come at once, and no operator is called."""
+    pad, asked = Pad(store, fake), fake.event(message=text_message("launch the rocket"))
+    fake.fail("reply", 500)
+    async with pad.open() as here:
+        await here.hear(asked)
+        unsend = event("unsend", unsend={"messageId": asked["message"]["id"]})
+        await here.hear(unsend if ending == "unsend" else fake.event(message=text_message("/stop")))
+        assert await store.outbox.read(IN_PRIVATE) == []
+    assert fake.texts == ([["止めました。"]] if ending == "stop" else [])
+    assert (pad.launched, await store.dead_letters.read()) == (0, [])
