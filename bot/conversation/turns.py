@@ -253,9 +253,15 @@ class TurnRunner:
         """Give a turn up: its messages become a dead letter, and their authors get an apology."""
         # Messages may have joined since the journal was read.
         journalled = await self._store.journal.begin(lease, journalled.turn_id) or journalled
-        result = await self._crash_apology(lease, journalled, reason)
-        await self._note_routines(lease.conversation, readable_events(journalled.entries), result, failed=True)
-        await self._commit(lease, journalled, result, given_up=reason)
+        try:
+            result = await self._crash_apology(lease, journalled, reason)
+            await self._note_routines(lease.conversation, readable_events(journalled.entries), result, failed=True)
+            await self._commit(lease, journalled, result, given_up=reason)
+        except (LeaseLost, StoreUnavailable):
+            raise
+        except Exception:  # the turn must end, if need be without a word to its author
+            log.exception("turn.not_apologised")
+            await self._store.journal.commit(lease, None, (), KEEP_TURNS, reason)
         self._services.metrics.turns.labels("failed").inc()
         log.error("turn.given_up", cause=reason)
         await self._services.alerts.notice("dead_letters", reason)

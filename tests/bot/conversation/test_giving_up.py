@@ -13,7 +13,7 @@ from bot.providers.scripted import Step
 from bot.store import CHANGE, DeadLetter, Depths, Store
 from bot.transcript import Message, encode
 from tests.bot.conversation.held_turns import asked, calling, cut_off, held
-from tests.bot.harness import HERE, Harness, unsent, words
+from tests.bot.harness import HERE, Harness, Mailbox, unsent, words
 from tests.bot.store.turns import key
 
 SORRY = "Something went wrong on my side, so I have no answer. Please try again."
@@ -87,6 +87,27 @@ async def test_the_third_failure_is_the_last(store: Store, redis: Redis, text: s
     await harness.receive("and now?", "m2")
     await harness.runner.process(HERE)
     assert harness.box.texts[1:] == ["Hello!"]
+
+
+class Nameless(Mailbox):
+    """A channel whose look-ups fail, for the apology too."""
+
+    async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
+        raise ZeroDivisionError
+
+
+async def test_a_turn_without_an_apology_ends_too(store: Store, redis: Redis) -> None:
+    """Its messages become a dead letter with an alarm, and the conversation goes on."""
+    harness = Harness(store, [], Nameless(), alert_to="mailbox:OPS")
+    await harness.receive("hi", "m1")
+    for _ in range(3):
+        await rested(harness, redis)
+    assert await store.leases.due(10) == ["mailbox:notices:OPS"]
+    await harness.runner.process("mailbox:notices:OPS")
+    [alarm] = harness.box.texts
+    assert "failed 3 times: ZeroDivisionError" in alarm
+    [letter] = await letters(store)
+    assert (letter.reason, len(letter.arrivals)) == ("failed 3 times: ZeroDivisionError", 1)
 
 
 async def test_another_reason_begins_anew(store: Store, redis: Redis) -> None:
