@@ -12,10 +12,10 @@ from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.conversation.background import background_of, has_words
 from bot.conversation.cancellation import CHANGES, TOPIC, Change
-from bot.conversation.late_answers import MOST_FETCHES, fetch_of
+from bot.conversation.late_answers import MOST_FETCHES, MOST_OF_ASKER, fetch_of
 from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent, parse
 from bot.errors import StoreUnavailable
-from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Store
+from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Bound, Store
 from bot.telemetry import Metrics
 from bot.transcript import Message, Part, Text, channel_of, encode
 
@@ -107,7 +107,9 @@ class Intake:
     async def _fetch(self, conversation: str, event: InboundEvent) -> bool:
         """Take a press of the button for late answers; what it brings is found when it is answered."""
         fetch = fetch_of(event)
-        taken = await self._store.outbox.post(conversation, fetch.id, encode(fetch), most=MOST_FETCHES)
+        alike = b'"asker":' + encode(fetch.asker)
+        bound = Bound(MOST_FETCHES, alike, MOST_OF_ASKER)
+        taken = await self._store.outbox.post(conversation, fetch.id, encode(fetch), bound)
         self._start(conversation, "")
         return taken
 

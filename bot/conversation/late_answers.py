@@ -32,7 +32,8 @@ log = structlog.stdlib.get_logger(__name__)
 LOOK_S = 10.0  # between two looks at the messages that wait behind a turn
 REST_S = 1.0  # after a failure of the store
 SOON_MS = 500  # until a card looks again whether the answer that is being sent has arrived
-MOST_FETCHES = 20  # presses that wait in one place
+MOST_FETCHES = 200  # presses that wait in one place …
+MOST_OF_ASKER = 5  # … and of one person: each of these brings an answer, or says that there is none
 
 Progress = Literal["waiting", "asked", "sending", "sent"]
 SENTENCES: Mapping[Progress, str] = {"waiting": "waiting", "asked": "asked", "sending": "waiting", "sent": "sent"}

@@ -49,7 +49,7 @@ from bot.store.leases import Lease, Leases
 from bot.store.lists import PlaceLists, StoredItem
 from bot.store.live import Live
 from bot.store.memory import Freed, MemoryUse, StoreMemory
-from bot.store.outbox import RELEASED, Outbox
+from bot.store.outbox import RELEASED, Bound, Outbox
 from bot.store.personal_data import PersonalData
 from bot.store.polls import Outcome, Polls, StoredPoll
 from bot.store.reminders import Alarm, Next, Reminders
@@ -68,6 +68,7 @@ __all__ = [
     "REMINDER_S",
     "Accepted",
     "Alarm",
+    "Bound",
     "Claim",
     "Condition",
     "Counter",

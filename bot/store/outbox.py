@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 from bot.store.clients import Client, translate_errors
 from bot.store.frames import Entry, pack
@@ -12,6 +12,22 @@ from bot.store.leases import Lease
 from bot.store.scripts import Scripts
 
 RELEASED = b"released"  # no delivery: those are JSON
+
+
+class Bound(NamedTuple):
+    """How many deliveries may wait where another one is appended.
+
+    Attributes:
+        most: 0: any number.
+        most_alike: of those that hold the bytes ``mark``, likewise.
+    """
+
+    most: int = 0
+    mark: bytes = b""
+    most_alike: int = 0
+
+
+UNBOUNDED = Bound()
 
 
 class Outbox:
@@ -34,13 +50,10 @@ class Outbox:
         async with translate_errors():
             return cast(list[bytes], await self._client.lrange(Keys(conversation).outbox, 0, -1))
 
-    async def post(self, conversation: str, delivery_id: str, delivery: bytes, *, most: int = 0) -> bool:
-        """Append a delivery that belongs to no turn; False where ``delivery_id`` was posted in the last three days.
-
-        Args:
-            most: do not append it to so many that wait already; 0: to any number.
-        """
-        return bool(await self._scripts.run("post", conversation, delivery, most, message_id=delivery_id))
+    async def post(self, conversation: str, delivery_id: str, delivery: bytes, bound: Bound = UNBOUNDED) -> bool:
+        """Append a delivery that belongs to no turn; False where ``delivery_id`` was posted in the last three days, or
+        too many wait already."""
+        return bool(await self._scripts.run("post", conversation, delivery, *bound, message_id=delivery_id))
 
     async def replace_head(self, lease: Lease, delivery: bytes, answers: Sequence[str] = ()) -> bool:
         """Store the progress of the delivery.

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 import structlog
 
+from bot.channels.line.late_answers import earlier_button
 from bot.providers.scripted import Step
 from bot.store import Store
 from tests.bot.channels.line.late_turns import (
@@ -28,6 +29,7 @@ from tests.bot.channels.line.late_turns import (
 )
 from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
+from tests.bot.harness import texts
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, USER, addressed_message, event, webhook
 from tests.waiting import until, until_true
@@ -413,12 +415,24 @@ async def test_forget_me_leaves_the_answers_of_others(store: Store, fake: LineFa
 
 
 async def test_presses_do_not_pile_up(store: Store, fake: LineFake) -> None:
-    """Twenty wait at most, however often somebody presses."""
+    """Five of one person wait at most, however often somebody presses."""
     step = held_step()
     async with open_pipeline(store, fake, [step], line_push="never") as here, late_turn(here, step, question(fake)):
         for _ in range(30):
             await here.receive(fake.press(BUTTON))
-        assert len(await store.outbox.read(LATE_HERE)) == 20
+        assert len(await store.outbox.read(LATE_HERE)) == 5
+
+
+async def test_each_press_of_one_moment_is_answered(store: Store, fake: LineFake) -> None:
+    """In a group, where many wait for an answer."""
+    users = [f"U{number:032}" for number in range(30)]
+    data = [earlier_button(user, texts(), "en").data for user in users]
+    presses = [
+        fake.event("postback", GROUP, user, postback={"data": each}) for user, each in zip(users, data, strict=True)
+    ]
+    async with open_pipeline(store, fake, [], line_push="never") as here:
+        await here.hear(*presses)
+    assert {request.body["replyToken"] for request in fake.calls("reply")} == {press["replyToken"] for press in presses}
 
 
 async def test_a_press_without_lines_signature_does_nothing(store: Store, fake: LineFake) -> None:
