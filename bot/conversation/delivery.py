@@ -28,6 +28,7 @@ MAX_ATTEMPTS = 10
 MAX_FAILURES = 3  # of these with an unforeseen exception
 REST_S = 1.0  # after the first of them; doubled after each further one
 LONGEST_WAIT_S = 600.0  # between two attempts, whatever a platform asks: what is behind in the outbox waits as long
+GAVE_UP = f"gave up after {MAX_ATTEMPTS} attempts"
 UNREAD = "cannot be read"
 CANNOT_ASK = "rejected: nobody could be asked for approval"
 TOO_MANY_LATE = "its asker has not fetched it, and newer late answers took its place"
@@ -141,6 +142,8 @@ class OutboxRelay:
             try:
                 shown_at = await self._show(lease, shown)
             except DeliverLater as later:
+                if _is_last(delivery, later):  # what is behind it in the outbox waits no longer
+                    return await self._refused(lease, delivery, attempt, DeliveryRefused(f"{GAVE_UP}: {later}"))
                 attempts, after_s = delivery.attempts, later.after
                 attempt.end("delivery.postponed", "later", name, cause=str(later), attempts=attempts, after_s=after_s)
                 return await self._postpone(lease, delivery, later)
@@ -170,7 +173,7 @@ class OutboxRelay:
         """Have the channel send it."""
         conversation = lease.conversation
         if delivery.attempts - delivery.refusals > MAX_ATTEMPTS:
-            raise DeliveryRefused(f"gave up after {MAX_ATTEMPTS} attempts")
+            raise DeliveryRefused(GAVE_UP)
         if (channel := self._services.channel(conversation)) is None:
             raise DeliveryRefused(f"the channel {channel_of(conversation)} is switched off")
         return await channel.deliver(conversation, delivery, partial(self._assert_held, lease))
@@ -244,6 +247,11 @@ def _rejection(question: Question) -> Entry:
     """The step of a turn whose call cannot be made, as its question, which is open, could not be asked."""
     decided = ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK)
     return Entry(DECIDED, encode(decided))
+
+
+def _is_last(delivery: Delivery, later: DeliverLater) -> bool:
+    """Whether no attempt follows this one, which has failed; one with a refused token is none."""
+    return not isinstance(later, TokenRefused) and delivery.attempts - delivery.refusals >= MAX_ATTEMPTS
 
 
 def reset_attempts(raw: bytes) -> bytes:

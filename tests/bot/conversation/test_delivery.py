@@ -101,6 +101,19 @@ async def test_a_delivery_that_keeps_failing_is_given_up(store: Store) -> None:
     assert await store.leases.due(10) == []
 
 
+async def test_what_waits_behind_a_delivery_follows_its_last_attempt_at_once(store: Store) -> None:
+    """However long the pause after it would have been."""
+    harness = Harness(store, [Step("One"), Step("Two")])
+    harness.box.failures = [*(DeliverLater("busy", after=0) for _ in range(9)), DeliverLater("busy", after=600)]
+    await harness.receive("hi", "m1")
+    await harness.runner.process(HERE)
+    await harness.receive("more", "m2")
+    for _ in range(9):
+        await harness.runner.process(HERE)
+    assert harness.box.texts == ["Two"]
+    assert [letter.reason for letter in await store.dead_letters.read()] == ["gave up after 10 attempts: busy"]
+
+
 def head(harness: Harness) -> Awaitable[bytes | None]:
     return harness.store.outbox.head(HERE)
 
@@ -196,7 +209,7 @@ async def test_a_delivery_put_back_goes_out_at_once_with_all_its_attempts(store:
     for _ in range(10):
         await harness.runner.process(HERE)
     assert (harness.box.texts, uncertain(harness)) == (["One"], 0)
-    assert harness.box.delivered[0].attempts == 21
+    assert harness.box.delivered[0].attempts == 20
 
 
 async def test_a_channel_is_asked_to_make_sure_of_the_lease(
