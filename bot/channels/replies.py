@@ -164,6 +164,7 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
         answers: ids of the answered messages; when these change, the delivery is void.
         late: what a press of a button has been found to fetch. It stays where it is kept until it has arrived.
         more_late: other answers to the asker are kept; a channel with buttons offers to fetch them.
+        changes: ids of the edits and retractions that its turn has seen; None: an edit does not reopen the turn.
     """
 
     id: str
@@ -179,3 +180,4 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
     answers: tuple[str, ...] = ()
     late: LateAnswer | None = None
     more_late: bool = False
+    changes: tuple[str, ...] | None = None

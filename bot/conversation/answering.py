@@ -74,6 +74,7 @@ class TurnResult:
         may_be_reopened: all that was said is the model's answer.
         asker: id of the person who is answered, where no message says it.
         answers: ids of messages that are answered and are not for the history.
+        changes: ids of the edits and retractions that have joined the turn.
     """
 
     messages: tuple[Message, ...] = ()
@@ -82,6 +83,7 @@ class TurnResult:
     may_be_reopened: bool = False
     asker: str = ""
     answers: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
 
     def add(self, messages: Sequence[Message], replies: Sequence[tuple[Reply, str]], model: str = "") -> None:
         """Add messages and replies."""

@@ -21,7 +21,7 @@ from bot.conversation.journal import read_event
 from bot.conversation.quotes import QuoteFinder
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, belongs, count_of_one_turn, parse, triage, wait_for_albums
-from bot.conversation.undelivered import read_undelivered, taking_back, withdraw_answers
+from bot.conversation.undelivered import is_reopened_by, read_undelivered, taking_back, withdraw_answers
 from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
 from bot.safe_text.names import safe_name
@@ -196,11 +196,21 @@ class InboundMessages:
         """Move what may join from the inbox into the turn's journal."""
         return await self._join(self._select_joining(await self._read_inbox()))
 
-    async def _join(self, joining: Sequence[WaitingEvent]) -> list[ParsedEvent]:
-        if joining:
+    async def _join(self, waiting: Sequence[WaitingEvent]) -> list[ParsedEvent]:
+        if joining := await self._without_reopening(waiting):
             await self._services.store.journal.join(self._lease, [entry.frame for entry, _ in joining])
             self.changes |= {one.event.message.id for _, one in joining if one.event.is_change}
         return [one for _, one in joining]
+
+    async def _without_reopening(self, joining: Sequence[WaitingEvent]) -> Sequence[WaitingEvent]:
+        """The entries without edits that reopen another turn, as its answer waits: they stay until this turn's end."""
+        edited = {one.event.target for _, one in joining if one.event.event == "edited"}
+        if not edited:
+            return joining
+        waiting = await read_undelivered(self._services.store, self._lease.conversation)
+        answers = [one.delivery.answers for one in waiting if is_reopened_by(one.delivery, edited)]
+        later = edited.intersection(each for ids in answers for each in ids)
+        return [(entry, one) for entry, one in joining if one.event.event != "edited" or one.event.target not in later]
 
     async def _read_inbox(self) -> list[WaitingEvent]:
         waiting = []

@@ -8,7 +8,7 @@ record of spent tokens is needed: whoever takes a turn over reads the same clock
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from typing import Literal
@@ -23,6 +23,7 @@ from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import TurnJournal, read_entries, readable
 from bot.conversation.services import Services
 from bot.conversation.triage import CANNED, parse
+from bot.conversation.undelivered import is_reopened_by
 from bot.errors import LeaseLost, StoreUnavailable
 from bot.store import Lease, StoredLateAnswer
 from bot.transcript import UNREADABLE, encode
@@ -175,14 +176,16 @@ class Fetches:
         if fetch is None or delivery.late is not None or (is_card and not await self._is_pushed(fetch.conversation)):
             return delivery
         # In the order in which messages and answers move, so that none is missed.
-        progress = await self._progress(fetch.conversation, delivery.asker)
-        late, more_late = await self._oldest(fetch.conversation, delivery.asker)
+        progress, edited = await self._progress(fetch.conversation, delivery.asker)
+        wanted, reopened = await self._read_kept(fetch.conversation, delivery.asker, edited)
+        progress = "waiting" if reopened else progress
         if is_card:
-            if late or progress == "waiting":
+            if wanted or progress == "waiting":
                 return delivery
             return await self._store.now_ms(fetch.conversation) + SOON_MS if progress == "sending" else None
-        if late:
-            return replace(delivery, late=late, more_late=more_late)
+        if wanted:
+            late = LateAnswer(fetch.conversation, wanted[0])
+            return replace(delivery, late=late, more_late=len(wanted) + reopened > 1)
         sentence = SENTENCES[progress]
         text, again = self._texts.get(f"late.{sentence}", fetch.language), sentence == "waiting"
         reply = Reply(text, fetched_by=delivery.asker if again else "", private=True, fleeting=True)
@@ -193,13 +196,13 @@ class Fetches:
         channel = self._services.channel(conversation)
         return channel is not None and await channel.reaches(conversation)
 
-    async def _oldest(self, conversation: str, asker: str) -> tuple[LateAnswer | None, bool]:
-        """The asker's oldest late answer that can be sent, and whether others are kept."""
+    async def _read_kept(self, conversation: str, asker: str, edited: Collection[str]) -> tuple[list[str], int]:
+        """The ids of the asker's late answers that can be sent, oldest first, and the number of those whose turn is
+        about to be reopened."""
         kept = [one for one in await self._store.late_answers.read(conversation) if one.asker == asker]
-        for number, one in enumerate(kept, 1):
-            if await self._read_wanted(conversation, one):
-                return LateAnswer(conversation, one.delivery_id), number < len(kept)
-        return None, False
+        answers = [answer for one in kept if (answer := await self._read_wanted(conversation, one))]
+        wanted = [answer.id for answer in answers if not is_reopened_by(answer, edited)]
+        return wanted, len(answers) - len(wanted)
 
     async def load(self, delivery: Delivery) -> Delivery | None:
         """The delivery as it is sent; None if its late answer is gone: an earlier attempt has brought it, somebody has
@@ -230,20 +233,22 @@ class Fetches:
         asked = (await self._read_journal(conversation)).open_question
         return asked is not None and asked.question.id == question.id
 
-    async def _progress(self, conversation: str, asker: str) -> Progress:
-        """How far the asker's answer is; ``sending`` unless the first attempt has failed."""
+    async def _progress(self, conversation: str, asker: str) -> tuple[Progress, set[str]]:
+        """How far the asker's answer is, and the ids of messages whose edits no turn has dealt with."""
         waiting = [event for _, event in readable(await self._store.inbox.read(conversation))]
         journal = await self._read_journal(conversation)
         outbox = [_read(raw) for raw in await self._store.outbox.read(conversation)]
+        new = [*waiting, *([] if journal.steps else journal.events)]
+        edited = {event.target for event in new if event.event == "edited"}
         if self._is_awaited_by(asker, journal.all_events):
             question = journal.open_question.question if journal.open_question else None
             is_sending = any(one and one.reply.question == question for one in outbox)
-            return "asked" if question and not is_sending else "waiting"
+            return "asked" if question and not is_sending else "waiting", edited
         if self._is_awaited_by(asker, waiting):
-            return "waiting"
+            return "waiting", edited
         if not any(one and one.asker == asker for one in outbox):
-            return "sent"
-        return "waiting" if outbox[0] and outbox[0].not_before else "sending"
+            return "sent", edited
+        return "waiting" if outbox[0] and outbox[0].not_before else "sending", edited
 
     def _is_awaited_by(self, asker: str, events: Iterable[InboundEvent]) -> bool:
         return any(event.author_id == asker and _is_awaited(event, self._commands) for event in events)

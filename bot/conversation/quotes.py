@@ -52,7 +52,7 @@ class QuoteFinder:
         """
         if event.quotes:
             found = [await self._find(event.quotes, before)]
-        elif event.group and self._points(event.message.text):
+        elif event.group and not event.message.quotes and self._points(event.message.text):
             found = _newest_pictures(await self._background.read(), event.message.at)
         else:
             return event

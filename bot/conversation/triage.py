@@ -144,7 +144,8 @@ def _change(found: Triage, event: InboundEvent) -> None:
         del found.messages[index]
     else:
         known = found.messages[index]
-        found.messages[index] = replace(known, message=replace(known.message, parts=new.parts))
+        parts = (*known.message.quoted_pictures, *new.parts)
+        found.messages[index] = replace(known, message=replace(known.message, parts=parts))
 
 
 def belongs(event: InboundEvent, authors: Collection[str]) -> bool:

@@ -22,7 +22,7 @@ from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.commands import UNRECORDED, CommandContext, Commands
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
-from bot.conversation.inbound import InboundMessages
+from bot.conversation.inbound import MOST_CHANGES, InboundMessages
 from bot.conversation.interpreter import Interpreter
 from bot.conversation.journal import TurnJournal, read_entries, readable, readable_events
 from bot.conversation.late_answers import LateButtons
@@ -85,7 +85,7 @@ class TurnRunner:
         self._admission = Admission(services)
         can_translate = agent.provider.model != DEMO
         self._commands = Commands(services, self._editor, self._admission, agent.tools, can_translate=can_translate)
-        self._reopening = Reopening(services.store)
+        self._reopening = Reopening(services)
         self._interpreter = Interpreter(services, agent.provider)
         self._answerer = Answerer(services, agent, window, cancellations, self._approvals)
 
@@ -143,6 +143,7 @@ class TurnRunner:
                     await self._note_routines(attempt.lease.conversation, events, result, failed=failed)
                 unless = _condition(attempt.inbound, answer.messages)
                 result.may_be_reopened = is_alone and answer.may_be_reopened
+                result.changes = tuple(sorted(attempt.inbound.changes))
             if not result.replies and (events or attempt.journalled.is_resumed):
                 self._take_back(attempt, journal, result)
             delivery = await self._commit(attempt.lease, attempt.journalled, result, unless=unless)
@@ -370,9 +371,20 @@ class TurnRunner:
         asker = next((author.id for author in authors if author), result.asker)
         asked = (*result.answers, *(message.id for message in result.messages if message.role == "user"))
         more = asker in journalled.late_askers
+        may_be_reopened = result.may_be_reopened and len(result.changes) < MOST_CHANGES
+        changes = result.changes if may_be_reopened else None
         parts = [(part, channel.current(address)) for reply, address in result.replies for part in channel.split(reply)]
         turn_id = journalled.turn_id
         return [
-            Delivery(f"{turn_id}_{number}", turn_id, reply, address, asker=asker, answers=asked, more_late=more)
+            Delivery(
+                f"{turn_id}_{number}",
+                turn_id,
+                reply,
+                address,
+                asker=asker,
+                answers=asked,
+                more_late=more,
+                changes=changes,
+            )
             for number, (reply, address) in enumerate(parts, 1)
         ]

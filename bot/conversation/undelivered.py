@@ -33,6 +33,11 @@ async def read_undelivered(store: Store, conversation: str) -> list[Undelivered]
     return found
 
 
+def is_reopened_by(delivery: Delivery, edited: Collection[str]) -> bool:
+    """Whether edits of these messages reopen the turn of an answer that waits."""
+    return delivery.changes is not None and not set(delivery.answers).isdisjoint(edited)
+
+
 async def withdraw_answers(
     store: Store, lease: Lease, channel: Channel, waiting: Sequence[Undelivered], unsent: Collection[str]
 ) -> None:

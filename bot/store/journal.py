@@ -232,6 +232,31 @@ class Journal:
         how = turn_id, new_turn_id, sends
         return bool(await self._scripts.run("reopen", lease.conversation, lease.token, *how, *undelivered))
 
+    async def reopen_older(
+        self,
+        lease: Lease,
+        new_turn_id: str,
+        record: bytes,
+        journal: Sequence[Entry],
+        undelivered: Sequence[bytes],
+        sends: bytes = b"",
+        *,
+        is_summarised: bool = False,
+    ) -> bool:
+        """Go on with a committed turn that others have followed.
+
+        Args:
+            record: its entry in the history, which is deleted.
+            journal: what it goes on from.
+            is_summarised: the summary covers it, and is deleted too.
+
+        Returns:
+            False where nothing was done: nothing of its answer waits any more, or its entry has changed.
+        """
+        frames = [pack(entry.kind, "", entry.body) for entry in journal]
+        how = new_turn_id, sends, record, "stale" if is_summarised else "", len(frames), *frames
+        return bool(await self._scripts.run("reopen_older", lease.conversation, lease.token, *how, *undelivered))
+
 
 def _read_turn(begun: list[Any] | None, new_id: str) -> JournalledTurn | None:
     if begun is None:

@@ -68,6 +68,7 @@ Name = Literal[
     "fail",
     "revive",
     "post",
+    "reopen_older",
     "remind",
     "ring",
     "amend_reminder",

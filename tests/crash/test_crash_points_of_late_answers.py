@@ -17,7 +17,7 @@ from tests.crash.rig import CrashRig
 from tests.crash.simulation import HISTORY_DAYS, SCRIPTS, _until_death
 from tests.fakes.cut_wire import Cut, CutWire
 from tests.fakes.line import LineFake, line_fake
-from tests.fakes.line_events import BOT, text_message
+from tests.fakes.line_events import BOT, JSON, event, text_message
 from tests.waiting import until_true
 
 EVERY = 4
@@ -75,10 +75,17 @@ class Late:
             await here.runner.process(self.here)
             await here.runner.process(self.beside)
 
-    async def ask(self) -> None:
+    async def ask(self) -> JSON:
+        """A question that is 46 seconds old when it is dealt with."""
+        asked = self._fake.event(place=self.user, user=self.user, message=text_message("Hello"))
         async with self.alive() as here:
-            await here.receive(self._fake.event(place=self.user, user=self.user, message=text_message("Hello")))
+            await here.receive(asked)
             here.wait(LATE_S)
+        return asked
+
+    async def hear(self, event: JSON) -> None:
+        async with self.alive() as here:
+            await here.receive(event)
 
     async def press(self) -> None:
         async with self.alive() as here:
@@ -86,7 +93,7 @@ class Late:
 
 
 def answer(messages: Sequence[Message]) -> Step:
-    return Step("Hi!")
+    return Step("Hi!" if messages[-1].text == "Hello" else f"{messages[-1].text}!")
 
 
 @pytest.mark.parametrize("carried_out", [False, True], ids=["before the request", "after the request"])
@@ -105,6 +112,32 @@ async def test_a_late_answer_comes_once_wherever_its_process_dies(
         died = died or (dies_in == "fetching" and await late.die_at(Cut(point, carried_out)))
         await until_settled(late)
         assert late.seen == [WAITING, "Hi!"], (point, late.seen)
+        assert await rig.store.late_answers.read(late.here) == []
+        deaths += died
+        if not died:
+            break
+    assert deaths >= 2
+
+
+@pytest.mark.parametrize("carried_out", [False, True], ids=["before the request", "after the request"])
+async def test_an_edited_question_is_answered_anew_wherever_its_process_dies(
+    carried_out: bool, rig: CrashRig, fake: LineFake
+) -> None:
+    """Its late answer had waited, and another turn had ended since."""
+    deaths = 0
+    for point in rig.sample.of(range(1, MOST), EVERY):
+        late = Late(rig, fake, point)
+        asked = await late.ask()
+        await late.finish()
+        await late.hear(fake.event(place=late.user, user=late.user, message=text_message("More")))
+        await late.finish()
+        edited = asked["message"] | {"text": "Goodbye"}
+        await late.hear(event("messageEdited", late.user, late.user, message=edited))
+        died = await late.die_at(Cut(point, carried_out))
+        await late.finish()
+        await late.press()
+        await until_settled(late)
+        assert late.seen == [WAITING, "More!", "Goodbye!"], (point, late.seen)
         assert await rig.store.late_answers.read(late.here) == []
         deaths += died
         if not died:

@@ -7,24 +7,12 @@ local is_newest = newest and string.find(newest, '"turn_id":"' .. turn_id .. '"'
 if not is_newest or redis.call('LLEN', answered) < 2 then
     return 0
 end
-local waits = delivery ~= ''
-for i = 6, #ARGV do
-    -- A late answer may have been fetched meanwhile.
-    waits = redis.call('LREM', outbox, 1, ARGV[i]) + redis.call('LREM', late, 1, ARGV[i]) > 0 or waits
-end
-if not waits then
+if not remove_waiting(6) and delivery == '' then
     return 0
 end
 redis.call('RPOP', history)
-while redis.call('LMOVE', journal, inbox, 'RIGHT', 'LEFT') do end
-redis.call('EXPIRE', inbox, WORK_S)
+give_way()
 redis.call('RPOP', answered) -- the frame that commit has added
 redis.call('RENAME', answered, journal)
-redis.call('DEL', turn)
-redis.call('HSET', turn, 'id', new_id)
-keep_turn()
-if delivery ~= '' then
-    redis.call('RPUSH', outbox, delivery)
-    redis.call('EXPIRE', outbox, WORK_S)
-end
+go_on(new_id, delivery)
 return 1

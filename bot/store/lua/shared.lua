@@ -58,6 +58,32 @@ local function keep_turn()
     redis.call('EXPIRE', journal, WORK_S)
 end
 
+-- Removes deliveries of a turn that is reopened; whether any was left. A late answer may have been fetched meanwhile.
+local function remove_waiting(from)
+    local found = false
+    for i = from, #ARGV do
+        found = redis.call('LREM', outbox, 1, ARGV[i]) + redis.call('LREM', late, 1, ARGV[i]) > 0 or found
+    end
+    return found
+end
+
+-- Puts the entries of a turn without steps back to the front of the inbox.
+local function give_way()
+    while redis.call('LMOVE', journal, inbox, 'RIGHT', 'LEFT') do end
+    redis.call('EXPIRE', inbox, WORK_S)
+end
+
+-- Goes on with the turn whose journal is in place; a delivery deletes what it has shown.
+local function go_on(new_id, delivery)
+    redis.call('DEL', turn)
+    redis.call('HSET', turn, 'id', new_id)
+    keep_turn()
+    if delivery ~= '' then
+        redis.call('RPUSH', outbox, delivery)
+        redis.call('EXPIRE', outbox, WORK_S)
+    end
+end
+
 -- Only for the question that the turn waits for: an older one may have come back from the dead letters.
 local function note_shown(question, shown_at)
     local last = redis.call('LINDEX', journal, -1)

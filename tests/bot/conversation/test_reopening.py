@@ -7,16 +7,20 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from bot.channels import AssertLease, Delivery, InboundEvent, Reply
+from bot.conversation.history import read_record
 from bot.conversation.inbound import MOST_CHANGES
 from bot.errors import DeliverLater, DeliveryRefused
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import MOMENT_S, Keys
+from bot.transcript import Media, Quote, Summary, Text, encode
 from tests.bot.conversation.held_turns import asked, calling
 from tests.bot.harness import HERE, Harness, Mailbox, edited, unsent, words
+from tests.bot.store.turns import leased
 
 
 class Pieces(Mailbox):
@@ -150,7 +154,7 @@ async def test_an_answer_that_waits_is_not_sent(store: Store) -> None:
 
 
 async def test_an_older_answer_that_waits_is_removed(store: Store) -> None:
-    """Another one waits behind it, so its turn cannot go on; an edit leaves it as it is."""
+    """Another one waits behind it, and stays."""
     for takes_back in (True, False):
         box = Pieces(takes_back=takes_back)
         box.failures.append(DeliverLater("busy", after=60))
@@ -159,13 +163,66 @@ async def test_an_older_answer_that_waits_is_removed(store: Store) -> None:
             await harness.receive("Oops", f"m{number}{takes_back}")
             await harness.runner.process(HERE)
         assert len(await store.outbox.read(HERE)) == 2
-        await harness.arrive(edited(f"e1{takes_back}", f"m1{takes_back}", "Oh"))
-        await harness.runner.process(HERE)
-        assert len(await store.outbox.read(HERE)) == 2
-        await harness.arrive(unsent(f"e2{takes_back}", f"m1{takes_back}"))
+        await harness.arrive(unsent(f"e1{takes_back}", f"m1{takes_back}"))
         await harness.runner.process(HERE)
         assert box.words == ["two"]
         assert await store.outbox.read(HERE) == []
+
+
+@pytest.mark.parametrize("takes_back", [True, False])
+async def test_an_older_answer_that_waits_is_given_anew_after_an_edit(store: Store, takes_back: bool) -> None:
+    """Its turn goes on from the history, with the picture that was quoted and without another call; the other stays."""
+    box = Pieces(takes_back=takes_back)
+    box.failures.append(DeliverLater("busy", after=60))
+    harness = Harness(store, [calling(), Step("one"), Step("two"), Step("anew")], box)
+    quote = Quote("p1", "[Picture 1 below]")
+    question = replace(words("m1", "Wether?"), parts=(Media("p1", "image/png"), Text("Wether?")), quotes=(quote,))
+    await harness.arrive(InboundEvent(question, "token-1"))
+    await harness.runner.process(HERE)
+    await harness.receive("hi", "m2")
+    await harness.runner.process(HERE)
+    await harness.arrive(edited("e1", "m1", "Weather?"))
+    await harness.runner.process(HERE)
+    assert (box.words, await harness.past()) == (["two", "anew"], ["hi", "two", "Weather?", "", "", "anew"])
+    assert asked(harness)[2:] == [("user", "Weather?"), ("model", ""), ("tool", "")]
+    [again] = [one for one in harness.model.requests[-1].messages if one.id == "m1"]
+    assert (again.quotes, [media.ref for media in again.quoted_pictures]) == ((quote,), ["p1"])
+    assert box.delivered[-1].address == "token-1"
+    assert await store.leases.due(10) == []
+
+
+async def test_a_summary_goes_with_the_turn_that_it_covers(store: Store) -> None:
+    """Its words are about what was asked before the edit."""
+    box = Pieces()
+    box.failures.append(DeliverLater("busy", after=60))
+    harness = Harness(store, [Step("one"), Step("two"), Step("anew")], box)
+    for number in (1, 2):
+        await harness.receive("Wether?", f"m{number}")
+        await harness.runner.process(HERE)
+    first, _ = await store.history.read(HERE, 2)
+    lease = await leased(store, HERE)
+    through = read_record(first).turn_id
+    await store.history.summarise(lease, encode(Summary(through, 1, "m", "The old words")))
+    await store.leases.release(lease)
+    await harness.arrive(edited("e1", "m1", "Weather?"))
+    await harness.runner.process(HERE)
+    assert (await store.history.recall(HERE, 9)).summary == b""
+    assert "The old words" not in str(harness.model.requests[-1].messages)
+
+
+async def test_a_choice_that_reads_like_a_command_is_not_asked_again(store: Store) -> None:
+    """A pressed choice such as "reset" is no command, and must not become one."""
+    box = Pieces()
+    box.failures.append(DeliverLater("busy", after=60))
+    harness = Harness(store, [Step("one"), Step("two")], box)
+    await harness.arrive(InboundEvent(words("m1", "reset"), choice=1))
+    await harness.runner.process(HERE)
+    await harness.receive("hi", "m2")
+    await harness.runner.process(HERE)
+    await harness.arrive(edited("e1", "m1", "Weather?"))
+    await harness.runner.process(HERE)
+    assert await harness.past() == ["Weather?", "one", "hi", "two"]
+    assert len(await store.outbox.read(HERE)) == 2
 
 
 async def test_an_answer_that_became_a_dead_letter_can_be_reopened_for_a_moment(store: Store, redis: Redis) -> None:

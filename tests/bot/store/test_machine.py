@@ -132,6 +132,7 @@ class Workers(Bench):
             store.journal.fail(lease, "late", 0),
             store.journal.commit(lease, b"late", [b"late"], KEEP_TURNS, "late"),
             store.journal.reopen(lease, "late", "later", [b"late"], b"late"),
+            store.journal.reopen_older(lease, "late", b"late", [], [b"late"]),
             store.outbox.replace_head(lease, b"late"),
             store.outbox.remove_head(lease),
             store.outbox.move_head_to_dead_letters(lease, b"late"),
