@@ -13,7 +13,7 @@ from bot.channels import InboundEvent, KeyValue
 from bot.channels.line.client import Client, Failure
 from bot.channels.line.types import Chat, Person, chat_of
 from bot.errors import StoreUnavailable
-from bot.transcript import Author, encode
+from bot.transcript import UNREADABLE, Author, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -68,8 +68,8 @@ class People:
         key = _key(chat, user)
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                if (known := await self._kv.get(key)) is not None:
-                    return _decode(known)
+                if (known := _read(await self._kv.get(key))) is not None:
+                    return known
                 try:
                     person, keep_s = await self._client.get_person(chat, user), DAY_S
                 except Failure as failure:
@@ -79,6 +79,15 @@ class People:
                 return person
         except (TimeoutError, StoreUnavailable):
             return NOBODY
+
+
+def _read(stored: bytes | None) -> Person | None:
+    """A stored profile; None also if it cannot be read: then it is looked up again."""
+    try:
+        return None if stored is None else _decode(stored)
+    except UNREADABLE:
+        log.warning("line.profile_unreadable")
+        return None
 
 
 def _key(chat: Chat, user: str) -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from redis.asyncio import Redis
 
 from bot.channels.line.stickers import courtesy_of
 from bot.conversation.history import read_history
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.transcript import Media
+from bot.store.keys import kv_key
+from bot.transcript import Author, Media
 from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, JSON, addressed_message, event, message_id, text_message
+from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, event, message_id, text_message
 from tests.waiting import until_true
 
 JPEG = b"\xff\xd8\xff\xe0picture"
@@ -48,6 +50,15 @@ async def test_a_group_is_answered_with_the_speakers_name_known(store: Store, fa
         assert "from Hanako" in here.asked().context
     [sent] = fake.sent
     assert (sent.to, sent.messages[0]["quoteToken"]) == (GROUP, "q")
+
+
+async def test_a_stored_profile_that_cannot_be_read_costs_no_answer(store: Store, redis: Redis, fake: LineFake) -> None:
+    """A newer version has left it, say: LINE is asked again."""
+    await redis.set(kv_key(f"line:person:user:{USER}"), "not JSON", ex=60)
+    async with open_pipeline(store, fake, [Step("Hi!")]) as here:
+        await here.hear(fake.event(message=text_message("Hello")))
+        assert here.model.requests[-1].messages[-1].author == Author(USER, "Hanako", "ja")
+    assert fake.texts == [["Hi!"]]
 
 
 async def test_images_sent_together_are_one_question(store: Store, fake: LineFake) -> None:
