@@ -17,12 +17,15 @@
         ├── DeliverLater         passing: try again after a while
         │   └── TokenRefused     until the operator has set a new token
         └── DeliveryRefused      final: the delivery becomes a dead letter
-            └── DeliverOnPress   … unless its asker can fetch it by a button
+            ├── DeliverOnPress   … unless its asker can fetch it by a button
+            └── DeliverInParts   … unless several messages can bring its text
 
 Exceptions carry data, not text to match; vendor exceptions become these in the file that imports the vendor.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class KaiwaError(Exception):
@@ -163,3 +166,16 @@ class DeliveryRefused(DeliveryError):
 
 class DeliverOnPress(DeliveryRefused):
     """The platform takes this delivery only in answer to something that its asker does."""
+
+
+class DeliverInParts(DeliveryRefused):
+    """The platform takes no message with so long a text; nothing was sent.
+
+    Args:
+        reason: for the log.
+        texts: together they are the text.
+    """
+
+    def __init__(self, reason: str, texts: Sequence[str]) -> None:
+        super().__init__(reason)
+        self.texts = texts

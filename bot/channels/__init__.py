@@ -31,7 +31,7 @@ from bot.channels.host import (
     notify_nobody,
 )
 from bot.channels.inbound import InboundEvent
-from bot.channels.replies import Delivery, Fetch, LateAnswer, Poll, Question, Reply
+from bot.channels.replies import Delivery, Fetch, LateAnswer, Poll, Question, Reply, whole_of
 from bot.live_events import Watcher
 from bot.transcript import Media
 
@@ -65,6 +65,7 @@ __all__ = [
     "Take",
     "keep_no_rating",
     "notify_nobody",
+    "whole_of",
 ]
 
 MOST_FILES = 4  # of one tool call, and of one answer
@@ -141,6 +142,7 @@ class Channel(Protocol):
         Raises:
             DeliverLater: a passing failure.
             DeliverOnPress: only a press of its asker's button could bring it.
+            DeliverInParts: its text is too long for one message.
             DeliveryRefused: a final failure.
             LeaseLost: from ``assert_lease``.
         """

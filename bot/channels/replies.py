@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.safe_text.arguments import render_arguments
 from bot.texts import Texts
-from bot.transcript import FileRef
+from bot.transcript import FileRef, new_id
 from toolset.shown import Card
+
+PART = "."  # in ids of parts of a delivery, behind its id
 
 
 class Question(Struct, frozen=True, omit_defaults=True):
@@ -136,6 +140,11 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         """The choices in words, one a line; empty without any."""
         return "\n".join(f"・{choice}" for choice in self.choices)
 
+    def in_parts(self, texts: Sequence[str]) -> list[Reply]:
+        """The reply as several with these texts; what is shown below its text is shown below the last one."""
+        *above, last = (replace(self, text=text) for text in texts)
+        return [*(replace(one, files=(), poll=None, model="", cards=(), choices=()) for one in above), last]
+
 
 class LateAnswer(Struct, frozen=True):
     """A delivery that is kept until its asker fetches it.
@@ -181,3 +190,17 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
     late: LateAnswer | None = None
     more_late: bool = False
     changes: tuple[str, ...] | None = None
+
+    def in_parts(self, texts: Sequence[str]) -> list[Delivery]:
+        """The delivery as several with these texts, none of them attempted.
+
+        The first keeps the id, and with it the message in which the turn has shown its answer.
+        """
+        ids = [self.id, *(f"{self.id}{PART}{new_id('part')}" for _ in texts[1:])]
+        fresh = replace(self, attempts=0, refusals=0, failures=0)
+        return [replace(fresh, id=id, reply=reply) for id, reply in zip(ids, self.reply.in_parts(texts), strict=True)]
+
+
+def whole_of(delivery_id: str) -> str:
+    """The id of the delivery of which this one is a part; of another delivery its own id."""
+    return delivery_id.partition(PART)[0]

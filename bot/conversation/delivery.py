@@ -16,7 +16,15 @@ from bot.conversation.journal import DECIDED, read_open_question
 from bot.conversation.late_answers import Fetches
 from bot.conversation.polls import fill_in
 from bot.conversation.services import Services
-from bot.errors import DeliverLater, DeliverOnPress, DeliveryRefused, LeaseLost, StoreUnavailable, TokenRefused
+from bot.errors import (
+    DeliverInParts,
+    DeliverLater,
+    DeliverOnPress,
+    DeliveryRefused,
+    LeaseLost,
+    StoreUnavailable,
+    TokenRefused,
+)
 from bot.store import RELEASED, Lease
 from bot.store.frames import Entry
 from bot.telemetry import Span, span
@@ -161,8 +169,11 @@ class OutboxRelay:
     async def _refused(
         self, lease: Lease, delivery: Delivery, attempt: Span, refused: DeliveryRefused
     ) -> int | bytes | None:
-        """Keep what its asker can fetch, and give the rest up."""
+        """Send what is too long in parts, keep what its asker can fetch, and give the rest up."""
         name, cause = channel_of(lease.conversation), str(refused)
+        if isinstance(refused, DeliverInParts) and not delivery.late:
+            attempt.end("delivery.split", "split", name, cause=cause, delivery=delivery.id)
+            return await self._store.outbox.split_head(lease, map(encode, delivery.in_parts(refused.texts)))
         if isinstance(refused, DeliverOnPress) and self._may_be_fetched(lease.conversation, delivery):
             attempt.end("delivery.kept", "kept", name, cause=cause, delivery=delivery.id)
             return await self._keep(lease, delivery)

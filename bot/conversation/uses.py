@@ -6,6 +6,8 @@ from bot.conversation.limits import Budgets
 from bot.errors import StoreUnavailable
 from toolset.tool import ToolError
 
+UNCOUNTED = "nothing was done: the limit of today cannot be checked just now; try again in a minute"
+
 
 class ToolUses:
     """The uses of the person who asked (``toolset.stores.Uses``)."""
@@ -24,4 +26,4 @@ class ToolUses:
         try:
             return await self._budgets.may_use(tool, limit, idempotency_key, self._conversation, self._asker)
         except StoreUnavailable as error:
-            raise ToolError("the limit of today cannot be checked just now; try again in a minute") from error
+            raise ToolError(UNCOUNTED) from error

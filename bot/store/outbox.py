@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, cast
 
 from bot.store.clients import Client, translate_errors
@@ -66,6 +66,10 @@ class Outbox:
             that has seen it.
         """
         return bool(await self._scripts.run("replace_head", lease.conversation, lease.token, delivery, *answers))
+
+    async def split_head(self, lease: Lease, deliveries: Iterable[bytes]) -> bytes:
+        """Put deliveries in the place of one that was not sent; returns the first of them."""
+        return cast(bytes, await self._scripts.run("split_head", lease.conversation, lease.token, *deliveries))
 
     async def remove_head(self, lease: Lease, question_id: str = "", shown_at: int | None = None) -> bytes | None:
         """Remove the delivery, which has arrived; returns the next one, or ``RELEASED``: no work was left.

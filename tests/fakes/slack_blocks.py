@@ -22,14 +22,14 @@ TEXT_STYLES = {"bold", "italic", "strike", "code"}
 DATE_TOKENS = ("{date_short_pretty}", "{time}")
 
 
-def check_message(arguments: JSON, text_limit: int = TEXT_LIMIT) -> None:
+def check_message(arguments: JSON) -> None:
     """Refuse what is no message."""
     markdown, text, blocks = (arguments.get(name) for name in ("markdown_text", "text", "blocks"))
     if not (markdown or text or blocks):
         raise Refused("no_text")
     if markdown and (text or blocks):
         raise Refused("markdown_text_conflict")
-    if (markdown and len(markdown) > MARKDOWN_LIMIT) or (text and len(text) > text_limit):
+    if (markdown and len(markdown) > MARKDOWN_LIMIT) or (text and len(text) > TEXT_LIMIT):
         raise Refused("msg_too_long")
     check_blocks(blocks)
     check_metadata(arguments.get("metadata"))

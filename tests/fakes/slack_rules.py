@@ -9,7 +9,7 @@ JSON = dict[str, Any]
 
 MARKDOWN_LIMIT = 12_000
 TEXT_LIMIT = 40_000
-UPDATED_TEXT_LIMIT = 4_000
+UPDATED_TEXT_BYTES = 4_000  # with escapes; not documented: https://gitlab.com/gitlab-org/gitlab/-/merge_requests/258898
 
 # Method: the scopes of which one is enough, and the arguments it knows.
 METHODS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {

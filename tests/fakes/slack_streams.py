@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from html import escape
 
 from tests.fakes.slack_blocks import check_blocks, check_message, check_task, read
 from tests.fakes.slack_events import BOT
-from tests.fakes.slack_rules import JSON, MARKDOWN_LIMIT, UPDATED_TEXT_LIMIT, Refused, check_metadata
+from tests.fakes.slack_rules import JSON, MARKDOWN_LIMIT, UPDATED_TEXT_BYTES, Refused, check_metadata
 
 BOT_ID = "B0000000B"
 OPEN, OVER = "in_progress", "completed"
@@ -25,6 +26,8 @@ class Messages:
         no_streams: channels in which none may be begun.
         no_chunks: the error with which the workspace refuses chunks; empty where it takes them.
         no_blocks: types of blocks that it does not know.
+        most: characters of Markdown in a message. Slack counts them after rendering, so a text that is shorter than
+            its limit may be too long: https://github.com/slackapi/bolt-js/issues/2509
         written_at: when each of the bot's own was begun, in seconds since the epoch, by ts.
     """
 
@@ -34,6 +37,7 @@ class Messages:
     no_streams: set[str] = field(default_factory=set)
     no_chunks: str = ""
     no_blocks: set[str] = field(default_factory=set)
+    most: int = MARKDOWN_LIMIT
     written_at: dict[str, float] = field(default_factory=dict)
     _clock: float = 1_800_000_000.0
 
@@ -110,7 +114,10 @@ class Messages:
         if message.get("streaming_state") == OPEN:
             raise Refused("streaming_state_conflict")
         self.check_blocks(arguments)
-        check_message(arguments, UPDATED_TEXT_LIMIT)
+        check_message(arguments)
+        self.check_length(arguments)
+        if len(escape(arguments.get("text") or "", quote=False).encode()) > UPDATED_TEXT_BYTES:
+            raise Refused("msg_too_long")
         message["text"] = arguments.get("markdown_text") or arguments.get("text", "")
         message.pop("blocks", None)
         message.pop("tasks", None)
@@ -138,6 +145,14 @@ class Messages:
         check_blocks(blocks)
         if any(block["type"] in self.no_blocks for block in blocks or ()):
             raise Refused("invalid_blocks")
+
+    def check_length(self, arguments: JSON) -> None:
+        """Refuse more words than a message takes."""
+        texts = [block["text"] for block in arguments.get("blocks") or () if block["type"] == "markdown"]
+        if sum(map(len, texts)) > self.most:
+            raise Refused("msg_blocks_too_long")
+        if len(arguments.get("markdown_text") or "") > self.most:
+            raise Refused("msg_too_long")
 
     def _take(self, message: JSON, arguments: JSON) -> None:
         """Add text or chunks to a stream. What comes first decides which of them it takes."""

@@ -140,6 +140,7 @@ class Workspace(Messages, Views):
             raise Refused("is_archived")
         self.check_blocks(arguments)
         check_message(arguments)
+        self.check_length(arguments)
         thread = arguments.get("thread_ts")
         if thread and thread not in self._threads(channel):
             raise Refused("thread_not_found")

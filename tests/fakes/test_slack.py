@@ -137,6 +137,17 @@ def test_a_persons_id_is_no_channel_to_change_or_read(fake: SlackFake) -> None:
     assert [one["error"] for one in tried] == ["channel_not_found"] * 4
 
 
+def test_a_message_may_be_too_long_though_it_is_within_the_limit(fake: SlackFake) -> None:
+    """Slack counts rendered words, and of the text beside the blocks of a changed message bytes with escapes."""
+    where = {"channel": CHANNEL, "ts": call(fake, "chat.postMessage", channel=CHANNEL, text="x")["ts"]}
+    assert call(fake, "chat.update", text="&" * 800, **where)["ok"]
+    assert call(fake, "chat.update", text="&" * 801, **where)["error"] == "msg_too_long"
+    fake.most = 9
+    blocks = [{"type": "markdown", "text": "x" * 10}]
+    assert call(fake, "chat.update", text="x", blocks=blocks, **where)["error"] == "msg_blocks_too_long"
+    assert call(fake, "chat.postMessage", channel=CHANNEL, markdown_text="x" * 10)["error"] == "msg_too_long"
+
+
 def test_metadata_is_told_only_to_who_asks(fake: SlackFake) -> None:
     """A look that forgets to ask would post twice."""
     metadata = {"event_type": "t", "event_payload": {"id": "1"}}

@@ -11,16 +11,22 @@ from bot.channels import Delivery
 from bot.channels.slack.blocks import Block, markdown
 from bot.channels.slack.client import ApiResponse
 from bot.channels.slack.feedback import feedback_block
+from bot.channels.slack.formatting import split
 from bot.channels.slack.task_cards import TaskCard
 from bot.channels.slack.writers import REFUSED_S, Pause
+from bot.channels.utf16 import units
+from bot.errors import DeliverInParts
 from bot.texts import Texts, language_of
 
 log = structlog.stdlib.get_logger(__name__)
 
 Extra = Literal["cards", "native", "plain"]  # in the order in which they are left out
-# Of these, the first two say that a workspace does not take a kind of block, the others that there are too many words.
-KIND_ERRORS = ("invalid_blocks", "invalid_blocks_format")
-BLOCK_ERRORS = (*KIND_ERRORS, "msg_blocks_too_long", "msg_too_long")
+# Slack counts a message's length after rendering it, so it refuses some that are shorter than its limit:
+# https://github.com/slackapi/bolt-js/issues/2509
+LENGTH_ERRORS = ("msg_blocks_too_long", "msg_too_long")
+KIND_ERRORS = ("invalid_blocks", "invalid_blocks_format")  # the workspace does not take a kind of block
+BLOCK_ERRORS = (*KIND_ERRORS, *LENGTH_ERRORS)
+SHORT = 500  # UTF-16 code units; a text that is no longer is not split
 
 
 class Body(NamedTuple):
@@ -77,6 +83,9 @@ class AnswerBlocks:
 
         Returns:
             Slack's response to the last try.
+
+        Raises:
+            DeliverInParts: the text is too long.
         """
         left_out = {extra for extra, refused in self._refused.items() if refused.left_s}
         last: Extra | None = None
@@ -88,6 +97,7 @@ class AnswerBlocks:
                 log.info("slack.blocks_unavailable", kind=last, cause=error)
                 self._refused[last].begin(REFUSED_S)
             if response.ok or response.error not in BLOCK_ERRORS or content.next_out is None:
+                _check_length(response, delivery.reply.text)
                 return response
             last, error = content.next_out, response.error
             left_out.add(last)
@@ -102,3 +112,10 @@ class AnswerBlocks:
             language = language_of(body.text, self._language)
             blocks.append(feedback_block(delivery.turn_id, reply.model, buttons, self._texts, language))
         return Content(blocks, "cards" if shown else buttons)
+
+
+def _check_length(response: ApiResponse, text: str) -> None:
+    """Raise if Slack finds a text too long that can be split."""
+    length = units(text)
+    if response.error in LENGTH_ERRORS and length > SHORT and len(parts := split(text, length // 2)) > 1:
+        raise DeliverInParts(response.error, parts)

@@ -202,9 +202,8 @@ class Slack(Channel):
         """The reply in messages of Slack's size; each file and a poll are messages of their own."""
         if reply.takes_back is not None:
             return [reply]
-        *above, last = (replace(reply, text=piece, files=(), poll=None) for piece in split(reply.text))
-        # Cards, choices and the buttons for feedback stand below all.
-        pieces = [*(replace(text, cards=(), choices=(), model="") for text in above), last]
+        *above, last = replace(reply, files=(), poll=None).in_parts(split(reply.text))
+        pieces = [*above, last]
         if (reply.files or reply.poll) and not (last.text.strip() or last.cards or last.choices):
             pieces.pop()
         files = [Reply(file.text, private=reply.private, files=(file,)) for file in reply.files]

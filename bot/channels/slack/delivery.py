@@ -7,13 +7,13 @@ from typing import Any
 
 import structlog
 
-from bot.channels import Reply
+from bot.channels import Reply, whole_of
 from bot.channels.slack.answer_blocks import Body
 from bot.channels.slack.answers import Answers
 from bot.channels.slack.approvals import Approvals
 from bot.channels.slack.choices import blocks_beside
 from bot.channels.slack.client import FIRST_WAIT_S, Client
-from bot.channels.slack.formatting import FALLBACK_CAP, escape, without_broadcasts
+from bot.channels.slack.formatting import cut_fallback, escape, without_broadcasts
 from bot.channels.slack.messages import OutboundMessage, delivery_id_of
 from bot.channels.slack.polls import Polls
 from bot.channels.slack.uploads import Uploads, file_ids_of
@@ -86,7 +86,7 @@ class Sender:
         file_ids = await self._uploads.file_ids(delivery_ids)
 
         def is_one(message: Any) -> bool:
-            return delivery_id_of(message) in delivery_ids or not file_ids.isdisjoint(file_ids_of(message))
+            return whole_of(delivery_id_of(message)) in delivery_ids or not file_ids.isdisjoint(file_ids_of(message))
 
         await self._answers.delete(outbound, is_one)
 
@@ -105,7 +105,7 @@ class Sender:
         """Post for one person alone; if that is impossible, nothing is posted."""
         address, text = outbound.address, without_broadcasts(outbound.reply.text)
         url = address.private_url or address.response_url
-        if await self._respond(url, outbound, Body(text, text[:FALLBACK_CAP])):
+        if await self._respond(url, outbound, Body(text, cut_fallback(text))):
             return
         await outbound.assert_lease()
         response = await self._client.post_checked(
@@ -127,4 +127,4 @@ class Sender:
 def _fallback(text: str, reply: Reply) -> str:
     """What notifications show instead of blocks."""
     shown = text or escape("\n".join([*(card.text for card in reply.cards), *reply.choices]))
-    return shown[:FALLBACK_CAP]
+    return cut_fallback(shown)

@@ -12,7 +12,7 @@ USER = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
 GROUP = re.compile(r"<!subteam\^(S[A-Z0-9]+)>")
 BROADCAST = re.compile(r"<!((?:channel|here|everyone)\b|subteam\^\w+)(?:\|[^<>]*)?>")
 OPEN_TAG = re.compile(r"<(?:!(?:\w*|subteam\^\w*|(?:channel|here|everyone|subteam\^\w+)\|[^<>]*))?\Z")
-FALLBACK_CAP = 3_000  # characters of the text that notifications show instead of blocks
+FALLBACK_BYTES = 3_900  # with escapes, of the text beside blocks; Slack refuses more than 4,000 in a changed message
 ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 LIMIT = 12_000  # of markdown_text
 FENCE = re.compile(r" {0,3}+(`{3,}+|~{3,}+)([^\n`]*+)$")
@@ -55,6 +55,20 @@ def escape(text: str) -> str:
     for escaped, character in reversed(ESCAPES):
         text = text.replace(character, escaped)
     return text
+
+
+def cut_fallback(text: str) -> str:
+    """What notifications show instead of blocks: as much of the text as fits beside these."""
+    size = 0
+    for index, character in enumerate(text if _bytes(text) > FALLBACK_BYTES else ""):
+        size += _bytes(character)
+        if size > FALLBACK_BYTES:
+            return text[:index]
+    return text
+
+
+def _bytes(text: str) -> int:
+    return len(escape(text).encode("utf-8", "replace"))
 
 
 def without_mentions(text: str, ids: Collection[str]) -> str:

@@ -12,7 +12,7 @@ import structlog
 
 from bot.channels.slack.blocks import markdown
 from bot.channels.slack.client import ApiResponse, Client
-from bot.channels.slack.formatting import FALLBACK_CAP, LIMIT
+from bot.channels.slack.formatting import LIMIT, cut_fallback
 from bot.channels.slack.live_answer import Addition
 from bot.channels.slack.messages import delivery_metadata
 from bot.channels.slack.tasks import Timing
@@ -184,7 +184,7 @@ class DraftWriter:
     def _content(self) -> dict[str, Any]:
         text = head(self._text.rstrip(), LIMIT - len(MARK)) + MARK
         metadata = delivery_metadata(draft_id(self._turn_id))
-        return {"text": text[:FALLBACK_CAP], "blocks": [markdown(text)], "metadata": metadata}
+        return {"text": cut_fallback(text), "blocks": [markdown(text)], "metadata": metadata}
 
 
 def draft_id(turn_id: str) -> str:

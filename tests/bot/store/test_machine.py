@@ -136,6 +136,7 @@ class Workers(Bench):
             store.outbox.replace_head(lease, b"late"),
             store.outbox.remove_head(lease),
             store.outbox.move_head_to_dead_letters(lease, b"late"),
+            store.outbox.split_head(lease, [b"late"]),
             store.history.summarise(lease, b"late"),
             store.history.rewrite(lease, dict.fromkeys(self.model.history or [b"none"], b"late")),
             store.history.purge(lease),
@@ -241,12 +242,16 @@ class Workers(Bench):
         assert posted is self.model.post(notice_id, notice, now)
 
     @precondition(lambda self: self.lease and self.model.outbox)
-    @rule(fate=st.sampled_from(["replace", "remove", "bury"]))
+    @rule(fate=st.sampled_from(["replace", "split", "remove", "bury"]))
     def deliver(self, fate: str) -> None:
         attempt, outbox = self.fresh("attempt"), self.store.outbox
         if fate == "replace":
             self.held(outbox.replace_head, attempt)
             self.model.outbox[0] = attempt
+            return
+        if fate == "split":
+            self.model.outbox[:1] = [attempt, self.fresh("rest")]
+            assert self.held(outbox.split_head, self.model.outbox[:2])[0] == attempt
             return
         done, now = (
             self.held(outbox.remove_head)
@@ -297,11 +302,12 @@ class Workers(Bench):
         self.model.history, self.model.summary, self.model.reopenable = [], b"", None
 
     @precondition(lambda self: self.lease and (self.model.history or self.model.outbox))
-    @rule()
-    def erase(self) -> None:
-        self.held(partial(self.store.history.erase, whole=False))
+    @rule(sends=st.booleans())
+    def erase(self, *, sends: bool) -> None:
+        left = [self.fresh("back")] if sends else []
+        self.held(partial(self.store.history.erase, whole=False), left)
         self.held(self.store.leases.forget)
-        self.model.history, self.model.summary, self.model.outbox = [], b"", []
+        self.model.history, self.model.summary, self.model.outbox = [], b"", left
         self.model.reopenable = None
 
     @precondition(lambda self: self.model.history)

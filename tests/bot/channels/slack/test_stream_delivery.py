@@ -273,12 +273,15 @@ async def test_a_store_that_goes_away_meanwhile_is_waited_for(fake: SlackFake, s
     assert fake.posted == []
 
 
-async def test_the_words_of_the_notification_are_not_too_many(fake: SlackFake, streamed: Rig) -> None:
-    """Slack takes fewer of them than of the answer."""
-    whole = "x" * 12_000
+@pytest.mark.parametrize(("character", "most"), [("x", 3_900), ("あ", 1_300), ("&", 780)])
+async def test_the_words_of_the_notification_are_not_too_many(
+    fake: SlackFake, streamed: Rig, character: str, most: int
+) -> None:
+    """Slack takes fewer of them than of the answer, and counts bytes and escapes."""
+    whole = character * 12_000
     await deliver(streamed, replace(FIRST, reply=Reply(whole)))
-    assert fake.shown == [whole]
-    assert len(fake.messages[CHANNEL][-1]["text"]) == 3_000
+    assert (fake.shown, fake.called("chat.delete")) == ([whole], [])
+    assert fake.messages[CHANNEL][-1]["text"] == character * most
 
 
 async def test_a_process_that_has_lost_the_conversation_touches_nothing(fake: SlackFake, streamed: Rig) -> None:
