@@ -23,6 +23,8 @@ from bot.worker import SHORT_SWEEP_S, SWEEP_S, ChatWorker, Service, Worker
 
 log = structlog.stdlib.get_logger(__name__)
 
+COLLECTED_AFTER = 10_000  # new objects; after 700 or 2,000 by Python's default
+
 
 async def serve(
     settings: Settings, *, worker: bool, announce: Callable[[int], None], membership: Membership | None = None
@@ -120,8 +122,12 @@ def _upkeep(runtime: Runtime) -> list[Service]:
 
 
 def _begin_collections() -> None:
-    """Switch garbage collection on, without the objects made so far: going through them takes 0.1 s."""
+    """Switch garbage collection on, without the objects made so far: going through them takes 0.1 s.
+
+    A turn leaves no cycles, and by Python's default 2 % of its time went into looking for them.
+    """
     gc.freeze()
+    gc.set_threshold(COLLECTED_AFTER)
     gc.enable()
 
 
