@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,17 +87,13 @@ class HistoryEditor:
         return [self._store.kv.add_later(f"person:{person}", entry, self._history_s) for person, entry in entries]
 
     async def apply(self, lease: Lease, edits: Mapping[str, Message | None]) -> None:
-        """Make edits to messages of earlier turns. A late answer goes with the last message that it answers.
+        """Make edits to messages of earlier turns.
 
         Raises:
             LeaseLost: nothing was changed.
         """
-        late = await self._late_answers(lease.conversation) if None in edits.values() else {}
-        gone = {record.turn_id for record in await self.void_turns(lease.conversation, edits)} if late else set()
         if edits:
             await self._rewrite(lease, lambda messages: apply_changes(messages, edits))
-        if void := [frame for frame, turn in late.items() if turn in gone]:
-            await self._store.journal.withdraw(lease, void)
         if edits and self._group_memory:
             await change_background(self._store, lease.conversation, edits)
         if deleted := [message_id for message_id, new in edits.items() if new is None]:
@@ -108,20 +103,11 @@ class HistoryEditor:
                 dead_letter for dead_letter in dead_letters if any(_names(dead_letter, one) for one in deleted)
             )
 
-    async def void_turns(self, conversation: str, edits: Mapping[str, Message | None]) -> list[TurnRecord]:
-        """The turns of the history that go with these edits: all their messages are taken back."""
-        taken = {message_id for message_id, new in edits.items() if new is None}
+    async def void_turns(self, conversation: str, unsent: set[str]) -> list[TurnRecord]:
+        """The turns of the history all of whose messages are taken back with these."""
         turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
         records = [record for _, record in (*turns.summarised, *turns.since)]
-        return [record for record in records if (asked := _asked(record)) and taken.issuperset(asked)]
-
-    async def _late_answers(self, conversation: str) -> dict[bytes, str]:
-        """The late answers of a conversation, and the turns that they answer."""
-        found = {}
-        for kept in await self._store.late_answers.read(conversation):
-            with suppress(*UNREADABLE):
-                found[kept.frame] = decode_delivery(kept.delivery).turn_id
-        return found
+        return [record for record in records if (asked := _asked(record)) and unsent.issuperset(asked)]
 
     async def reset(self, lease: Lease) -> None:
         """Delete the history. The outbox stays: its answers may be for other people.

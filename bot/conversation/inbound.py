@@ -27,7 +27,7 @@ from bot.live_events import Joined, Watcher
 from bot.safe_text.names import safe_name
 from bot.store import ARRIVAL, CHANGE, InboxEntry, Lease
 from bot.store.keys import MOMENT_S
-from bot.transcript import Message, channel_of, encode
+from bot.transcript import Message, TurnRecord, channel_of, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -135,20 +135,22 @@ class InboundMessages:
         """
         if unsent := {message_id for message_id, new in edits.items() if new is None}:
             waiting = await read_undelivered(self._services.store, self._lease.conversation)
+            concerns_answers = waiting or self._channel.takes_back
+            void = await self._editor.void_turns(self._lease.conversation, unsent) if concerns_answers else []
             if self._channel.takes_back:
-                await self._take_back(events, edits, {one.delivery.turn_id for one in waiting})
-            await withdraw_answers(self._services.store, self._lease, self._channel, waiting, unsent)
+                await self._take_back(events, void, {one.delivery.turn_id for one in waiting})
+            await withdraw_answers(self._services.store, self._lease, self._channel, waiting, unsent, void)
         await self._editor.apply(self._lease, edits)
 
     async def _take_back(
-        self, events: Sequence[InboundEvent], edits: Mapping[str, Message | None], waiting: Collection[str]
+        self, events: Sequence[InboundEvent], void_turns: Iterable[TurnRecord], waiting: Collection[str]
     ) -> None:
         """Have the channel delete answers that were given a moment ago to what is taken back.
 
         Args:
             waiting: turns whose answers still wait.
         """
-        for record in await self._editor.void_turns(self._lease.conversation, edits):
+        for record in void_turns:
             ids = {message.id for message in record.messages}
             change = next((event for event in events if event.target in ids and event.address), None)
             if change is None or record.turn_id in waiting:

@@ -190,7 +190,8 @@ class TurnRunner:
         waiting = readable(await self._store.inbox.read(lease.conversation))
         if unsent := {event.target for _, event in waiting if event.event == "unsent"}:
             undelivered = await read_undelivered(self._store, lease.conversation)
-            await withdraw_answers(self._store, lease, channel, undelivered, unsent)
+            void = await self._editor.void_turns(lease.conversation, unsent) if undelivered else []
+            await withdraw_answers(self._store, lease, channel, undelivered, unsent, void)
 
     async def _tell_waiting(self, lease: Lease, channel: Channel) -> int | None:
         """Tell people who wait behind an open question; when to look again (ms of the store's clock)."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from bot.channels import Channel, Delivery, Reply
 from bot.conversation.edits import decode_delivery
 from bot.store import Lease, Store
-from bot.transcript import UNREADABLE, encode
+from bot.transcript import UNREADABLE, TurnRecord, encode
 
 MOST_DELIVERIES = 16  # of one turn: the pieces of its answer, files and a poll
 
@@ -34,17 +34,25 @@ async def read_undelivered(store: Store, conversation: str) -> list[Undelivered]
 
 
 async def withdraw_answers(
-    store: Store, lease: Lease, channel: Channel, waiting: Sequence[Undelivered], unsent: Collection[str]
+    store: Store,
+    lease: Lease,
+    channel: Channel,
+    waiting: Sequence[Undelivered],
+    unsent: Collection[str],
+    void_turns: Iterable[TurnRecord],
 ) -> None:
     """Remove answers whose messages are all taken back; what a channel can delete of them is deleted.
 
     Args:
-        unsent: ids of the messages.
+        unsent: ids of messages that are taken back now.
+        void_turns: of the history, where the other messages of a turn may have been taken back before.
 
     Raises:
         LeaseLost: another process has the conversation.
     """
-    void = [one for one in waiting if one.delivery.answers and set(one.delivery.answers) <= set(unsent)]
+    gone, turns = set(unsent), {record.turn_id for record in void_turns}
+    answers = [one for one in waiting if one.delivery.answers]
+    void = [one for one in answers if one.delivery.turn_id in turns or set(one.delivery.answers) <= gone]
     for turn_id in dict.fromkeys(one.delivery.turn_id for one in void if channel.takes_back):
         address = next(one.delivery.address for one in void if one.delivery.turn_id == turn_id)
         await store.journal.dismiss(lease, b"", encode(taking_back(turn_id, address)))
