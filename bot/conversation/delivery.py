@@ -265,12 +265,6 @@ def _is_last(delivery: Delivery, later: DeliverLater) -> bool:
     return not isinstance(later, TokenRefused) and delivery.attempts - delivery.refusals >= MAX_ATTEMPTS
 
 
-def _rejection(question: Question) -> Entry:
-    """The step of a turn whose call cannot be made, as its question, which is open, could not be asked."""
-    decided = ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK)
-    return Entry(DECIDED, encode(decided))
-
-
 def reset_attempts(raw: bytes) -> bytes:
     """A dead letter's delivery for a new round of attempts; its attempt count still marks it as a repetition.
 

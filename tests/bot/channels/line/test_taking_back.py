@@ -24,6 +24,7 @@ from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, event,
 from tests.waiting import until_true
 
 TARO = "U" + "2" * 32
+WORDS = b"to both", b"to the third"
 
 
 def unsend(message: JSON, place: str | None = None) -> JSON:
@@ -167,3 +168,27 @@ async def test_a_message_that_comes_after_its_retraction_is_not_answered(store: 
         assert (fake.sent, await read_history(store, IN_PRIVATE)) == ([], [])
         await here.hear(fake.event(message=text_message("Hi")))
     assert fake.texts == [["Hello."]]
+
+
+async def _words_kept(store: Store) -> list[bytes]:
+    """What waits to be sent, or for a press of its button."""
+    late = [one.delivery for one in await store.late_answers.read(IN_PRIVATE)]
+    return [word for raw in (*await store.outbox.read(IN_PRIVATE), *late) for word in WORDS if word in raw]
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+async def test_an_answer_goes_with_the_last_of_its_messages(store: Store, fake: LineFake, is_late: bool) -> None:
+    """They are taken back one by one; LINE was away, or a press was waited for, and a later answer waits behind it."""
+    first, second, third = (fake.event(message=text_message(words)) for words in ("one", "two", "three"))
+    if not is_late:
+        fake.fail("reply", 500, times=9)
+    async with open_pipeline(store, fake, [Step("to both"), Step("to the third")], line_push="never") as here:
+        for asked in ((first, second), (third,)):
+            await here.receive(*asked)
+            here.wait(61 if is_late else 0)
+            await here.process()
+        assert await _words_kept(store) == list(WORDS)
+        await here.hear(unsend(first["message"]))
+        assert await _words_kept(store) == list(WORDS)
+        await here.hear(unsend(second["message"]))
+        assert await _words_kept(store) == [b"to the third"]

@@ -6,6 +6,7 @@ import pytest
 
 from bot.channels.line.stickers import courtesy_of
 from bot.conversation.history import read_history
+from bot.conversation.limits import Limits
 from bot.conversation.services import Defaults
 from bot.errors import ModelUnusable
 from bot.providers.scripted import Step
@@ -140,6 +141,20 @@ async def test_an_apology_is_in_the_language_of_the_profile_or_of_the_words(
     async with open_pipeline(store, fake, [failed]) as here:
         await here.hear(fake.event(message=text_message(text)))
     assert fake.texts == [[texts().get("apology.key_refused", language)]]
+
+
+@pytest.mark.parametrize(
+    ("profile", "sentence"), [("ja", "本日のメッセージ数の上限（1件）"), ("en-GB", "You have reached")]
+)
+async def test_a_refusal_is_in_the_language_of_the_profile_too(
+    store: Store, fake: LineFake, profile: str, sentence: str
+) -> None:
+    """After few letters, like an apology."""
+    fake.people[USER] = {"displayName": "Hanako", "language": profile}
+    async with open_pipeline(store, fake, [Step("ok")], limits=Limits(user_messages=1)) as here:
+        await here.hear(fake.event(message=text_message("hi")))
+        await here.hear(fake.event(message=text_message("hello" if profile == "ja" else "天気は？")))
+    assert fake.texts[-1][0].startswith(sentence)
 
 
 @pytest.mark.parametrize(
