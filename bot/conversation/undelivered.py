@@ -50,8 +50,8 @@ async def withdraw_answers(
     """Remove answers whose messages are all taken back; what a channel can delete of them is deleted.
 
     Args:
-        unsent: ids of the messages. Those that were taken back before are in the history no more.
-        changes: have brought that; what a channel can delete of an answer that was given just before goes too.
+        unsent: ids of the messages; the history no longer holds those that were taken back before.
+        changes: the events that took them back; an answer that was given a moment before is deleted too.
 
     Raises:
         LeaseLost: another process has the conversation.

@@ -192,7 +192,8 @@ class Model:
         if entry:
             self.history = [*self.history, entry][-keep:]
         self.outbox += deliveries
-        self.reopenable = Committed(turn, entry) if is_kept else None
+        if is_kept or entry:  # a turn that leaves nothing, as a change does, does not close the one before
+            self.reopenable = Committed(turn, entry) if is_kept else None
         self.turn = None
 
     def reopen(self, new_id: str, undelivered: list[bytes], delivery: bytes) -> bool:
