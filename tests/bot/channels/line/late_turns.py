@@ -69,10 +69,12 @@ async def running(here: LinePipeline, step: Step, conversation: str = IN_PRIVATE
     turn = asyncio.create_task(here.runner.process(conversation))
     async with asyncio.timeout(WAIT_S):
         await step.at_gate.wait()
-    yield
     assert step.gate is not None
-    step.gate.set()
-    await turn
+    try:
+        yield
+    finally:  # a test that fails must not wait for the model
+        step.gate.set()
+        await turn
 
 
 async def shown(here: LinePipeline, beside: str = LATE_HERE, cards: int = 1) -> None:

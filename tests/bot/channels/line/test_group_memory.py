@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import cast
 
 import pytest
 from redis.asyncio import Redis
@@ -18,7 +19,7 @@ from bot.transcript import BACKGROUND_ID, Author, Media, Message, Text
 from tests.bot.channels.line.late_turns import held_step, running
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, Rig, open_rig
-from tests.bot.store.turns import leased
+from tests.bot.store.turns import key, leased
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import BOT, GROUP, JSON, addressed_message, event, message_id, text_message
 
@@ -75,8 +76,8 @@ async def test_where_it_is_off_nothing_is_kept(store: Store, fake: LineFake) -> 
     """Not a key is written for a message that mentions nobody."""
     async with open_pipeline(store, fake, [Step("ok")]) as here:
         await here.hear(said(fake, "canary"))
-        keys = [key async for key in store.kv._client.scan_iter("kaiwa:*")]
-        assert [key for key in keys if b":note:line:last_" not in key] == []  # the time of the last webhook
+        names = [name async for name in store.kv._client.scan_iter("kaiwa:*")]
+        assert [name for name in names if b":note:line:last_" not in name] == []  # the time of the last webhook
         await here.hear(asked(fake, "what is this?"))
         assert background(here) == []
 
@@ -92,6 +93,21 @@ async def test_the_newest_twenty_of_an_hour_are_kept(store: Store, fake: LineFak
         lines = background(here)
     assert [line.split()[1] for line in lines] == [f'"{number}' for number in range(5, 25)]
     assert max(map(len, lines)) < CAP + 30
+
+
+async def test_after_an_hour_a_message_is_not_shown(store: Store, redis: Redis, fake: LineFake) -> None:
+    """Though a later one keeps the store from dropping it."""
+    async with open_pipeline(store, fake, [Step("ok")], defaults=REMEMBERING) as here:
+        await here.receive(said(fake, "early"), said(fake, "late", None))
+        name = key("background", IN_GROUP)
+        entries = cast("list[bytes]", await redis.zrange(name, 0, -1))
+        [early] = [entry for entry in entries if b"early" in entry]
+        at = int(await redis.zscore(name, early) or 0)
+        await redis.zrem(name, early)
+        await redis.zadd(name, {early.replace(b"%d" % at, b"%d" % (at - 3_600_000)): at - 3_600_000})
+        await here.hear(asked(fake, "so?"))
+        assert background(here) == ['somebody: "late"']
+    assert len(await kept(store)) == 2
 
 
 async def test_a_message_that_comes_twice_is_kept_once(store: Store, fake: LineFake) -> None:

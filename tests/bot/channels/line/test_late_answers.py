@@ -8,6 +8,7 @@ import pytest
 import structlog
 
 from bot.channels.line.late_answers import earlier_button
+from bot.channels.line.types import write_address
 from bot.providers.scripted import Step
 from bot.store import Store
 from tests.bot.channels.line.late_turns import (
@@ -28,7 +29,7 @@ from tests.bot.channels.line.late_turns import (
     ways,
 )
 from tests.bot.channels.line.pipeline import open_pipeline
-from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
+from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, USER, addressed_message, event, webhook
@@ -58,6 +59,13 @@ async def test_after_45_seconds_the_token_brings_a_button(
         assert (sent.call, sent.to, request.body["replyToken"]) == ("reply", USER, asked["replyToken"])
         assert all(word in sent.texts[0] for word in words)
         assert sent.messages[0]["altText"] == words[0]
+
+
+async def test_the_first_45_seconds_of_a_token_are_the_answers(rig: Rig) -> None:
+    """Then it is the button's, until its minute is over."""
+    addresses = [write_address(rig.address("token", age_s)) for age_s in (0, 44, 45, 59, 60)]
+    assert [rig.line.time_left(address) for address in addresses] == [45, 1, 0, -14, None]
+    assert ["token" in rig.line.current(address) for address in addresses] == [True, True, False, False, False]
 
 
 async def test_a_turn_in_time_shows_no_button(store: Store, fake: LineFake) -> None:

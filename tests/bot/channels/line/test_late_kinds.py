@@ -277,6 +277,27 @@ async def test_behind_an_open_question_a_late_answer_goes_with_its_message(store
     assert "secret" not in str(fake.texts)
 
 
+async def test_behind_an_open_question_a_late_answer_goes_with_the_last_of_its_messages(
+    store: Store, fake: LineFake
+) -> None:
+    """The other one was taken back before."""
+    first, second = (fake.event(place=GROUP, user=TARO, message=addressed_message(words)) for words in ("one", "two"))
+    unsent = [event("unsend", GROUP, TARO, unsend={"messageId": one["message"]["id"]}) for one in (first, second)]
+    steps = [Step("secret"), Step("ok"), Step(calls=(ToolCall("c1", "launch", {}),))]
+    async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
+        await here.receive(first, second)
+        here.wait(LATE_S)
+        await here.process()
+        await here.runner.process(LATE_IN_GROUP)
+        await here.hear(fake.event(place=GROUP, message=addressed_message("hello")))
+        await here.hear(unsent[0])
+        assert len(await store.late_answers.read(IN_GROUP)) == 1
+        await here.hear(fake.event(place=GROUP, message=addressed_message("please launch it")))
+        await here.hear(unsent[1])
+        assert await store.late_answers.read(IN_GROUP) == []
+    assert len(here.model.requests) == len(steps)
+
+
 async def test_a_late_answer_that_cannot_be_read_is_given_up(store: Store, redis: Redis, fake: LineFake) -> None:
     """And the next one is fetched; a journal that cannot be read is in nobody's way."""
     async with kept_answer(store, fake) as here:
