@@ -13,6 +13,7 @@ NUMBERED = ("memory_delete",)  # commands whose words are followed by a number
 INTERPRET = "interpret"  # the command whose words are followed by two languages
 DIGITS = 9  # of such a number
 TRAILING = " .!。！　"
+OTHER_WIDTH = re.compile(r"[\uff01-\uffee]+")
 BETWEEN = re.compile(r"[\s,、・／/↔⇔と]+|\band\b")  # two languages
 
 
@@ -81,4 +82,5 @@ def _words(texts: Texts, names: Sequence[str]) -> dict[str, str]:
 
 def _bare(text: str) -> str:
     """The text as the catalogue writes words: Japanese keyboards also write wide letters and narrow kana."""
-    return " ".join(unicodedata.normalize("NFKC", text).split()).strip(TRAILING).casefold()
+    folded = OTHER_WIDTH.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
+    return " ".join(folded.split()).strip(TRAILING).casefold()

@@ -17,11 +17,12 @@ from msgspec.structs import replace
 
 from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent, Reply
+from bot.clock import now_ms
 from bot.commands import number_in
 from bot.conversation.admission import Admission
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.memory import memory_of
-from bot.conversation.reminders import line_of, reminders_of, text_of
+from bot.conversation.reminders import PUNCTUAL_S, line_of, reminders_of, text_of
 from bot.conversation.services import Services
 from bot.providers import AUTO, ToolChoice
 from bot.store import Lease
@@ -150,10 +151,12 @@ class Commands:
         return self.sentence("command.reminders" if lines else "command.no_reminders", event, list="\n".join(lines))
 
     def reminder(self, event: InboundEvent) -> Reply:
-        """What is said when the time of a reminder has come."""
+        """What is said when the time of a reminder has come; one that has waited behind a turn says when that was."""
         zone = self._services.time_zone(event)
         at = datetime.fromtimestamp(event.planned_at / 1000, ZoneInfo(zone))
-        return self.sentence(f"reminder.{event.reminder}", event, text=text_of(event), at=f"{at:%Y-%m-%d %H:%M}")
+        has_waited = event.reminder == "due" and now_ms() - event.planned_at > PUNCTUAL_S * 1000
+        key = "waited" if has_waited else event.reminder
+        return self.sentence(f"reminder.{key}", event, text=text_of(event), at=f"{at:%Y-%m-%d %H:%M}")
 
     async def _memory(self, context: CommandContext) -> Reply:
         """List the facts with their numbers."""

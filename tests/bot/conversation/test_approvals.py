@@ -119,7 +119,8 @@ async def test_a_reminder_decides_nothing_and_waits(
     await scene.say("launch it", "m1")
     at = await store.now_ms(HERE) + 5_000
     rung = Message("r1", "user", (Text("A reminder: "), Text("yes")), at, Author("u1"))
-    assert await store.inbox.accept(HERE, "r1", encode(InboundEvent(rung, reminder=reminder, target="r1")), ASIDE)
+    event = InboundEvent(rung, reminder=reminder, target="r1", planned_at=at)
+    assert await store.inbox.accept(HERE, "r1", encode(event), ASIDE)
     await scene.harness.runner.process(HERE)
     assert scene.launch.contexts == []
     assert len(scene.harness.box.texts) == 1

@@ -26,7 +26,7 @@ from bot.conversation.reminders import (
 from bot.errors import ModelError
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.transcript import Author, Message, Text, ToolCall, encode
+from bot.transcript import REMINDER_ID, Author, Message, Text, ToolCall, encode
 from tests.bot.harness import HERE, Harness, Mailbox, texts
 from tests.bot.store.turns import leased
 from tests.fixtures_store import endless_keys
@@ -116,6 +116,18 @@ async def test_what_comes_late_says_so(store: Store, late_s: float, ending: str)
     assert "call home" in said
     assert ("missed" in said) == (late_s > LATE_S)
     assert ending in said or ending == "UTC"
+
+
+async def test_what_waits_behind_a_turn_says_when_it_was_to_come(store: Store) -> None:
+    """As behind a question that stays open for an hour."""
+    stage = Stage(store, [])
+    planned_at = await store.now_ms(HERE) - 600_000
+    message = Message(f"{REMINDER_ID}r1", "user", (Text("A reminder:\n"), Text("the oven")), planned_at, Author("u1"))
+    event = InboundEvent(message, reminder="due", target="r1", planned_at=planned_at)
+    await stage.harness.arrive(event)
+    await stage.harness.runner.process(HERE)
+    at = datetime.fromtimestamp(planned_at / 1000, UTC)
+    assert stage.harness.box.texts == [f"⏰ the oven\n(Planned for {at:%Y-%m-%d %H:%M}.)"]
 
 
 async def test_a_routine_is_a_turn_of_its_own_and_comes_again(store: Store) -> None:
