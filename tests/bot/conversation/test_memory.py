@@ -263,7 +263,7 @@ async def test_while_the_store_is_away_the_model_is_told(store: Store) -> None:
         ("/memory delete 3", 3),
         ("memory  delete ３.", 3),
         ("memory delete", 0),
-        ("memory delete ²", 2),
+        ("memory delete ²", 0),
         ("9" * 5000, 999999999),
     ],
 )
