@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -210,7 +211,7 @@ class StopButtons:
         self._seen = seen
         self._after_s = after_s
         self._refused: set[str] = set()
-        self._kept: set[str] = set()  # conversations whose button this process removes
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()  # of conversations: one button after the other
 
     @asynccontextmanager
     async def live_view(self, conversation: str, address: Address, line: StatusLine) -> AsyncGenerator[None]:
@@ -229,36 +230,36 @@ class StopButtons:
 
     def remove_left_button(self, conversation: str, channel: str) -> None:
         """Remove the button that a process which has died may have left, in the background."""
-        if conversation not in self._kept:
-            self._tasks.start(self._remove_left(conversation, channel))
+        self._tasks.start(self._remove_left(conversation, channel))
 
     async def _remove_left(self, conversation: str, channel: str) -> None:
-        with suppress(StoreUnavailable):
-            if (left := await self._kv.get(_key(conversation))) and conversation not in self._kept:
-                await self._remove_noted(conversation, channel, left.decode())
+        async with self._lock(conversation):
+            with suppress(StoreUnavailable):
+                if left := await self._kv.get(_key(conversation)):
+                    await self._remove_noted(conversation, channel, left.decode())
+
+    def _lock(self, conversation: str) -> asyncio.Lock:
+        return self._locks.setdefault(conversation, asyncio.Lock())
 
     async def _keep(self, conversation: str, address: Address, line: StatusLine, ended: asyncio.Event) -> None:
         channel, thread, key = address.channel, address.thread or address.ts, _key(conversation)
-        self._kv.prefetch(key)
-        with suppress(StoreUnavailable):
-            left = (await self._kv.get(key) or b"").decode()
-            if left not in ("", thread) and conversation not in self._kept:
-                await self._remove_noted(conversation, channel, left)  # in a 1:1 each question has a session of its own
-            # The button of a process that has died is there already: whoever goes on with the turn removes it.
-            if left != thread:
-                await wait_for_event(ended, self._after_s)
-                if ended.is_set():
-                    return
-            self._kept.add(conversation)
-            try:
+        async with self._lock(conversation):
+            self._kv.prefetch(key)
+            with suppress(StoreUnavailable):
+                left = (await self._kv.get(key) or b"").decode()
+                if left not in ("", thread):
+                    await self._remove_noted(conversation, channel, left)  # in a 1:1 each question has its own session
+                # The button of a process that has died is there already: whoever goes on with the turn removes it.
+                if left != thread:
+                    await wait_for_event(ended, self._after_s)
+                    if ended.is_set():
+                        return
                 await self._kv.set(key, thread.encode(), KEPT_S)
                 line.rest()
                 if not await self._show(channel, thread):
                     line.resume()
                 await ended.wait()
                 await self._remove_noted(conversation, channel, thread)
-            finally:
-                self._kept.discard(conversation)
 
     async def _show(self, channel: str, thread: str) -> bool:
         try:

@@ -54,6 +54,18 @@ async def test_a_long_turn_can_be_stopped(fake: SlackFake, rig: Rig) -> None:
     assert STOP not in (await check_features(rig.kv)).detail
 
 
+async def test_the_next_turn_of_a_thread_gets_a_button_of_its_own(fake: SlackFake, rig: Rig) -> None:
+    """Also if it begins before the button of the turn before is gone."""
+    async with rig.slack.live_view(THREAD, HERE):
+        await until(lambda: fake.sessions == {(CHANNEL, TS): "processing"})
+    async with rig.slack.live_view(THREAD, HERE):
+        await until(lambda: statuses(fake) == ["processing", "active", "processing"])
+        await until(lambda: fake.sessions == {(CHANNEL, TS): "processing"})
+        assert rig.kv.kept[NOTE] == TS.encode()
+    await rig.slack.tasks.join()
+    assert (fake.sessions, rig.kv.kept[NOTE]) == ({(CHANNEL, TS): "active"}, b"")
+
+
 async def test_a_short_turn_has_no_button(fake: SlackFake) -> None:
     """Nobody could press it."""
     async with open_rig(fake) as rig:
