@@ -12,16 +12,17 @@ from typing import Any
 
 import aiohttp
 import structlog
-from msgspec import DecodeError
 from msgspec.json import Decoder
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
-from bot.transcript import encode
+from bot.http import read_beginning
+from bot.transcript import UNREADABLE, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
 CALL_S = 10.0
+MAX_ANSWER = 16 * 1024 * 1024  # bytes; a hundred long messages of a channel have some
 AWAY_S = 5.0  # before an API that is down is called again
 WAIT_S = 30.0  # if a refusal for too many calls names no time
 RATE_LIMITED = ("ratelimited", "rate_limited")
@@ -157,7 +158,7 @@ class Client:
         url, headers = self.sdk.base_url + method, {**self._headers, **typed}
         try:
             async with self.session.request(verb, url, headers=headers, proxy=self.sdk.proxy, **request) as response:
-                body = await response.read()
+                body = await read_beginning(response, MAX_ANSWER)
         except FAILURES as error:
             raise DeliverLater(f"{method}: {type(error).__name__}", AWAY_S) from error
         return _read(method, response, body)
@@ -169,7 +170,7 @@ _decode = Decoder(dict[str, Any]).decode
 def _read(method: str, response: aiohttp.ClientResponse, body: bytes) -> ApiResponse:
     try:
         data = _decode(body)
-    except (DecodeError, ValueError):  # an outage has a page of HTML
+    except UNREADABLE:  # an outage has a page of HTML
         data = {}
     status, scopes = response.status, response.headers.get("x-oauth-scopes", "")
     if status == 200 and data.get("ok"):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bot.channels import Delivery, Reply
+from bot.channels.slack import client
 from bot.channels.slack.types import Chat
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig
@@ -194,6 +195,16 @@ async def test_json_that_is_none_is_an_outage_too(fake: SlackFake, rig: Rig) -> 
     for _ in range(4):
         with pytest.raises(DeliverLater):
             await deliver(rig, delivery())
+
+
+async def test_an_answer_without_end_is_an_outage_too(
+    fake: SlackFake, rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only its beginning is read."""
+    monkeypatch.setattr(client, "MAX_ANSWER", 1_000)
+    fake.garble(POST, f'{{"ok": true, "ts": "1", "more": "{"x" * 2_000}"}}', "application/json")
+    with pytest.raises(DeliverLater):
+        await deliver(rig, delivery())
 
 
 async def test_a_channel_the_fake_does_not_know_is_refused(fake: SlackFake, rig: Rig) -> None:
