@@ -7,7 +7,6 @@ from functools import partial
 from typing import NamedTuple
 
 import structlog
-from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.agent.turn import ApprovalDecision
@@ -16,6 +15,7 @@ from bot.conversation.journal import DECIDED, read_open_question
 from bot.conversation.late_answers import Fetches
 from bot.conversation.polls import fill_in
 from bot.conversation.services import Services
+from bot.conversation.undelivered import decode_delivery
 from bot.errors import (
     DeliverInParts,
     DeliverLater,
@@ -41,8 +41,6 @@ UNREAD = "cannot be read"
 CANNOT_ASK = "rejected: nobody could be asked for approval"
 TOO_MANY_LATE = "its asker has not fetched it, and newer late answers took its place"
 TOKEN_WAIT_MS = 3_600_000  # for the operator to replace a refused token
-
-decode_delivery = Decoder(Delivery).decode
 
 
 class Progress(NamedTuple):

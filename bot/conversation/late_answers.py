@@ -14,7 +14,6 @@ from hashlib import sha256
 from typing import Literal
 
 import structlog
-from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.channels import Channel, Delivery, Fetch, InboundEvent, LateAnswer, Question, Reply
@@ -23,7 +22,7 @@ from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import TurnJournal, read_entries, readable
 from bot.conversation.services import Services
 from bot.conversation.triage import CANNED, parse
-from bot.conversation.undelivered import is_reopened_by
+from bot.conversation.undelivered import decode_delivery, is_reopened_by
 from bot.errors import LeaseLost, StoreUnavailable
 from bot.store import Lease, StoredLateAnswer
 from bot.transcript import UNREADABLE, encode
@@ -38,8 +37,6 @@ MOST_OF_ASKER = 5  # … and of one person: each of these brings an answer, or s
 
 Progress = Literal["waiting", "asked", "sending", "sent"]
 SENTENCES: Mapping[Progress, str] = {"waiting": "waiting", "asked": "asked", "sending": "waiting", "sent": "sent"}
-
-_decode = Decoder(Delivery).decode
 
 
 class LateButtons:
@@ -282,7 +279,7 @@ def _is_awaited(event: InboundEvent, commands: SpokenCommands) -> bool:
 
 def _read(raw: bytes) -> Delivery | None:
     try:
-        return _decode(raw)
+        return decode_delivery(raw)
     except UNREADABLE:
         log.error("delivery.unreadable", cause="a late answer or a delivery before it")
         return None

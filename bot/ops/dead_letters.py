@@ -9,8 +9,9 @@ from typing import Literal
 from msgspec import DecodeError, Struct
 
 from bot.checks import CheckResult, ago
-from bot.conversation.delivery import decode_delivery, reset_attempts
+from bot.conversation.delivery import reset_attempts
 from bot.conversation.journal import decode_event
+from bot.conversation.undelivered import decode_delivery
 from bot.errors import BadInput
 from bot.store import DeadLetter, DeadLetters, Store
 from bot.terminal import printable

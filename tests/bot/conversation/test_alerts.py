@@ -8,8 +8,8 @@ import structlog
 from bot.channels import Delivery, Reply
 from bot.clock import Days
 from bot.conversation.alerts import Alerts
-from bot.conversation.delivery import decode_delivery
 from bot.conversation.limits import Limits
+from bot.conversation.undelivered import decode_delivery
 from bot.errors import DeliveryRefused, ModelUnusable, TokenRefused
 from bot.providers.scripted import Step
 from bot.store import Store, open_store

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from bot.channels import AssertLease, Delivery, Reply
-from bot.conversation.delivery import LONGEST_WAIT_S, TOKEN_WAIT_MS, decode_delivery, reset_attempts
+from bot.conversation.delivery import LONGEST_WAIT_S, TOKEN_WAIT_MS, reset_attempts
 from bot.conversation.history import read_history
+from bot.conversation.undelivered import decode_delivery
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from bot.providers.scripted import Step
 from bot.store import Store

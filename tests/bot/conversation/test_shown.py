@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from bot.agent.tool_runner import CARD_SHOWN
 from bot.channels import Reply
-from bot.conversation.delivery import decode_delivery
+from bot.conversation.undelivered import decode_delivery
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall, ToolResult, encode

@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.channels.slack.polls import PAUSE_S
-from bot.conversation.delivery import decode_delivery
+from bot.conversation.undelivered import decode_delivery
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall
