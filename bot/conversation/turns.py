@@ -294,11 +294,7 @@ class TurnRunner:
         lease, result = attempt.lease, TurnResult()
         batch = [parse(event, self._services.commands) for event in journal.events]
         if not journal.steps:  # otherwise an earlier attempt has checked the limits
-            batch = await attempt.inbound.begin(batch, is_resumed=attempt.journalled.is_resumed)
-            result.asker = next((event.author_id for event, _ in reversed(batch) if event.address), "")
-            admitted = await self._admission.admit(lease.conversation, attempt.turn_id, batch, attempt.standing)
-            result.add(admitted.messages, admitted.replies)
-            batch = admitted.events
+            batch = await self._begin(attempt, batch, result)
         found = triage(batch)
         if found.conversation_deleted or found.edited or found.commands:
             attempt.history_changed = True
@@ -325,6 +321,17 @@ class TurnRunner:
             if command == "forget":
                 result.messages, result.asker = (), ""
         return found.messages, result
+
+    async def _begin(self, attempt: Attempt, batch: list[ParsedEvent], result: TurnResult) -> list[ParsedEvent]:
+        """Choose what a turn without steps answers. Refusals for a day's limits are added to the result."""
+        batch = await attempt.inbound.begin(batch, is_resumed=attempt.journalled.is_resumed)
+        result.asker = next((event.author_id for event, _ in reversed(batch) if event.address), "")
+        if attempt.journalled.is_reopened:  # its messages have been admitted, and an edit is no message
+            return batch
+        conversation, turn_id = attempt.lease.conversation, attempt.turn_id
+        admitted = await self._admission.admit(conversation, turn_id, batch, attempt.standing)
+        result.add(admitted.messages, admitted.replies)
+        return admitted.events
 
     async def _commit(
         self,

@@ -39,6 +39,7 @@ class JournalledTurn:
         shown: its newest question that has been delivered.
         history: as much as was asked for.
         late_askers: ids of the people whose late answers are kept.
+        is_reopened: it was committed before, under another id.
     """
 
     turn_id: str
@@ -49,6 +50,7 @@ class JournalledTurn:
     shown: ShownQuestion | None = None
     history: StoredHistory | None = None
     late_askers: tuple[str, ...] = ()
+    is_reopened: bool = False
 
 
 class Opened(NamedTuple):
@@ -267,11 +269,14 @@ class Journal:
 def _read_turn(begun: list[Any] | None, new_id: str) -> JournalledTurn | None:
     if begun is None:
         return None
-    own_id, starts, frames, not_before, shown, summary, entries, askers = begun
+    own_id, starts, frames, not_before, shown, reopened, summary, entries, askers = begun
     at, _, rest = shown.decode().partition(" ")
     stored_at, _, question_id = rest.partition(" ")
     question = ShownQuestion(question_id, int(at), int(stored_at)) if question_id else None
     history = None if entries is None else StoredHistory(summary or b"", entries)
     turn_id, steps = own_id.decode(), [unpack(frame) for frame in frames]
     late_askers = tuple(asker.decode() for asker in askers)
-    return JournalledTurn(turn_id, starts, steps, not_before, turn_id != new_id, question, history, late_askers)
+    is_resumed, is_reopened = turn_id != new_id, bool(reopened)
+    return JournalledTurn(
+        turn_id, starts, steps, not_before, is_resumed, question, history, late_askers, is_reopened=is_reopened
+    )

@@ -76,7 +76,7 @@ end
 -- Goes on with the turn whose journal is in place; a delivery deletes what it has shown.
 local function go_on(new_id, delivery)
     redis.call('DEL', turn)
-    redis.call('HSET', turn, 'id', new_id)
+    redis.call('HSET', turn, 'id', new_id, 'reopened', 1)
     keep_turn()
     if delivery ~= '' then
         redis.call('RPUSH', outbox, delivery)
@@ -103,7 +103,8 @@ end
 
 -- Resumes the unfinished turn, else begins one with the whole inbox; false where that is empty. History comes with it.
 local function begin_turn(new_id, turns)
-    local id, starts, retry_at, shown = unpack(redis.call('HMGET', turn, 'id', 'starts', 'retry_at', 'shown'))
+    local fields = redis.call('HMGET', turn, 'id', 'starts', 'retry_at', 'shown', 'reopened')
+    local id, starts, retry_at, shown, reopened = unpack(fields)
     local frames = redis.call('LRANGE', id and journal or inbox, 0, -1)
     if not id then
         if #frames == 0 then
@@ -121,7 +122,7 @@ local function begin_turn(new_id, turns)
     end
     local summarised = turns ~= '0' and redis.call('GET', summary)
     local entries = turns ~= '0' and redis.call('LRANGE', history, -turns, -1)
-    return {id, starts, frames, not_before, shown or '', summarised, entries, askers_of_late()}
+    return {id, starts, frames, not_before, shown or '', reopened and 1 or 0, summarised, entries, askers_of_late()}
 end
 
 -- Ends a lease with no work left.

@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 from bot.channels import AssertLease, Delivery, InboundEvent, Reply
 from bot.conversation.history import read_record
 from bot.conversation.inbound import MOST_CHANGES
+from bot.conversation.limits import Limits
 from bot.errors import DeliverLater, DeliveryRefused
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -189,6 +190,24 @@ async def test_an_older_answer_that_waits_is_given_anew_after_an_edit(store: Sto
     assert (again.quotes, [media.ref for media in again.quoted_pictures]) == ((quote,), ["p1"])
     assert box.delivered[-1].address == "token-1"
     assert await store.leases.due(10) == []
+
+
+@pytest.mark.parametrize("others", [0, 1])
+async def test_the_last_question_of_a_day_can_be_edited(store: Store, others: int) -> None:
+    """It has been counted; without an answer anew the first one would be lost."""
+    box = Pieces()
+    box.failures.append(DeliverLater("busy", after=60))
+    steps = Step("one"), *[Step("two")] * others, Step("anew"), Step("never asked for")
+    harness = Harness(store, steps, box, limits=Limits(user_messages=1 + others))
+    for number, text in enumerate(["Wether?", "hi"][: 1 + others], 1):
+        await harness.receive(text, f"m{number}")
+        await harness.runner.process(HERE)
+    await harness.arrive(edited("e1", "m1", "Weather?"))
+    await harness.runner.process(HERE)
+    assert box.words == [*["two"] * others, "anew"]
+    await harness.receive("One more?", "m9")
+    await harness.runner.process(HERE)
+    assert "limit" in box.words
 
 
 async def test_a_summary_goes_with_the_turn_that_it_covers(store: Store) -> None:

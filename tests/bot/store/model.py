@@ -34,6 +34,7 @@ class Turn:
     reason: str = ""
     failures: int = 0
     retry_at: int = 0
+    is_reopened: bool = False
 
     @property
     def has_steps(self) -> bool:
@@ -135,7 +136,9 @@ class Model:
         turn = self.turn
         turn.starts += 1
         rests = turn.retry_at if turn.retry_at > now.end else 0
-        return JournalledTurn(turn.id, turn.starts, list(turn.entries), rests, turn.id != turn_id)
+        return JournalledTurn(
+            turn.id, turn.starts, list(turn.entries), rests, turn.id != turn_id, is_reopened=turn.is_reopened
+        )
 
     def give_back(self, count: int) -> None:
         kept = len(self.journal) - count
@@ -204,7 +207,7 @@ class Model:
             return False
         del self.history[-1]
         self.inbox = [*self.journal, *self.inbox]
-        self.turn, self.reopenable = Turn(new_id, committed.turn.entries), None
+        self.turn, self.reopenable = Turn(new_id, committed.turn.entries, is_reopened=True), None
         for entry in _taken_in(self.turn.entries):
             self.answered.remove(entry)
         for one in undelivered:
