@@ -39,6 +39,9 @@ WaitingEvent = tuple[InboxEntry, ParsedEvent]  # an entry of the inbox, and its 
 class InboundMessages:
     """Receives the events of one turn.
 
+    Args:
+        journalled: those that its journal holds.
+
     Attributes:
         address: where the answer goes: the address of the newest message or decision.
         authors: ids of the people whose messages may join; others get turns of their own. None may join a routine.
@@ -51,7 +54,9 @@ class InboundMessages:
         background: of the group.
     """
 
-    def __init__(self, services: Services, lease: Lease, editor: HistoryEditor, changes: Iterable[str] = ()) -> None:
+    def __init__(
+        self, services: Services, lease: Lease, editor: HistoryEditor, journalled: Iterable[InboundEvent] = ()
+    ) -> None:
         self._services = services
         self._lease = lease
         self._channel = services.channels[channel_of(lease.conversation)]
@@ -64,7 +69,9 @@ class InboundMessages:
         self.newest: InboundEvent | None = None
         self.has_left_some = False
         self.received: list[InboundEvent] = []
-        self.changes = set(changes)
+        self.changes: set[str] = set()
+        self._ids: set[str] = set()  # of the other events, so of all messages that the turn answers
+        self._note_ids(journalled)
         self.is_blocked = False
         self._indexing: list[asyncio.Future[Any]] = []
 
@@ -176,12 +183,21 @@ class InboundMessages:
     async def _join(self, waiting: Sequence[WaitingEvent]) -> list[ParsedEvent]:
         if joining := await self._without_reopening(waiting):
             await self._services.store.journal.join(self._lease, [entry.frame for entry, _ in joining])
-            self.changes |= {one.event.message.id for _, one in joining if one.event.is_change}
+            self._note_ids(one.event for _, one in joining)
         return [one for _, one in joining]
 
+    def _note_ids(self, events: Iterable[InboundEvent]) -> None:
+        """Remember what the journal holds."""
+        for event in events:
+            ids = self.changes if event.is_change else self._ids
+            ids.add(event.message.id)
+
     async def _without_reopening(self, joining: Sequence[WaitingEvent]) -> Sequence[WaitingEvent]:
-        """The entries without edits that reopen another turn, as its answer waits: they stay until this turn's end."""
-        edited = {one.event.target for _, one in joining if one.event.event == "edited"}
+        """The entries without edits that reopen another turn, as its answer waits: they stay until this turn's end.
+
+        An edit of this turn's own messages never stays: the commit would wait for it, whatever the outbox holds.
+        """
+        edited = {one.event.target for _, one in joining if one.event.event == "edited"} - self._ids
         if not edited:
             return joining
         waiting = await read_undelivered(self._services.store, self._lease.conversation)

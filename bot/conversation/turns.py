@@ -118,7 +118,7 @@ class TurnRunner:
             journal = read_entries(journalled.entries)
             if await self._do_first(lease, channel, journalled, journal):
                 return Taken()
-            inbound = InboundMessages(self._services, lease, self._editor, journal.changes)
+            inbound = InboundMessages(self._services, lease, self._editor, journal.all_events)
             attempt = Attempt(lease, channel, journalled, inbound, standing, quietly)
             return Taken(delivery=await self._attempt(attempt, journal))
         except MessagesChanged:

@@ -19,7 +19,7 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import MOMENT_S, Keys
 from bot.transcript import Media, Quote, Summary, Text, encode
-from tests.bot.conversation.held_turns import asked, calling
+from tests.bot.conversation.held_turns import asked, calling, held
 from tests.bot.harness import HERE, Harness, Mailbox, edited, unsent, words
 from tests.bot.store.turns import leased
 
@@ -208,6 +208,21 @@ async def test_the_last_question_of_a_day_can_be_edited(store: Store, others: in
     await harness.receive("One more?", "m9")
     await harness.runner.process(HERE)
     assert "limit" in box.words
+
+
+async def test_an_edit_counts_though_an_operator_has_put_back_an_older_answer(store: Store) -> None:
+    """It is the running turn's: waiting for that turn's end, which waits for the edit, would go on for ever."""
+    box = Pieces()
+    box.failures.append(DeliverLater("busy", after=60))
+    first = Step("one", gate=asyncio.Event())
+    harness = Harness(store, [first, Step("anew")], box)
+    await harness.receive("Wether?", "m1")
+    older = Delivery("turn_0_1", "turn_0", Reply("zero"), "token-1", answers=("m1",), changes=())
+    async with held(harness, first):
+        assert await store.outbox.post(HERE, older.id, encode(older))
+        await harness.arrive(edited("e1", "m1", "Weather?"))
+    assert (asked(harness), len(harness.model.requests)) == ([("user", "Weather?")], 2)
+    assert await harness.past() == ["Weather?", "anew"]
 
 
 async def test_a_summary_goes_with_the_turn_that_it_covers(store: Store) -> None:
