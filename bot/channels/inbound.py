@@ -33,6 +33,8 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         courtesy: what a message without words says and asks nothing with, such as a sticker; a row of the catalogue's
             table ``courtesy``.
         quotes: id of the message that this one quotes.
+        leavers: ids of people who have left the group: their reminders in it end. Processes of an older version take
+            the event for the retraction of no message.
         unmentioned: several people read the conversation, and the message does not call the bot. Processes of an older
             version take it for a message to the bot.
     """
@@ -52,11 +54,12 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     courtesy: str = ""
     quotes: str = ""
     unmentioned: bool = False
+    leavers: tuple[str, ...] = ()
 
     @property
     def is_change(self) -> bool:
         """Whether it changes message ``target``."""
-        return self.event in ("edited", "unsent")
+        return self.event in ("edited", "unsent") and not self.leavers
 
     @property
     def is_routine(self) -> bool:

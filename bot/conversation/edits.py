@@ -116,6 +116,16 @@ class HistoryEditor:
         await self._store.history.purge(lease)
         await self._discard(await self._store.dead_letters.of(lease.conversation))
 
+    async def end_reminders(self, lease: Lease, leavers: Collection[str]) -> None:
+        """Delete the reminders of people who have left this group, also those that have come and were not said yet.
+
+        Raises:
+            LeaseLost: those that have come may still be said.
+        """
+        for author_id in leavers:
+            await self._drop_reminders(lease.conversation, SHARED, author_id)
+        await self._withdraw_rung(lease, SHARED, leavers)
+
     async def forget(self, lease: Lease, event: InboundEvent) -> Forgotten:
         """Delete a person's own conversations, and their messages in shared conversations.
 
@@ -266,7 +276,7 @@ class HistoryEditor:
 
         await self._rewrite(lease, without, stale=True)  # a summary does not say who said what
         await self._drop_reminders(lease.conversation, kind, author_id)
-        await self._withdraw_rung(lease, kind, author_id)
+        await self._withdraw_rung(lease, kind, {author_id})
         if kind == OWN:
             await self._erase_history(lease, whole=not is_here)
             return Forgotten(1, deleted, await self._forget_files(lease.conversation))
@@ -323,11 +333,11 @@ class HistoryEditor:
         elif author_id:
             await self._store.reminders.drop(conversation, author_id)
 
-    async def _withdraw_rung(self, lease: Lease, kind: str, author_id: str) -> None:
+    async def _withdraw_rung(self, lease: Lease, kind: str, author_ids: Collection[str]) -> None:
         """Delete reminders that have come and were not said yet."""
         waiting = [(entry.frame, read_event(entry.body)) for entry in await self._store.inbox.read(lease.conversation)]
         rung = [(frame, event) for frame, event in waiting if event and event.reminder]
-        if frames := [frame for frame, event in rung if kind == OWN or event.author_id == author_id]:
+        if frames := [frame for frame, event in rung if kind == OWN or event.author_id in author_ids]:
             await self._store.journal.withdraw(lease, frames)
 
     async def _rewrite(

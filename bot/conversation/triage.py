@@ -71,6 +71,7 @@ class Triage:
         commands: each with its event, in order.
         canned: events that are answered with a sentence of the catalogue.
         reminders: their texts are shown.
+        leavers: ids of people who have left the group.
         conversation_deleted: the event that ended the conversation.
         stopped: the turn under way ends.
         superseded: messages before a stop. They stay in the history without an answer.
@@ -81,6 +82,7 @@ class Triage:
     commands: list[tuple[Command, InboundEvent]] = field(default_factory=list)
     canned: list[InboundEvent] = field(default_factory=list)
     reminders: list[InboundEvent] = field(default_factory=list)
+    leavers: set[str] = field(default_factory=set)
     conversation_deleted: InboundEvent | None = None
     stopped: bool = False
     superseded: list[InboundEvent] = field(default_factory=list)
@@ -116,13 +118,17 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
             found = Triage(conversation_deleted=event)
         elif event.is_change:
             _change(found, event)
+        found.leavers.update(event.leavers)
     _drop_reminders(found)
     return found
 
 
 def _drop_reminders(found: Triage) -> None:
-    """Leave out what has come of those who want to be forgotten, wherever it stands, and all if nothing is kept."""
-    forgotten = {event.author_id for command, event in found.commands if command == "forget"}
+    """Leave out what has come of those who have left or want to be forgotten, wherever it stands.
+
+    If nothing is kept, all is left out.
+    """
+    forgotten = found.leavers | {event.author_id for command, event in found.commands if command == "forget"}
     if found.conversation_deleted or forgotten:
 
         def stays(event: InboundEvent) -> bool:

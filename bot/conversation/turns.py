@@ -300,16 +300,15 @@ class TurnRunner:
             attempt.history_changed = True
         if found.conversation_deleted:
             await self._editor.delete_conversation(lease, found.conversation_deleted)
+        if found.leavers:
+            await self._editor.end_reminders(lease, found.leavers)
         await attempt.inbound.change_history([event for event, _ in batch], found.edited)
         for event in (*found.reminders, *(event for event in found.messages if event.reminder == "late_routine")):
             reply = self._commands.reminder(event)
             messages = () if event.is_routine else (event.message, own_message(reply.text))
             result.add(messages, [(reply, event.address)])
-        canned = found.canned and await attempt.channel.enrich(lease.conversation, found.canned, is_new=False)
-        for event in canned:
-            key = "apology.left_out" if event.left_out else event.target
-            sentence = replace(self._commands.sentence(key, event), private=event.event == "decision")
-            result.add((), [(sentence, event.address)])
+        if found.canned:
+            await self._add_canned(attempt, found.canned, result)
         if found.superseded:
             (last,) = await attempt.channel.enrich(lease.conversation, found.superseded[-1:], is_new=False)
             stopped = [(self._commands.sentence("apology.stopped", last), last.address)]
@@ -332,6 +331,12 @@ class TurnRunner:
         admitted = await self._admission.admit(conversation, turn_id, batch, attempt.standing)
         result.add(admitted.messages, admitted.replies)
         return admitted.events
+
+    async def _add_canned(self, attempt: Attempt, canned: list[InboundEvent], result: TurnResult) -> None:
+        for event in await attempt.channel.enrich(attempt.lease.conversation, canned, is_new=False):
+            key = "apology.left_out" if event.left_out else event.target
+            sentence = replace(self._commands.sentence(key, event), private=event.event == "decision")
+            result.add((), [(sentence, event.address)])
 
     async def _commit(
         self,

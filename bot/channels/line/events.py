@@ -18,6 +18,7 @@ from bot.safe_text.names import safe_name
 from bot.transcript import Author, Media, Message, Part, Text, encode
 
 DAY_MS = 86_400_000
+MOST_MEMBERS = 500  # of a group, by LINE's own limit
 RECORDINGS = {"image": "image/jpeg", "audio": "audio/mp4", "video": "video/mp4"}  # LINE converts what people send
 NOTHING = Content()
 NO_ALBUM = ImageSet()
@@ -55,6 +56,8 @@ class Reader:
             return replace(_bare_event(event, chat, received_at), event="unsent", target=unsent) if unsent else None
         if event.type in ("unfollow", "leave"):
             return replace(_bare_event(event, chat, received_at), event="left")
+        if event.type == "memberLeft":
+            return _departure(event, chat, received_at)
         if event.type == "messageEdited":
             return _edit(event, content, chat, received_at)
         pressed = event.postback.data if event.type == "postback" and event.postback else ""
@@ -163,6 +166,13 @@ def _edit(event: Event, content: Content, chat: Chat, received_at: int) -> Inbou
     bare = _bare_event(event, chat, received_at)
     message = replace(bare.message, parts=(Text(text),))
     return replace(bare, message=message, event="edited", target=content.id)
+
+
+def _departure(event: Event, chat: Chat, received_at: int) -> InboundEvent | None:
+    """Members who have left a group or room, as far as LINE names them."""
+    members = event.left.members[:MOST_MEMBERS] if event.left and chat.is_group else ()
+    leavers = tuple(member.user_id for member in members if member.user_id)
+    return replace(_bare_event(event, chat, received_at), event="unsent", leavers=leavers) if leavers else None
 
 
 def _canned(event: Event, chat: Chat, received_at: int, key: str, once: str = "") -> InboundEvent:

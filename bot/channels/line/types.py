@@ -262,6 +262,18 @@ class Unsend(Struct, rename="camel"):
     message_id: str = ""
 
 
+class Member(Struct, rename="camel"):
+    """Somebody in a group or room."""
+
+    user_id: str | None = None
+
+
+class Left(Struct):
+    """The members who have left a group or room."""
+
+    members: list[Member] = []
+
+
 class Postback(Struct):
     """The data of a pressed button; a menu made in LINE's console sends its own."""
 
@@ -286,6 +298,7 @@ class Event(Struct, rename="camel"):
     reply_token: str | None = None
     message: Content | None = None
     unsend: Unsend | None = None
+    left: Left | None = None
     postback: Postback | None = None
 
 

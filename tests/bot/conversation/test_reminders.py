@@ -69,9 +69,10 @@ class Stage:
     async def make_due(self, late_s: float = 0.0) -> None:
         """Let the time of all reminders here be over by so much."""
         at = await self.store.now_ms(HERE) - int(late_s * 1000) - 1
-        for reminder_id, body in (await self.store.reminders.read(HERE)).items():
+        kept = await self.store.reminders.read(HERE)
+        await self.store.reminders.drop_all(HERE)
+        for reminder_id, body in kept.items():
             reminder = replace(read_reminder(body), at=at)
-            await self.store.reminders.drop_all(HERE)
             await self.store.reminders.add(HERE, reminder_id, reminder.author.id, at, encode(reminder))
 
     async def ring(self, late_s: float = 0.0) -> list[str]:
@@ -204,6 +205,40 @@ async def test_forget_me_deletes_ones_own_reminders(store: Store, group: bool) -
         await stage.say("remind me too", "m2", Author("u2"), group=True)
     await stage.say("/forget me", "m3", Author("u1"), group=group)
     assert [one.text for one in await stage.kept()] == (["theirs"] if group else [])
+
+
+async def test_whoever_leaves_a_group_takes_their_reminders_along(store: Store, redis: Redis) -> None:
+    """Also what has come behind that; those of others stay, and nobody is answered, however often it is told."""
+    stage = Stage(store, [*setting(text="mine", **{"in": "PT2M"}), *setting(text="theirs", **{"in": "PT2M"})])
+    await stage.say("remind me", "m1", Author("u1"), group=True)
+    await stage.say("remind me too", "m2", Author("u2"), group=True)
+    before = len(stage.harness.box.texts), await stage.harness.past()
+    gone = InboundEvent(Message("l1", "user", (), 1_000), group=True, event="unsent", leavers=("u1", "u3"))
+    assert await stage.harness.intake(HERE, gone)
+    assert not await stage.harness.intake(HERE, gone)
+    await stage.make_due()
+    await stage.clock.sweep()
+    await stage.harness.runner.process(HERE)
+    assert stage.harness.box.texts[before[0] :] == ["⏰ theirs"]
+    assert len(stage.harness.model.requests) == 4
+    assert not any("mine" in said for said in (await stage.harness.past())[len(before[1]) :])
+    assert await endless_keys(redis) == []
+
+
+async def test_a_routine_ends_when_its_author_leaves_the_group(store: Store) -> None:
+    """At once, and without a word; what came of it before that and waits behind other messages is not carried out."""
+    steps = setting(text="Tell me a joke", at="2027-01-04T07:00", repeat="FREQ=DAILY", routine=True)
+    stage = Stage(store, [*steps, Step("Hello.")])
+    await stage.say("every day at 7 tell me a joke", "m1", Author("u1"), group=True)
+    gone = InboundEvent(Message("l1", "user", (), 1_000), group=True, event="unsent", leavers=("u1",))
+    hello = InboundEvent(Message("m2", "user", (Text("hi"),), 1_000, Author("u2")), group=True)
+    await stage.harness.arrive(gone, hello)
+    await stage.make_due()
+    await stage.clock.sweep()
+    await stage.harness.runner.process(HERE)
+    assert stage.harness.box.texts == ["Set.", "Hello."]
+    assert await stage.kept() == []
+    assert await store.reminders.due(10) == []
 
 
 async def test_nobody_has_more_than_twenty_wherever_they_are(store: Store, redis: Redis) -> None:

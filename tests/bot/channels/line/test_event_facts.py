@@ -23,6 +23,7 @@ ACCEPTED = {
         ("user", "left"),
         ("group", "told"),
         ("group", "left"),
+        ("group", "unsent"),
         ("user", "message"),
     ],
     "group_mention_self_quoting": [("group", "message")],

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bot.channels import InboundEvent
+from bot.channels.line.events import MOST_MEMBERS
 from bot.channels.line.types import Address, read_address
 from bot.transcript import Author, Media, Message, Part, Text, encode
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, IN_ROOM, NOW, Rig, open_rig
@@ -213,6 +214,31 @@ async def test_on_standby_the_bot_is_silent(rig: Rig) -> None:
         event("leave", GROUP, mode="standby"),
     )
     assert [arrival.event for arrival in rig.arrivals] == ["unsent", "left"]
+
+
+@pytest.mark.parametrize(("place", "conversation"), [(GROUP, IN_GROUP), (ROOM, IN_ROOM)])
+async def test_members_who_leave_are_named(rig: Rig, place: str, conversation: str) -> None:
+    """All at once and once, whether the bot is on standby or not; whoever LINE does not name is left out."""
+    members = [{"type": "user", "userId": USER}, {"type": "user"}, {"type": "user", "userId": STRANGER}]
+    gone = event("memberLeft", place, None, mode="standby", webhookEventId="E1", timestamp=5, left={"members": members})
+    [arrival] = await rig.receive(gone, gone | {"deliveryContext": {"isRedelivery": True}})
+    leavers = (USER, STRANGER)
+    assert arrival == InboundEvent(Message("E1", "user", (), 5), group=True, event="unsent", leavers=leavers)
+    assert rig.inbox[0][0] == conversation
+
+
+@pytest.mark.parametrize("left", [None, {}, {"members": []}, {"members": [{"type": "user"}]}])
+async def test_where_nobody_is_named_nobody_has_left(rig: Rig, left: JSON | None) -> None:
+    """Nor does anybody leave a 1:1 in this way."""
+    assert await rig.receive(event("memberLeft", GROUP, None, left=left)) == []
+    assert await rig.receive(event("memberLeft", left={"members": [{"userId": USER}]})) == []
+
+
+async def test_not_more_leave_than_a_group_may_have(rig: Rig) -> None:
+    """An event of any length costs no more."""
+    members = [{"type": "user", "userId": f"U{number:032x}"} for number in range(MOST_MEMBERS + 1)]
+    [arrival] = await rig.receive(event("memberLeft", GROUP, None, left={"members": members}))
+    assert len(arrival.leavers) == MOST_MEMBERS
 
 
 @pytest.mark.parametrize(

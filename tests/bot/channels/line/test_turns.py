@@ -7,11 +7,12 @@ import pytest
 from bot.channels.line.stickers import courtesy_of
 from bot.conversation.history import read_history
 from bot.conversation.limits import Limits
+from bot.conversation.reminders import StoredReminder
 from bot.conversation.services import Defaults
 from bot.errors import ModelUnusable
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.transcript import Media
+from bot.transcript import Author, Media, encode
 from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
 from tests.bot.harness import texts
@@ -19,6 +20,7 @@ from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, event, message_id, text_message
 from tests.waiting import until_true
 
+STRANGER = "U" + "9" * 32
 JPEG = b"\xff\xd8\xff\xe0picture"
 
 
@@ -70,6 +72,24 @@ async def test_images_sent_together_are_one_question(store: Store, fake: LineFak
     seen = [part.data for message in request.messages for part in message.parts if isinstance(part, Media)]
     assert seen == [JPEG + b"1", JPEG + b"2"]
     assert fake.texts == [["Two pictures."]]
+
+
+async def test_whoever_leaves_a_group_leaves_no_reminder_there(store: Store, fake: LineFake) -> None:
+    """Nobody asks the model, and LINE gets no message; an event that comes again deletes nothing newer."""
+    kept = encode(StoredReminder("drink water", 1, "UTC", Author(USER), group=True))
+    gone = event("memberLeft", GROUP, None, left={"members": [{"type": "user", "userId": USER}]})
+    at = await store.now_ms(IN_GROUP) + 60_000
+    async with open_pipeline(store, fake, []) as here:
+        for number, author in enumerate((USER, STRANGER)):
+            await store.reminders.add(IN_GROUP, f"r{number}", author, at, kept)
+        await here.receive(gone)
+        await here.process()
+        assert set(await store.reminders.read(IN_GROUP)) == {"r1"}
+        await store.reminders.add(IN_GROUP, "r2", USER, at, kept)
+        await here.receive(gone | {"deliveryContext": {"isRedelivery": True}})
+        await here.process()
+        assert set(await store.reminders.read(IN_GROUP)) == {"r1", "r2"}
+    assert (here.model.requests, fake.sent) == ([], [])
 
 
 async def test_what_is_taken_back_or_edited_is_so_in_the_next_turn(store: Store, fake: LineFake) -> None:
