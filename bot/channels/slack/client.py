@@ -17,6 +17,7 @@ from msgspec.json import Decoder
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
+from bot.http import read_beginning
 from bot.transcript import encode
 
 log = structlog.stdlib.get_logger(__name__)
@@ -32,6 +33,7 @@ TOKEN_ERRORS = ("invalid_auth", "not_authed", "token_revoked", "token_expired", 
 TRANSIENT_ERRORS = ("fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org")
 THREAD_ERRORS = ("invalid_thread_ts", "message_not_found", "thread_not_found")  # its first message is gone
 FIRST_WAIT_S = 5.0
+MAX_ANSWER = 32 * 1024 * 1024  # bytes; 100 of the longest answers, with their blocks, have 15 MiB
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,7 @@ class Client:
         url, headers = self.sdk.base_url + method, {**self._headers, **typed}
         try:
             async with self.session.request(verb, url, headers=headers, proxy=self.sdk.proxy, **request) as response:
-                body = await response.read()
+                body = await read_beginning(response, MAX_ANSWER)
         except FAILURES as error:
             raise DeliverLater(f"{method}: {type(error).__name__}", AWAY_S) from error
         return _read(method, response, body)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bot.channels import Delivery, Reply
+from bot.channels.slack.client import MAX_ANSWER
 from bot.channels.slack.types import Chat
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig
@@ -182,6 +183,13 @@ async def test_html_with_a_friendly_status_is_an_outage_too(fake: SlackFake, rig
     """Slack's own pages, and those of proxies."""
     fake.break_down(POST, status=status)
     with pytest.raises(DeliverLater):
+        await deliver(rig, delivery())
+
+
+async def test_a_body_without_end_is_read_up_to_a_limit(fake: SlackFake, rig: Rig) -> None:
+    """What is cut there is no answer."""
+    fake.garble(POST, f'{{"more": "{"x" * MAX_ANSWER}", "ok": true}}', "application/json")
+    with pytest.raises(DeliverLater, match="status 200"):
         await deliver(rig, delivery())
 
 
