@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib import parse
 
-from msgspec import DecodeError, Struct
+from msgspec import Struct
 from msgspec.json import Decoder
 
 from bot.channels import Take
@@ -347,7 +347,7 @@ _decode_error = Decoder(_Error).decode
 def _refusal(response: ClientResponse, body: bytes) -> Failure:
     try:
         message = _decode_error(body).message
-    except DecodeError:
+    except ValueError:  # no JSON, or no UTF-8
         message = ""
     wait = response.headers.get("Retry-After", "")
     after = float(wait) if wait.isdecimal() else None

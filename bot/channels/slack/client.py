@@ -22,7 +22,7 @@ from bot.transcript import UNREADABLE, encode
 log = structlog.stdlib.get_logger(__name__)
 
 CALL_S = 10.0
-MAX_ANSWER = 16 * 1024 * 1024  # bytes; a hundred long messages of a channel have some
+MAX_ANSWER = 32 * 1024 * 1024  # bytes; 100 of the longest answers, with their blocks, have 15 MiB
 AWAY_S = 5.0  # before an API that is down is called again
 WAIT_S = 30.0  # if a refusal for too many calls names no time
 RATE_LIMITED = ("ratelimited", "rate_limited")

@@ -212,9 +212,12 @@ async def test_what_line_will_never_take_is_given_up(fake: LineFake, rig: Rig, s
     assert fake.sent == []
 
 
-async def test_an_error_in_words_that_are_not_lines_is_told_by_its_status(fake: LineFake, rig: Rig) -> None:
-    """A proxy's page, say."""
-    fake.fail("reply", 403, raw=b"<html>")
+@pytest.mark.parametrize("words", [b"<html>", b'{"message": "\x93\xfa"}'])
+async def test_an_error_in_words_that_are_not_lines_is_told_by_its_status(
+    fake: LineFake, rig: Rig, words: bytes
+) -> None:
+    """A proxy's page, say, or letters in another encoding."""
+    fake.fail("reply", 403, raw=words)
     with pytest.raises(DeliveryRefused, match="403: Forbidden"):
         await rig.deliver("Hi!", rig.address(fake.token()))
 
