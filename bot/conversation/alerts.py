@@ -25,6 +25,7 @@ Cause = Literal[
     "rate_limited",
     "server_tools_refused",
     "dead_letters",
+    "reminder_ended",
     "store_full",
     "line_month_low",
     "line_month",

@@ -14,6 +14,7 @@ from bot.channels import Delivery, Question, Reply
 from bot.conversation.journal import DECIDED, read_open_question
 from bot.conversation.late_answers import Fetches
 from bot.conversation.polls import fill_in
+from bot.conversation.reminders import note_arrival, note_refusal
 from bot.conversation.services import Services
 from bot.conversation.undelivered import decode_delivery
 from bot.errors import (
@@ -179,13 +180,21 @@ class OutboxRelay:
         return await self._give_up(lease, delivery, cause)
 
     async def _show(self, lease: Lease, delivery: Delivery) -> int | None:
-        """Have the channel send it."""
+        """Have the channel send it; reminders count whether the platform has taken it."""
         conversation = lease.conversation
         if delivery.attempts - delivery.refusals > MAX_ATTEMPTS:
             raise DeliveryRefused(GAVE_UP)
         if (channel := self._services.channel(conversation)) is None:
             raise DeliveryRefused(f"the channel {channel_of(conversation)} is switched off")
-        return await channel.deliver(conversation, delivery, partial(self._assert_held, lease))
+        try:
+            shown_at = await channel.deliver(conversation, delivery, partial(self._assert_held, lease))
+        except (DeliverInParts, DeliverOnPress):
+            raise
+        except DeliveryRefused as refused:
+            await note_refusal(self._services, conversation, delivery.answers, str(refused))
+            raise
+        await note_arrival(self._store, conversation, delivery.answers)
+        return shown_at
 
     async def _remove(self, lease: Lease, delivery: Delivery, shown_at: int | None) -> bytes | None:
         """Remove what has arrived; a late answer from where it was kept, too."""

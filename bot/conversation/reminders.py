@@ -7,6 +7,7 @@ missed times count as one.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -36,7 +37,7 @@ SWEEP_S = 1.0
 READ_LIMIT = 100  # reminders read at once
 PUNCTUAL_S = 120  # later than that, a reminder says that it is late
 LATE_S = 6 * 3_600  # later than that, it is only named
-MAX_FAILURES = 3  # of a routine, one after the other; then it rests
+MAX_FAILURES = 3  # one after the other: of a routine, then it rests; of deliveries of what repeats, then it ends
 
 
 class StoredReminder(Struct, frozen=True, omit_defaults=True):
@@ -47,6 +48,8 @@ class StoredReminder(Struct, frozen=True, omit_defaults=True):
         start: its first time on the clock of the zone, ISO 8601 without a zone; the rule begins there.
         address: where the message that asked for it was to be answered.
         failures: of a routine, one after the other.
+        refusals: of what repeats: how many of its times in a row the platform has refused to show.
+        refused: id of the message of the last of these times.
     """
 
     text: str
@@ -59,6 +62,8 @@ class StoredReminder(Struct, frozen=True, omit_defaults=True):
     start: str = ""
     routine: bool = False
     failures: int = 0
+    refusals: int = 0
+    refused: str = ""
 
     def next_after(self, ms: int) -> StoredReminder | None:
         """The reminder with its first time after a moment; None if it does not come again."""
@@ -267,6 +272,51 @@ async def note_outcome(store: Store, conversation: str, event: InboundEvent, *, 
     rests = failures >= MAX_FAILURES
     await store.reminders.amend(conversation, event.target, encode(replace(reminder, failures=failures)), rests=rests)
     return rests
+
+
+async def note_arrival(store: Store, conversation: str, answers: Sequence[str]) -> None:
+    """Count the refusals of reminders anew, as the answer to these messages has arrived.
+
+    Raises:
+        StoreUnavailable: the refusals may still count.
+    """
+    for _, reminder_id, reminder in await _answered_reminders(store, conversation, answers):
+        if reminder.refusals:
+            body = encode(replace(reminder, refusals=0, refused=""))
+            await store.reminders.amend(conversation, reminder_id, body)
+
+
+async def note_refusal(services: Services, conversation: str, answers: Sequence[str], cause: str) -> None:
+    """Count that the platform refuses the answer to these messages for ever, once for each time of a reminder.
+
+    What repeats ends with the third time in a row: otherwise it would leave dead letters for ever.
+
+    Raises:
+        StoreUnavailable: the refusal may not be counted.
+    """
+    reminders = services.store.reminders
+    for message_id, reminder_id, reminder in await _answered_reminders(services.store, conversation, answers):
+        if message_id == reminder.refused:
+            continue
+        counted = replace(reminder, refusals=reminder.refusals + 1, refused=message_id)
+        if counted.refusals < MAX_FAILURES:
+            await reminders.amend(conversation, reminder_id, encode(counted))
+            continue
+        log.warning("reminder.ended", cause=cause, conversation=conversation)
+        await services.alerts.notice(
+            "reminder_ended", cause
+        )  # once a day, also if the process dies before the next line
+        await reminders.drop(conversation, reminder.author.id, reminder_id)
+
+
+async def _answered_reminders(
+    store: Store, conversation: str, answers: Sequence[str]
+) -> list[tuple[str, str, StoredReminder]]:
+    """The reminders that still exist among answered messages, each with the ids of message and reminder."""
+    rung = [message_id for message_id in answers if message_id.startswith(REMINDER_ID)]
+    bodies = await store.reminders.read(conversation) if rung else {}
+    ids = [(one, one.removeprefix(REMINDER_ID).rpartition("_")[0]) for one in rung]
+    return [(one, key, reminder) for one, key in ids if (reminder := _read(bodies.get(key, b"")))]
 
 
 async def count_reminder(store: Store, conversation: str, event: InboundEvent, reminder_id: str, ms: int) -> bool:

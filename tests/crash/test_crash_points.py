@@ -14,6 +14,7 @@ from tests.crash.simulation import Conversation, Scenario
 from tests.fakes.cut_wire import Cut
 
 ANSWER, SORRY = "Heard: Tokyo?", "The language model does not answer at the moment. Please try again in a little while."
+CALL_HOME = "⏰ Call home\n(Planned for 1970-01-01 00:00.)"
 RESET = "Done: I have forgotten this conversation. What shall we talk about?"
 
 # A scenario, what is answered, and what is remembered.
@@ -89,8 +90,8 @@ SCENARIOS = {
     ),
     "a reminder": (
         Scenario((comes("r1", "Call home"), TOKYO), answers),
-        ["⏰ Call home", ANSWER],
-        ["Call home", "⏰ Call home", "Tokyo?", ANSWER],
+        [CALL_HOME, ANSWER],
+        ["Call home", CALL_HOME, "Tokyo?", ANSWER],
     ),
     "a routine beside a message": (
         Scenario((TOKYO, comes("r1", "Osaka!", routine=True), says("m2", "Kyoto?")), asks("lookup", 1)),

@@ -16,14 +16,16 @@ from bot.conversation.edits import HistoryEditor
 from bot.conversation.limits import Limits
 from bot.conversation.reminders import (
     LATE_S,
+    MAX_FAILURES,
     MOST,
     READ_LIMIT,
     PersonalReminders,
     ReminderClock,
     StoredReminder,
+    note_refusal,
     read_reminder,
 )
-from bot.errors import ModelError
+from bot.errors import DeliverOnPress, DeliveryRefused, ModelError
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import REMINDER_ID, Author, Message, Text, ToolCall, encode
@@ -172,6 +174,58 @@ async def test_a_routine_that_fails_three_times_rests_and_says_so(store: Store) 
     assert (await stage.say("/reminders", "m2", Author("u1")))[0].count("stopped after three failures") == 1
     await stage.clock.sweep()
     assert await store.leases.due(10) == []
+
+
+REFUSED = DeliveryRefused("chat.postMessage: is_archived")
+
+
+@pytest.mark.parametrize("routine", [False, True])
+async def test_what_repeats_ends_where_it_is_refused_three_times(store: Store, routine: bool) -> None:
+    """In a row: a ring that arrives begins the count anew. The operator reads why, once."""
+    steps = setting(text="joke", at="2027-01-04T07:00", repeat="FREQ=HOURLY", routine=routine)
+    stage = Stage(store, [*steps, *[Step("⏰ joke")] * 6 * routine])
+    await stage.say("every hour a joke", "m1", Author("u1"))
+    with structlog.testing.capture_logs() as logs:
+        for refused in (True, True, False, True, True):
+            stage.harness.box.failures = [REFUSED] * refused
+            assert await stage.ring() == ([] if refused else ["⏰ joke"])
+        assert len(await stage.kept()) == 1
+        stage.harness.box.failures = [REFUSED]
+        await stage.ring()
+    assert await stage.kept() == []
+    assert await store.reminders.due(10) == []
+    (ended,) = [entry for entry in logs if entry["event"] == "reminder.ended"]
+    assert (ended["cause"], ended["log_level"]) == (str(REFUSED), "warning")
+    alerts = [entry["notice"] for entry in logs if entry["event"] == "alert.raised"]
+    assert [str(REFUSED) in alert for alert in alerts] == [True, True]
+    assert "repeating reminder" in alerts[1]
+    assert len(await store.dead_letters.read()) == 5
+
+
+@pytest.mark.parametrize("failure", [DeliverOnPress("the month's messages are used up"), RuntimeError("crashed")])
+async def test_what_may_pass_ends_nothing(store: Store, failure: Exception) -> None:
+    """A used-up month, and a failure that nobody foresaw."""
+    stage = Stage(store, setting(text="joke", at="2027-01-04T07:00", repeat="FREQ=HOURLY"))
+    await stage.say("every hour a joke", "m1", Author("u1"))
+    for _ in range(MAX_FAILURES):
+        stage.harness.box.failures = [failure]
+        assert await stage.ring() == []
+    assert len(await stage.kept()) == 1
+
+
+async def test_one_ring_counts_once_however_often_it_is_refused(store: Store) -> None:
+    """As after a crash between the count and the dead letter; what comes after the end finds nothing."""
+    stage = Stage(store, setting(text="joke", at="2027-01-04T07:00", repeat="FREQ=HOURLY"))
+    await stage.say("every hour a joke", "m1", Author("u1"))
+    ((reminder_id, _),) = (await store.reminders.read(HERE)).items()
+    for ring in (1, 1, 1, 2, 2):
+        await note_refusal(
+            stage.harness.runner.services, HERE, ["m1", f"{REMINDER_ID}{reminder_id}_{ring}"], "archived"
+        )
+    assert [one.refusals for one in await stage.kept()] == [2]
+    for _ in range(2):
+        await note_refusal(stage.harness.runner.services, HERE, [f"{REMINDER_ID}{reminder_id}_3"], "archived")
+    assert await stage.kept() == []
 
 
 async def test_budgets_hold_for_routines_and_not_for_plain_texts(store: Store) -> None:
