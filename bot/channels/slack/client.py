@@ -5,8 +5,10 @@ The SDK's own calls take half as much CPU time again: each joins addresses, copi
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -167,11 +169,20 @@ class Client:
 _decode = Decoder(dict[str, Any]).decode
 
 
+def _object(body: bytes) -> dict[str, Any]:
+    r"""The object that a body is; empty for another one, as an outage has a page of HTML.
+
+    msgspec refuses half a surrogate pair (``\ud83d`` alone) in any of a hundred messages; ``json`` takes it.
+    """
+    with suppress(*UNREADABLE):
+        return _decode(body)
+    with suppress(ValueError, RecursionError, *UNREADABLE):
+        return _decode(json.dumps(json.loads(body), ensure_ascii=False).encode("utf-8", "replace"))
+    return {}
+
+
 def _read(method: str, response: aiohttp.ClientResponse, body: bytes) -> ApiResponse:
-    try:
-        data = _decode(body)
-    except UNREADABLE:  # an outage has a page of HTML
-        data = {}
+    data = _object(body)
     status, scopes = response.status, response.headers.get("x-oauth-scopes", "")
     if status == 200 and data.get("ok"):
         return ApiResponse(data, scopes)

@@ -93,6 +93,13 @@ async def test_an_answer_that_arrived_after_all_is_not_posted_twice(fake: SlackF
     assert texts(fake) == ["Hello", "Another"]
 
 
+async def test_half_a_character_in_a_thread_keeps_no_answer_back(fake: SlackFake, rig: Rig) -> None:
+    """Some app has cut an emoji in two; the search before the next attempt reads that message as well."""
+    fake.add_message(CHANNEL, "1700000001.000100", "Cut \ud83d", thread_ts=TS)
+    await deliver(rig, delivery(attempts=2))
+    assert texts(fake) == ["Hello"]
+
+
 async def test_a_cut_connection_is_no_refusal(fake: SlackFake, rig: Rig) -> None:
     """Whether it was posted is not known until it is looked for; nothing tries again by itself."""
     fake.hang_up(POST, after=True)
