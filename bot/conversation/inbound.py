@@ -130,7 +130,7 @@ class InboundMessages:
     async def change_history(self, events: Sequence[InboundEvent], edits: Mapping[str, Message | None]) -> None:
         """Make edits to earlier turns. Where the channel can, an answer goes that was just given to what is taken back.
 
-        The turn that was committed last is reopened instead, if no other has begun (``bot.conversation.reopening``).
+        A turn whose answer waits or was just given is reopened instead, if possible (``bot.conversation.reopening``).
 
         Args:
             events: have brought the edits.

@@ -108,6 +108,7 @@ class Reopening:
         all_turns = (*turns.summarised, *turns.since)
         entry, record = next((turn for turn in all_turns if turn[1].turn_id == answer.turn_id), (b"", NO_TURN))
         journal = _journal_of(record, answer, group=edits[0].group)
+        # The history does not tell a command from a pressed choice, or from an edited text that reads like one.
         if not journal or any(parse(event, self._commands).command for event in readable_events(journal)):
             return False
         void = [one.raw for one in waiting if one.delivery.turn_id == answer.turn_id and one.delivery.answers]
