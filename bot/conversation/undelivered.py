@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec.json import Decoder
+from msgspec.structs import replace
 
 from bot.channels import Channel, Delivery, InboundEvent, Reply
 from bot.clock import now_ms
@@ -24,6 +25,12 @@ class Undelivered(NamedTuple):
 
     raw: bytes
     delivery: Delivery
+
+    def without(self, unsent: Collection[str]) -> bytes:
+        """The bytes of the same delivery, as far as it answers other messages."""
+        name, line_feed, _ = self.raw.rpartition(b"\n")
+        left = tuple(message_id for message_id in self.delivery.answers if message_id not in unsent)
+        return name + line_feed + encode(replace(self.delivery, answers=left))
 
 
 async def read_undelivered(store: Store, conversation: str) -> list[Undelivered]:
@@ -50,7 +57,7 @@ async def withdraw_answers(
     """Remove answers whose messages are all taken back; what a channel can delete of them is deleted.
 
     Args:
-        unsent: ids of the messages; the history no longer holds those that were taken back before.
+        unsent: ids of the messages; those that were taken back before are neither in the history nor in what waits.
         changes: the events that took them back; an answer that was given a moment before is deleted too.
 
     Raises:
@@ -67,6 +74,10 @@ async def withdraw_answers(
             await store.journal.dismiss(lease, b"", encode(back))
     if void:
         await store.journal.withdraw(lease, [one.raw for one in void])
+    # The history tells no more what was taken back before, once it is deleted.
+    for one in waiting:
+        if one not in void and not set(one.delivery.answers).isdisjoint(unsent):
+            await store.outbox.amend(lease, one.raw, one.without(unsent))
 
 
 async def _void_turns(store: Store, conversation: str, unsent: Collection[str]) -> list[TurnRecord]:

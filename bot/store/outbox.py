@@ -67,6 +67,10 @@ class Outbox:
         """
         return bool(await self._scripts.run("replace_head", lease.conversation, lease.token, delivery, *answers))
 
+    async def amend(self, lease: Lease, delivery: bytes, new: bytes) -> None:
+        """Replace a delivery, here or among the late answers; one that is gone stays so."""
+        await self._scripts.run("amend", lease.conversation, lease.token, delivery, new)
+
     async def split_head(self, lease: Lease, deliveries: Iterable[bytes]) -> bytes:
         """Put deliveries in the place of one that was not sent; returns the first of them."""
         return cast(bytes, await self._scripts.run("split_head", lease.conversation, lease.token, *deliveries))

@@ -55,6 +55,7 @@ Name = Literal[
     "commit",
     "reopen",
     "replace_head",
+    "amend",
     "split_head",
     "remove_head",
     "move_head_to_dead_letters",

@@ -137,6 +137,7 @@ class Workers(Bench):
             store.outbox.remove_head(lease),
             store.outbox.move_head_to_dead_letters(lease, b"late"),
             store.outbox.split_head(lease, [b"late"]),
+            store.outbox.amend(lease, b"late", b"later"),
             store.history.summarise(lease, b"late"),
             store.history.rewrite(lease, dict.fromkeys(self.model.history or [b"none"], b"late")),
             store.history.purge(lease),

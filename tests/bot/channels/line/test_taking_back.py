@@ -177,7 +177,10 @@ async def _words_kept(store: Store) -> list[bytes]:
 
 
 @pytest.mark.parametrize("is_late", [True, False])
-async def test_an_answer_goes_with_the_last_of_its_messages(store: Store, fake: LineFake, is_late: bool) -> None:
+@pytest.mark.parametrize("command", ["", "/reset"])
+async def test_an_answer_goes_with_the_last_of_its_messages(
+    store: Store, fake: LineFake, is_late: bool, command: str
+) -> None:
     """They are taken back one by one; LINE was away, or a press was waited for, and a later answer waits behind it."""
     first, second, third = (fake.event(message=text_message(words)) for words in ("one", "two", "three"))
     if not is_late:
@@ -187,6 +190,8 @@ async def test_an_answer_goes_with_the_last_of_its_messages(store: Store, fake: 
             await here.receive(*asked)
             here.wait(61 if is_late else 0)
             await here.process()
+        if command:
+            await here.hear(fake.event(message=text_message(command)))
         assert await _words_kept(store) == list(WORDS)
         await here.hear(unsend(first["message"]))
         assert await _words_kept(store) == list(WORDS)
