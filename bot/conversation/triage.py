@@ -165,17 +165,20 @@ def belongs(event: InboundEvent, authors: Collection[str]) -> bool:
 
 
 def count_of_one_turn(batch: Sequence[ParsedEvent]) -> int:
-    """How many events one turn takes: all before the first message of another person.
+    """How many events one turn takes: all before the first message of another person, or their command that cancels.
 
     A routine shares no turn, nor does an unmentioned message, except with changes that follow it.
     """
-    texts = [(count, one.event) for count, one in enumerate(batch) if one.is_text]
-    if texts and texts[0][1].unmentioned:
-        after = batch[texts[0][0] + 1 :]
-        return texts[0][0] + 1 + sum(1 for _ in takewhile(lambda one: one.event.event in CHANGES, after))
-    for count, event in texts[1:]:
-        _, first = texts[0]
-        if event.unmentioned or first.is_routine or event.is_routine or not belongs(event, {first.author_id}):
+    start, first = next(((count, one.event) for count, one in enumerate(batch) if one.is_text), (len(batch), None))
+    after = batch[start + 1 :]
+    if first is None:
+        return len(batch)
+    if first.unmentioned:
+        return start + 1 + sum(1 for _ in takewhile(lambda one: one.event.event in CHANGES, after))
+    for count, one in enumerate(after, start + 1):
+        is_apart = one.is_text and (first.is_routine or one.event.is_routine or one.event.unmentioned)
+        may_cancel = one.is_text or one.command in ("reset", "forget")
+        if is_apart or (may_cancel and not belongs(one.event, {first.author_id})):
             return count
     return len(batch)
 

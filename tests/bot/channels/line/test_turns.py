@@ -243,3 +243,14 @@ async def test_a_sticker_that_answers_a_question_is_for_the_model(store: Store, 
 def test_most_keywords_decide_what_a_sticker_says(keywords: list[str], courtesy: str) -> None:
     """One that may ask for something says no courtesy."""
     assert courtesy_of(keywords) == courtesy
+
+
+@pytest.mark.parametrize("command", ["/reset", "/forget me"])
+async def test_nobody_cancels_the_question_of_another_person(store: Store, fake: LineFake, command: str) -> None:
+    """It came first, so it is answered first."""
+    question = fake.event(place=GROUP, message=addressed_message("Weather?"))
+    wish = fake.event(place=GROUP, user=f"U{'3' * 32}", message=addressed_message(command))
+    async with open_pipeline(store, fake, [Step("Sunny.")]) as here:
+        await here.receive(question, wish)
+        await here.process()
+    assert [sent.texts[0].partition(":")[0] for sent in fake.sent] == ["Sunny.", "Done"]
