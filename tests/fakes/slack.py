@@ -105,7 +105,7 @@ class SlackFake(Workspace):
         """``{"ok": false}``."""
         self._trouble(method, Trouble(lambda: web.json_response({"ok": False, "error": error})), times)
 
-    def limit(self, method: str, seconds: int) -> None:
+    def limit(self, method: str, seconds: int | str) -> None:
         """Too many calls."""
         headers = {"Retry-After": str(seconds)}
         body = {"ok": False, "error": "ratelimited"}

@@ -187,7 +187,7 @@ def _read(method: str, response: aiohttp.ClientResponse, body: bytes) -> ApiResp
     if status == 200 and data.get("ok"):
         return ApiResponse(data, scopes)
     if status == 429 or data.get("error") in RATE_LIMITED:
-        wait = response.headers.get("Retry-After", "")
+        wait = response.headers.get("Retry-After", "")[:9]  # Python converts at most 4,300 digits
         return ApiResponse(
             {"error": "ratelimited"}, retry_after=float(wait) if wait.isdecimal() and int(wait) else WAIT_S
         )

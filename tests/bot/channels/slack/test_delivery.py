@@ -129,6 +129,13 @@ async def test_looking_in_vain_waits_like_posting(fake: SlackFake, rig: Rig) -> 
     assert fake.posted == []
 
 
+async def test_a_wait_in_thousands_of_digits_is_a_wait(fake: SlackFake, rig: Rig) -> None:
+    """More than Python makes a number of."""
+    fake.limit(POST, "9" * 5_000)
+    with pytest.raises(DeliverLater, match="too many calls"):
+        await deliver(rig, delivery())
+
+
 async def test_too_many_messages_in_one_channel_hold_up_no_other(fake: SlackFake, rig: Rig) -> None:
     """The wait is remembered: the channel's next answer does not even ask."""
     fake.add_message("C0002", TS, "Elsewhere")
