@@ -22,9 +22,14 @@ NOT_QUICK = (
     "tests/bot/mcp_server/",
     "tests/bot/ops/",
     "tests/bot/providers/conformance/",
+    "tests/bot/providers/shared/test_schema_dialect.py",
+    "tests/bot/providers/shared/test_size_limits.py",
     "tests/bot/providers/test_answer_facts.py",
     "tests/bot/providers/test_anthropic",
     "tests/bot/providers/test_bodies.py",
+    "tests/bot/providers/test_files.py",
+    "tests/bot/providers/test_json_mode.py",
+    "tests/bot/providers/test_llama_cpp_cassettes.py",
     "tests/bot/providers/test_ollama",
     "tests/bot/providers/test_openai",
     "tests/bot/store/test_budget_on_a_cluster.py",
@@ -91,6 +96,7 @@ ALWAYS = (
     "tests/process/test_mcp_server.py::test_a_client_starts_it_and_calls_a_tool",
     "tests/process/test_processes.py::test_one_process_listens_to_slack",
 )
+QUICK_CASES = 3  # at least as many cases of a test run in make quick, where it has them
 OTHER_SERVER = 8  # of the store's tests on servers other than the bundled one
 
 # Tests whose lines are those of other tests: being measured would take them twice as long again.
@@ -180,17 +186,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def of_the_gate(items: list[pytest.Item], sample: Sample, quick: bool) -> Iterator[pytest.Item]:
-    """All but the nightly tests, and in a quick run those marked as slow; of the sampled ones some."""
+    """All but the nightly tests, of the sampled ones some; in a quick run none that is slow and few cases each."""
     groups: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
     for item in items:
         if not (item.nodeid.startswith(NIGHTLY) or (quick and is_slow(item))):
             groups[group_of(item)].append(item)
     for (_, every), group in sorted(groups.items(), key=lambda each: -each[0][1]):  # long ones begin first
-        yield from sample.of(group, every)
+        chosen = sample.of(group, every)
+        yield from few_cases(chosen, sample) if quick else chosen
+
+
+def few_cases(items: list[pytest.Item], sample: Sample) -> Iterator[pytest.Item]:
+    """Of a test with many cases only some."""
+    tests: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        yield from sample.of(cases, len(cases) // QUICK_CASES or 1)
 
 
 def is_slow(item: pytest.Item) -> bool:
-    """Whether it starts a process or takes seconds."""
+    """Whether it starts a process or takes half a second and more."""
     return any(item.get_closest_marker(marker) for marker in ("process", "long"))
 
 

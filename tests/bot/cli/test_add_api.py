@@ -30,6 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "tools"
 
 
+@pytest.mark.long
 def test_it_writes_tools_that_are_listed_and_called(pets: PetsFake, folder: Path, call: Call) -> None:
     """Which variable is needed is told; its value is written nowhere."""
     source = f"{pets.base_url}/openapi.json"

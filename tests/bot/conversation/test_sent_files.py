@@ -145,6 +145,7 @@ async def test_what_cannot_be_read_is_a_line_that_says_why(
     assert shown(here) == ["Look", line]
 
 
+@pytest.mark.long
 async def test_a_long_text_is_cut_and_the_newest_comes_first(store: Store) -> None:
     """All texts of a request have one limit."""
     drive = Drive(old=b"o" * 100, notes=b"n" * (TEXT_CAP - 50), new=b"p" * 10)

@@ -29,6 +29,7 @@ def uploads(gemini: Gemini) -> Uploads:
     return uploads_of(gemini)
 
 
+@pytest.mark.long
 async def test_a_film_is_uploaded_watched_and_deleted(fake: GeminiFake, gemini: Gemini, uploads: Uploads) -> None:
     """In pieces; the model gets its address once Google has looked at it."""
     uri = await uploads.upload(FILM, MIME)
@@ -75,6 +76,7 @@ async def test_a_film_that_google_cannot_read_is_a_failure(fake: GeminiFake, upl
     assert fake.files.kept == []
 
 
+@pytest.mark.long
 async def test_who_stops_waiting_leaves_nothing_behind(fake: GeminiFake, uploads: Uploads) -> None:
     """A turn that is stopped while Google looks at its film."""
     fake.files.looks = 1_000

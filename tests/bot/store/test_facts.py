@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from redis.asyncio import Redis
 
 from bot.store import Fact, Store
@@ -67,6 +68,7 @@ async def test_two_processes_at_once_keep_both(store: Store) -> None:
     assert sorted(kept) == list(range(1, 21))
 
 
+@pytest.mark.long
 async def test_reading_them_renews_their_year(store: Store, redis: Redis) -> None:
     """Reading is their use; a person without facts gets no key."""
     await store.person_facts.remember(HERE, ME, "likes tea", "k")
@@ -91,6 +93,7 @@ async def test_a_deleted_fact_has_the_file_rewritten(store: Store, redis: Redis)
     assert await redis.exists(*forgotten_marks()) == 1
 
 
+@pytest.mark.long
 async def test_a_prefetched_read_is_used_once_and_not_after_a_change(store: Store, redis: Redis) -> None:
     """It goes with the next request; what was changed since is read anew."""
     await store.person_facts.remember(HERE, ME, "likes tea", "k1")

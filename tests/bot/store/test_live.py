@@ -98,6 +98,7 @@ async def test_a_viewer_who_does_not_look_misses_the_newest(store: Store) -> Non
         assert await received(slow, 1) == [b"back again"]
 
 
+@pytest.mark.long
 async def test_a_cut_connection_is_subscribed_anew(store: Store, redis: Redis) -> None:
     """Viewers stay, and see what is published afterwards."""
     async with store.live.subscribe(HERE) as here, store.live.subscribe("console:bob") as there:

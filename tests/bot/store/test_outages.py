@@ -92,6 +92,7 @@ async def test_a_frozen_store_is_known_within_three_seconds(store_url: str, redi
         await store.ping()
 
 
+@pytest.mark.long
 @on_one_server
 async def test_a_frozen_store_does_not_hold_up_a_turn_that_is_watched(store: Store, redis: Redis) -> None:
     """An event is dropped soon."""
@@ -159,6 +160,7 @@ async def test_a_cut_connection_costs_no_request(store: Store, redis: Redis) -> 
     assert await store.inbox.accept(HERE, "m1", b"hello")
 
 
+@pytest.mark.long
 async def test_a_server_that_comes_back_is_used_again(tmp_path: Path) -> None:
     """What was accepted is still there, and whoever watched watches on."""
     async with open_embedded(tmp_path) as url, open_store(url, history_days=30) as store, Redis.from_url(url) as redis:

@@ -33,6 +33,7 @@ def seen(here: LinePipeline) -> list[str | Media]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "mime", "served"), [("audio", "audio/mp4", "audio/x-m4a"), ("video", "video/mp4", "video/mp4")]
 )
@@ -74,6 +75,7 @@ async def test_what_cannot_be_read_is_answered_with_the_limits(
     assert fake.calls("content") == []
 
 
+@pytest.mark.long
 async def test_a_recording_that_line_cannot_convert_is_named(store: Store, fake: LineFake) -> None:
     """The model is told that there was one."""
     fake.image("325708", b"", "audio/x-m4a", broken=True)

@@ -140,6 +140,7 @@ async def test_an_answer_that_is_pushed_at_once_comes_alone(store: Store, fake: 
     assert [sent.call for sent in fake.sent] == ["push"]
 
 
+@pytest.mark.long
 async def test_a_card_waits_while_its_answer_is_being_pushed(store: Store, fake: LineFake) -> None:
     """Another worker comes to the card first; it says nothing once the answer is there."""
     fake.slow_s = 0.3
@@ -321,6 +322,7 @@ async def test_two_presses_at_once_in_two_processes_bring_it_once(store: Store, 
     assert [words[:20] for _, words in ways(fake)[1:]] == ["Hi!", SENT[:20]]
 
 
+@pytest.mark.long
 async def test_a_press_of_unknown_outcome_is_not_repeated(store: Store, fake: LineFake) -> None:
     """LINE took the answer, and the line was cut: the press's token tells so at the next attempt."""
     async with kept_answer(store, fake) as here:

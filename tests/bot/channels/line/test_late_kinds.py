@@ -79,6 +79,7 @@ async def test_a_late_question_is_fetched_and_answered(store: Store, fake: LineF
         assert await store.late_answers.read(IN_PRIVATE) == []
 
 
+@pytest.mark.long
 async def test_a_late_question_that_is_over_is_not_asked(store: Store, fake: LineFake) -> None:
     """Its deadline has passed; what became of it is fetched instead."""
     step, tool = launch(), Launch()
@@ -97,6 +98,7 @@ async def test_a_late_question_that_is_over_is_not_asked(store: Store, fake: Lin
     assert await store.dead_letters.read() == []
 
 
+@pytest.mark.long
 async def test_a_question_that_ends_while_it_is_fetched_is_not_asked(store: Store, fake: LineFake) -> None:
     """The press had been taken, and LINE was away; no dead letter is left of it."""
     step, tool = launch(), Launch()
@@ -181,6 +183,7 @@ async def _change_hands(store: Store, fake: LineFake, step: Step) -> None:
             await other.hear(fake.press(BUTTON))
 
 
+@pytest.mark.long
 async def test_a_process_that_has_lost_its_turn_spends_no_token(store: Store, redis: Redis, fake: LineFake) -> None:
     """It was paused; the next process has answered in time."""
     step = held_step()
@@ -310,6 +313,7 @@ async def test_a_late_answer_that_cannot_be_read_is_given_up(store: Store, redis
         assert (dead.conversation, dead.delivery) == (IN_PRIVATE, b"not JSON")
 
 
+@pytest.mark.long
 async def test_a_store_that_is_away_is_asked_again(redis: Redis, store_url: str, fake: LineFake) -> None:
     """The button waits for it; the turn ends as it would otherwise."""
     wire, step = CutWire(store_url, Cut(), SCRIPTS, ignore), held_step()

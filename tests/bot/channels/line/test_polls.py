@@ -119,6 +119,7 @@ async def test_a_redelivered_press_counts_once(poll: LinePipeline, fake: LineFak
     assert [sent.texts[0].split("\n")[1] for sent in fake.sent[1:]] == ["・Sushi: 1"]
 
 
+@pytest.mark.long
 async def test_a_group_that_votes_at_once_gets_few_messages(store: Store, fake: LineFake) -> None:
     """One at once, and one later that shows all votes."""
     async with open_poll(store, fake, pause_s=0.5) as poll:

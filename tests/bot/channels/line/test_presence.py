@@ -19,6 +19,7 @@ from tests.waiting import until
 READ = encode(Address(mark_as_read_token="read")).decode()
 
 
+@pytest.mark.long
 async def test_alone_with_the_bot_one_sees_it_think(fake: LineFake, rig: Rig) -> None:
     """The message is marked as read, and the loading animation is shown."""
     async with rig.line.live_view(IN_PRIVATE, READ) as watcher:
@@ -44,6 +45,7 @@ async def test_a_group_sees_no_animation(fake: LineFake, rig: Rig) -> None:
     assert [request.call for request in fake.requests] == ["mark"]
 
 
+@pytest.mark.long
 async def test_failures_are_nobodys_business(fake: LineFake, rig: Rig) -> None:
     """A token of another channel, an animation that is refused: the turn goes on."""
     fake.fail("mark", 400, "Invalid token")

@@ -89,6 +89,7 @@ async def test_an_unsent_message_whose_webhook_was_late_leaves_its_answer(store:
     assert (fake.texts, await read_history(store, IN_PRIVATE)) == ([["Sunny."]], [])
 
 
+@pytest.mark.long
 async def test_an_answer_that_line_has_not_taken_is_not_tried_again(store: Store, fake: LineFake) -> None:
     """The question was taken back before the next attempt."""
     message = text_message("Oops")

@@ -56,6 +56,7 @@ async def test_a_group_is_answered_with_the_speakers_name_known(store: Store, fa
     assert (sent.to, sent.messages[0]["quoteToken"]) == (GROUP, "q")
 
 
+@pytest.mark.long
 async def test_images_sent_together_are_one_question(store: Store, fake: LineFake) -> None:
     """Fetched after the 200, and both given to the model in one turn."""
     for number in ("1", "2"):

@@ -122,6 +122,7 @@ async def test_a_press_that_slack_sends_again_counts_once(poll: PollPipeline) ->
     assert len(poll.fake.called(UPDATE)) == 1
 
 
+@pytest.mark.long
 async def test_a_burst_of_presses_makes_few_updates(poll: PollPipeline) -> None:
     """One shows all votes that have come; the next waits a while."""
     poll.slack.poll_pause_s = 1.5

@@ -212,6 +212,7 @@ async def test_no_further_piece_of_a_long_answer_follows(store: Store, fake: Sla
     assert (len(fake.posted), fake.shown) == (1, [])
 
 
+@pytest.mark.long
 async def test_a_process_dies_before_it_deletes(store: Store, redis: Redis, fake: SlackFake) -> None:
     """The outbox holds what is to be deleted; the next process does it."""
     question, _, deletion = in_channel(fake)
