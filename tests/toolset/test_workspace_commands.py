@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import shutil
 import socket
-import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from tests.project import ROOT
-from tests.toolset.workspaces import WorkspaceTools, workspace_tools
+from tests.toolset.workspaces import WorkspaceTools, why_no_sandbox, workspace_tools
 from toolset.confined.box import TOO_MANY
 from toolset.confined.sandbox import ENVIRONMENT
 from toolset.confined.workspace import FULL
@@ -24,10 +21,6 @@ from toolset.workspace import COMMAND_CAP, NOTHING_KEPT, WorkspaceConfig
 
 COMMANDS = "cat,cp,echo,env,ls,ln,mkfifo,python3,rm,sh,touch,wc"
 
-# What bubblewrap must be able to do where these tests run; as root it shows the folder to somebody else first.
-BOX = ["bwrap", "--unshare-all", "--unshare-user", "--disable-userns", "--ro-bind", "/", "/", "true"]
-SHOWING = ["bwrap", "--dev-bind", "/", "/", "true"]
-TRIALS = [BOX, *([SHOWING] if os.geteuid() == 0 else [])] if shutil.which("bwrap") else [["false"]]
 
 FORK_BOMB = """
 import os, time
@@ -47,10 +40,8 @@ KEY = "sk-not-for-commands"
 @pytest.fixture
 async def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkspaceTools:
     """The tools where a sandbox works."""
-    for trial in TRIALS:
-        tried = await asyncio.to_thread(subprocess.run, trial, capture_output=True)
-        if tried.returncode:
-            pytest.skip(f"no sandbox can be made here: {tried.stderr.decode()}")
+    if why := why_no_sandbox():
+        pytest.skip(why)
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
     return await workspace_tools(tmp_path / "workspace", COMMANDS)
 

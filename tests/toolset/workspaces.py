@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,22 @@ from toolset.sources import own_tools
 from toolset.tool_map import ToolMap
 
 NAMES = ["delete_file", "list_files", "read_file", "run_command", "search_files", "write_file"]
+
+# What bubblewrap must be able to do where run_command is offered; as root it shows the folder to somebody else first.
+BOX = ["bwrap", "--unshare-all", "--unshare-user", "--disable-userns", "--ro-bind", "/", "/", "true"]
+SHOWING = ["bwrap", "--dev-bind", "/", "/", "true"]
+
+
+@lru_cache
+def why_no_sandbox() -> str:
+    """Why no sandbox can be made here, so that ``run_command`` is not offered; empty where one can."""
+    if not shutil.which("bwrap"):
+        return "no sandbox can be made here: bubblewrap is not installed"
+    for trial in [BOX, *([SHOWING] if os.geteuid() == 0 else [])]:
+        tried = subprocess.run(trial, capture_output=True)
+        if tried.returncode:
+            return f"no sandbox can be made here: {tried.stderr.decode()}"
+    return ""
 
 
 @dataclass(frozen=True)

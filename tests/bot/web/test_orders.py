@@ -31,8 +31,12 @@ async def test_the_second_signal_hurries() -> None:
 
 async def test_a_closed_terminal_stops() -> None:
     """Its signal would end the process with the store still running."""
-    with stop_signals() as orders:
-        await send(signal.SIGHUP, orders.stop)
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup may have started the tests
+    try:
+        with stop_signals() as orders:
+            await send(signal.SIGHUP, orders.stop)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 async def test_what_nohup_has_started_does_not_stop_with_its_terminal() -> None:
