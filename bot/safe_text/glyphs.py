@@ -60,9 +60,15 @@ RTL_RUN = re.compile(f"[\u0660-\u0669\u066b\u066c\u06f0-\u06f9]+|[{RTL}]+(?:[ ,.
 def invisible(text: str) -> set[int]:
     """Positions of characters that are invisible, or that cover the letter before them.
 
-    Joiners and variation selectors count as visible only within emoji.
+    Joiners and variation selectors count as visible only within emoji. A mark that follows an invisible character is
+    invisible too: it would sit on what is shown in the other's place.
     """
-    return {index for index, letter in enumerate(text) if _is_invisible(text, index, letter)}
+    hidden: set[int] = set()
+    for index, letter in enumerate(text):
+        follows = index - 1 in hidden and unicodedata.category(letter)[0] == "M"
+        if follows or _is_invisible(text, index, letter):
+            hidden.add(index)
+    return hidden
 
 
 def lookalikes(text: str) -> set[int]:
@@ -151,7 +157,7 @@ def _belongs_to_letter(text: str, index: int, kind: str) -> bool:
     if kind == INVISIBLE:
         return False
     if text[index] == KEYCAP:
-        return text[index - 2 : index - 1] in KEYS and text[index - 1] == PICTURE_STYLE
+        return text[index - 2 : index - 1] in KEYS and text[index - 1 : index] in (PICTURE_STYLE, TEXT_STYLE)
     most = MAX_MARKS if kind == MARK else MAX_SIGNS
     for before in reversed(text[max(0, index - most) : index]):
         if unicodedata.category(before)[0] != "M":

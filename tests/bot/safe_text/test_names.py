@@ -21,6 +21,9 @@ NAMES = {
     "“Boss” decides: 「花子」": "Boss decides 花子",
     "𝓑𝓸𝓫 ＆ Ｃｏ": "Bob & Co",
     "Z\u0335\u0336o\u0301\u0301\u0301\u0301\u0301": "Z ó\u0301\u0301",
+    "A\u0332\u0329": "A",
+    "\u20e31\ufe0e": "1",
+    "1\ufe0e\u20e3 2\ufe0f\u20e3": "1\ufe0e\u20e3 2\ufe0f\u20e3",
     "👨\u200d👩\u200d👧 Family ❤\ufe0f": "👨\u200d👩\u200d👧 Family ❤\ufe0f",
     "john_doe": "john_doe",
     "O’Brien-Łuk Jr.": "O’Brien-Łuk Jr.",
@@ -30,6 +33,12 @@ NAMES = {
     "n" * 500: "n" * CAP,
 }
 
+# Marks of several scripts, joiners and selectors between what they may belong to.
+JOINING = (
+    "A k1#か가👨❤ℹ\u0300\u0301\u0323\u0329\u0332\u0345\u05b0\u05d0\u0627\u064b\u0915\u093e\u0b95\u0bbe\u0e01\u0e31"
+    "\u0f40\u0f71\u1100\u1161\u11a8\u200b\u200d\u20e3\u3099\ufe0e\ufe0f\U0001f3fd"
+)
+
 
 @pytest.mark.parametrize(("name", "safe"), NAMES.items(), ids=[ascii(name)[:40] for name in NAMES])
 def test_a_name_is_only_a_name(name: str, safe: str) -> None:
@@ -37,7 +46,7 @@ def test_a_name_is_only_a_name(name: str, safe: str) -> None:
     assert safe_name(name) == safe
 
 
-@given(st.text())
+@given(st.text() | st.text(st.sampled_from(JOINING)))
 def test_a_safe_name_stays_what_it_is(name: str) -> None:
     """Short, printable, and the same when it is made safe again."""
     safe = safe_name(name)
