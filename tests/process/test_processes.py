@@ -14,13 +14,13 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
+from tests.fakes import line_events
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.line import LineFake
 from tests.fakes.slack import APP_TOKEN, SlackFake
 from tests.process.kaiwa_process import KaiwaProcess, kaiwa, left_behind
 from tests.process.test_connections import Watch
 from tests.process.test_sharing import number_in
-from tests.process.webhooks import post_line
 from tests.waiting import until, until_true
 
 THREE = ("run", "--processes", "3")
@@ -76,10 +76,13 @@ async def test_a_member_is_killed_under_load_and_nothing_is_lost(
     gemini.always = number_in
 
     async def send(running: KaiwaProcess, number: int) -> None:
+        user = f"U{number:032x}"
+        event = line.event(place=user, user=user, message=line_events.text_message(f"number {number}"))
+
         async def taken() -> bool:
             try:
-                return await post_line(running, line, f"number {number}", f"U{number:032x}") == 200
-            except httpx.TransportError:  # the killed process had just accepted the connection
+                return await running.post("/webhooks/line", *line_events.webhook(event)) == 200
+            except httpx.TransportError:  # the killed process had accepted the connection, perhaps the event too
                 return False
 
         await until_true(taken)
