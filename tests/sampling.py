@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 T = TypeVar("T")
-OFFSETS = 60  # divisible by every step in use, so that each part has the same chance
+OFFSETS = 120  # divisible by every step in use, so that each part has the same chance
 
 
 @dataclass(frozen=True, slots=True)

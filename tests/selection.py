@@ -58,11 +58,13 @@ NIGHTLY = "tests/fakes/"  # run by make nightly alone
 
 # The gate runs every nth of these, from an offset that changes with each run; the longest beginning counts.
 SAMPLED = {
-    "tests/bot/channels/line/test_approvals.py::test_the_longest_question": 3,
-    "tests/bot/channels/slack/test_approvals.py::test_the_longest_question": 3,
+    "tests/bot/channels/line/test_approvals.py::test_the_longest_question": 6,
+    "tests/bot/channels/slack/test_approvals.py::test_the_longest_question": 6,
     "tests/bot/channels/slack/test_stream_crash_points.py": 4,
-    "tests/bot/channels/test_replies.py": 4,
+    "tests/bot/channels/slack/test_presence_stop_button.py": 2,
+    "tests/bot/channels/test_replies.py": 8,
     "tests/bot/cli/test_main.py": 2,
+    "tests/bot/mcp_server/test_route.py": 4,
     "tests/bot/ops/": 3,
     "tests/bot/providers/conformance/test_contract.py": 3,
     "tests/bot/providers/shared/test_size_limits.py::test_a_stream_is_read_in_one_pass": 6,
@@ -84,10 +86,11 @@ SAMPLED = {
     "tests/rolling/": 4,
     "tests/toolset/test_contract.py": 4,
     "tests/toolset/test_contract_arguments.py": 12,
+    "tests/toolset/confined/test_process.py": 3,
     "tests/toolset/mcp/test_connection.py": 2,
     "tests/toolset/mcp/test_floods.py": 3,
-    "tests/toolset/mcp/test_hostile.py": 4,
-    "tests/toolset/mcp/test_http.py": 3,
+    "tests/toolset/mcp/test_hostile.py": 8,
+    "tests/toolset/mcp/test_http.py": 6,
     "tests/toolset/webpage/test_worker.py": 4,
 }
 # Whole processes that every gate starts: what they run is measured, or the only one of its kind.
