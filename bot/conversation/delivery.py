@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ from bot.conversation.journal import DECIDED, read_open_question
 from bot.conversation.late_answers import Fetches
 from bot.conversation.polls import fill_in
 from bot.conversation.reminders import note_arrival, note_refusal
+from bot.conversation.renewals import Renewals
 from bot.conversation.services import Services
 from bot.conversation.undelivered import decode_delivery
 from bot.errors import (
@@ -57,18 +57,14 @@ class Progress(NamedTuple):
 
 
 class OutboxRelay:
-    """Delivers a conversation's outbox under its lease.
+    """Delivers a conversation's outbox under its lease."""
 
-    Args:
-        assert_held: raises ``LeaseLost`` if another process holds the conversation.
-    """
-
-    def __init__(self, services: Services, assert_held: Callable[[Lease], Awaitable[None]]) -> None:
+    def __init__(self, services: Services, renewals: Renewals) -> None:
         self._services = services
         self._store = services.store
         self._metrics = services.metrics
         self._alerts = services.alerts
-        self._assert_held = assert_held
+        self._renewals = renewals
         self._fetches = Fetches(services)
 
     async def deliver(self, lease: Lease, head: bytes | None = None) -> Progress:
@@ -114,7 +110,7 @@ class OutboxRelay:
             return await self._store.outbox.move_head_to_dead_letters(lease, UNREAD.encode())
         prepared = await self._prepare(lease, delivery)
         if prepared is None:
-            return await self._store.outbox.remove_head(lease)
+            return await self._remove_head(lease)
         if isinstance(prepared, int):
             return prepared
         delivery = prepared
@@ -144,7 +140,7 @@ class OutboxRelay:
     async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
         name = channel_of(lease.conversation)
         if (shown := await self._fetches.load(delivery)) is None:
-            return await self._store.outbox.remove_head(lease)
+            return await self._remove_head(lease)
         with span("delivery", self._metrics) as attempt:
             try:
                 shown_at = await self._show(lease, shown)
@@ -187,7 +183,7 @@ class OutboxRelay:
         if (channel := self._services.channel(conversation)) is None:
             raise DeliveryRefused(f"the channel {channel_of(conversation)} is switched off")
         try:
-            shown_at = await channel.deliver(conversation, delivery, partial(self._assert_held, lease))
+            shown_at = await channel.deliver(conversation, delivery, partial(self._renewals.assert_held, lease))
         except (DeliverInParts, DeliverOnPress):
             raise
         except DeliveryRefused as refused:
@@ -202,8 +198,12 @@ class OutboxRelay:
         if (late := delivery.late) and late.id:
             kept_in, asker = late.kept_in, delivery.asker
             await self._store.late_answers.remove(kept_in, asker, late.id, question_id=question_id, shown_at=shown_at)
-            return await self._store.outbox.remove_head(lease)
-        return await self._store.outbox.remove_head(lease, question_id, shown_at)
+            return await self._remove_head(lease)
+        return await self._remove_head(lease, question_id, shown_at)
+
+    async def _remove_head(self, lease: Lease, question_id: str = "", shown_at: int | None = None) -> bytes | None:
+        with self._renewals.pause(lease):  # the last delivery releases the lease
+            return await self._store.outbox.remove_head(lease, question_id, shown_at)
 
     def _may_be_fetched(self, conversation: str, delivery: Delivery) -> bool:
         """Whether its asker can press a button for it. What answers no message, as a reminder, is not waited for."""
@@ -214,7 +214,7 @@ class OutboxRelay:
     async def _keep(self, lease: Lease, delivery: Delivery) -> bytes | None:
         """Keep an answer until its asker presses the button; a press that failed leaves it where it is kept."""
         if delivery.late:
-            return await self._store.outbox.remove_head(lease)
+            return await self._remove_head(lease)
         return await self._store.late_answers.keep_head(lease, delivery.asker, delivery.id, TOO_MANY_LATE.encode())
 
     async def _postpone(self, lease: Lease, delivery: Delivery, later: DeliverLater) -> int | bytes | None:
@@ -247,7 +247,7 @@ class OutboxRelay:
             await self._store.late_answers.remove(late.kept_in, delivery.asker, late.id, given_up=reason)
             await self._alerts.notice("dead_letters", reason)
         if delivery.reply.fleeting:
-            return await self._store.outbox.remove_head(lease)
+            return await self._remove_head(lease)
         rejection = _rejection(delivery.reply.question) if delivery.reply.question else None
         following = await self._store.outbox.move_head_to_dead_letters(lease, reason.encode(), rejection)
         await self._alerts.notice("dead_letters", reason)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
@@ -19,20 +18,19 @@ from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.delivery import OutboxRelay, Progress
 from bot.conversation.history import READ_TURNS, HistoryWindow
 from bot.conversation.limits import Budgets, Standing
+from bot.conversation.renewals import Renewals
 from bot.conversation.review import Reviewers
 from bot.conversation.services import ConversationSettings, Services
 from bot.conversation.summarizer import Summarizer
 from bot.conversation.turns import TurnRunner
 from bot.errors import AwaitingApproval, LeaseLost, StoreUnavailable
-from bot.store import JournalledTurn, Lease, Opened, Store, shard_of
+from bot.store import JournalledTurn, Lease, Opened, Store
 from bot.telemetry import Metrics
 from bot.texts import Texts
 from bot.transcript import new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
-RENEW_EVERY_S = 1.0  # a lease lives six times as long
-FRESH_S = 2.0  # since its last renewal a lease needs no proof
 WHOLE_INBOX = 1_000_000_000  # entries
 DEFAULT = ConversationSettings()
 
@@ -52,88 +50,6 @@ class NextWakeup:
     is_delivered: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class _HeldLease:
-    """A lease and the time limit of the work under it, which ends when the lease is lost."""
-
-    lease: Lease
-    limit: asyncio.Timeout
-    renewed_at: float
-    is_lost: bool = False
-
-
-class Renewals:
-    """Renews all leases of this process together: one request a second for each shard."""
-
-    def __init__(self, store: Store) -> None:
-        self._leases = store.leases
-        self._held: dict[Lease, _HeldLease] = {}
-        self._renewing: asyncio.Task[None] | None = None
-
-    @asynccontextmanager
-    async def hold(self, lease: Lease, since: float) -> AsyncIterator[None]:
-        """Renew a lease while the work inside runs.
-
-        Args:
-            since: ``time.monotonic()`` before the lease was asked for.
-
-        Raises:
-            LeaseLost: inside; the work ends with it.
-        """
-        held = None
-        try:
-            async with asyncio.timeout(None) as limit:
-                held = self._held[lease] = _HeldLease(lease, limit, since)
-                if self._renewing is None or self._renewing.done():
-                    self._renewing = asyncio.create_task(self._renew())
-                try:
-                    yield
-                finally:
-                    _ = self._held.pop(lease, None)
-        except TimeoutError as error:
-            if held is None or not held.is_lost:
-                raise
-            raise LeaseLost(lease.conversation) from error
-
-    async def assert_held(self, lease: Lease) -> None:
-        """Check that a lease is held; the store is asked if that has not happened for ``FRESH_S``.
-
-        Raises:
-            LeaseLost: it has expired.
-        """
-        held = self._held.get(lease)
-        now = time.monotonic()
-        if held is not None and now - held.renewed_at < FRESH_S:
-            return
-        await self._leases.renew(lease)
-        if held is not None:
-            held.renewed_at = now
-
-    async def _renew(self) -> None:
-        while self._held:
-            await asyncio.sleep(RENEW_EVERY_S)
-            shards: defaultdict[int, list[_HeldLease]] = defaultdict(list)
-            for held in self._held.values():
-                if time.monotonic() - held.renewed_at >= RENEW_EVERY_S:  # most turns end before their first renewal
-                    shards[shard_of(held.lease.conversation)].append(held)
-            # At once: shard after shard would take a busy loop longer than a lease lives.
-            await asyncio.gather(*map(self._renew_shard, shards.values()))
-
-    async def _renew_shard(self, shard: list[_HeldLease]) -> None:
-        """Renew leases of one shard. While the store is away their turns go on: every write is fenced."""
-        now = time.monotonic()
-        try:
-            lost = await self._leases.renew_each([held.lease for held in shard])
-        except StoreUnavailable as error:
-            log.warning("lease.not_renewed", count=len(shard), cause=str(error))
-            return
-        for held in shard:
-            held.renewed_at = now
-            if held.lease in lost and self._held.pop(held.lease, None) is not None:
-                held.is_lost = True
-                held.limit.reschedule(asyncio.get_running_loop().time())
-
-
 class ConversationRunner:
     """Processes conversations, each under its lease, any number at once.
 
@@ -151,7 +67,7 @@ class ConversationRunner:
         self._store = services.store
         self._turns = turns
         self._renewals = Renewals(services.store)
-        self._relay = OutboxRelay(services, self._renewals.assert_held)
+        self._relay = OutboxRelay(services, self._renewals)
 
     async def process(self, conversation: str, author: str = "") -> None:
         """Deliver the outbox and answer the inbox, unless another process has the conversation's lease.

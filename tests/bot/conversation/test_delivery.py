@@ -217,7 +217,7 @@ async def test_a_channel_is_asked_to_make_sure_of_the_lease(
     store: Store, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever has lost it sends nothing more and leaves the delivery as it is."""
-    monkeypatch.setattr("bot.conversation.runner.FRESH_S", 0.0)
+    monkeypatch.setattr("bot.conversation.renewals.FRESH_S", 0.0)
 
     class Slept(Mailbox):
         """Was paused for longer than its lease."""

@@ -8,7 +8,7 @@ import time
 import pytest
 from redis.asyncio import Redis
 
-from bot.conversation.runner import Renewals
+from bot.conversation.renewals import RENEW_EVERY_S, Renewals
 from bot.errors import LeaseLost, StoreUnavailable
 from bot.store import Lease, Store
 from tests.bot.store.turns import key
@@ -93,6 +93,45 @@ async def test_work_goes_on_while_the_store_is_away(store: Store) -> None:
     async with Renewals(store).hold(lease, time.monotonic()):
         await until(lambda: tries == 3)
     await until_true(lambda: _renewed(store, lease))
+
+
+@pytest.mark.long
+async def test_a_lease_that_its_last_request_has_released_is_not_lost(store: Store) -> None:
+    """Not even where a renewal that was under way is answered first."""
+    asked, released, answered = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    renew_each = store.leases.renew_each
+
+    async def late(leases: list[Lease]) -> list[Lease]:
+        asked.set()
+        await released.wait()
+        lost = await renew_each(leases)
+        asyncio.get_running_loop().call_soon(answered.set)
+        return lost
+
+    store.leases.renew_each = late  # type: ignore[assignment,method-assign]  # the real one, made to wait
+    renewals = Renewals(store)
+    lease = await store.leases.acquire("console:a")
+    assert lease is not None
+    async with renewals.hold(lease, time.monotonic()):
+        await asked.wait()
+        with renewals.pause(lease):
+            await store.leases.release(lease)
+            released.set()
+            await answered.wait()
+            await asyncio.sleep(0)  # a limit that has been moved to now would end the work here
+
+
+@pytest.mark.long
+async def test_after_a_request_that_did_not_release_it_a_lease_is_renewed_again(store: Store) -> None:
+    """Even where the request lasted so long that there was nothing to renew."""
+    renewals = Renewals(store)
+    lease = await store.leases.acquire("console:a", SHORT_MS * 2)
+    assert lease is not None
+    async with renewals.hold(lease, time.monotonic()):
+        with renewals.pause(lease):
+            await asyncio.sleep(RENEW_EVERY_S * 1.5)
+        await asyncio.sleep(SHORT_MS * 2 / 1000)
+        await store.leases.renew(lease)
 
 
 async def _renewed(store: Store, lease: Lease) -> bool:
