@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -27,8 +28,16 @@ def parsed() -> dict[Path, ast.Module]:
 @cache
 def functions() -> list[tuple[str, Function]]:
     """Every function with its name in the form of LONG_FUNCTIONS."""
-    walked = ((name_of(path), ast.walk(module)) for path, module in parsed().items())
+    walked = ((name_of(path), statements(module)) for path, module in parsed().items())
     return [(f"{name}::{node.name}", node) for name, nodes in walked for node in nodes if isinstance(node, Function)]
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All that may hold a function; to look into every expression too would take five times as long."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield child
+            yield from statements(child)
 
 
 def test_files_are_short() -> None:

@@ -81,8 +81,8 @@ async def test_a_server_that_never_stops_talking_leaves_time_to_others(hostile: 
 
 
 async def test_a_message_that_would_take_long_to_read_ends_the_connection(hostile: Hostile) -> None:
-    """Four megabytes of empty lists took the event loop for most of a second."""
-    schema = {"type": "object", "x": [[] for _ in range(1_000_000)]}
+    """Four megabytes of empty lists took the event loop for most of a second; a tenth of them is too much already."""
+    schema = {"type": "object", "x": [[] for _ in range(100_000)]}
     async with serving(hostile.says(tools=[listed("do", inputSchema=schema)])) as served:
         assert served.server.cause == "MCPError: Connection closed"
 
