@@ -97,6 +97,11 @@ class SlackPerson:
     said: int = 0
 
     @property
+    def user(self) -> str:
+        """An account of their own: one person's day would not do for all these questions."""
+        return f"U1{self.number:07d}"
+
+    @property
     def is_direct(self) -> bool:
         return self.number % 4 == 1
 
@@ -120,14 +125,16 @@ class SlackPerson:
         in_thread = {"thread_ts": self.root} if self.said and not self.is_direct else {}
         self.said += 1
         payloads = self._payloads(asked, ts, in_thread)
-        self.slack.add_message(self.channel, ts, asked.words, **in_thread)
+        self.slack.add_user(self.user)
+        self.slack.add_message(self.channel, ts, asked.words, user=self.user, **in_thread)
         await asyncio.gather(*(self._send(payload, asked, conversation) for payload in payloads))
 
     def _payloads(self, asked: Asked, ts: str, in_thread: dict[str, str]) -> Sequence[slack_events.JSON]:
-        whole = slack_events.message(asked.words, ts, channel=self.channel, **in_thread)
+        who = {"channel": self.channel, "user": self.user}
+        whole = slack_events.message(asked.words, ts, **who, **in_thread)
         if self.is_direct:
             return (whole,)
-        mention = slack_events.mention(asked.words, ts, channel=self.channel, **in_thread)
+        mention = slack_events.mention(asked.words, ts, **who, **in_thread)
         whole["event"]["text"] = mention["event"]["text"]
         return (mention, whole) if self.dice.random() < 0.5 else (whole, mention)
 

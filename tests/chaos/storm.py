@@ -45,7 +45,6 @@ async def storm(plan: Plan, folder: Path) -> Evidence:
         line = stack.enter_context(line_fake())
         slack = stack.enter_context(slack_fake())
         line.slow_s = slack.slow_s = plan.slow_s
-        slack.add_user()
         gemini = stack.enter_context(gemini_fake_in_thread())
         gemini.always = parrot(plan.dice("model"))
         server = await stack.enter_async_context(store_server())
