@@ -60,8 +60,8 @@ NIGHTLY = "tests/fakes/"  # run by make nightly alone
 SAMPLED = {
     "tests/bot/channels/line/test_approvals.py::test_the_longest_question": 6,
     "tests/bot/channels/slack/test_approvals.py::test_the_longest_question": 6,
-    "tests/bot/channels/slack/test_stream_crash_points.py": 4,
     "tests/bot/channels/slack/test_presence_stop_button.py": 2,
+    "tests/bot/channels/slack/test_stream_crash_points.py": 4,
     "tests/bot/channels/test_replies.py": 8,
     "tests/bot/cli/test_main.py": 2,
     "tests/bot/mcp_server/test_route.py": 4,
@@ -84,13 +84,13 @@ SAMPLED = {
     "tests/process/test_run.py": 4,
     "tests/process/test_shutdown.py": 4,
     "tests/rolling/": 4,
-    "tests/toolset/test_contract.py": 4,
-    "tests/toolset/test_contract_arguments.py": 12,
     "tests/toolset/confined/test_process.py": 3,
     "tests/toolset/mcp/test_connection.py": 2,
     "tests/toolset/mcp/test_floods.py": 3,
     "tests/toolset/mcp/test_hostile.py": 8,
     "tests/toolset/mcp/test_http.py": 6,
+    "tests/toolset/test_contract.py": 4,
+    "tests/toolset/test_contract_arguments.py": 12,
     "tests/toolset/webpage/test_worker.py": 4,
 }
 # Whole processes that every gate starts: what they run is measured, or the only one of its kind.

@@ -104,12 +104,13 @@ class Renewals:
         """Renew leases of one shard. While the store is away their turns go on: every write is fenced."""
         now = time.monotonic()
         try:
-            lost = await self._leases.renew_each([held.lease for held in shard])
+            lost = set(await self._leases.renew_each([held.lease for held in shard]))
         except StoreUnavailable as error:
             log.warning("lease.not_renewed", count=len(shard), cause=str(error))
             return
         for held in shard:
-            held.renewed_at = now
-            if held.lease in lost and self._held.pop(held.lease, None) is not None:
+            if held.lease not in lost:
+                held.renewed_at = now
+            elif self._held.pop(held.lease, None) is not None:
                 held.is_lost = True
                 held.limit.reschedule(asyncio.get_running_loop().time())

@@ -96,9 +96,12 @@ class SlackPerson:
     number: int
     said: int = 0
 
+    def __post_init__(self) -> None:
+        self.slack.add_user(self.user)
+
     @property
     def user(self) -> str:
-        """An account of their own: one person's day would not do for all these questions."""
+        """One account for each person: all their questions together exceed one account's daily limit."""
         return f"U1{self.number:07d}"
 
     @property
@@ -125,16 +128,15 @@ class SlackPerson:
         in_thread = {"thread_ts": self.root} if self.said and not self.is_direct else {}
         self.said += 1
         payloads = self._payloads(asked, ts, in_thread)
-        self.slack.add_user(self.user)
         self.slack.add_message(self.channel, ts, asked.words, user=self.user, **in_thread)
         await asyncio.gather(*(self._send(payload, asked, conversation) for payload in payloads))
 
     def _payloads(self, asked: Asked, ts: str, in_thread: dict[str, str]) -> Sequence[slack_events.JSON]:
-        who = {"channel": self.channel, "user": self.user}
-        whole = slack_events.message(asked.words, ts, **who, **in_thread)
+        place = {"channel": self.channel, "user": self.user}
+        whole = slack_events.message(asked.words, ts, **place, **in_thread)
         if self.is_direct:
             return (whole,)
-        mention = slack_events.mention(asked.words, ts, **who, **in_thread)
+        mention = slack_events.mention(asked.words, ts, **place, **in_thread)
         whole["event"]["text"] = mention["event"]["text"]
         return (mention, whole) if self.dice.random() < 0.5 else (whole, mention)
 

@@ -33,7 +33,7 @@ def functions() -> list[tuple[str, Function]]:
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """All that may hold a function; to look into every expression too would take five times as long."""
+    """The statements below a node; no expression holds a function with a name."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
             yield child

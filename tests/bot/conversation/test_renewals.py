@@ -6,11 +6,15 @@ import asyncio
 import time
 
 import pytest
+import structlog
 from redis.asyncio import Redis
 
+from bot.channels import AssertLease, Delivery
 from bot.conversation.renewals import RENEW_EVERY_S, Renewals
 from bot.errors import LeaseLost, StoreUnavailable
+from bot.providers.scripted import Step
 from bot.store import Lease, Store
+from tests.bot.harness import HERE, Harness, Mailbox
 from tests.bot.store.turns import key
 from tests.waiting import until, until_true
 
@@ -95,51 +99,62 @@ async def test_work_goes_on_while_the_store_is_away(store: Store) -> None:
     await until_true(lambda: _renewed(store, lease))
 
 
-@pytest.mark.long
-async def test_a_lease_that_its_last_request_has_released_is_not_lost(store: Store) -> None:
+async def test_a_lease_that_the_last_delivery_releases_is_not_lost(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not even where a renewal that was under way is answered first."""
+    monkeypatch.setattr("bot.conversation.renewals.RENEW_EVERY_S", 0.01)
     asked, released, answered = asyncio.Event(), asyncio.Event(), asyncio.Event()
-    renew_each = store.leases.renew_each
+    renew_each, remove_head = store.leases.renew_each, store.outbox.remove_head
 
-    async def late(leases: list[Lease]) -> list[Lease]:
+    class Waiting(Mailbox):
+        async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int:
+            await asked.wait()
+            return await super().deliver(conversation, delivery, assert_lease)
+
+    async def renew_late(leases: list[Lease]) -> list[Lease]:
         asked.set()
         await released.wait()
         lost = await renew_each(leases)
         asyncio.get_running_loop().call_soon(answered.set)
         return lost
 
-    store.leases.renew_each = late  # type: ignore[assignment,method-assign]  # the real one, made to wait
-    renewals = Renewals(store)
-    lease = await store.leases.acquire("console:a")
-    assert lease is not None
-    async with renewals.hold(lease, time.monotonic()):
-        await asked.wait()
-        with renewals.pause(lease):
-            await store.leases.release(lease)
-            released.set()
-            await answered.wait()
-            await asyncio.sleep(0)  # a limit that has been moved to now would end the work here
+    async def remove_and_wait(lease: Lease, question_id: str, shown_at: int | None) -> bytes | None:
+        following = await remove_head(lease, question_id, shown_at)
+        released.set()
+        await answered.wait()
+        await asyncio.sleep(0)  # a limit that has been moved to now would end the work here
+        return following
+
+    store.leases.renew_each = renew_late  # type: ignore[assignment,method-assign]  # the real one, made to wait
+    store.outbox.remove_head = remove_and_wait  # type: ignore[assignment,method-assign]  # likewise
+    harness = Harness(store, [Step("Hello!")], Waiting())
+    await harness.receive("hi", "m1")
+    with structlog.testing.capture_logs() as logged:
+        await harness.runner.process(HERE)
+    assert harness.box.texts == ["Hello!"]
+    assert "lease.lost" not in [entry["event"] for entry in logged]
 
 
 @pytest.mark.long
 async def test_after_a_request_that_did_not_release_it_a_lease_is_renewed_again(store: Store) -> None:
     """Even where the request lasted so long that there was nothing to renew."""
-    renewed = asyncio.Event()
+    asked = asyncio.Event()
     renew_each = store.leases.renew_each
 
-    async def told(leases: list[Lease]) -> list[Lease]:
-        lost = await renew_each(leases)
-        renewed.set()
-        return lost
+    async def watched(leases: list[Lease]) -> list[Lease]:
+        asked.set()
+        return await renew_each(leases)
 
-    store.leases.renew_each = told  # type: ignore[assignment,method-assign]  # the real one, which tells of it
+    store.leases.renew_each = watched  # type: ignore[assignment,method-assign]  # the real one, watched
     renewals = Renewals(store)
     lease = await store.leases.acquire("console:a")
     assert lease is not None
     async with renewals.hold(lease, time.monotonic()):
         with renewals.pause(lease):
             await asyncio.sleep(RENEW_EVERY_S * 1.1)
-        await asyncio.wait_for(renewed.wait(), 10)
+            assert not asked.is_set()
+        await asyncio.wait_for(asked.wait(), 10)
 
 
 async def _renewed(store: Store, lease: Lease) -> bool:
