@@ -97,8 +97,9 @@ class ToolRunner:
         if outcome.card:
             response = {**response, CARD: response.get(CARD, CARD_SHOWN)}
         how, choices = (outcome.is_error, outcome.is_rejected), _choices(outcome, turn.context.commands)
-        await turn.record_result(ToolResult(call.id, call.name, response, *how, files, outcome.card, choices))
-        await show(ToolFinished(call.id, call.name, response, outcome.is_error, ms, outcome.is_rejected))
+        made_result = ToolResult(call.id, call.name, response, *how, files, outcome.card, choices)
+        recorded = await turn.record_result(made_result)
+        await show(ToolFinished(call.id, call.name, recorded.response, recorded.is_error, ms, outcome.is_rejected))
 
     async def _run_checked(
         self, turn: Turn, index: int, call: ToolCall, context: ToolContext, reason: str

@@ -28,6 +28,7 @@ from bot.transcript import (
     ToolCall,
     ToolResult,
     Usage,
+    encode,
     without_quotes,
 )
 from toolset.shown import ModelUse, ToolFile
@@ -35,6 +36,14 @@ from toolset.stores import Facts, Lists, Polls, Reminders, Uses
 from toolset.tool import ToolDefinition
 
 NOBODY = Author()
+
+MOST_CALLS = 24  # of one response
+MOST_CALLS_OF_TURN = 64
+MOST_READ = 512 * 1024  # bytes of all results of a turn
+TOO_MANY_CALLS = (
+    f"not called: a response may have {MOST_CALLS} calls, and a turn {MOST_CALLS_OF_TURN}. Answer with what you have."
+)
+TOO_MUCH_READ = "too much was read in this turn: this result is left out. Answer with what you have."
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +230,7 @@ class Turn:
         self.history = tuple(history)
         self._ports = ports
         self._results: dict[str, ToolResult] = {}
+        self._read = 0  # bytes of the results of all rounds
         self._started: set[str] = set()
         self._decided: dict[str, ApprovalDecision] = {}
         self.stopped = False
@@ -394,16 +404,33 @@ class Turn:
         if self._asking is not None and not self._asking.expired():
             self._asking.reschedule(asyncio.get_running_loop().time())
 
-    async def record_result(self, result: ToolResult) -> None:
-        """Record a tool's result, then add it to the turn."""
+    async def record_result(self, result: ToolResult) -> ToolResult:
+        """Record a tool's result, then add it to the turn; beyond ``MOST_READ`` an error takes its place.
+
+        Returns:
+            What was recorded.
+        """
+        size = len(encode(result))
+        if self._read + size > MOST_READ and not result.is_error:
+            # The call was made: its files stay, and the model reads why it does not see more.
+            error = {"error": TOO_MUCH_READ}
+            result = ToolResult(result.call_id, result.name, error, is_error=True, files=result.files)
+            size = len(encode(result))
+        self._read += size  # before others are recorded beside it
         await self._ports.record(result)
-        self.restore_result(result)
+        self._add_result(result)
+        return result
 
     def restore_response(self, message: Message, stop_reason: StopReason, grounding: Grounding = NOT_GROUNDED) -> None:
-        """Add a recorded model response."""
+        """Add a recorded model response. Calls beyond the limits have their results at once, which nothing records."""
         self.added.append(message)
         self.grounding += grounding
         self.stop_reason = stop_reason
+        earlier = sum(min(len(message.calls), MOST_CALLS) for message in self.added[:-1])
+        allowed = max(0, min(MOST_CALLS, MOST_CALLS_OF_TURN - earlier))
+        for call in self.calls[allowed:]:
+            self._results[call.id] = ToolResult(call.id, call.name, {"error": TOO_MANY_CALLS}, is_error=True)
+        self._end_round()
 
     def restore_started(self, call_id: str) -> None:
         """Mark a call as made."""
@@ -424,8 +451,16 @@ class Turn:
         self.added += update.messages
 
     def restore_result(self, result: ToolResult) -> None:
-        """Add a recorded result. After the last one, all results of the round become one message in call order."""
+        """Add a recorded result."""
+        self._read += len(encode(result))
+        self._add_result(result)
+
+    def _add_result(self, result: ToolResult) -> None:
         self._results[result.call_id] = result
+        self._end_round()
+
+    def _end_round(self) -> None:
+        """Make one message of all results of the round, in call order, if none is missing."""
         if self.calls and not self.open_calls():
             response = self.added[-1]
             results = tuple(self._results[call.id] for call in self.calls)
