@@ -31,6 +31,7 @@ from bot.conversation.reminders import note_outcome
 from bot.conversation.reopening import AnsweredTurn, Reopening, last_address
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
+from bot.conversation.turn_entry import encode_turn
 from bot.conversation.undelivered import reply_taking_back, withdraw_answers
 from bot.errors import AwaitingApproval, LeaseLost, MessagesChanged, StoreUnavailable
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
@@ -357,7 +358,7 @@ class TurnRunner:
         await self._tell_late(lease, readable_events(journalled.entries), result.replies)
         turn_id, deliveries = journalled.turn_id, self._deliveries(lease, journalled, result)
         record = TurnRecord(turn_id, now_ms(), result.model or self._agent.provider.model, result.messages)
-        entry = encode(record) if result.messages else None
+        entry = encode_turn(record) if result.messages else None
         self._services.budgets.count(turn_id)  # together with the commit
         head = replace(deliveries[0], attempts=1) if deliveries and not given_up else None
         stored, attempted = [encode(delivery) for delivery in deliveries], encode(head) if head else b""
