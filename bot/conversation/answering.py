@@ -40,7 +40,6 @@ from bot.conversation.history import HistoryWindow
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import RESPONSE, RESULT, STARTED, Step
 from bot.conversation.late_answers import LateButtons, TokenWatch
-from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
 from bot.conversation.media import TurnMedia
 from bot.conversation.memory import ToolFacts, facts_message, memory_of
@@ -97,7 +96,6 @@ class Attempt:
     """One attempt at a turn.
 
     Attributes:
-        standing: the author's, as the turn began.
         quietly: show nothing of the answer before it is delivered.
         history_changed: since the turn began.
         begun_at: ``time.monotonic()`` of the attempt.
@@ -107,7 +105,6 @@ class Attempt:
     channel: Channel
     journalled: JournalledTurn
     inbound: InboundMessages
-    standing: Standing | None
     quietly: bool
     history_changed: bool = False
     begun_at: float = field(default_factory=time.monotonic)

@@ -128,8 +128,9 @@ async def test_many_conversations_of_one_user_share_the_limit(store: Store) -> N
     """Thirty turns at once, in as many conversations: ten are let in."""
     budgets = make_budgets(store, Limits(user_messages=10))
     verdicts = await asyncio.gather(*(budgets.admit(f"t{n}", f"line:bot:group:{n}", {"u1": 1}) for n in range(30)))
-    assert verdicts.count({}) == 10
-    assert verdicts.count({"u1": Excess("user", "messages")}) == 20
+    refused = [verdict.refused for verdict in verdicts]
+    assert refused.count({}) == 10
+    assert refused.count({"u1": Excess("user", "messages")}) == 20
     assert (await budgets.used("line:bot:group:1", "u1"))[0].spent == Spent(messages=10)
 
 
@@ -139,7 +140,7 @@ async def test_turns_that_all_looked_before_the_first_was_counted_share_the_limi
     places = [f"line:bot:group:{number}" for number in range(200)]
     standings = [await budgets.look_up(place, "u1") for place in places]
     verdicts = [
-        await budgets.admit(f"t{number}", place, {"u1": 1}, standing)
+        (await budgets.admit(f"t{number}", place, {"u1": 1}, standing)).refused
         for number, (place, standing) in enumerate(zip(places, standings, strict=True))
     ]
     for number in range(200):
@@ -168,20 +169,21 @@ async def test_a_turn_far_below_its_limits_is_counted_with_its_first_response(st
     budgets = make_budgets(store, Limits(user_messages=100, bot_tokens=1000))
     place = "line:bot:group:1"
     for _ in range(2):
-        assert await budgets.admit("t1", place, {"u1": 2}, await budgets.look_up(place, "u1")) == {}
+        assert (await budgets.admit("t1", place, {"u1": 2}, await budgets.look_up(place, "u1"))).refused == {}
         await budgets.spend(place, Spending("m", Usage(7), Author("u1"), 2, is_first=True), "t1")
     await budgets.spend(place, Spending("m", Usage(7), Author("u1"), 1, is_first=False), "t1")
     assert [used.spent for used in await budgets.used(place, "u1")] == [Spent(3, 21)] * 2
     standing = await budgets.look_up(place, "u1")
     await budgets.spend(place, Spending("m", Usage(979), Author("u1"), 0, is_first=False), "t1")
-    assert await budgets.admit("t2", place, {"u1": 1}, standing) == {"u1": Excess("bot", "tokens")}
+    assert (await budgets.admit("t2", place, {"u1": 1}, standing)).refused == {"u1": Excess("bot", "tokens")}
 
 
 async def test_what_one_limit_refuses_no_other_counts(store: Store) -> None:
     """A refused message costs neither its author nor the conversation anything."""
     budgets = make_budgets(store, Limits(user_messages=9, conversation_messages=1))
-    assert await budgets.admit("t1", "line:bot:group:1", {"u1": 1}) == {}
-    assert set(await budgets.admit("t2", "line:bot:group:1", {"u1": 1, "u2": 1})) == {"u1", "u2"}
+    assert (await budgets.admit("t1", "line:bot:group:1", {"u1": 1})).refused == {}
+    verdict = await budgets.admit("t2", "line:bot:group:1", {"u1": 1, "u2": 1})
+    assert set(verdict.refused) == {"u1", "u2"}
     assert [used.spent.messages for used in await budgets.used("line:bot:group:1", "u1")] == [1, 1]
     assert [used.spent.messages for used in await budgets.used("line:bot:group:1", "u2")] == [0, 1]
 
@@ -217,7 +219,7 @@ async def test_a_turn_that_is_resumed_counts_once(store: Store) -> None:
 
 
 async def test_a_turn_under_way_is_never_cut_off(store: Store) -> None:
-    """Its first response spends all there is; its second one is asked for, and what joined it is counted."""
+    """Its first response spends all there is; its second one is asked for, but no other message joins it."""
     gate = asyncio.Event()
     first = Step(calls=(CALL,), usage=Usage(100), gate=gate)
     harness = Harness(
@@ -228,8 +230,10 @@ async def test_a_turn_under_way_is_never_cut_off(store: Store) -> None:
     joining = said("and this", "m2")
     assert await store.inbox.accept(HERE, "m2", encode(joining))
     gate.set()
-    assert await turn == ["Done"]
-    assert (await harness.budgets.used(HERE, "u1"))[0].spent == Spent(2, 100)
+    done, refused = await turn
+    assert done == "Done"
+    assert refused.startswith("You have used up what I may spend on you in a day.")
+    assert (await harness.budgets.used(HERE, "u1"))[0].spent == Spent(1, 100)
 
 
 async def test_a_useless_response_costs_too(store: Store) -> None:
@@ -244,9 +248,9 @@ async def test_page_and_terminal_know_the_bots_limit_alone(store: Store) -> None
     budgets = make_budgets(store, Limits(50, 1, 1, 1, 1))
     spending = Spending("m", Usage(49), Author("me"), 1, is_first=True)
     for turn in ("t1", "t2"):
-        assert await budgets.admit(turn, "console:me", {"me": 1}) == {}
+        assert (await budgets.admit(turn, "console:me", {"me": 1})).refused == {}
         await budgets.spend("console:me", spending)
-    assert await budgets.admit("t3", "console:me", {"me": 1}) == {"me": Excess("bot", "tokens")}
+    assert (await budgets.admit("t3", "console:me", {"me": 1})).refused == {"me": Excess("bot", "tokens")}
     assert await budgets.used("console:me", "me") == [
         Used("user", Spent(2, 98), Spent()),
         Used("conversation", Spent(2, 98), Spent()),
@@ -258,8 +262,8 @@ async def test_somebody_without_an_id_counts_for_the_conversation(store: Store) 
     """Platforms do not always tell who speaks."""
     budgets = make_budgets(store, Limits(user_messages=1, conversation_messages=2))
     for turn in ("t1", "t2"):
-        assert await budgets.admit(turn, "line:bot:group:1", {"": 1}) == {}
-    assert await budgets.admit("t3", "line:bot:group:1", {"": 1}) == {"": Excess("conversation", "messages")}
+        assert (await budgets.admit(turn, "line:bot:group:1", {"": 1})).refused == {}
+    assert (await budgets.admit("t3", "line:bot:group:1", {"": 1})).refused == {"": Excess("conversation", "messages")}
     await budgets.spend("line:bot:group:1", Spending("m", Usage(5), Author(), 1, is_first=True))
     assert await budgets.used("line:bot:group:1", "") == [Used("conversation", Spent(2, 5), Spent(2, 0))]
 

@@ -24,9 +24,7 @@ def record_of(*messages: Message) -> TurnRecord:
 def round_of(name: str, *sizes: int) -> tuple[Message, Message]:
     """The model's calls and their results, each of so many characters."""
     calls = tuple(ToolCall(f"{name}{index}", "read", {"n": index}) for index in range(len(sizes)))
-    results = tuple(
-        ToolResult(call.id, "read", {"text": "x" * size}) for call, size in zip(calls, sizes, strict=True)
-    )
+    results = tuple(ToolResult(call.id, "read", {"text": "x" * size}) for call, size in zip(calls, sizes, strict=True))
     return Message(name, "model", calls, 1, opaque=SIGNED), Message(f"{name}_results", "tool", results, 1)
 
 
