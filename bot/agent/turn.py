@@ -188,6 +188,7 @@ class TurnContext:
         stores: for the tools.
         shows_pictures: people see the pictures that tools make.
         commands: of the conversation; None where there are none.
+        tokens_left: of the day, as the turn began or went on; None without a limit.
     """
 
     conversation: str
@@ -200,6 +201,7 @@ class TurnContext:
     stores: ToolStores = NOTHING_STORED
     shows_pictures: bool = True
     commands: SpokenCommands | None = None
+    tokens_left: int | None = None
 
 
 class Turn:
@@ -230,6 +232,7 @@ class Turn:
         self.history = tuple(history)
         self._ports = ports
         self._results: dict[str, ToolResult] = {}
+        self._spent = 0  # tokens, also of its calls
         self._read = 0  # bytes of the results of all rounds
         self._started: set[str] = set()
         self._decided: dict[str, ApprovalDecision] = {}
@@ -252,6 +255,11 @@ class Turn:
     def last_user_text(self) -> str:
         """The text of the newest user message."""
         return next((message.text for message in reversed(self.added) if message.role == "user"), "")
+
+    @property
+    def tokens_left(self) -> int | None:
+        """What is left of the day's tokens; None without a limit."""
+        return None if self.context.tokens_left is None else self.context.tokens_left - self._spent
 
     @property
     def rounds(self) -> int:
@@ -318,6 +326,7 @@ class Turn:
     async def spend(self, response: ModelResponse) -> None:
         """Count what a model response has used."""
         self.usage += response.usage
+        self._spent += response.usage.total
         since = list(takewhile(lambda message: message.role != "model", reversed(self.added)))
         messages = sum(message.role == "user" for message in since)
         used = response.model, response.usage, self.asker, messages, len(since) == len(self.added)
@@ -325,9 +334,9 @@ class Turn:
 
     async def spend_in_call(self, used: ModelUse) -> None:
         """Count what a tool call has used of a model."""
-        await self._ports.spend(
-            Spending(used.model, Usage(used.input, output=used.output), self.asker, 0, is_first=False)
-        )
+        usage = Usage(used.input, output=used.output)
+        self._spent += usage.total
+        await self._ports.spend(Spending(used.model, usage, self.asker, 0, is_first=False))
 
     async def newest_picture(self) -> tuple[str, bytes] | None:
         """Type and content of the newest picture in the request: sent by somebody, or made by a tool."""

@@ -270,6 +270,7 @@ class Answerer:
             load=media.load,
             tool_choice=choice_in(asked, self._agent.tools),
             commands=self._services.commands,
+            tokens_left=await self._tokens_left(inbound, lease.conversation, author.id),
             stores=ToolStores(
                 ToolFacts(memory) if memory else None,
                 lists,
@@ -282,6 +283,12 @@ class Answerer:
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
         return Turn(attempt.turn_id, context, history, asked, ports, time.monotonic() + TURN_S)
+
+    async def _tokens_left(self, inbound: InboundMessages, conversation: str, author: str) -> int | None:
+        """What the day has left for the turn; None without a limit, or if the store does not answer."""
+        budgets = self._services.budgets
+        standing = inbound.standing or await budgets.look_up(conversation, author)
+        return budgets.tokens_left(standing) if standing else None
 
     async def _restore(self, turn: Turn, step: Step, inbound: InboundMessages) -> None:
         """Apply one step of the journal to the turn."""

@@ -284,7 +284,7 @@ class Budgets:
         response uncounted. One that dies before the journal's record asks the model again, which costs again.
         """
         usage, asker = spending.usage, spending.asker.id
-        tokens = usage.input + usage.output + usage.thinking
+        tokens = usage.total
         if claims := self._uncounted.pop(turn_id, None):
             self._count_claims(turn_id, claims, tokens)
         else:

@@ -1,4 +1,4 @@
-"""The day's limits for messages that join a running turn: those within them join, the others get a turn of their own."""
+"""The day's limits for messages that join a running turn: those beyond them wait for the next turn."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import pytest
 from bot.channels import InboundEvent
 from bot.clock import Days
 from bot.conversation.admission import UNREAD
-from bot.conversation.limits import Budgets, Joining, Limits
+from bot.conversation.limits import Joining, Limits
 from bot.providers.scripted import Step
-from bot.store import Spent, Store, open_store
+from bot.store import Spent, Store
 from bot.transcript import Spending, Usage
 from tests.bot.conversation.budgets_harness import Clock, make_budgets
 from tests.bot.conversation.held_turns import asked, calling, held
 from tests.bot.harness import HERE, Harness, edited, words
-from tests.bot.store.turns import key
 
 DAYS = Days("UTC", Clock())
 REFUSAL = "You have reached today's limit of 3 messages. I can answer you again from 2026-11-22 00:00 (UTC)."

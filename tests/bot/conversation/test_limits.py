@@ -192,26 +192,26 @@ async def test_a_turn_that_is_resumed_counts_once(store: Store) -> None:
     """Another process goes on, before and after the first response: one message, and each response once."""
     steps = [
         Step(error=LeaseLost(HERE)),
-        Step(calls=(CALL,), usage=Usage(10, 8, 1)),
+        Step(calls=(CALL,), usage=Usage(25, 8, 1)),
         Step(error=LeaseLost(HERE)),
         Step("Done", usage=Usage(20, 0, 2, 3)),
     ]
-    limits = Limits(user_messages=1, bot_tokens=5)  # spent by then; a turn that has got on was let in
+    limits = Limits(user_messages=1, bot_tokens=20)  # spent by then; a turn that has got on was let in
     harness = Harness(store, steps, limits=limits, days=Days("UTC", Clock()))
     assert await receive(harness, said("hi", "m1")) == []
     await harness.runner.process(HERE)
     await harness.runner.process(HERE)
     assert harness.box.texts == ["Done"]
     assert await harness.budgets.used(HERE, "u1") == [
-        Used("user", Spent(1, 36), Spent(1, 0)),
-        Used("conversation", Spent(1, 36), Spent()),
+        Used("user", Spent(1, 51), Spent(1, 0)),
+        Used("conversation", Spent(1, 51), Spent()),
     ]
     (day,) = await store.budget.days(["2026-11-21"])
     assert day.counts == {
-        "tokens": 36,
+        "tokens": 51,
         "turns scripted": 1,
         "messages scripted": 1,
-        "input scripted": 30,
+        "input scripted": 45,
         "cached scripted": 8,
         "output scripted": 3,
         "thinking scripted": 3,
@@ -223,7 +223,7 @@ async def test_a_turn_under_way_is_never_cut_off(store: Store) -> None:
     gate = asyncio.Event()
     first = Step(calls=(CALL,), usage=Usage(100), gate=gate)
     harness = Harness(
-        store, [first, Step("Done")], limits=Limits(user_tokens=10, user_messages=1), days=Days("UTC", Clock())
+        store, [first, Step("Done")], limits=Limits(user_tokens=20, user_messages=1), days=Days("UTC", Clock())
     )
     turn = asyncio.create_task(receive(harness, said("hi", "m1")))
     await first.at_gate.wait()
@@ -298,3 +298,28 @@ async def test_usage_tells_what_was_used_and_what_may_be(store: Store, words: st
     harness = Harness(store, [Step("Hello", usage=Usage(1_000, 0, 200))], limits=limits, days=Days("UTC", Clock()))
     await receive(harness, said("hi", "m1"))
     assert await receive(harness, said(words, "m2")) == [answer]
+
+
+@pytest.mark.parametrize("before", [0, 1], ids=["read with the turn", "known from admission"])
+async def test_a_turn_reads_no_more_than_the_day_has_left(store: Store, before: int) -> None:
+    """Its next request has no tools, and of the results what is left; the next turn of the same attempt, too."""
+    large = Step(calls=(ToolCall("", "echo", {"text": "x" * 90_000}),), usage=Usage(500))
+    limits = Limits(user_tokens=2_000, user_messages=5)
+    harness = Harness(store, [*[Step("Hello")] * before, large, Step("Done")], limits=limits, days=Days("UTC", Clock()))
+    events = [said("hi", "m0", "u0"), said("Read it", "m1")][1 - before :]
+    assert (await receive(harness, *events))[-1] == "Done"
+    first, second = harness.model.requests[-2:]
+    assert (first.tool_choice.mode, second.tool_choice.mode) == ("auto", "none")
+    assert len(encode(second.messages[-1])) < 1_500 * 3 + 500
+
+
+async def test_a_turn_that_goes_on_after_a_crash_knows_what_is_left(store: Store) -> None:
+    """It is not admitted again, so it asks what was used."""
+    large = Step(calls=(ToolCall("", "echo", {"text": "x" * 90_000}),), usage=Usage(500))
+    limits, days = Limits(user_tokens=2_000), Days("UTC", Clock())
+    cut = Step(error=LeaseLost(HERE))
+    harness = Harness(store, [large, cut, Step("Done")], limits=limits, days=days)
+    await receive(harness, said("Read it", "m1"))
+    await harness.runner.process(HERE)
+    assert harness.box.texts == ["Done"]
+    assert harness.model.requests[-1].tool_choice.mode == "none"
