@@ -6,13 +6,13 @@ import asyncio
 from typing import Any, ClassVar
 
 from bot.agent.hooks import Hooks
-from bot.agent.tool_runner import ToolRunner
+from bot.agent.tool_runner import CALLED_ENOUGH, ToolRunner
 from bot.agent.turn import MOST_CALLS, MOST_CALLS_OF_TURN, MOST_READ, TOO_MANY_CALLS, TOO_MUCH_READ
 from bot.live_events import ToolFinished, ToolStarted
 from bot.transcript import ToolResult, encode
 from tests.bot.conversation.tool_rounds import Round, call
 from tests.fakes.tools import Echo, tool_map
-from toolset.tool import ToolContext
+from toolset.tool import FOREIGN_PER_TURN, ToolContext
 
 KIB = 1024
 
@@ -107,6 +107,20 @@ async def test_what_was_read_before_a_crash_counts() -> None:
     round_.turn.restore_result(ToolResult("before", "page", {"text": "x" * MOST_READ}))
     await round_.run(tool_map(Page()))
     assert round_.responses()[1] == {"error": TOO_MUCH_READ}
+
+
+async def test_a_tool_of_a_foreign_server_is_called_so_often_a_turn() -> None:
+    """In all rounds together; other tools go on, and the model reads why."""
+    search = type("Search", (Page,), {"foreign": True})()
+    round_ = Round(*[call("page", f"a{index}", characters=index) for index in range(6)])
+    tools = tool_map(search, round_.echo)
+    await round_.run(tools)
+    round_.respond(*[call("page", f"b{index}", characters=10 + index) for index in range(4)], call("echo", "e", n=1))
+    results = await round_.run(tools)
+    refused = {"error": CALLED_ENOUGH.format(name="page", limit=FOREIGN_PER_TURN)}
+    assert [result.response == refused for result in results] == [False, False, True, True, False]
+    assert len(search.contexts) == FOREIGN_PER_TURN
+    assert len(round_.echo.contexts) == 1
 
 
 async def test_an_error_is_never_left_out() -> None:
