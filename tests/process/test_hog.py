@@ -15,7 +15,7 @@ from bot.cli.new_tool import write_tool
 from bot.store.embedded import ValkeyServer
 from tests.bot.conversation.full_store import fill, lengths
 from tests.fakes.gemini import GeminiFake
-from tests.fakes.gemini_answers import Answer, answer_of, failure
+from tests.fakes.gemini_answers import Answer, answer_of, failure, signed
 from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
 from tests.process.kaiwa_process import KaiwaProcess, kaiwa
@@ -54,9 +54,11 @@ class Reader:
         number = TOGETHER if self._together else TOGETHER // ROUNDS
         if rounds == ROUNDS or body["toolConfig"]["functionCallingConfig"]["mode"] == "NONE":
             return answer_of([{"text": "That was all of it."}])
-        return answer_of(
-            [{"functionCall": {"name": "read_part", "args": {"text": f"{rounds}-{index}"}}} for index in range(number)]
-        )
+        calls: list[Any] = [
+            {"functionCall": {"name": "read_part", "args": {"text": f"{rounds}-{index}"}}} for index in range(number)
+        ]
+        calls[0] |= signed()
+        return answer_of(calls)
 
 
 @asynccontextmanager
@@ -64,9 +66,12 @@ async def reading(folder: Path, variables: dict[str, str]) -> AsyncIterator[tupl
     """A process with a tool that reads a long Japanese text in parts, and its bundled store of 64 MB."""
     file = write_tool("read_part", folder / "tools").tool
     file.write_text(file.read_text("utf-8").replace("text.upper()", f"text + '長' * {len(PART)}"), "utf-8")
-    async with kaiwa(folder, "run", **variables, TOOLS_DIR=str(folder / "tools")) as running:
-        async with Redis.from_url(ValkeyServer((folder / "data").resolve()).url) as redis:
-            yield running, redis
+    store_url = ValkeyServer((folder / "data").resolve()).url
+    async with (
+        kaiwa(folder, "run", **variables, TOOLS_DIR=str(folder / "tools")) as running,
+        Redis.from_url(store_url) as redis,
+    ):
+        yield running, redis
 
 
 @pytest.mark.parametrize("together", [False, True], ids=["ten rounds", "one response"])
