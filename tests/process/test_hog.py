@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,17 @@ async def reading(folder: Path, variables: dict[str, str]) -> AsyncIterator[tupl
         yield running, redis
 
 
+def turns_of(running: KaiwaProcess, channel: str) -> int:
+    """How many turns of a channel have ended."""
+    ended = running.log("turn.answered") + running.log("turn.failed")
+    return sum(entry["conversation"].startswith(f"{channel}:") for entry in ended)
+
+
+def is_answered(running: KaiwaProcess, number: int) -> bool:
+    """Whether so many people in LINE have been answered."""
+    return turns_of(running, "line") == number
+
+
 @pytest.mark.parametrize("together", [False, True], ids=["ten rounds", "one response"])
 async def test_one_person_reads_without_end_and_nobody_else_pays(
     tmp_path: Path,
@@ -94,9 +105,9 @@ async def test_one_person_reads_without_end_and_nobody_else_pays(
         statuses = []
         for number in range(16):
             statuses.append(await post_line(running, line, "hello", f"U{number:032x}"))
-            await asyncio.sleep(0.2)
+            await until(partial(is_answered, running, number + 1), 60)
         assert statuses == [200] * 16
-        await until(lambda: len(running.log("turn.answered")) + len(running.log("turn.failed")) == MENTIONS + 16, 90)
+        await until(lambda: turns_of(running, "slack") == MENTIONS, 90)
         await running.idle(30)
         assert set(await lengths(redis, uninvolved)) == {TURNS}
         assert (await redis.info("memory"))["used_memory_peak"] < 40 * MIB
