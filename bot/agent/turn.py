@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bot.agent.call_limits import MOST_READ, calls_beyond, left_out, not_made
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.file_types import kind_of
@@ -36,14 +37,6 @@ from toolset.stores import Facts, Lists, Polls, Reminders, Uses
 from toolset.tool import ToolDefinition
 
 NOBODY = Author()
-
-MOST_CALLS = 24  # of one response
-MOST_CALLS_OF_TURN = 64
-MOST_READ = 512 * 1024  # bytes of all results of a turn
-TOO_MANY_CALLS = (
-    f"not called: a response may have {MOST_CALLS} calls, and a turn {MOST_CALLS_OF_TURN}. Answer with what you have."
-)
-TOO_MUCH_READ = "too much was read in this turn: this result is left out. Answer with what you have."
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,9 +414,7 @@ class Turn:
         """
         size = len(encode(result))
         if self._read + size > MOST_READ and not result.is_error:
-            # The call was made: its files stay, and the model reads why it does not see more.
-            error = {"error": TOO_MUCH_READ}
-            result = ToolResult(result.call_id, result.name, error, is_error=True, files=result.files)
+            result = left_out(result)
             size = len(encode(result))
         self._read += size  # before others are recorded beside it
         await self._ports.record(result)
@@ -435,10 +426,8 @@ class Turn:
         self.added.append(message)
         self.grounding += grounding
         self.stop_reason = stop_reason
-        earlier = sum(min(len(message.calls), MOST_CALLS) for message in self.added[:-1])
-        allowed = max(0, min(MOST_CALLS, MOST_CALLS_OF_TURN - earlier))
-        for call in self.calls[allowed:]:
-            self._results[call.id] = ToolResult(call.id, call.name, {"error": TOO_MANY_CALLS}, is_error=True)
+        for call in calls_beyond(self.calls, self.added[:-1]):
+            self._results[call.id] = not_made(call)
         self._end_round()
 
     def restore_started(self, call_id: str) -> None:
