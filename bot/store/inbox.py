@@ -48,7 +48,8 @@ class Inbox:
         payload: bytes,
         kind: str = ARRIVAL,
         *,
-        unsent_id: str = "",
+        changed_id: str = "",
+        unsends: bool = False,
         always: bool = False,
         decides: bool = False,
     ) -> Accepted:
@@ -56,7 +57,9 @@ class Inbox:
 
         Args:
             kind: ``ARRIVAL``, ``CHANGE``, ``CONTROL`` or ``ASIDE`` of ``bot.store.frames``.
-            unsent_id: of the message that this one takes back; if it comes in later, it is a duplicate.
+            changed_id: of the message that this one edits or takes back. If that comes in later, it is a duplicate
+                where it is taken back, and an edit comes in once more behind it.
+            unsends: it takes the message back.
             always: a full inbox accepts it too.
             decides: it is an approval or a rejection, for which the limits are doubled.
 
@@ -64,6 +67,7 @@ class Inbox:
             StoreUnavailable: the platform must send it again; if it was stored after all, that is a duplicate.
         """
         how = "always" if always else "decides" if decides else ""
-        entry, ids = (kind, message_id, payload, how, unsent_id), {"message_id": message_id, "unsent_id": unsent_id}
+        change = "" if not changed_id else "unsent" if unsends else "edited"
+        entry, ids = (kind, message_id, payload, how, change), {"message_id": message_id, "changed_id": changed_id}
         async with translate_errors(ANSWER_S):  # the queue included: the webhook's sender waits for all of it
             return Accepted(await self._priority.run("accept", conversation, *entry, **ids))

@@ -46,6 +46,8 @@ PINS = 1_000  # of one MCP server
 
 INBOX_ENTRIES = 200  # of one conversation; beyond this or INBOX_BYTES, messages are refused
 INBOX_BYTES = 512 * 1024
+EARLY_EDITS = 5  # of one conversation: the newest edits that came before their messages …
+EARLY_S = 3_600  # … and how long they wait for these
 INBOX_FEW = 4  # entries accepted whatever their size
 HISTORY_BYTES = 1024 * 1024  # of one conversation, unless its newest turn alone is larger
 HISTORY_SHARE = HISTORY_BYTES // 200  # bytes; while all turns are smaller, a history cannot exceed HISTORY_BYTES
@@ -56,6 +58,7 @@ FEEDBACK_SHARD = crc32(b"feedback") % SHARDS
 CONVERSATION_KINDS = (
     "lease",
     "inbox",
+    "early",
     "turn",
     "journal",
     "answered",
