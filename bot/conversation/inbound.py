@@ -24,7 +24,7 @@ from bot.conversation.undelivered import is_reopened_by, read_undelivered, withd
 from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
 from bot.safe_text.names import safe_name
-from bot.store import ARRIVAL, CHANGE, InboxEntry, Lease
+from bot.store import ARRIVAL, CHANGE, CONTROL, InboxEntry, Lease
 from bot.transcript import Message, channel_of
 
 log = structlog.stdlib.get_logger(__name__)
@@ -257,14 +257,15 @@ class InboundMessages:
 
 
 def _ends_with_stop(waiting: WaitingEvent, ended: Collection[str]) -> bool:
-    """Whether an entry before a stop joins the turn that it ends.
+    """Whether an entry before a stop joins the turn that it ends. What is no message is for the next turn.
 
     Args:
         ended: the authors whose turn ends.
     """
     entry, one = waiting
-    is_own = entry.kind != ARRIVAL or belongs(one.event, ended)
-    return is_own and not (one.event.reminder or one.event.unmentioned)
+    if entry.kind == ARRIVAL:
+        return belongs(one.event, ended) and not one.event.reminder
+    return entry.kind in (CHANGE, CONTROL)
 
 
 def _without_changes_of(ids: Collection[str], waiting: Iterable[WaitingEvent]) -> list[WaitingEvent]:

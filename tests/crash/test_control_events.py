@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
+from itertools import product, takewhile
 
 import pytest
 from msgspec.structs import replace
@@ -58,7 +58,8 @@ KILLED_AT = (("asked", TOGETHER), ("asked", "record"), ("written", "commit"))
 
 def think(messages: Sequence[Message]) -> Step:
     """A look-up, then a call that acts, once for each wording of the request; then an answer to all that was said."""
-    said = [message.text for message in messages if message.role == "user"]
+    since = list(takewhile(lambda message: not message.is_answer, reversed(messages)))
+    said = [message.text for message in since if message.role == "user"]
     done = [(call.name, call.arguments["n"]) for message in messages for call in message.calls]
     n = 1 if OLD in said else 2 if NEW in said else 0
     wanted = [("lookup", 0), ("launch", n)] if n else []
@@ -85,12 +86,12 @@ class Private(Conversation):
 async def last_words(conversation: Conversation) -> Process:
     """What has not come in yet does, then a new message; a process that lives sees to all of it."""
     await conversation.expire()
-    process = await conversation.process()
+    await conversation.process()
     while conversation.to_come:
         _, event = conversation.to_come.pop(0)
         await conversation.receive(event)
         if not (conversation.to_come and conversation.to_come[0][0] == TOGETHER):
-            process = await conversation.process()
+            await conversation.process()
     await conversation.receive(says("hello", HELLO))
     return await conversation.process()
 
