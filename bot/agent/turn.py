@@ -364,7 +364,7 @@ class Turn:
         return self._decided[call.id]
 
     async def check_inbox(self, *, certain: bool = False) -> None:
-        """Let new messages join the turn; if it is stopped, only changes: messages after the stop are for the next turn.
+        """Let new messages join the turn; if it is stopped, only changes: other messages are for the next turn.
 
         The turn must have no open call.
         """

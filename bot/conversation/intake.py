@@ -129,7 +129,13 @@ class Intake:
         entry = (event.message.id, encode(event), kind)
         changed, unsends = event.target if event.is_change else "", event.event == "unsent"
         return await self._store.inbox.accept(
-            conversation, *entry, changed_id=changed, unsends=unsends, always=always, decides=decides
+            conversation,
+            *entry,
+            indexed=event.indexed,
+            changed_id=changed,
+            unsends=unsends,
+            always=always,
+            decides=decides,
         )
 
 

@@ -147,6 +147,10 @@ class Keys:
         """
         return f"{self._shard}seen:{_digest(self._conversation + chr(0) + message_id)}"
 
+    def message(self, message_id: str) -> str:
+        """A message's entry in the index of messages; its value is this conversation."""
+        return f"{self._shard}message:{_digest(message_id)}"
+
     def poll(self, poll_id: str) -> str:
         """One poll of this conversation; the key ``polls`` tells which are open."""
         return f"{self._own('poll')}:{poll_id}"
@@ -157,6 +161,11 @@ class Keys:
 
 def shard_of(conversation: str) -> int:
     return crc32(conversation.encode()) % SHARDS
+
+
+def message_keys(message_id: str) -> list[str]:
+    """The keys of which one may be the index entry of a message whose conversation is unknown; one for each shard."""
+    return [f"{_shard_prefix(shard)}message:{_digest(message_id)}" for shard in range(SHARDS)]
 
 
 def kv_key(name: str) -> str:

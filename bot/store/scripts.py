@@ -85,7 +85,8 @@ Name = Literal[
     "hear",
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
-SEEN, CHANGED, POLL = "seen", "changed", "poll"  # the keys of two message ids and of a poll
+# The keys of two message ids, of the first one's index entry, and of a poll:
+SEEN, CHANGED, INDEX_ENTRY, POLL = "seen", "changed", "index_entry", "poll"
 REFUSALS = {"LEASELOST": LeaseLost, "MESSAGESCHANGED": MessagesChanged}  # by what scripts say
 
 Argument = str | int | bytes
@@ -121,7 +122,7 @@ class Scripts:
         """Run a script on a conversation.
 
         Args:
-            message_id: for scripts that use its seen-key.
+            message_id: for scripts that use its seen-key or its index entry.
             changed_id: of another message, likewise.
             poll_id: for scripts that use its key.
 
@@ -134,6 +135,7 @@ class Scripts:
         others = {
             SEEN: lambda: keys.seen(message_id),
             CHANGED: lambda: keys.seen(changed_id),
+            INDEX_ENTRY: lambda: keys.message(message_id),
             POLL: lambda: keys.poll(poll_id),
         }
         names = [others[kind]() if kind in others else keys.of(kind) for kind in script.kinds]
@@ -176,7 +178,7 @@ def _read(name: Name, history_s: int) -> Script:
     for definition in reversed((folder / "shared.lua").read_text("utf-8").split("\n\n")):
         if _defined_by(definition) in _words(body):
             body = f"{definition}\n{body}"
-    kinds = [kind for kind in (*SCRIPT_KINDS, SEEN, CHANGED, POLL) if kind in _words(body)]
+    kinds = [kind for kind in (*SCRIPT_KINDS, SEEN, CHANGED, INDEX_ENTRY, POLL) if kind in _words(body)]
     values = [f"local {constant} = {value}" for constant, value in constants.items() if constant in _words(body)]
     return Script("\n".join([first_line, f"local {', '.join(kinds)} = unpack(KEYS)", *values, body]), kinds)
 

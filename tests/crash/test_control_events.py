@@ -1,4 +1,4 @@
-"""Two events that steer a turn, in any order, around any of its steps: what comes next is answered, as things are then."""
+"""Two events that steer a turn, in any order, around any of its steps: what comes next is answered."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.providers.scripted import Step
 from bot.transcript import Author, Message, ToolCall
 from tests.bot.harness import WRITTEN_AT
 from tests.bot.store.turns import key
-from tests.crash.driver import EVERY, at_each
+from tests.crash.driver import at_each
 from tests.crash.evidence import PASSING
 from tests.crash.rig import CrashRig
 from tests.crash.scenarios import TOKYO, answers, edits, presses, says, takes_back

@@ -20,6 +20,9 @@ if always ~= 'always' and waiting > INBOX_FEW * most
     return 3
 end
 redis.call('EXPIRE', inbox, WORK_S)
+if ARGV[7] == 'indexed' then
+    redis.call('SET', index_entry, conversation, 'EX', HISTORY_S)
+end
 if is_early and change == 'edited' then
     redis.call('RPUSH', early, frame)
     redis.call('LTRIM', early, -EARLY_EDITS, -1)
