@@ -95,9 +95,8 @@ def test_commands_are_whole_messages_in_both_languages() -> None:
 
 def test_a_message_before_a_stop_can_be_taken_back_in_the_same_batch() -> None:
     """Its words stay nowhere; those of its neighbour stay, with the edit that has come with them."""
-    batch = sort(
-        [said("a", "oops"), said("b", "wether?"), said("s", "/stop"), edit("e1", "b", "weather?"), unsend("u", "a")]
-    )
+    before = [said("a", "oops"), said("b", "wether?"), said("s", "/stop")]
+    batch = sort([*before, edit("e1", "b", "weather?"), unsend("u", "a")])
     assert (texts(batch.superseded), batch.messages, batch.edited) == (["weather?"], [], {})
 
 
@@ -109,10 +108,8 @@ def test_a_command_that_is_taken_back_in_time_is_not_run() -> None:
 
 def test_of_two_crossed_edits_the_newer_one_counts() -> None:
     """By the platform's time, whether or not the message is in the batch."""
-    newer, older = (
-        replace(edit("e2", "a", "newer"), message=replace(said("e2", "newer").message, at=9)),
-        edit("e1", "a", "older"),
-    )
+    older = edit("e1", "a", "older")
+    newer = replace(older, message=replace(said("e2", "newer").message, at=older.message.at + 1))
     assert texts(sort([said("a", "old"), newer, older]).messages) == ["newer"]
     edited = sort([newer, older]).edited["a"]
     assert edited is not None
