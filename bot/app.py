@@ -254,6 +254,7 @@ def _host(
         Feedback(store, services.metrics, Days(settings.timezone)),
         settings.history_days,
         overviews,
+        store.inbox.find_conversation,
     )
 
 

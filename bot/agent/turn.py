@@ -114,11 +114,12 @@ class TurnPorts(Protocol):
         """Store a step; the turn takes the next one afterwards."""
         ...
 
-    async def check_inbox(self, *, certain: bool) -> TurnUpdate:
+    async def check_inbox(self, *, certain: bool, only_changes: bool) -> TurnUpdate:
         """Let new entries of the inbox join the turn, and record that.
 
         Args:
             certain: read the inbox even if it was empty at the last record.
+            only_changes: messages stay in the inbox.
         """
         ...
 
@@ -375,14 +376,12 @@ class Turn:
         return self._decided[call.id]
 
     async def check_inbox(self, *, certain: bool = False) -> None:
-        """Let new messages join the turn, unless it is stopped: what follows the stop is for the next turn.
+        """Let new messages join the turn; if it is stopped, only changes: other messages are for the next turn.
 
         The turn must have no open call.
         """
-        if self.stopped:
-            return
         certain, self._is_changed = certain or self._is_changed, False
-        self.restore_update(await self._ports.check_inbox(certain=certain))
+        self.restore_update(await self._ports.check_inbox(certain=certain, only_changes=self.stopped))
 
     @contextmanager
     def asking(self, limit: asyncio.Timeout) -> Iterator[None]:
@@ -485,5 +484,12 @@ def apply_changes(messages: Sequence[Message], changes: Mapping[str, Message | N
         elif message.id not in changes:
             kept.append(without_quotes(message, changes))
         elif (new := changes[message.id]) is not None:
-            kept.append(replace(message, parts=(*message.quoted_pictures, *new.parts)))
+            kept.append(with_edit(message, new))
     return kept
+
+
+def with_edit(message: Message, new: Message) -> Message:
+    """The message with the words of an edit; of several edits the newest counts, in whichever order they come."""
+    if new.at < message.edited_at:
+        return message
+    return replace(message, parts=(*message.quoted_pictures, *new.parts), edited_at=new.at)

@@ -141,6 +141,23 @@ class Accept(Protocol):
         ...
 
 
+class FindConversation(Protocol):
+    """Finds the conversation of a message that was accepted as ``indexed``."""
+
+    async def __call__(self, message_id: str, /) -> str:
+        """The conversation; empty if the message is not known.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        ...
+
+
+async def find_no_conversation(message_id: str, /) -> str:
+    """Find nothing (``FindConversation``)."""
+    return ""
+
+
 class Notify(Protocol):
     """Sends the operator an alert, at most one a day for each cause. Never raises."""
 
@@ -216,6 +233,7 @@ class Host:
 
         days: how long conversations are kept.
         overviews: None: only checks run.
+        find_conversation: of a message, for events that do not name it.
     """
 
     accept: Accept
@@ -232,3 +250,4 @@ class Host:
     rate: Rate = keep_no_rating
     days: int = 30
     overviews: Overviews | None = None
+    find_conversation: FindConversation = find_no_conversation

@@ -33,6 +33,8 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         courtesy: what a message without words says and asks nothing with, such as a sticker; a row of the catalogue's
             table ``courtesy``.
         quotes: id of the message that this one quotes.
+        indexed: of a message whose conversation the platform does not name when the message is changed:
+            ``Host.find_conversation`` knows it.
         leavers: ids of people who have left the group: their reminders in it end. Processes of an older version take
             the event for the retraction of no message.
         unmentioned: several people read the conversation, and the message does not call the bot. Processes of an older
@@ -54,6 +56,7 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     courtesy: str = ""
     quotes: str = ""
     unmentioned: bool = False
+    indexed: bool = False
     leavers: tuple[str, ...] = ()
 
     @property

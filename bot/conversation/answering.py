@@ -138,16 +138,17 @@ class ConversationPorts:
         if await self._services.store.journal.record(self._attempt.lease, KINDS[type(step)], encode(step)):
             self._waiting = True
 
-    async def check_inbox(self, *, certain: bool) -> TurnUpdate:
+    async def check_inbox(self, *, certain: bool, only_changes: bool) -> TurnUpdate:
         if not (self._waiting or certain):
             return TurnUpdate()
         self._waiting = False
-        return await self._attempt.inbound.check(self._watcher)
+        return await self._attempt.inbound.check(self._watcher, only_changes=only_changes)
 
     async def review(self, acting: ActingCall) -> ApprovalDecision:
         attempt = self._attempt
         address = attempt.channel.current(attempt.inbound.address)
-        decision = await self._approvals.review(attempt.lease, attempt.turn_id, address, acting)
+        answered = attempt.inbound.message_ids
+        decision = await self._approvals.review(attempt.lease, attempt.turn_id, address, acting, answered=answered)
         attempt.inbound.note_decision(decision)
         return decision
 
@@ -305,7 +306,7 @@ class Answerer:
             case InboundEvent():
                 turn.restore_update(await inbound.join(turn.context.watcher, [parse(step, self._services.commands)]))
 
-    async def _apologise(self, turn: Turn, failure: str, cause: str) -> Reply:
+    async def _apologise(self, turn: Turn, failure: str, cause: str) -> Reply | None:
         log.warning("turn.apologised", apology=failure, cause=cause)
         if (alarm := ALARMING.get(failure)) is not None:
             await self._services.alerts.notice(alarm, cause)
@@ -313,6 +314,8 @@ class Answerer:
         await self._agent.close(turn, stopped=stopped)
         if stopped:
             await turn.check_inbox(certain=True)  # the apology answers the stop
+        if turn.withdrawn:
+            return None
         apology = self._sentence(f"apology.{failure}", turn)
         # Recorded by the commit only: after a crash the turn goes on, and may succeed.
         turn.restore_response(own_message(apology), "end_turn")

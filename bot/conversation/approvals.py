@@ -30,6 +30,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 REJECTED = "rejected by the user"
 EXPIRED = "approval expired"
+CHANGED = "not done: the request has been edited or taken back. Do what the user's messages say now."
 SWITCHED_OFF = "rejected: calls that act are switched off here"
 NOBODY_MAY = "rejected: it is not known who asked, and nobody else may approve"
 TOO_LONG = (
@@ -37,6 +38,7 @@ TOO_LONG = (
     "shown whole must not be approved. Use less at a time."
 )
 VETOED = "rejected by the reviewers"
+OUTCOMES = {EXPIRED: "expired", CHANGED: "changed"}  # rows of the catalogue, by the reason of a no
 CHANGES = frozenset({"edited", "unsent", "left"})
 LONGEST = 4_900  # UTF-16 code units of a question: LINE takes 5,000 in a message, Slack 12,000 in a block
 SENTENCE_CAP = 120  # characters of a reviewer's sentence
@@ -99,8 +101,13 @@ class Approvals:
         self._budgets = services.budgets
         self._language = services.defaults.language  # of texts whose language is unknown
 
-    async def review(self, lease: Lease, turn_id: str, address: str, acting: ActingCall) -> ApprovalDecision:
+    async def review(
+        self, lease: Lease, turn_id: str, address: str, acting: ActingCall, *, answered: Collection[str] = ()
+    ) -> ApprovalDecision:
         """Decide about a call at once, or ask a person. Reviewers vote first.
+
+        Args:
+            answered: ids of the messages that the turn answers.
 
         Raises:
             AwaitingApproval: a person has been asked; ``decide`` reads the answer.
@@ -115,6 +122,8 @@ class Approvals:
         arrivals = [parse(event, self._commands) for _, event in readable(waiting)]
         if any(one.is_stop for one in arrivals):
             return _decision(acting, approved=False, reason=REJECTED)
+        if any(one.event.is_change and one.event.target in answered for one in arrivals):
+            return _decision(acting, approved=False, reason=CHANGED)
         if (voted := self._by_votes(acting, votes, [one.event for one in arrivals])) is not None:
             await self._store.journal.record(lease, DECIDED, encode(voted))
             log.info("approval.voted", tool=acting.call.name, outcome="approved" if voted.approved else "rejected")
@@ -127,7 +136,7 @@ class Approvals:
         asked = ApprovalRequest(question, address, language, len(waiting))
         await self._store.journal.record(lease, ASKED, encode(asked), sends=encode(delivery))
         log.info("approval.asked", tool=acting.call.name)
-        raise AwaitingApproval(until, len(waiting))
+        raise AwaitingApproval(until, 0)  # what waits already is read at once: it may end the question
 
     def _at_once(self, acting: ActingCall, shown: str | None) -> ApprovalDecision | None:
         """The decision that needs neither votes nor a person."""
@@ -271,7 +280,8 @@ class Approvals:
             reason = "" if event.approved else REJECTED
             return ApprovalDecision(question.call_id, event.approved, question.arguments, reason, event.address)
         if _ends(reading, parsed):
-            return ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=REJECTED)
+            reason = CHANGED if event.event == "edited" else REJECTED
+            return ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=reason)
         is_said = event.event == "message" and not (event.reminder or event.unmentioned)
         if not (is_said and is_asker) or event.message.id in reading.changed:
             return None
@@ -309,7 +319,7 @@ class Approvals:
         author: Author | None,
         answers: tuple[bytes, ...] = (),
     ) -> None:
-        outcome = "approved" if decided.approved else "expired" if decided.reason == EXPIRED else "rejected"
+        outcome = "approved" if decided.approved else OUTCOMES.get(decided.reason, "rejected")
         text = self._texts.get(f"approval.{outcome}", asked.language, tool=asked.question.shown_tool)
         who = isolated_name(author.name) if author else ""
         if who:
@@ -321,10 +331,10 @@ class Approvals:
 
 
 def _ends(reading: Reading, parsed: ParsedEvent) -> bool:
-    """Whether an event makes the question void: a stop, the end of the conversation, or the request taken back."""
+    """Whether an event makes the question void: a stop, the end of the conversation, or a change of the request."""
     event = parsed.event
-    is_taken_back = event.event == "unsent" and event.target in reading.journal.ids_of(reading.question.asker_id)
-    return parsed.is_stop or event.event == CONVERSATION_DELETED or is_taken_back
+    is_changed = event.is_change and event.target in reading.journal.ids_of(reading.question.asker_id)
+    return parsed.is_stop or event.event == CONVERSATION_DELETED or is_changed
 
 
 def _decision(acting: ActingCall, *, approved: bool, reason: str = "") -> ApprovalDecision:

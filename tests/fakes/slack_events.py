@@ -79,6 +79,14 @@ def deleted(old: str, ts: str, *, channel: str = CHANNEL, user: str = USER, **fi
     return envelope({**event, "deleted_ts": ts, "previous_message": inner})
 
 
+def bare(change: JSON) -> JSON:
+    """A change as Slack documents it: without the message as it was before, and without its thread."""
+    event = {name: value for name, value in change["event"].items() if name != "previous_message"}
+    if "message" in event:
+        event["message"] = {name: value for name, value in event["message"].items() if name != "thread_ts"}
+    return {**change, "event": event}
+
+
 def image(name: str = "cat.png", url: str = "", **fields: Any) -> JSON:
     """A file of a message."""
     file = {"id": "F0001", "name": name, "mimetype": "image/png", "size": 1_000, "url_private": url}

@@ -270,12 +270,22 @@ class Slack(Channel):
 
     async def _accept_received(self, received: ReceivedEvent | None) -> bool:
         """Accept an event for the bot; false if it is none, or was accepted before."""
+        if received is not None and received.names_no_thread:
+            received = await self._in_thread(received)
         if received is None or not is_conversation(received.conversation) or not await self._is_for_bot(received):
             return False
         conversation, author = received.conversation, received.event.message.author
         if received.shown_in and author:
             conversation = await self._approvals.find_asked(conversation, received.shown_in, author.id)
         return await self._host.accept(conversation, received.event)
+
+    async def _in_thread(self, received: ReceivedEvent) -> ReceivedEvent:
+        """A change in the conversation of its message, if the message is known."""
+        conversation = await self._host.find_conversation(received.event.target)
+        if not conversation:
+            return received
+        address = replace(read_address(received.event.address), thread=chat_of(conversation).thread)
+        return ReceivedEvent(conversation, replace(received.event, address=write_address(address)))
 
     async def _is_for_bot(self, received: ReceivedEvent) -> bool:
         if received.if_participating:

@@ -43,6 +43,7 @@ class ReceivedEvent:
         if_participating: counts only where the bot takes part in the conversation already.
         if_asked: counts only if the conversation has an open question to its author.
         shown_in: the 1:1 channel of a yes or no, in which questions of slash commands are shown too.
+        names_no_thread: a change of a message that may be in another thread than its own, which the event does not say.
     """
 
     conversation: str
@@ -50,6 +51,7 @@ class ReceivedEvent:
     if_participating: bool = False
     if_asked: bool = False
     shown_in: str = ""
+    names_no_thread: bool = False
 
 
 class Reader:
@@ -75,8 +77,8 @@ class Reader:
             return None
         if event.subtype == "message_changed" and event.message:
             return self._read_edit(envelope, event.message, bot_users)
-        if event.subtype == "message_deleted" and event.previous_message:
-            return self._read_deletion(envelope, event.previous_message, bot_users)
+        if event.subtype == "message_deleted":
+            return self._read_deletion(envelope, event.deleted_ts, bot_users)
         if event.subtype in MESSAGE_SUBTYPES and _is_person(event, bot_users) and event.ts and event.channel:
             return self._read_message(envelope, event.ts, bot_users)
         return None
@@ -162,19 +164,19 @@ class Reader:
         address = write_address(Address(chat.channel, ts, in_thread, language=language, partial=partial, **asker))
         group = chat.is_group
         if parts:
-            return InboundEvent(message, address, group)
+            return InboundEvent(message, address, group, indexed=group)
         if not chat.is_group:
             return None
         if event.thread_ts or partial:
             question = (Text(self._host.texts.get("slack.bare_mention", language)),)
-            return InboundEvent(_message(chat, event, ts, question), address, group)
+            return InboundEvent(_message(chat, event, ts, question), address, group, indexed=group)
         return InboundEvent(message, address, group, "told", "slack.mentioned")
 
     def _read_edit(self, envelope: Envelope, new: SlackMessage, bot_users: frozenset[str]) -> ReceivedEvent | None:
         """An edit by a person. Slack sends the same event for link previews, replies and the bot's own messages."""
         old = envelope.event.previous_message or SlackMessage()
         if new.subtype in DELETED_SUBTYPES:
-            return self._read_deletion(envelope, old, bot_users)
+            return self._read_deletion(envelope, new.ts, bot_users)
         ts = new.ts or old.ts
         if (
             not ts
@@ -186,11 +188,16 @@ class Reader:
         parts = self._parts(new, bot_users, is_mention=bool(mentioned_users(new.text or "") & bot_users))
         return self._changed_event(envelope, parts, new, old, ts, bot_users)
 
-    def _read_deletion(self, envelope: Envelope, old: SlackMessage, bot_users: frozenset[str]) -> ReceivedEvent | None:
-        ts = old.ts or envelope.event.deleted_ts
-        if not ts or not self._is_relevant(envelope.event, old, bot_users):
+    def _read_deletion(
+        self, envelope: Envelope, deleted_ts: str | None, bot_users: frozenset[str]
+    ) -> ReceivedEvent | None:
+        """A deletion. As Slack documents it, it names the channel and the message's time, and nothing else."""
+        event, old = envelope.event, envelope.event.previous_message
+        ts = (old.ts if old else None) or deleted_ts
+        if not ts or not event.channel or (old and not self._is_relevant(event, old, bot_users)):
             return None
-        return self._changed_event(envelope, (), old, old, ts, bot_users)
+        known = old or SlackMessage()
+        return self._changed_event(envelope, (), known, known, ts, bot_users)
 
     def _changed_event(
         self,
@@ -205,9 +212,11 @@ class Reader:
         in_thread = new.thread_ts or old.thread_ts or ""
         chat = _locate(envelope, event, in_thread or ts)
         concerns_us = bool(mentioned_users(f"{new.text} {old.text}") & bot_users)
-        message = _message(chat, new, event.event_ts or event.ts or ts, parts)
+        message = _message(chat, new, event.event_ts or event.ts or f"{ts}:changed", parts)
         # What was shown of the answer is looked for there; a 1:1 is one conversation, but its threads are not.
-        address = write_address(Address(chat.channel, ts, in_thread or chat.thread))
+        thread = in_thread or chat.thread
+        is_located = bool(thread) or event.previous_message is not None
+        address = write_address(Address(chat.channel, ts, thread)) if is_located else ""
         arrival = InboundEvent(
             message,
             address,
@@ -215,7 +224,9 @@ class Reader:
             "edited" if parts else "unsent",
             chat.message_id(ts),
         )
-        return ReceivedEvent(chat.conversation, arrival, if_participating=chat.is_group and not concerns_us)
+        names_no_thread = chat.is_group and not in_thread and event.previous_message is None
+        if_participating = chat.is_group and not concerns_us
+        return ReceivedEvent(chat.conversation, arrival, if_participating, names_no_thread=names_no_thread)
 
     def _parts(self, posted: SlackMessage, bot_users: frozenset[str], *, is_mention: bool) -> tuple[Part, ...]:
         text = posted.text or ""
