@@ -81,9 +81,12 @@ class Reader:
             return self._read_message(envelope, event.ts, bot_users)
         return None
 
-    def read_command(self, command: Command) -> ReceivedEvent | None:
-        """A slash command as a message. Its answer is for the sender alone, so it has a conversation of its own."""
-        is_direct = command.channel_id.startswith("D")
+    def read_command(self, command: Command, *, is_direct: bool) -> ReceivedEvent:
+        """A slash command as a message. Its answer is for the sender alone, so it has a conversation of its own.
+
+        Args:
+            is_direct: it was given in the sender's 1:1 with the bot, to whose conversation it belongs.
+        """
         recipient = command.channel_id if is_direct else command.user_id
         text = self._as_command(plain_text(command.text)) or "/help"
         message_id = Chat(command.team_id, command.channel_id).message_id(command.trigger_id or new_id("command"))

@@ -170,14 +170,6 @@ class SlackMessage(Struct, frozen=True):
     metadata: Metadata | None = None
 
 
-class AssistantThread(Struct, frozen=True):
-    """A thread of the assistant's pane."""
-
-    user_id: str | None = None
-    channel_id: str | None = None
-    thread_ts: str | None = None
-
-
 class Event(SlackMessage, frozen=True):
     """The event inside an envelope."""
 
@@ -191,7 +183,6 @@ class Event(SlackMessage, frozen=True):
     inviter: str | None = None
     message: SlackMessage | None = None
     previous_message: SlackMessage | None = None
-    assistant_thread: AssistantThread | None = None
 
 
 class Authorization(Struct, frozen=True):

@@ -8,7 +8,7 @@ from bot.channels.slack.types import Address, read_address
 from bot.transcript import Author
 from tests.bot.channels.slack.rig import Rig, open_rig
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import DIRECT, TEAM, USER, command
+from tests.fakes.slack_events import DIRECT, TEAM, USER, command, home_opened
 
 IN_DIRECT = f"slack:{TEAM}:{DIRECT}"
 
@@ -41,6 +41,7 @@ async def test_a_command_is_words_for_the_senders_eyes(fake: SlackFake, rig: Rig
 
 async def test_a_command_in_a_1_to_1_belongs_to_it(rig: Rig) -> None:
     """`/kaiwa reset` there forgets what was said there; a response URL that is not Slack's is not used."""
+    await rig.send(home_opened(tab="messages"))
     heard = await rig.hear(command("reset", channel=DIRECT, response_url="https://evil.example/x"))
     assert heard
     assert (heard[0], read_address(heard[1].address)) == (IN_DIRECT, Address(DIRECT, language="en"))
