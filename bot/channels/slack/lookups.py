@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from bot.channels import InboundEvent, KeyValue
 from bot.channels.slack.client import Client
+from bot.channels.slack.contents import files_of, with_text
 from bot.channels.slack.events import media_of
 from bot.channels.slack.formatting import mentioned_groups, mentioned_users, plain_text, with_names
 from bot.channels.slack.groups import Groups
@@ -156,7 +157,7 @@ def _with_files(arrival: InboundEvent, messages: Sequence[SlackMessage]) -> Inbo
     message = arrival.message
     if not address.partial or any(isinstance(part, Media) for part in message.parts):
         return arrival
-    files = next((posted.files for posted in messages if posted.ts == address.ts), None) or []
+    files = next((files_of(posted) for posted in messages if posted.ts == address.ts), [])
     return replace(arrival, message=replace(message, parts=(*message.parts, *media_of(files))))
 
 
@@ -183,7 +184,7 @@ def _with_names(part: Part, names: dict[str, str]) -> Part:
 def _with_earlier(
     first: InboundEvent, chat: Chat, messages: Sequence[SlackMessage], names: Mapping[str, str]
 ) -> InboundEvent:
-    """The event with a quote of each earlier message: its edit, its deletion and its author's ``/forget me`` reach it."""
+    """The event with a quote of each earlier message, so that edits, deletions and ``/forget me`` reach each."""
     quotes = tuple(_earlier_quote(chat, message, text, names) for message, text in _newest_words(messages, names))
     return replace(first, message=replace(first.message, quotes=quotes))
 
@@ -308,7 +309,7 @@ async def read_thread(client: Client, channel: str, thread: str, until: str = ""
             cursor=cursor,
             include_all_metadata=True,
         )
-        newest.extend(read(response.data.get("messages"), list[SlackMessage]) or ())
+        newest.extend(map(with_text, read(response.data.get("messages"), list[SlackMessage]) or ()))
         metadata = response.data.get("response_metadata")
         cursor = str(metadata.get("next_cursor") or "") if isinstance(metadata, dict) else ""
         if not cursor:

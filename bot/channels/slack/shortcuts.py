@@ -18,6 +18,7 @@ from bot.channels import Host, InboundEvent
 from bot.channels.slack import Config
 from bot.channels.slack.blocks import Block, context, modal, plain, rich_section, rich_text, words
 from bot.channels.slack.client import Client
+from bot.channels.slack.contents import files_of, with_text
 from bot.channels.slack.directs import LOOKUP_S, DirectChannels
 from bot.channels.slack.events import media_of
 from bot.channels.slack.formatting import plain_text
@@ -207,7 +208,7 @@ class Shortcuts:
 
 
 def _chosen(shortcut: Shortcut) -> ChosenMessage:
-    message, domain = shortcut.message, shortcut.team.domain
+    message, domain = with_text(shortcut.message), shortcut.team.domain
     return ChosenMessage(
         shortcut.user.id,
         shortcut.team.id,
@@ -217,7 +218,7 @@ def _chosen(shortcut: Shortcut) -> ChosenMessage:
         (message.text or "")[: 2 * MESSAGE_CAP],
         (message.user or "") if not message.bot_id else "",
         domain if DOMAIN.fullmatch(domain) else "",
-        list(message.files or ())[:4],
+        files_of(message)[:4],
     )
 
 

@@ -133,11 +133,17 @@ class File(Struct, frozen=True):
 
 
 class Attachment(Struct, frozen=True):
-    """An attachment: a shared message, or another app's."""
+    """An attachment: a forwarded message, or another app's.
+
+    Attributes:
+        message_blocks: the blocks of a forwarded message, each with its place.
+    """
 
     text: str | None = None
     is_share: bool | None = None
     is_msg_unfurl: bool | None = None
+    files: list[File] | None = None
+    message_blocks: Any = None
 
 
 class BotProfile(Struct, frozen=True):
@@ -165,6 +171,7 @@ class SlackMessage(Struct, frozen=True):
     app_id: str | None = None
     bot_profile: BotProfile | None = None
     subtype: str | None = None
+    blocks: Any = None
     files: list[File] | None = None
     attachments: list[Attachment] | None = None
     metadata: Metadata | None = None
