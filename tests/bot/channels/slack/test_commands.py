@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from bot.channels.slack.types import Address, read_address
+from bot.store import Store
 from bot.transcript import Author
-from tests.bot.channels.slack.rig import Rig, open_rig
+from tests.bot.channels.slack.pipeline import SlackPipeline
+from tests.bot.channels.slack.rig import TS, Rig, open_rig
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import DIRECT, TEAM, USER, command, home_opened
+from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, command, home_opened, mention
 
 IN_DIRECT = f"slack:{TEAM}:{DIRECT}"
 
@@ -58,3 +60,12 @@ async def test_a_command_of_somebody_not_allowed_is_told_so(fake: SlackFake) -> 
 async def test_a_command_without_its_parts_is_acknowledged(rig: Rig) -> None:
     """There is nobody to answer."""
     assert await rig.hear({"command": "/kaiwa", "text": "help"}) is None
+
+
+async def test_the_reminders_of_somebody_in_a_channel_are_for_their_eyes(store: Store, fake: SlackFake) -> None:
+    """The thread neither shows nor keeps them."""
+    async with SlackPipeline(store, fake) as here:
+        await here.send(mention("/reminders", TS))
+    [listed] = fake.whispered
+    assert (listed["user"], listed["thread_ts"], fake.posted) == (USER, TS, [])
+    assert await store.history.read(f"slack:{TEAM}:{CHANNEL}:{TS}", 10) == []
