@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -26,7 +27,7 @@ WISHES: dict[str, Callable[[], JSON]] = {
 
 async def stored(redis: Redis) -> bytes:
     """All that the lists and values of the store hold."""
-    held = []
+    held: list[Any] = []
     async for key in redis.scan_iter("kaiwa:*"):
         kind = await redis.type(key)
         if kind == b"list":
