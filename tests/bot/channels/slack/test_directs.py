@@ -157,3 +157,9 @@ async def test_a_message_makes_its_1_to_1_known(fake: SlackFake, rig: Rig) -> No
     assert isinstance(event, InboundEvent)
     await rig.slack.enrich(conversation, [event], is_new=True)
     assert await heard_in(rig, DIRECT) == conversation
+
+
+async def test_an_opening_that_names_no_channel_makes_none_known(rig: Rig) -> None:
+    """Slack may leave fields out."""
+    await rig.send(home_opened(channel="", tab="messages"))
+    assert await heard_in(rig, DIRECT) == f"slack:{TEAM}:{USER}"
