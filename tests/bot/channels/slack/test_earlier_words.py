@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -57,3 +58,22 @@ async def test_the_words_leave_the_store_and_the_requests(
         await here.send(mention("Again", AGAIN, user=OTHER, thread_ts=TS))
         request = str(here.model.requests[-1].messages)
     assert (SECRET in request, PLAIN in request, "Sum up" in request) == (False, True, True)
+
+
+async def test_words_that_are_deleted_during_the_turn_do_not_stay(store: Store, redis: Redis, fake: SlackFake) -> None:
+    """The model has read them by then; the turn that is stored has not."""
+    fake.add_message(CHANNEL, SAID, SECRET, thread_ts=TS)
+    fake.add_message(CHANNEL, LATER, "Sum up", thread_ts=TS)
+    writing = Step("Noon.", gate=asyncio.Event())
+    async with SlackPipeline(store, fake, [writing]) as here:
+        await here.post(mention("Sum up", LATER, thread_ts=TS))
+        processing = asyncio.create_task(here.process())
+        await writing.at_gate.wait()
+        assert SECRET in str(here.model.requests[-1].messages)
+        await here.post(WISHES["deletion"]())
+        assert writing.gate
+        writing.gate.set()
+        await processing
+        await here.process()
+    held = await stored(redis)
+    assert (SECRET.encode() in held, b"Sum up" in held) == (False, True)
