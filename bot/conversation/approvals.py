@@ -100,6 +100,7 @@ class Approvals:
         self._reviewers = services.reviewers
         self._budgets = services.budgets
         self._language = services.defaults.language  # of texts whose language is unknown
+        self._language_of = services.language
 
     async def review(
         self, lease: Lease, turn_id: str, address: str, acting: ActingCall, *, answered: Collection[str] = ()
@@ -270,6 +271,20 @@ class Approvals:
         delivery = Delivery(new_id("notice"), journalled.turn_id, reply, event.address)
         await self._store.journal.dismiss(lease, b"", encode(delivery))
 
+    async def notify_waiting(self, lease: Lease, turn_id: str, asked: ApprovalRequest) -> None:
+        """Say once to everybody whose messages wait behind another person's question that they do."""
+        question, channel = asked.question, channel_of(lease.conversation)
+        for _, event in readable(await self._store.inbox.read(lease.conversation)):
+            if not _waits_behind(event, question.asker_id):
+                continue
+            name = f"waiting:{channel}:{question.id}:{event.author_id}"
+            if not await self._store.kv.set_if_absent(name, self._policy.ttl_s + 1):
+                continue
+            (known,) = await self._channels[channel].enrich(lease.conversation, [event], is_new=False)
+            text = self._texts.get("approval.waiting", self._language_of(known))
+            delivery = Delivery(new_id("notice"), turn_id, Reply(text, private=True), event.address)
+            await self._store.journal.dismiss(lease, b"", encode(delivery))
+
     def _decision(self, reading: Reading, entry: InboxEntry, parsed: ParsedEvent) -> ApprovalDecision | None:
         """The decision that an event is; None if it decides nothing or its author may not decide."""
         event, question = parsed.event, reading.question
@@ -335,6 +350,12 @@ def _ends(reading: Reading, parsed: ParsedEvent) -> bool:
     event = parsed.event
     is_changed = event.is_change and event.target in reading.journal.ids_of(reading.question.asker_id)
     return parsed.is_stop or event.event == CONVERSATION_DELETED or is_changed
+
+
+def _waits_behind(event: InboundEvent, asker_id: str) -> bool:
+    """Whether a person of a group waits for an answer that comes after the question to somebody else."""
+    is_said = event.event == "message" and not (event.reminder or event.unmentioned)
+    return is_said and event.group and event.author_id not in ("", asker_id)
 
 
 def _decision(acting: ActingCall, *, approved: bool, reason: str = "") -> ApprovalDecision:

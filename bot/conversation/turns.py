@@ -190,7 +190,11 @@ class TurnRunner:
             await self._withdraw_answers(lease, channel)
             done = await self._run_others_commands(lease, journalled, journal.asked.question.asker_id)
             known = waiting.known - done
-            look_at = await self._tell_waiting(lease, channel) if known else None
+            look_at = None
+            if known and channel.fetches_of(lease.conversation):
+                look_at = await self._tell_waiting(lease, channel)
+            elif known:
+                await self._approvals.notify_waiting(lease, journalled.turn_id, journal.asked)
             raise AwaitingApproval(min(waiting.until, look_at or waiting.until), known) from waiting
 
     async def _withdraw_answers(self, lease: Lease, channel: Channel) -> None:
@@ -200,9 +204,7 @@ class TurnRunner:
             await withdraw_answers(self._store, lease, channel, unsent)
 
     async def _tell_waiting(self, lease: Lease, channel: Channel) -> int | None:
-        """Tell people who wait behind an open question; when to look again (ms of the store's clock)."""
-        if not channel.fetches_of(lease.conversation):
-            return None
+        """Tell people who wait behind an open question by a button; when to look again (ms of the store's clock)."""
         next_s = await LateButtons(self._services, lease, channel).tell_waiting()
         return None if next_s is None else await self._store.now_ms(lease.conversation) + round(next_s * 1000) + 1
 
