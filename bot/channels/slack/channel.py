@@ -28,7 +28,7 @@ from bot.channels.slack.formatting import split
 from bot.channels.slack.groups import Groups
 from bot.channels.slack.home import Home
 from bot.channels.slack.inbound import PATH, WebhookReceiver
-from bot.channels.slack.lookups import Enricher, Identity, People
+from bot.channels.slack.lookups import DAY_S, Enricher, Identity, People
 from bot.channels.slack.messages import Messages, OutboundMessage
 from bot.channels.slack.modals import Modals, asks_for_modal
 from bot.channels.slack.polls import PAUSE_S, Polls, kept_in, read_vote
@@ -189,7 +189,10 @@ class Slack(Channel):
         if chat.channel.startswith("D") and newest.author_id:
             self._directs.note(chat.team, newest.author_id, chat.channel)
         self.tasks.start(self._assistant.set_title(read_address(newest.address), newest.message.text))
-        return await self._enricher.enrich(conversation, arrivals, is_new=is_new)
+        enriched = await self._enricher.enrich(conversation, arrivals, is_new=is_new)
+        for quote in enriched[0].message.quotes:  # so that a deletion that names no thread finds it
+            self._host.kv.set_later(_quoted_key(quote.id), conversation.encode(), (self._host.days + 1) * DAY_S)
+        return enriched
 
     def shows_whole(self, question: Question) -> bool:
         """Not of a call with many arguments."""
@@ -294,7 +297,10 @@ class Slack(Channel):
 
     async def _in_thread(self, received: ReceivedEvent) -> ReceivedEvent:
         """A change in the conversation of its message, if the message is known."""
-        conversation = await self._host.find_conversation(received.event.target)
+        target = received.event.target
+        conversation = await self._host.find_conversation(target)
+        if not conversation:
+            conversation = (await self._host.priority_kv.get(_quoted_key(target)) or b"").decode()
         if not conversation:
             return received
         address = replace(read_address(received.event.address), thread=chat_of(conversation).thread)
@@ -331,3 +337,8 @@ class Slack(Channel):
 
 def _participation_key(conversation: str) -> str:
     return f"slack:takes_part:{conversation}"
+
+
+def _quoted_key(message_id: str) -> str:
+    """The note of the conversation that quotes an earlier message of its thread."""
+    return f"slack:quoted:{message_id}"

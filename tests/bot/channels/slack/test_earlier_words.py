@@ -14,13 +14,14 @@ from bot.store import Store
 from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import TS
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import CHANNEL, DIRECT, JSON, deleted, edited, mention, message
+from tests.fakes.slack_events import CHANNEL, DIRECT, JSON, bare, deleted, edited, mention, message
 
 OTHER = "U00000002"
 SECRET, PLAIN = "the code is 4711", "Lunch at noon?"
 SAID, LATER, AGAIN = "1700000010.000100", "1700000100.000100", "1700000200.000100"
 WISHES: dict[str, Callable[[], JSON]] = {
     "deletion": lambda: deleted(SECRET, SAID, thread_ts=TS),
+    "deletion without its thread": lambda: bare(deleted(SECRET, SAID)),
     "edit": lambda: edited("never mind", SECRET, SAID, thread_ts=TS),
     "forget me": lambda: message("forget me", "1700000150.000100", channel=DIRECT),
 }
