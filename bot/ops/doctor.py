@@ -25,7 +25,6 @@ from toolset.tool_map import ToolMap
 CHECK_S = 15.0
 PORT_S = 3.0
 OLDEST_REDIS = 7
-SHORT_TOKEN = 16
 MIB = 1 << 20
 BIG_CITY = "Tokyo"
 SET_PUBLIC_URL = "set PUBLIC_URL to the https address of this server"
@@ -93,9 +92,6 @@ def _check_access(report: Mapping[str, CheckResult], settings: Settings) -> list
     """Check access to the page, the approval mode, and the permissions of ``.env``."""
     page, approvals = report["page"], report.get("approvals")
     found = [page]
-    if 0 < len(settings.console_token.get_secret_value()) < SHORT_TOKEN:
-        weak = f"CONSOLE_TOKEN has fewer than {SHORT_TOKEN} characters: it can be guessed"
-        found[0] = CheckResult("warning", page.name, weak, "choose a long one: openssl rand -base64 32")
     if approvals:
         result: Result = "warning" if settings.approval_mode == "auto_approve" else "ok"
         found.append(replace(approvals, result=result))
@@ -247,9 +243,6 @@ async def _check_public_url(settings: Settings) -> list[CheckResult]:
     if not url:
         told = "PUBLIC_URL is not set: LINE shows figures in place of pictures"
         return [CheckResult("off", part, told, SET_PUBLIC_URL)] if settings.line_on else []
-    if settings.line_on and not url.startswith("https://"):
-        told = f"{url} is not https: LINE loads no picture from it"
-        return [CheckResult("warning", part, told, SET_PUBLIC_URL)]
     try:
         await _reason_not_ready(url, is_local=False)
     except httpx.HTTPError as error:
