@@ -20,7 +20,7 @@ from pydantic import (
     SecretStr,
     ValidationError,
 )
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, DotEnvSettingsSource, NoDecode, SettingsConfigDict
 
 from bot.errors import SettingsError
 from bot.texts import LANGUAGES
@@ -449,6 +449,11 @@ def env_file_is_open() -> bool:
         return bool(Path(str(SOURCES["env_file"])).stat().st_mode & 0o077)
     except OSError:
         return False
+
+
+def env_file_names() -> list[str]:
+    """The names in ``.env`` that have a value there."""
+    return [name.upper() for name, value in DotEnvSettingsSource(Settings).env_vars.items() if value]
 
 
 def tool_config(config: type[ConfigT], known: Mapping[str, Any] = NO_FIELDS) -> ConfigT:

@@ -30,6 +30,7 @@ from bot.ops.call_tool import call_by_hand
 from bot.ops.doctor import Openers, run_checks
 from bot.ops.mcp_servers import accept, wait_for
 from bot.ops.startup import start_report
+from bot.ops.variable_names import check_names
 from bot.plugins import mcp_servers, open_mcp, open_tools
 from bot.processes import open_chat, serve, work
 from bot.providers.registry import check_models, model_secrets, open_model
@@ -321,7 +322,7 @@ def _prepare(log_level: str = "", processes: int | None = None) -> Settings:
 def _start(processes: int | None = None) -> Settings:
     """The settings of a server or worker, after printing the start-up report."""
     config = _prepare(processes=processes)
-    _report(start_report(config))
+    _report([*start_report(config), *check_names(config)])
     return config
 
 

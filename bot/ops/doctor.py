@@ -14,6 +14,7 @@ from bot.errors import ModelError, SettingsError, StoreUnavailable
 from bot.http import tls_context
 from bot.ops.call_tool import call_by_hand
 from bot.ops.startup import DEMO, GET_GEMINI, start_report
+from bot.ops.variable_names import check_names
 from bot.plugins import load_hooks, mcp_servers
 from bot.providers import Provider
 from bot.settings import Settings, env_file_is_open, tool_config
@@ -89,9 +90,9 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
 
 
 def _check_access(report: Mapping[str, CheckResult], settings: Settings) -> list[CheckResult]:
-    """Check access to the page, the approval mode, and the permissions of ``.env``."""
+    """Check access to the page, the names and the permissions of ``.env``, and the approval mode."""
     page, approvals = report["page"], report.get("approvals")
-    found = [page]
+    found = [page, *check_names(settings)]
     if approvals:
         result: Result = "warning" if settings.approval_mode == "auto_approve" else "ok"
         found.append(replace(approvals, result=result))
