@@ -20,6 +20,7 @@ from bot import app, log, settings, texts
 from bot.channels.registry import channel_secrets, check_channels
 from bot.checks import CheckResult
 from bot.cli.add_api import steps_for_api, write_api
+from bot.cli.as_typed import as_typed
 from bot.cli.new_tool import next_steps, own_folder, write_tool
 from bot.clock import Days
 from bot.commands import SpokenCommands
@@ -217,7 +218,7 @@ def new_tool(name: str, folder: Path | None) -> None:
     chosen = folder or tools_dir or own_folder()
     if chosen is None:
         raise BadInput("--dir: say where, or set TOOLS_DIR to a folder of yours")
-    print(next_steps(write_tool(name, chosen), tools_dir))
+    print(as_typed(next_steps(write_tool(name, chosen), tools_dir)))
 
 
 def add_openapi(source: str, only: Sequence[str], *, name: str, server: str, folder: Path | None) -> None:
@@ -235,7 +236,7 @@ def add_openapi(source: str, only: Sequence[str], *, name: str, server: str, fol
         raise BadInput("--dir: say where, or set TOOLS_DIR to a folder of yours")
     ids = [one.strip() for text in only for one in text.split(",") if one.strip()]
     path, api = write_api(source, ids, name=name, server=server, folder=chosen)
-    print(steps_for_api(path, api, tools_dir))
+    print(as_typed(steps_for_api(path, api, tools_dir)))
 
 
 def show_usage(days: int, *, as_json: bool) -> None:
@@ -295,7 +296,9 @@ def set_webhook(url: str) -> int:
 
 
 def _report(results: Sequence[CheckResult]) -> int:
-    print_rows(Row(MARKS[result.result], result.name, result.detail, result.fix) for result in results)
+    print_rows(
+        Row(MARKS[result.result], result.name, as_typed(result.detail), as_typed(result.fix)) for result in results
+    )
     return 1 if any(result.result == "failure" for result in results) else 0
 
 
@@ -332,7 +335,7 @@ def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     conversation = machine.conversation_id(config.kaiwa_data_dir, new=new)
     log.configure(config.log_level, _secrets(config), file=config.kaiwa_data_dir / "kaiwa.log")
     catalogue = texts.load()
-    labels = catalogue.table("terminal", config.language)
+    labels = {key: as_typed(text) for key, text in catalogue.table("terminal", config.language).items()}
     screen = _screen(labels)
     who = "terminal.demo" if config.chosen_model == "demo" else "terminal.model"
     greeting = catalogue.get(who, config.language, bot_name=config.bot_name, model=config.chosen_model)

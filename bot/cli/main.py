@@ -58,7 +58,9 @@ def _open_missing() -> None:
 
 
 def _give_up(reason: str, code: int) -> NoReturn:
-    typer.echo(f"kaiwa: {reason}", err=True)
+    from bot.cli.as_typed import as_typed
+
+    typer.echo(f"kaiwa: {as_typed(reason)}", err=True)
     raise SystemExit(code)
 
 

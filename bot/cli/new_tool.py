@@ -7,10 +7,12 @@ import keyword
 import re
 import shlex
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 
 import toolset
+from bot.cli.as_typed import program
 from bot.errors import BadInput
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -167,8 +169,20 @@ def next_steps(written: Written, tools_dir: Path | None) -> str:
     return STEPS.substitute(
         files="\n".join(map(str, (written.tool, *sorted(written.schemas.iterdir()), written.test))),
         call=f"""{setting}kaiwa tools call {name} '{{"text": "hello"}}'""",
-        test=f"python -m pytest {shlex.quote(str(written.test))}",
+        test=f"{_test_command()} {shlex.quote(str(written.test))}",
     )
+
+
+def _test_command() -> str:
+    """What runs a test here; pytest is one of the tools that ``make dev`` installs, and ``make run`` does not."""
+    if find_spec("pytest"):
+        return program("pytest")
+    checkout = own_folder()
+    if checkout is None:
+        return f"{program('python')} -m pip install pytest && {program('python')} -m pytest"
+    root = checkout.parent
+    make = "make dev" if root == Path.cwd() else f"make -C {shlex.quote(str(root))} dev"
+    return f"{make} && {program('python')} -m pytest"
 
 
 def own_folder() -> Path | None:

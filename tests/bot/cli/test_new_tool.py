@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.cli.as_typed import program
 from bot.cli.new_tool import OWN, Written, next_steps, own_folder, write_tool
 from bot.errors import BadInput
 from tests.project import ROOT
@@ -67,7 +68,7 @@ def test_in_a_checkout_it_keeps_the_projects_rules(tmp_path: Path) -> None:
         return done.stdout
 
     steps = run_in_checkout(*command, "new", "roll_dice")
-    assert "\n  kaiwa tools call roll_dice '" in steps
+    assert "kaiwa tools call roll_dice '" in steps
     assert run_in_checkout(*command, "call", "roll_dice", '{"text": "hello"}') == '{\n  "text": "HELLO"\n}\n'
     new = ["toolset/roll_dice.py", "tests/toolset/test_roll_dice.py"]
     run_in_checkout(sys.executable, "-m", "ruff", "check", "--quiet", "--no-cache", *new)
@@ -111,9 +112,8 @@ def test_the_next_steps_name_a_folder_that_is_not_read_yet(tmp_path: Path) -> No
     folder = tmp_path / "my tools"
     written = write_tool("roll", folder)
     call = """kaiwa tools call roll '{"text": "hello"}'"""
-    assert f"\n  TOOLS_DIR='{folder}' {call}\n  python -m pytest '{folder}/tests/test_roll.py'" in next_steps(
-        written, None
-    )
+    test = f"{program('pytest')} '{folder}/tests/test_roll.py'"
+    assert f"\n  TOOLS_DIR='{folder}' {call}\n  {test}" in next_steps(written, None)
     assert f"\n  {call}\n" in next_steps(written, folder)
 
 
