@@ -6,6 +6,7 @@ import json
 import keyword
 import re
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +15,10 @@ from string import Template
 import toolset
 from bot.cli.as_typed import program
 from bot.errors import BadInput
+from toolset.openapi.api_file import read_api_files
+from toolset.sources import folder_tools, installed_tools, own_tools
+from toolset.tool import ToolSetupError
+from toolset.tool_map import FIND_TOOLS
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 OWN = Path(toolset.__file__).parent
@@ -132,11 +137,12 @@ def write_tool(name: str, folder: Path) -> Written:
     """Write a new tool into ``toolset/``, whose schemas and tests are beside it, or into another folder of tools.
 
     Raises:
-        BadInput: the name is not allowed, a file exists already, or the folder cannot be written.
+        BadInput: the name is not allowed or taken, a file exists already, or the folder cannot be written.
     """
     kind = "".join(part.capitalize() for part in name.split("_"))
     if not NAME.fullmatch(name) or keyword.iskeyword(name) or keyword.iskeyword(kind) or kind in TAKEN:
         raise BadInput(f"NAME: {name!r} cannot be used; write small letters, digits and _, such as roll_dice")
+    _refuse_taken(name, folder)
     own = folder.resolve() == OWN
     root = folder.parent if own else folder
     tests = root / "tests" / "toolset" if own else root / "tests"
@@ -159,6 +165,17 @@ def write_tool(name: str, folder: Path) -> Written:
     except OSError as error:
         raise BadInput(f"{folder}: cannot be written to ({error.strerror})") from error
     return written
+
+
+def _refuse_taken(name: str, folder: Path) -> None:
+    """Refuse the name of another tool: with two of one name, nothing that loads the tools starts any more."""
+    origins = {FIND_TOOLS: "Kaiwa", **{found.tool.name: found.origin for found in (*own_tools(), *installed_tools())}}
+    with suppress(ToolSetupError):  # half a tool in the folder must not stop the next one
+        origins.update({found.tool.name: found.origin for found in folder_tools(folder)})
+    with suppress(ToolSetupError):
+        origins.update({one.tool: str(path) for path, api in read_api_files(folder) for one in api.operations})
+    if name in origins:
+        raise BadInput(f"NAME: {name} is the name of a tool already ({origins[name]}); choose another name")
 
 
 def next_steps(written: Written, tools_dir: Path | None) -> str:
