@@ -17,6 +17,7 @@ from pydantic import SecretStr
 from rich.console import Console
 
 from bot import app, log, settings, texts
+from bot.agent.hooks import Hooks
 from bot.channels.registry import channel_secrets, check_channels
 from bot.checks import CheckResult
 from bot.cli.add_api import steps_for_api, write_api
@@ -25,14 +26,14 @@ from bot.cli.new_tool import next_steps, own_folder, write_tool
 from bot.clock import Days
 from bot.commands import SpokenCommands
 from bot.conversation.history import read_history
-from bot.errors import BadInput
+from bot.errors import BadInput, TurnFailed
 from bot.ops import dead_letters, feedback, usage
 from bot.ops.call_tool import call_by_hand
 from bot.ops.doctor import Openers, run_checks
 from bot.ops.mcp_servers import accept, wait_for
 from bot.ops.startup import start_report
 from bot.ops.variable_names import check_names
-from bot.plugins import mcp_servers, open_mcp, open_tools
+from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
 from bot.processes import open_chat, serve, work
 from bot.providers.registry import check_models, model_secrets, open_model
 from bot.settings import Settings
@@ -131,14 +132,21 @@ def list_tools() -> None:
 
 
 def call_tool(name: str, arguments: str) -> int:
-    """Call a tool and print its result; exit code 1 for an error."""
+    """Call a tool, hooks included, and print its result; exit code 1 for an error.
+
+    What the tool has raised is on stderr, with its message: whoever calls it here is looking for the mistake.
+    """
     given = _object(arguments)
-    config = _prepare("ERROR")
+    config = _prepare("ERROR", messages=True)
+    hooks = Hooks(load_hooks(config))
 
     async def call() -> ToolOutcome:
         async with open_tools(config) as tools, open_mcp(config, tools, None) as servers:
             await wait_for([] if name in tools else servers)
-            return await call_by_hand(tools, name, given, config)
+            try:
+                return await call_by_hand(tools, name, given, config, hooks)
+            except TurnFailed as error:
+                return ToolOutcome.error(f"a hook ends the turn: {error.cause}")
 
     outcome = uvloop.run(call())
     print(json.dumps(outcome.response, ensure_ascii=False, indent=2))
@@ -315,10 +323,10 @@ def _secrets(config: Settings) -> list[str]:
     return [*config.secrets, *model_secrets(config), *channel_secrets(config), *of_servers]
 
 
-def _prepare(log_level: str = "", processes: int | None = None) -> Settings:
+def _prepare(log_level: str = "", processes: int | None = None, *, messages: bool = False) -> Settings:
     """The settings, after configuring the log."""
     config = _settings(processes)
-    log.configure(log_level or config.log_level, _secrets(config))
+    log.configure(log_level or config.log_level, _secrets(config), messages=messages)
     return config
 
 
