@@ -51,7 +51,16 @@ class BadInput(KaiwaError):
 
 
 class StoreUnavailable(KaiwaError):
-    """Redis does not answer in time, or cannot write."""
+    """Redis does not answer in time, or cannot write.
+
+    Args:
+        reason: for the log, without secrets.
+        fix: what the operator can do about it.
+    """
+
+    def __init__(self, reason: str, fix: str = "check REDIS_URL, and that Redis runs") -> None:
+        super().__init__(reason)
+        self.fix = fix
 
 
 class LeaseLost(KaiwaError):

@@ -71,7 +71,7 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
         except SettingsError as error:
             return [CheckResult("failure", name, error.variable, error.fix)]
         except StoreUnavailable as error:
-            return [CheckResult("failure", name, f"the store does not answer: {error}")]
+            return [CheckResult("failure", name, f"the store does not answer: {error}", error.fix)]
 
     chosen, *fallbacks = settings.models
     found = await asyncio.gather(
@@ -123,7 +123,7 @@ async def _check_store(part: CheckResult, openers: Openers) -> list[CheckResult]
             newest = await store.dead_letters.read(1)
             now = await store.now_ms()
     except StoreUnavailable as error:
-        return [CheckResult("failure", part.name, f"{part.detail}: {error}", "check REDIS_URL, and that Redis runs")]
+        return [CheckResult("failure", part.name, f"{part.detail}: {error}", error.fix)]
     return [
         CheckResult("ok", part.name, f"{part.detail}: {facts.server}", part.fix)
         if facts.redis_version >= OLDEST_REDIS

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
 from hashlib import sha1
+from ssl import SSLCertVerificationError
 from typing import Any, cast
 
 from redis.asyncio import ConnectionPool, Redis, RedisCluster
@@ -23,6 +24,11 @@ STORE_FAILURES = (RedisError, RedisClusterException, OSError)
 
 CONNECT_S = 2.0
 NODE_S = 1.0  # for one node of a cluster: time must remain to ask another node where the key is now
+
+TRUST_IT = (
+    "add ?ssl_ca_certs=/path/to/ca.pem to REDIS_URL for the authority that has signed it, "
+    "or ?ssl_cert_reqs=none to check no certificate"
+)
 
 CLUSTER_SCHEMES = ("redis+cluster://", "rediss+cluster://")
 
@@ -268,4 +274,13 @@ async def translate_errors(timeout_s: float | None = None) -> AsyncIterator[None
     except MovedError as error:
         raise StoreUnavailable("this Redis is a node of a cluster: REDIS_URL has to begin redis+cluster://") from error
     except STORE_FAILURES as error:
+        if (refused := _refused_certificate(error)) is not None:
+            raise StoreUnavailable(f"its certificate is not accepted: {refused.verify_message}", TRUST_IT) from error
         raise StoreUnavailable(f"{type(error).__name__}: {error}") from error
+
+
+def _refused_certificate(error: BaseException | None) -> SSLCertVerificationError | None:
+    """What TLS has said of a certificate, among the causes of an error; redis-py chains them in either way."""
+    while error is not None and not isinstance(error, SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error
