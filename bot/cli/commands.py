@@ -46,6 +46,7 @@ from bot.terminal.exchange import ChatSession
 from bot.terminal.plain_screen import PlainScreen
 from bot.terminal.reports import Row, print_rows, print_table
 from bot.web.console_token import load_or_create_token
+from bot.web.port import listen
 from toolset.tool import ToolDefinition, ToolOutcome
 from toolset.tool_map import ToolMap
 
@@ -62,29 +63,32 @@ def run(*, worker: bool, processes: int = 1, membership: Membership | None = Non
         processes: how many share the port.
         membership: of this process, one of several.
     """
-    is_silent = membership is not None and not membership.announces
-    config = _prepare(processes=processes) if is_silent else _start(processes)
+    config = _prepare(processes=processes)
+    port = membership or listen(config.host, config.port)  # a port in use ends the start before a report of it
+    if membership is None or membership.announces:
+        _report_start(config)
     token = ""
     if config.makes_console_token:
         token = load_or_create_token(config.console_token_path)
         config = config.model_copy(update={"console_token": SecretStr(token)})
         log.configure(config.log_level, _secrets(config))
 
-    def announce(port: int) -> None:
+    def announce(number: int) -> None:
         host = "127.0.0.1" if config.host in ("0.0.0.0", "::") else config.host  # noqa: S104 -- only compared
-        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        address = f"[{host}]:{number}" if ":" in host else f"{host}:{number}"
         print(f"{config.bot_name} answers at http://{address}/ (Ctrl-C stops it)", flush=True)
         if token and sys.stdout.isatty():
             print(f"Sign in at http://{address}/signin#{token}", flush=True)
         elif token:
             print(f"The page asks for the token in {config.console_token_path}", flush=True)
 
-    uvloop.run(serve(config, worker=worker, announce=announce, membership=membership))
+    uvloop.run(serve(config, port, worker=worker, announce=announce))
 
 
 def worker() -> None:
     """Process conversations until SIGTERM or Ctrl-C."""
-    config = _start()
+    config = _prepare()
+    _report_start(config)
     uvloop.run(work(config, announce=lambda: print("The worker takes turns (Ctrl-C stops it)", flush=True)))
 
 
@@ -330,11 +334,9 @@ def _prepare(log_level: str = "", processes: int | None = None, *, messages: boo
     return config
 
 
-def _start(processes: int | None = None) -> Settings:
-    """The settings of a server or worker, after printing the start-up report."""
-    config = _prepare(processes=processes)
+def _report_start(config: Settings) -> None:
+    """Print what is on, and what is wrong without being an error."""
     _report([*start_report(config), *check_names(config)])
-    return config
 
 
 def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
