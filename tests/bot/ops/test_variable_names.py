@@ -55,17 +55,17 @@ def test_a_name_of_other_programs_is_known_in_the_environment_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, foreign: str, own: str
 ) -> None:
     """Unless Kaiwa's own is set: then the other one is for another program."""
-    told = [warning(f"{foreign} is set, and nothing reads it", f"set {own} in its place")]
+    expected = [warning(f"{foreign} is set, and nothing reads it", f"set {own} in its place")]
     monkeypatch.setenv(foreign, "value")
     monkeypatch.setenv("QUUX", "of another program")
-    assert check_names(load()) == told
+    assert check_names(load()) == expected
     monkeypatch.setenv("LINE_CHANNEL_SECRET", "secret")
     monkeypatch.setenv("LINE_CHANNEL_ACCESS_TOKEN", "token")
     monkeypatch.setenv("GEMINI_API_KEY", "key")
     assert check_names(load()) == []
     monkeypatch.delenv(foreign)
     write_env(tmp_path, f"{foreign}=value")
-    assert check_names(load()) == told
+    assert check_names(load()) == expected
 
 
 def test_what_an_operators_tool_reads_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
