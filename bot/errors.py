@@ -26,6 +26,7 @@ Exceptions carry data, not text to match; vendor exceptions become these in the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 
 class KaiwaError(Exception):
@@ -56,11 +57,18 @@ class StoreUnavailable(KaiwaError):
     Args:
         reason: for the log, without secrets.
         fix: what the operator can do about it.
+        cause: ``full`` has no memory left, ``stopping`` is this process and not Redis.
     """
 
-    def __init__(self, reason: str, fix: str = "check REDIS_URL, and that Redis runs") -> None:
+    def __init__(
+        self,
+        reason: str,
+        fix: str = "check REDIS_URL, and that Redis runs",
+        cause: Literal["away", "full", "stopping"] = "away",
+    ) -> None:
         super().__init__(reason)
         self.fix = fix
+        self.cause = cause
 
 
 class LeaseLost(KaiwaError):

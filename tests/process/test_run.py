@@ -68,7 +68,7 @@ async def test_web_and_worker_apart_share_one_store(tmp_path: Path, gemini: Gemi
             assert len(worker.log("turn.answered")) == 1
             assert await worker.stop() == 0
         async with httpx.AsyncClient(base_url=web.base_url) as http:
-            assert (await http.get("/readyz")).json() == {"ready": True, "reason": None}
+            assert (await http.get("/readyz")).json() == {"ready": True, "reason": None, "refuses": None}
             assert (await http.get("/healthz")).text == "ok\n"
             assert "kaiwa_messages_accepted_total" in (await http.get("/metrics")).text
 
