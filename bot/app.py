@@ -31,6 +31,7 @@ from bot.conversation.intake import Intake, Start
 from bot.conversation.journal import read_open_question
 from bot.conversation.overviews import PersonalOverviews
 from bot.conversation.polls import Votes, read_open_polls, read_past_polls
+from bot.conversation.refusals import Refusals
 from bot.conversation.reminders import ReminderClock
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
@@ -93,6 +94,7 @@ class Runtime:
 
     store: Store
     intake: Intake
+    refusals: Refusals
     console: Console
     channels: Mapping[str, Channel]
     conversations: ConversationRunner
@@ -202,14 +204,15 @@ async def open_runtime(
     intake = Intake(store, start, SpokenCommands(texts), services.metrics, votes, group_memory=memory)
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
     signed = SignedFiles(store.files, settings.secret_key, settings.public_url)
-    console = Console(intake, store.live, _reads(services, signed), texts, settings.language)
+    refusals = Refusals(intake, services.metrics, partial(alerts.notice, "webhooks_refused"))
+    console = Console(refusals, store.live, _reads(services, signed), texts, settings.language)
     channels: dict[str, Channel] = {console.name: console}
     parts = store, services.agent, MappingProxyType(channels), texts, services.metrics, options
     runner = build(*parts, alerts=alerts, summarizer=_summarizer(services), reviewers=services.reviewers)
     async with AsyncExitStack() as stack:
         if not only_console:
             overviews = PersonalOverviews(runner.services)
-            host = _host(services, intake, alerts, signed, overviews, listens=listens)
+            host = _host(services, refusals, alerts, signed, overviews, listens=listens)
             channels |= await stack.enter_async_context(open_channels(settings, host, registry))
             alerts.connect(channels)
         await stack.enter_async_context(aclosing(runner.services.budgets))
@@ -217,7 +220,8 @@ async def open_runtime(
         if works:
             await stack.enter_async_context(runner.cancellations.listen())
         clock = ReminderClock(store, texts, settings.language, start)
-        yield Runtime(store, intake, console, channels, runner, clock, signed, partial(alerts.notice, "store_full"))
+        store_full = partial(alerts.notice, "store_full")
+        yield Runtime(store, intake, refusals, console, channels, runner, clock, signed, store_full)
 
 
 def _reads(services: ProcessServices, files: SignedFiles) -> Reads:
@@ -338,7 +342,13 @@ def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> 
     )
     mcp = mcp_route(services.tools, settings, services.metrics, guard)
     files = runtime.files.route()
-    routes = [*health_routes(ready), *webhooks, mcp, files, Mount("/", routes=guarded, middleware=[guard])]
+    routes = [
+        *health_routes(ready, lambda: runtime.refusals.cause),
+        *webhooks,
+        mcp,
+        files,
+        Mount("/", routes=guarded, middleware=[guard]),
+    ]
     return Starlette(routes=routes)
 
 

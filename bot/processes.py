@@ -17,7 +17,7 @@ from bot.settings import Settings
 from bot.supervisor import READY, Membership
 from bot.tasks import run_beside
 from bot.web.connections import bounds_here
-from bot.web.port import inherited, listen
+from bot.web.port import inherited
 from bot.web.server import Orders, serving, stop_signals, supervisors_orders
 from bot.worker import SHORT_SWEEP_S, SWEEP_S, ChatWorker, Service, Worker
 
@@ -27,20 +27,20 @@ COLLECTED_AFTER = 10_000  # new objects; after 700 or 2,000 by Python's default
 
 
 async def serve(
-    settings: Settings, *, worker: bool, announce: Callable[[int], None], membership: Membership | None = None
+    settings: Settings, port: socket.socket | Membership, *, worker: bool, announce: Callable[[int], None]
 ) -> None:
     """``kaiwa run``: web server and worker until SIGTERM; a second SIGTERM ends running turns at once.
 
     Args:
+        port: the listening socket, which is closed at the end, or the membership of a process that shares one.
         worker: False where workers run in processes of their own.
         announce: called with the port when the server answers requests.
-        membership: given to one of several processes that share the port.
     """
-    if membership is None:
-        with listen(settings.host, settings.port) as sock, stop_signals() as orders:
-            await _serve(settings, sock, orders, worker=worker, announce=announce)
+    if isinstance(port, Membership):
+        await _serve_as_member(settings, port, worker=worker, announce=announce)
     else:
-        await _serve_as_member(settings, membership, worker=worker, announce=announce)
+        with port, stop_signals() as orders:
+            await _serve(settings, port, orders, worker=worker, announce=announce)
 
 
 async def _serve_as_member(

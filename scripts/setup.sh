@@ -64,8 +64,13 @@ install() {
     echo "setup: installing $lock into $venv …"
     for what in "--require-hashes --no-deps --requirement $lock" "--no-index --no-build-isolation --no-deps --editable ."; do
         # shellcheck disable=SC2086  # several words on purpose
-        "$venv/bin/python" -m pip --disable-pip-version-check --quiet install $what ||
-            fail "pip failed for the reason above: fix it and run make again"
+        output=$("$venv/bin/python" -m pip --disable-pip-version-check --quiet install $what 2>&1) && continue
+        case $output in
+            *"from versions: none"*) # every version is in the list, so the index was not reached
+                fail "no package index can be reached: check the network, or the proxy in https_proxy, and run make again" ;;
+        esac
+        echo "$output" >&2
+        fail "pip failed for the reason above: fix it and run make again"
     done
 }
 

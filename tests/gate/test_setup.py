@@ -88,6 +88,27 @@ def test_venv_fails_half_way(clone: Path, tmp_path: Path) -> None:
     )
 
 
+def test_no_network(clone: Path) -> None:
+    """Pip itself says that a package has no versions."""
+    listed = f"aenum==3.1.16 --hash=sha256:{'0' * 64}\n"
+    (clone / "requirements.txt").write_text(listed, "utf-8")
+    (clone / "pyproject.toml").touch()
+    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:1/simple", "PIP_RETRIES": "0", "PIP_CONFIG_FILE": "/dev/null"}
+    code, lines, _ = setup(clone, PYTHON=sys.executable, **nowhere)
+    advice = "check the network, or the proxy in https_proxy, and run make again"
+    assert (code, lines[1:]) == (1, [f"setup: no package index can be reached: {advice}"])
+
+
+def test_another_failure_of_pip_is_shown(clone: Path) -> None:
+    """In its own words."""
+    (clone / "requirements.txt").write_text("--nonsense\n", "utf-8")
+    (clone / "pyproject.toml").touch()
+    code, lines, _ = setup(clone, PYTHON=sys.executable)
+    assert code == 1
+    assert any("--nonsense" in line for line in lines)
+    assert lines[-1] == "setup: pip failed for the reason above: fix it and run make again"
+
+
 def test_models_once_installed_are_kept_up_to_date(clone: Path) -> None:
     """What make models has added does not grow old under make run; what is installed already is not installed again."""
     for lock in ("requirements.txt", "requirements-models.txt", "pyproject.toml"):

@@ -13,6 +13,7 @@ from msgspec.json import decode
 
 from bot.errors import ModelError, TryAgain
 from bot.http import read_beginning
+from bot.providers.shared import failures as shared
 from bot.providers.shared.failures import Failures
 from bot.transcript import UNREADABLE
 
@@ -102,7 +103,8 @@ def cause_of(error: Exception, failures: Failures) -> str:
 
 def refuses_key(error: ServiceError) -> bool:
     """Whether the key is bad, which Google answers with a 400."""
-    return any(detail.get("reason") == "API_KEY_INVALID" for detail in _details(error.details))
+    has_reason = any(detail.get("reason") == "API_KEY_INVALID" for detail in _details(error.details))
+    return has_reason or shared.refuses_key(error.code, "", error.message)
 
 
 def names_a_limit(error: ServiceError) -> bool:
