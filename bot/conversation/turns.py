@@ -301,7 +301,7 @@ class TurnRunner:
         if found.conversation_deleted:
             await self._editor.delete_conversation(lease, found.conversation_deleted)
         if found.leavers:
-            await self._editor.end_reminders(lease, found.leavers)
+            await self._editor.end_membership(lease, found.leavers)
         await attempt.inbound.change_history([event for event, _ in batch], found.edited)
         for event in (*found.reminders, *(event for event in found.messages if event.reminder == "late_routine")):
             reply = self._commands.reminder(event)
