@@ -195,6 +195,38 @@ async def keep_no_rating(rating: Rating, /) -> bool:
     return False
 
 
+class DailyUses(Protocol):
+    """Counts what a person uses in a day of something that has a limit of its own; 0 is no limit.
+
+    Every method raises ``StoreUnavailable`` if the store does not answer.
+    """
+
+    async def may_use(
+        self, what: str, limit: int, key: str, conversation: str, author: str, *, amount: int = 1
+    ) -> bool:
+        """Count so many uses, once for each key, if all of them are within the limit; whether they are."""
+        ...
+
+    async def could_use(self, what: str, limit: int, conversation: str, author: str, *, amount: int = 1) -> bool:
+        """The same without counting."""
+        ...
+
+
+class UncountedUses:
+    """Allows everything (``DailyUses``)."""
+
+    async def may_use(
+        self, what: str, limit: int, key: str, conversation: str, author: str, *, amount: int = 1
+    ) -> bool:
+        return True
+
+    async def could_use(self, what: str, limit: int, conversation: str, author: str, *, amount: int = 1) -> bool:
+        return True
+
+
+UNCOUNTED_USES = UncountedUses()
+
+
 Listens = Callable[[], AbstractAsyncContextManager[None]]
 
 
@@ -213,9 +245,9 @@ class Host:
         files: of tool calls.
         clock: milliseconds since the epoch by the store's clock, which all processes share.
         rate: keeps what people think of answers.
-
         days: how long conversations are kept.
         overviews: None: only checks run.
+        uses: counts what has a limit a day.
     """
 
     accept: Accept
@@ -232,3 +264,4 @@ class Host:
     rate: Rate = keep_no_rating
     days: int = 30
     overviews: Overviews | None = None
+    uses: DailyUses = UNCOUNTED_USES

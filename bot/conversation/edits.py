@@ -126,10 +126,14 @@ class HistoryEditor:
         for author_id in leavers:
             await self._drop_reminders(lease.conversation, SHARED, author_id)
         await self._withdraw_rung(lease, SHARED, leavers)
+        undelivered = await read_undelivered(self._store, lease.conversation)
+        theirs = [one for one in undelivered if one.delivery.asker in leavers]
+        if reminders := [one.raw for one in theirs if not one.delivery.address]:
+            await self._store.journal.withdraw(lease, reminders)
         if self._group_memory:
             overheard = await read_background(self._store, lease.conversation)
-            theirs = {one.id: None for one in overheard if one.author and one.author.id in leavers}
-            await change_background(self._store, lease.conversation, theirs)
+            gone = {one.id: None for one in overheard if one.author and one.author.id in leavers}
+            await change_background(self._store, lease.conversation, gone)
 
     async def forget(self, lease: Lease, event: InboundEvent) -> Forgotten:
         """Delete a person's own conversations, and their messages in shared conversations.

@@ -383,23 +383,24 @@ class TurnRunner:
         if (channel := self._services.channel(lease.conversation)) is None:
             return []
         authors = (message.author for message in reversed(result.messages) if message.role == "user")
-        asker = next((author.id for author in authors if author), result.asker)
+        answered = next((author.id for author in authors if author), result.asker)
         asked = (*result.answers, *(message.id for message in result.messages if message.role == "user"))
-        more = asker in journalled.late_askers
         may_be_reopened = result.may_be_reopened and len(result.changes) < MOST_CHANGES
         changes = result.changes if may_be_reopened else None
         parts = [(part, channel.current(address)) for reply, address in result.replies for part in channel.split(reply)]
-        turn_id = journalled.turn_id
-        return [
-            Delivery(
-                f"{turn_id}_{number}",
-                turn_id,
-                reply,
-                address,
-                asker=asker,
-                answers=asked,
-                more_late=more,
-                changes=changes,
+        turn_id, deliveries = journalled.turn_id, list[Delivery]()
+        for number, (reply, address) in enumerate(parts, 1):
+            asker = reply.asker or answered
+            deliveries.append(
+                Delivery(
+                    f"{turn_id}_{number}",
+                    turn_id,
+                    reply,
+                    address,
+                    asker=asker,
+                    answers=asked,
+                    more_late=asker in journalled.late_askers,
+                    changes=changes,
+                )
             )
-            for number, (reply, address) in enumerate(parts, 1)
-        ]
+        return deliveries

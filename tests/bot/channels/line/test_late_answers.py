@@ -188,7 +188,7 @@ async def test_an_answer_that_is_not_pushed_after_all_has_its_card(store: Store,
     """Others have used the month's messages up meanwhile."""
     fake.limit = 5
     async with open_pipeline(store, fake, []) as here:
-        assert await here.runner.services.channels["line"].reaches(IN_PRIVATE)
+        assert await here.runner.services.channels["line"].reaches(IN_PRIVATE, USER)
         fake.used = 5
         await here.receive(question(fake, "/help"))
         here.wait(LATE_S)
