@@ -231,19 +231,18 @@ class Fetches:
         """
         if not delivery.reply.is_plain:
             return delivery
-        unsent = await self._read_unsent(conversation)
         kept = [one for one in await self._store.late_answers.read(conversation) if one.asker == delivery.asker]
-        answers = [answer for one in kept if (answer := await self._read_wanted(conversation, one, unsent))]
         brought: list[Delivery] = []
         room = MOST_BROUGHT
-        for answer in answers:
-            is_reminder = not answer.address and answer.reply.is_plain
-            if is_reminder and len(answer.reply.text) <= room:
+        for one in kept:
+            answer = _read(one.delivery)
+            is_reminder = answer and not answer.address and answer.reply.is_plain
+            if answer and is_reminder and len(answer.reply.text) <= room:
                 room -= len(answer.reply.text)
                 brought.append(answer)
         text = "\n\n".join([*(answer.reply.text for answer in brought), delivery.reply.text])
         ids = tuple(answer.id for answer in brought)
-        more_late = len(answers) > len(brought)
+        more_late = len(kept) > len(brought)
         return replace(delivery, reply=replace(delivery.reply, text=text), brings=ids, more_late=more_late)
 
     async def _read_wanted(self, conversation: str, one: StoredLateAnswer, unsent: set[str]) -> Delivery | None:

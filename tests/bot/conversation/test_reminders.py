@@ -19,9 +19,9 @@ from bot.conversation.reminders import (
     MAX_FAILURES,
     MOST,
     READ_LIMIT,
+    TOO_MANY_HOURLY,
     PersonalReminders,
     ReminderClock,
-    TOO_MANY_HOURLY,
     StoredReminder,
     note_refusal,
     read_reminder,
@@ -387,7 +387,7 @@ async def test_the_list_is_everybodys_own(store: Store) -> None:
     assert (await stage.say("リマインダー", "m2", group=True))[0].split("\n")[1] == (
         "・2027-01-04 07:00、繰り返し（FREQ=DAILY）：水を飲む"
     )
-    assert "nothing here" in (await stage.say("/reminders", "m3", Author("u2"), group=True))[0]
+    assert "no reminders here" in (await stage.say("/reminders", "m3", Author("u2"), group=True))[0]
 
 
 async def test_a_reminder_that_cannot_be_read_is_left_alone(store: Store) -> None:
@@ -474,7 +474,7 @@ async def test_in_a_group_somebody_unknown_has_no_reminders(store: Store) -> Non
     await stage.say("remind me", "m1", Author(), group=True)
     (result,) = stage.harness.model.requests[1].messages[-1].results
     assert "whose id the platform tells" in result.response["error"]
-    assert "nothing here" in (await stage.say("/reminders", "m2", Author(), group=True))[0]
+    assert "no reminders here" in (await stage.say("/reminders", "m2", Author(), group=True))[0]
 
 
 async def test_a_reminder_that_another_process_has_rung_is_no_trouble(store: Store) -> None:

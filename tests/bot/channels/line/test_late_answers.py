@@ -45,7 +45,7 @@ OTHER = f"U{'2' * 32}"
             "Hello, who are you?",
             ["I am still working on your question.", "It takes longer than LINE lets me wait.", "7 days"],
         ),
-        ("こんにちは", ["ご質問にまだ取り組んでいます。", "LINEで待てる時間を超えました。", "7日間"]),
+        ("こんにちは", ["ただいま回答を作成しています。", "LINEで待てる時間を超えました。", "7日間"]),
     ],
 )
 async def test_after_45_seconds_the_token_brings_a_button(
