@@ -26,7 +26,7 @@ ACCEPTED = {
         ("group", "unsent"),
         ("group", "unsent"),
         ("user", "message"),
-        ("user", "message"),
+        ("user", "edited"),
     ],
     "group_mention_self_quoting": [("group", "message")],
     "image_set": [("user", "message")],
