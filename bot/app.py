@@ -36,6 +36,7 @@ from bot.conversation.reminders import ReminderClock
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import ConversationSettings
+from bot.conversation.services import Services as ConversationServices
 from bot.conversation.summarizer import Summarizer
 from bot.errors import SettingsError, StoreUnavailable
 from bot.locks import hold_lock
@@ -211,8 +212,7 @@ async def open_runtime(
     runner = build(*parts, alerts=alerts, summarizer=_summarizer(services), reviewers=services.reviewers)
     async with AsyncExitStack() as stack:
         if not only_console:
-            overviews = PersonalOverviews(runner.services)
-            host = _host(services, refusals, alerts, signed, overviews, listens=listens)
+            host = _host(services, refusals, alerts, signed, runner.services, listens=listens)
             channels |= await stack.enter_async_context(open_channels(settings, host, registry))
             alerts.connect(channels)
         await stack.enter_async_context(aclosing(runner.services.budgets))
@@ -236,7 +236,7 @@ def _host(
     accept: Accept,
     alerts: Alerts,
     signed: SignedFiles,
-    overviews: PersonalOverviews,
+    conversations: ConversationServices,
     *,
     listens: bool,
 ) -> Host:
@@ -257,8 +257,9 @@ def _host(
         store.clock,
         Feedback(store, services.metrics, Days(settings.timezone)),
         settings.history_days,
-        overviews,
+        PersonalOverviews(conversations),
         store.inbox.find_conversation,
+        conversations.budgets,
     )
 
 

@@ -15,7 +15,9 @@ from starlette.routing import BaseRoute
 
 from bot.channels.host import (
     NO_FILES,
+    UNCOUNTED_USES,
     Accept,
+    DailyUses,
     Files,
     Host,
     KeptItem,
@@ -39,9 +41,11 @@ __all__ = [
     "MOST_FILES",
     "NOTHING_KNOWN",
     "NO_FILES",
+    "UNCOUNTED_USES",
     "Accept",
     "AssertLease",
     "Channel",
+    "DailyUses",
     "Delivery",
     "Fetch",
     "Files",
@@ -196,9 +200,16 @@ class Channel(Protocol):
         """What is left of a message's address when something is to be sent there much later."""
         return address
 
-    async def reaches(self, conversation: str) -> bool:
-        """Whether a message that answers nobody would be delivered there, as far as that is known. Never raises."""
+    async def reaches(self, conversation: str, person: str) -> bool:
+        """Whether a late answer to a person would be delivered there without a press, as far as that is known.
+
+        Never raises.
+        """
         return True
+
+    async def refuses_reminders(self, conversation: str) -> str:
+        """Why reminders can never be delivered there, for the model; empty if they can. Never raises."""
+        return ""
 
     def hears_all(self, conversation: str) -> bool:
         """Whether a message there need not call the bot."""

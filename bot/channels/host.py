@@ -212,6 +212,38 @@ async def keep_no_rating(rating: Rating, /) -> bool:
     return False
 
 
+class DailyUses(Protocol):
+    """Counts what a person uses in a day of something that has a limit of its own; 0 is no limit.
+
+    Every method raises ``StoreUnavailable`` if the store does not answer.
+    """
+
+    async def may_use(
+        self, what: str, limit: int, key: str, conversation: str, author: str, *, amount: int = 1
+    ) -> bool:
+        """Count so many uses, once for each key, if all of them are within the limit; whether they are."""
+        ...
+
+    async def could_use(self, what: str, limit: int, conversation: str, author: str, *, amount: int = 1) -> bool:
+        """The same without counting."""
+        ...
+
+
+class UncountedUses:
+    """Allows everything (``DailyUses``)."""
+
+    async def may_use(
+        self, what: str, limit: int, key: str, conversation: str, author: str, *, amount: int = 1
+    ) -> bool:
+        return True
+
+    async def could_use(self, what: str, limit: int, conversation: str, author: str, *, amount: int = 1) -> bool:
+        return True
+
+
+UNCOUNTED_USES = UncountedUses()
+
+
 Listens = Callable[[], AbstractAsyncContextManager[None]]
 
 
@@ -230,10 +262,10 @@ class Host:
         files: of tool calls.
         clock: milliseconds since the epoch by the store's clock, which all processes share.
         rate: keeps what people think of answers.
-
         days: how long conversations are kept.
         overviews: None: only checks run.
         find_conversation: of a message, for events that do not name it.
+        uses: counts what has a limit a day.
     """
 
     accept: Accept
@@ -251,3 +283,4 @@ class Host:
     days: int = 30
     overviews: Overviews | None = None
     find_conversation: FindConversation = find_no_conversation
+    uses: DailyUses = UNCOUNTED_USES

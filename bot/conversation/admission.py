@@ -100,12 +100,14 @@ class Admission:
     def _counted(self, conversation: str, batch: Sequence[ParsedEvent]) -> list[InboundEvent]:
         """Choose the events that count: those that get an answer, except greetings and sentences about a full inbox.
 
-        ``/forget me`` has a limit of its own, and a ``/stop`` that stops counted messages is free. On page and
+        A reminder counts as a message of its person: each may cost a push. ``/forget me`` has a limit of its own, and a
+        ``/stop`` that stops counted messages is free. On page and
         terminal only the model's answers count, since tokens are their only limit.
         """
         counted: list[InboundEvent] = []
-        for event, command in batch:
-            ours = command is not None or event.event == CANNED
+        for one in batch:
+            event, command = one
+            ours = command is not None or event.event == CANNED or one.is_reminder
             if event.event == CONVERSATION_DELETED:
                 counted.clear()
             elif event.event == "unsent":
@@ -117,14 +119,14 @@ class Admission:
         return counted
 
     async def _may_refuse(self, conversation: str, event: InboundEvent, turn_id: str) -> bool:
-        """Whether the refusal is sent: one a day for each routine; in a group, one an hour for each person.
+        """Whether the refusal is sent: one a day for each reminder; in a group, one an hour for each person.
 
         To people who have not called the bot it is sent once an hour for all of them.
         """
         who, kv = event.author_id, self._services.store.kv
-        if event.is_routine:
+        if event.reminder:
             until = f"{self._budgets.day_end:%Y-%m-%d}"
-            return await kv.claim(f"refused_routine:{until}:{conversation}:{event.target}", turn_id, DAY_S)
+            return await kv.claim(f"refused_reminder:{until}:{conversation}:{event.target}", turn_id, DAY_S)
         whom = f"{channel_of(conversation)}:{who}" if who and not event.unmentioned else conversation
         return not event.group or await kv.claim(f"refused:{whom}", turn_id, REFUSAL_PAUSE_S)
 
@@ -138,10 +140,11 @@ class Admission:
         limit = f"{self._budgets.limit(excess):,}"
         when = self._when(event, language)
         text = self._sentence(f"{excess.scope}_{excess.unit}", language, limit=limit, when=when)
-        if event.is_routine:
-            text = self._sentence("routine", language, routine=text_of(event), refusal=text)
+        if event.reminder:
+            key = "routine" if event.is_routine else "reminder"
+            text = self._sentence(key, language, text=text_of(event), refusal=text)
         note = f"the limit in {excess.unit} of one {excess.scope} and day is {limit}"
-        return Reply(text, failed=True, note=note)
+        return Reply(text, failed=True, note=note, asker=event.author_id if event.reminder else "")
 
     def _line(self, used: Used, language: str) -> str:
         tokens = self._amount("tokens", used.spent.tokens, used.limits.tokens, language)
@@ -168,9 +171,8 @@ class Admission:
 
 
 def _costs_nothing(event: InboundEvent) -> bool:
-    is_shown = event.reminder and not event.is_routine
     is_ours = event.left_out or event.target.endswith(".greeting")
-    return bool(event.event not in ("message", CANNED) or is_ours or is_shown)
+    return event.event not in ("message", CANNED) or is_ours
 
 
 def _placeholders(conversation: str, refused: Sequence[InboundEvent]) -> list[Message]:

@@ -156,7 +156,8 @@ class Commands:
         at = datetime.fromtimestamp(event.planned_at / 1000, ZoneInfo(zone))
         has_waited = event.reminder == "due" and now_ms() - event.planned_at > PUNCTUAL_S * 1000
         key = "waited" if has_waited else event.reminder
-        return self.sentence(f"reminder.{key}", event, text=text_of(event), at=f"{at:%Y-%m-%d %H:%M}")
+        reply = self.sentence(f"reminder.{key}", event, text=text_of(event), at=f"{at:%Y-%m-%d %H:%M}")
+        return replace(reply, asker=event.author_id)
 
     async def _memory(self, context: CommandContext) -> Reply:
         """List the facts with their numbers."""

@@ -116,8 +116,9 @@ class HistoryEditor:
         await self._store.history.purge(lease)
         await self._discard(await self._store.dead_letters.of(lease.conversation))
 
-    async def end_reminders(self, lease: Lease, leavers: Collection[str]) -> None:
-        """Delete the reminders of people who have left this group, also those that have come and were not said yet.
+    async def end_membership(self, lease: Lease, leavers: Collection[str]) -> None:
+        """Delete the reminders of people who have left this group, also those that have come and were not said yet,
+        and their unmentioned messages.
 
         Raises:
             LeaseLost: those that have come may still be said.
@@ -125,6 +126,14 @@ class HistoryEditor:
         for author_id in leavers:
             await self._drop_reminders(lease.conversation, SHARED, author_id)
         await self._withdraw_rung(lease, SHARED, leavers)
+        undelivered = await read_undelivered(self._store, lease.conversation)
+        theirs = [one for one in undelivered if one.delivery.asker in leavers]
+        if reminders := [one.raw for one in theirs if not one.delivery.address]:
+            await self._store.journal.withdraw(lease, reminders)
+        if self._group_memory:
+            overheard = await read_background(self._store, lease.conversation)
+            gone = {one.id: None for one in overheard if one.author and one.author.id in leavers}
+            await change_background(self._store, lease.conversation, gone)
 
     async def forget(self, lease: Lease, event: InboundEvent) -> Forgotten:
         """Delete a person's own conversations, and their messages in shared conversations.

@@ -247,21 +247,23 @@ class Budgets:
         """
         return await self.may_use("forgets", self._limits.user_forgets, turn_id, conversation, author)
 
-    async def may_use(self, what: str, limit: int, key: str, conversation: str, author: str) -> bool:
-        """Count one of a person's uses of something that has a limit of its own; whether it is within the limit.
+    async def may_use(
+        self, what: str, limit: int, key: str, conversation: str, author: str, *, amount: int = 1
+    ) -> bool:
+        """Count a person's use of something that has a limit of its own; whether it is within the limit.
 
         Args:
             what: a word of ours.
             key: is counted once.
+            amount: counts as so many uses, all of them or none.
 
         Raises:
             StoreUnavailable: it may have been counted.
         """
-        person = _person(conversation, author) if author else conversation
-        if is_operators(person):
+        if is_operators(conversation):
             return True
-        counter = Counter("user", f"{person} {what}", limit)
-        verdicts = await self._budget.take(self._days.today, key, [Claim(counter, 1)])
+        counter = _counter_of_uses(what, limit, conversation, author)
+        verdicts = await self._budget.take(self._days.today, key, [Claim(counter, amount)])
         if verdicts.refused == [None]:
             return True
         self._metrics.budget_refusals.labels("user", what).inc()
@@ -271,6 +273,18 @@ class Budgets:
         """Count the messages of an admitted turn if that has not happened yet; nothing more comes of it."""
         self.count(turn_id)
         self._joined.pop(turn_id, None)
+
+    async def could_use(self, what: str, limit: int, conversation: str, author: str, *, amount: int = 1) -> bool:
+        """Whether ``may_use`` would count so many uses now.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        if is_operators(conversation) or not limit:
+            return True
+        counter = _counter_of_uses(what, limit, conversation, author)
+        _, [used] = await self._budget.read(self._days.today, [counter])
+        return used.messages + amount <= limit
 
     def count(self, turn_id: str) -> None:
         """Count the messages of an admitted turn if that has not happened yet."""
@@ -411,6 +425,11 @@ class Budgets:
 
     def _counter(self, scope: Literal["user", "conversation"], name: str, messages: int, tokens: int) -> Counter:
         return Counter(scope, name) if is_operators(name) else Counter(scope, name, messages, tokens)
+
+
+def _counter_of_uses(what: str, limit: int, conversation: str, author: str) -> Counter:
+    person = _person(conversation, author) if author else conversation
+    return Counter("user", f"{person} {what}", limit)
 
 
 def _share(some: list[Claim], others: list[Claim]) -> bool:

@@ -306,7 +306,7 @@ class TurnRunner:
         if found.conversation_deleted:
             await self._editor.delete_conversation(lease, found.conversation_deleted)
         if found.leavers:
-            await self._editor.end_reminders(lease, found.leavers)
+            await self._editor.end_membership(lease, found.leavers)
         await attempt.inbound.change_history([event for event, _ in batch], found.edited)
         for event in (*found.reminders, *(event for event in found.messages if event.reminder == "late_routine")):
             reply = self._commands.reminder(event)
@@ -389,23 +389,24 @@ class TurnRunner:
         if (channel := self._services.channel(lease.conversation)) is None:
             return []
         authors = (message.author for message in reversed(result.messages) if message.role == "user")
-        asker = next((author.id for author in authors if author), result.asker)
+        answered = next((author.id for author in authors if author), result.asker)
         asked = (*result.answers, *(message.id for message in result.messages if message.role == "user"))
-        more = asker in journalled.late_askers
         may_be_reopened = result.may_be_reopened and len(result.changes) < MOST_CHANGES
         changes = result.changes if may_be_reopened else None
         parts = [(part, channel.current(address)) for reply, address in result.replies for part in channel.split(reply)]
-        turn_id = journalled.turn_id
-        return [
-            Delivery(
-                f"{turn_id}_{number}",
-                turn_id,
-                reply,
-                address,
-                asker=asker,
-                answers=asked,
-                more_late=more,
-                changes=changes,
+        turn_id, deliveries = journalled.turn_id, list[Delivery]()
+        for number, (reply, address) in enumerate(parts, 1):
+            asker = reply.asker or answered
+            deliveries.append(
+                Delivery(
+                    f"{turn_id}_{number}",
+                    turn_id,
+                    reply,
+                    address,
+                    asker=asker,
+                    answers=asked,
+                    more_late=asker in journalled.late_askers,
+                    changes=changes,
+                )
             )
-            for number, (reply, address) in enumerate(parts, 1)
-        ]
+        return deliveries

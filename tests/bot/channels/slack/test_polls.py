@@ -163,7 +163,7 @@ async def test_a_poll_that_is_gone_is_not_voted_on(poll: PollPipeline) -> None:
     await poll.store.personal_data.erase("slack", [USER])
     await poll.press("kaiwa_vote_1", user=OTHER)
     told = [one["text"] for responses in poll.fake.responses.values() for one in responses]
-    assert told == ["This poll is over and no longer kept."]
+    assert told == ["This poll has ended, and its data has been deleted."]
     assert "Sushi: 0\n" in poll.shown
 
 
