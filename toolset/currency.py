@@ -51,6 +51,7 @@ class ConvertCurrency:
         "rates."
     )
     risk: ClassVar[Risk] = "low"
+    public: ClassVar[bool] = True
     titles: ClassVar[Words] = {"en": "Currency conversion", "ja": "通貨の換算"}
     timeout_s: ClassVar[float] = TIMEOUT_S
     commands: ClassVar[tuple[str, ...]] = ("currency", "為替")

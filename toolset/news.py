@@ -49,6 +49,7 @@ class GetNews:
         "say how old it is where a `note` says so."
     )
     risk: ClassVar[Risk] = "low"
+    public: ClassVar[bool] = True
     titles: ClassVar[Words] = {"en": "News", "ja": "ニュース"}
     timeout_s: ClassVar[float] = TIMEOUT_S
     commands: ClassVar[tuple[str, ...]] = ("news", "ニュース")

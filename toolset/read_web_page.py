@@ -60,6 +60,8 @@ class ReadWebPage:
         "again with it as `offset` if the answer is not in this part."
     )
     risk: ClassVar[Risk] = "low"
+    public: ClassVar[bool] = True
+    addresses: ClassVar[tuple[str, ...]] = ("url",)
     titles: ClassVar[Words] = {"en": "Read a web page", "ja": "ウェブページを読む"}
     timeout_s: ClassVar[float] = TIMEOUT_S + 1
     concurrency: ClassVar[int] = 8

@@ -29,6 +29,7 @@ from toolset.stores import Facts, Lists, Polls, Reminders, Uses
 from toolset.titles import Words, complaint, words_in
 
 Risk = Literal["low", "high"]
+EVERY = ("*",)  # every argument that is an address
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 NAME_CAP = 64
@@ -63,6 +64,8 @@ class ToolDefinition:
         needs_conversation: works on what a conversation holds; a call from elsewhere finds nothing.
         titles: the tool's names for people, by language.
         labels: of its arguments for people, by argument and language.
+        public: its results hold nothing of the person or the place.
+        addresses: names of arguments that are addresses, which a call opens; or ``EVERY``.
         unaccepted: differs from what the operator knows of it: no rule and no reviewer takes a person's place.
     """
 
@@ -79,6 +82,8 @@ class ToolDefinition:
     titles: Words = field(default_factory=dict)
     labels: Mapping[str, Words] = field(default_factory=dict)
     unaccepted: bool = False
+    public: bool = False
+    addresses: tuple[str, ...] = ()
 
     def title(self, locale: str) -> str:
         """What people call the tool, in the language of a locale; its name where it has no title."""
@@ -167,6 +172,8 @@ class Tool(Protocol):
         strict: optional; vendors that can enforce the schema on the model do so, if all its properties are required.
         writes: optional, false; a ``low`` call changes what Kaiwa stores, so READ_ONLY does not offer it.
         needs_conversation: optional, false; works on what a conversation holds, so ``kaiwa mcp`` does not serve it.
+        public: optional, false; results hold only what anybody may read, nothing of the person or the place.
+        addresses: optional; names of arguments that are addresses, which a call opens (docs/security.md).
         commands: optional; words such as ``weather``: ``/weather Tokyo`` calls this tool.
         titles: optional; the tool's names for people, such as ``{"en": "Weather", "ja": "天気"}``.
         labels: optional; the same for each of its arguments, by the argument's name.
@@ -252,7 +259,8 @@ class ValidatedTool:
             raise ToolSetupError(f"tool {tool.name}: {wrong}")
         facts = tool.name, tool.description, parameters, response, tool.risk
         unaccepted = bool(getattr(tool, "unaccepted", False))
-        self.definition = ToolDefinition(*facts, *flags, *for_people, unaccepted)
+        public, addresses = bool(getattr(tool, "public", False)), tuple(getattr(tool, "addresses", ()))
+        self.definition = ToolDefinition(*facts, *flags, *for_people, unaccepted, public, addresses)
         self.size = len(json.dumps(facts, ensure_ascii=False).encode(errors="replace"))
 
     def complaint(self, arguments: object) -> str:

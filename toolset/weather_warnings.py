@@ -42,6 +42,7 @@ class GetWarnings:
         "municipalities' evacuation orders are not included: say so where they may matter."
     )
     risk: ClassVar[Risk] = "low"
+    public: ClassVar[bool] = True
     titles: ClassVar[Words] = {"en": "Weather warnings", "ja": "気象警報"}
     timeout_s: ClassVar[float] = TIMEOUT_S
     commands: ClassVar[tuple[str, ...]] = ("warnings", "警報")

@@ -6,12 +6,14 @@ This module knows no channel, no store and no vendor.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing
 
 from msgspec.structs import asdict, replace
 
 from bot.agent.hooks import Hook, Hooks
+from bot.agent.provenance import Provenance
 from bot.agent.reasons import Declarations, with_reason_apart
 from bot.agent.request_size import room_for_results, with_results_cut
 from bot.agent.tool_runner import INTERRUPTED, ToolRunner
@@ -64,7 +66,7 @@ class Agent:
         await self.tools.arrival([call.name for _, call in turn.open_calls()], turn.deadline)
         while turn.answer is None:
             if turn.calls:
-                await ToolRunner(self._tools_of(turn), self._hooks, self._metrics).run(turn)
+                await self._runner_of(turn).run(turn)
             await turn.check_inbox()
             if turn.stopped:
                 raise TurnFailed("stopped", STOPPED)
@@ -82,9 +84,14 @@ class Agent:
 
     async def close(self, turn: Turn, *, stopped: bool = False) -> None:
         """Give every open call an error as its result: a transcript has one result for each call."""
-        await ToolRunner(self._tools_of(turn), self._hooks, self._metrics).close(
-            turn, CANCELLED if stopped else INTERRUPTED
-        )
+        await self._runner_of(turn).close(turn, CANCELLED if stopped else INTERRUPTED)
+
+    def provenance(self, turn: Turn) -> Provenance:
+        """Where the addresses of the turn's next request come from."""
+        return Provenance(turn, self._tools_of(turn))
+
+    def _runner_of(self, turn: Turn) -> ToolRunner:
+        return ToolRunner(self._tools_of(turn), self._hooks, self._metrics, self.provenance(turn))
 
     def _tools_of(self, turn: Turn) -> ToolMap:
         """The tools of this place and person, as they are now: a server may list its tools anew during a turn."""
@@ -116,6 +123,10 @@ class Agent:
         if room is not None:
             messages = with_results_cut(messages, room)
         choice = _choice(turn, tools) if may_call else NONE
+        provenance = self.provenance(turn)
+        if provenance.is_judged:
+            choice = dataclasses.replace(choice, opens_addresses=False)
+        links = provenance.link_filter(turn.context.withheld)
         definitions = self._declarations.of(tools.offered(lambda: _used(messages, choice)))
         asked = self.provider.stream(system, messages, definitions, choice)
         with span("model", self._metrics) as call:
@@ -124,10 +135,14 @@ class Agent:
                     async for event in events:
                         match event:
                             case TextDelta(text):
-                                await show(AnswerText(text))
+                                if shown := links.feed(text) if links else text:
+                                    await show(AnswerText(shown))
                             case Restarted():
+                                links = provenance.link_filter(turn.context.withheld)
                                 await show(AnswerRestarted())
                             case Completed(response):
+                                if links and (rest := links.end()):
+                                    await show(AnswerText(rest))
                                 await turn.spend(response)
                                 turn.model = response.model
                                 tokens = asdict(response.usage)

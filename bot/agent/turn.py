@@ -80,6 +80,7 @@ class ActingCall:
         reason: the model's words, why it wants the call; may be empty.
         text: the asker's last message.
         led_to: all messages before the call, oldest first; the last one holds it.
+        address: what it would open and nobody gave (``bot.agent.provenance``), so that a person decides.
     """
 
     call: ToolCall
@@ -88,6 +89,7 @@ class ActingCall:
     asker: Author
     text: str
     led_to: Sequence[Message]
+    address: str = ""
 
 
 class RecordedResponse(Struct, frozen=True, omit_defaults=True):
@@ -181,6 +183,7 @@ class TurnContext:
         tool_choice: for the first request only; afterwards the model is free.
         stores: for the tools.
         shows_pictures: people see the pictures that tools make.
+        withheld: stands in an answer where a link is left out.
         commands: of the conversation; None where there are none.
         tokens_left: of the day, as the turn began or went on; None without a limit.
     """
@@ -194,6 +197,7 @@ class TurnContext:
     tool_choice: ToolChoice = AUTO
     stores: ToolStores = NOTHING_STORED
     shows_pictures: bool = True
+    withheld: str = "(link withheld)"
     commands: SpokenCommands | None = None
     tokens_left: int | None = None
 
@@ -363,15 +367,17 @@ class Turn:
         """Whether somebody has decided about the call."""
         return call.id in self._decided
 
-    async def review(self, call: ToolCall, tool: ToolDefinition, reason: str = "") -> ApprovalDecision:
-        """Decide whether a high-risk call may be made; a call is decided once.
+    async def review(
+        self, call: ToolCall, tool: ToolDefinition, reason: str = "", address: str = ""
+    ) -> ApprovalDecision:
+        """Decide whether a call may be made that is high-risk, or opens an address; a call is decided once.
 
         Raises:
             AwaitingApproval: the turn waits for a person's decision.
         """
         if call.id not in self._decided:
             led_to = [*self.history, *self.added]
-            acting = ActingCall(call, tool, reason, self.asker, self.last_user_text, led_to)
+            acting = ActingCall(call, tool, reason, self.asker, self.last_user_text, led_to, address)
             self.restore_decision(await self._ports.review(acting))
         return self._decided[call.id]
 

@@ -51,9 +51,11 @@ from bot.conversation.triage import parse
 from bot.conversation.uses import ToolUses
 from bot.errors import ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
+from bot.safe_text.links import LinkFilter
 from bot.store import JournalledTurn, Lease
 from bot.texts import language_for, language_of
 from bot.transcript import BACKGROUND_ID, Message, Spending, Text, ToolResult, cards_of, choices_of, encode, new_id
+from toolset.shown import Card
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -261,6 +263,7 @@ class Answerer:
         time_zone = usable_zone(author.time_zone, defaults.time_zone)
         if background := await inbound.background.message(time_zone):
             history.append(background)
+        language = language_for(asked[-1].text, author.locale, defaults.language)
         lists = ToolLists(self._store.place_lists, attempt.channel.place(lease.conversation), author.id)
         context = TurnContext(
             conversation=lease.conversation,
@@ -281,6 +284,7 @@ class Answerer:
                 ToolUses(self._services.budgets, lease.conversation, author.id),
             ),
             shows_pictures=attempt.channel.shows_pictures,
+            withheld=self._services.texts.get("reply.withheld", language),
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
         return Turn(attempt.turn_id, context, history, asked, ports, time.monotonic() + TURN_S)
@@ -328,17 +332,37 @@ class Answerer:
             text = text.replace(SILENT, "").strip()
             if not text:
                 return Reply("")
+        links = self._agent.provenance(turn).link_filter(turn.context.withheld)
+        if links and (safe := links.text(text)) != text:
+            text = safe
+            # Without the vendor's own form, so that the model reads what people have read.
+            answer = replace(answer, parts=(Text(text),), opaque=None)
         sentence = partial(self._sentence, turn=turn)
         cut = () if turn.stop_reason == "end_turn" else (sentence("reply.cut"),)
         footer = "\n\n".join(source_lists(turn.grounding, sentence))
         turn.added[-1] = replace(answer, footer=footer)
         text, shown = "\n\n".join(filter(None, (text, *cut, footer))), turn.shown
         files = tuple(file for result in shown for file in result.files)[-MOST_FILES:]
-        return Reply(text, files=files, cards=cards_of(shown), choices=choices_of(shown), model=turn.model)
+        reply = Reply(text, files=files, cards=cards_of(shown), choices=choices_of(shown), model=turn.model)
+        return _without_links(reply, links) if links else reply
 
     def _sentence(self, key: str, turn: Turn) -> str:
         default = self._services.defaults.language
         return self._services.texts.get(key, language_for(turn.last_user_text, turn.asker.locale, default))
+
+
+def _without_links(reply: Reply, links: LinkFilter) -> Reply:
+    """The reply without composed links in what is shown below its text."""
+    cards = tuple(
+        Card(
+            links.text(card.title),
+            tuple((links.text(label), links.text(value)) for label, value in card.rows),
+            links.text(card.note),
+        )
+        for card in reply.cards
+    )
+    files = tuple(replace(file, name=links.text(file.name), text=links.text(file.text)) for file in reply.files)
+    return replace(reply, cards=cards, files=files, choices=tuple(map(links.text, reply.choices)))
 
 
 def own_message(text: str) -> Message:

@@ -32,6 +32,7 @@ REJECTED = "rejected by the user"
 EXPIRED = "approval expired"
 CHANGED = "not done: the request has been edited or taken back. Do what the user's messages say now."
 SWITCHED_OFF = "rejected: calls that act are switched off here"
+NO_ADDRESS = "rejected: only addresses that the user gave or a result of this turn named are opened here"
 NOBODY_MAY = "rejected: it is not known who asked, and nobody else may approve"
 TOO_LONG = (
     f"rejected: nobody can be asked about arguments that take more than {SHOWN} characters to show, as what is not "
@@ -141,10 +142,10 @@ class Approvals:
 
     def _at_once(self, acting: ActingCall, shown: str | None) -> ApprovalDecision | None:
         """The decision that needs neither votes nor a person."""
-        if self._policy.mode == "auto_approve":
+        if self._policy.mode == "auto_approve" and not acting.address:
             return _decision(acting, approved=True)
         if self._policy.mode == "auto_reject":
-            return _decision(acting, approved=False, reason=SWITCHED_OFF)
+            return _decision(acting, approved=False, reason=NO_ADDRESS if acting.address else SWITCHED_OFF)
         if not (acting.asker.id or self._policy.approvers):
             return _decision(acting, approved=False, reason=NOBODY_MAY)
         return _decision(acting, approved=False, reason=TOO_LONG) if shown is None else None
@@ -164,7 +165,8 @@ class Approvals:
         decides = self._policy.review_mode == "decide" and acting.call.name in self._policy.review_tools
         is_unanimous = bool(votes) and all(vote.verdict == "approve" for vote in votes)
         is_news = any(one.event in CHANGES or one.author_id in ("", acting.asker.id) for one in arrivals)
-        if decides and is_unanimous and not acting.tool.unaccepted and not is_news:
+        is_for_people = acting.tool.unaccepted or acting.address
+        if decides and is_unanimous and not is_for_people and not is_news:
             return _decision(acting, approved=True)
         return None
 
@@ -193,7 +195,7 @@ class Approvals:
         Args:
             divisor: of the length that the words may have.
         """
-        remarks = []
+        remarks = [self._texts.get("approval.address", language)] if acting.address else []
         if words := quotable(acting.reason, CAP // divisor):
             remarks.append(self._texts.get("approval.reason", language, words=words))
         for vote in votes:

@@ -10,6 +10,7 @@ from bot.providers.gemini.request import FAMILY, JSON, is_third
 from bot.providers.shared.entry import AUTO_TOOLS
 
 FIELDS = {"google_search": "googleSearch", "url_context": "urlContext", "code_execution": "codeExecution"}
+OPENING = frozenset({"url_context"})  # the model chooses the addresses
 OF_MODEL = "/generate_content"  # in the metrics of a quota that has nothing to do with search
 
 
