@@ -57,8 +57,9 @@ def answer(request: dict[str, Any], script: dict[str, Any]) -> object:
 
 def deep_answer(request_id: int, levels: int) -> str:
     """The answer to a call, with data of so many levels."""
-    result = '{"content": [], "structuredContent": %s}' % ('{"a": ' * levels + "1" + "}" * levels)
-    return '{"jsonrpc": "2.0", "id": %d, "result": %s}' % (request_id, result)
+    data = '{"a": ' * levels + "1" + "}" * levels
+    result = f'{{"content": [], "structuredContent": {data}}}'
+    return f'{{"jsonrpc": "2.0", "id": {request_id}, "result": {result}}}'
 
 
 def serve(path: Path) -> None:

@@ -50,8 +50,9 @@ async def post(request: web.Request) -> web.Response:
         text = {"type": "text", "text": str(len(request.app[OPENED]))}
         return web.json_response({"jsonrpc": "2.0", "id": message["id"], "result": {"content": [text]}})
     if message["method"] == "tools/call" and (levels := message["params"]["arguments"].get("levels")):
-        result = '{"content": [], "structuredContent": %s}' % ('{"a": ' * levels + "1" + "}" * levels)
-        text = '{"jsonrpc": "2.0", "id": %d, "result": %s}' % (message["id"], result)
+        data = '{"a": ' * levels + "1" + "}" * levels
+        result = f'{{"content": [], "structuredContent": {data}}}'
+        text = f'{{"jsonrpc": "2.0", "id": {message["id"]}, "result": {result}}}'
         return web.Response(text=text, content_type="application/json")
     if message["method"] not in RESULTS:
         error = {"code": -32601, "message": "Method not found"}
