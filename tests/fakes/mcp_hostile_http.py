@@ -52,8 +52,8 @@ async def post(request: web.Request) -> web.Response:
     if message["method"] == "tools/call" and (levels := message["params"]["arguments"].get("levels")):
         data = '{"a": ' * levels + "1" + "}" * levels
         result = f'{{"content": [], "structuredContent": {data}}}'
-        text = f'{{"jsonrpc": "2.0", "id": {message["id"]}, "result": {result}}}'
-        return web.Response(text=text, content_type="application/json")
+        answer = f'{{"jsonrpc": "2.0", "id": {message["id"]}, "result": {result}}}'
+        return web.Response(text=answer, content_type="application/json")
     if message["method"] not in RESULTS:
         error = {"code": -32601, "message": "Method not found"}
         return web.json_response({"jsonrpc": "2.0", "id": message["id"], "error": error})
