@@ -63,6 +63,7 @@ class ReadWebPage:
     titles: ClassVar[Words] = {"en": "Read a web page", "ja": "ウェブページを読む"}
     timeout_s: ClassVar[float] = TIMEOUT_S + 1
     concurrency: ClassVar[int] = 8
+    foreign: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = ReadWebPageConfig
 
     def __init__(self, fetcher: PageFetcher, extract: Extractor = worker.extract, limit_s: float = TIMEOUT_S) -> None:

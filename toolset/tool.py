@@ -39,6 +39,8 @@ MOST_LEVELS = 200  # of a response that becomes a text; how many more Python its
 ERROR_CAP = 2000  # characters of a tool's own error
 DEFAULT_TIMEOUT_S = 30.0
 DEFAULT_CONCURRENCY = 16
+FOREIGN_PER_TURN = 8  # calls of a tool that asks a foreign server
+USED_UP = "not called: this person has used {name} {limit} times today, which is the limit; more is possible tomorrow"
 COMMAND = re.compile(r"[^\W_][\w-]{0,31}")
 
 Forget = Callable[[str], Awaitable[int]]
@@ -161,6 +163,9 @@ class Tool(Protocol):
             repeated with the same ``idempotency_key``; for another one the model learns that it was interrupted.
         timeout_s: optional, 30; seconds for a call, including the wait for ``concurrency``.
         concurrency: optional, 16; calls at once in this process, of which one conversation gets half.
+        foreign: optional, false; a call asks a server that is neither Kaiwa's nor the operator's.
+        per_turn: optional; calls of one turn, 0 for any number; by default 8 for a ``foreign`` tool, else 0.
+        per_day: optional, 0 for any number; calls of one person in a day. Page and terminal have no such limit.
         strict: optional; vendors that can enforce the schema on the model do so, if all its properties are required.
         writes: optional, false; a ``low`` call changes what Kaiwa stores, so READ_ONLY does not offer it.
         needs_conversation: optional, false; works on what a conversation holds, so ``kaiwa mcp`` does not serve it.
@@ -220,6 +225,7 @@ class ValidatedTool:
 
     Attributes:
         size: bytes, about, of its declaration in a request to a model.
+        per_turn: calls of one turn; 0 for any number.
 
     Raises:
         ToolSetupError: a bad name, limit, command or schema.
@@ -236,6 +242,7 @@ class ValidatedTool:
         self._response = _compile(tool.name, "response", response)
         self._tool = tool
         self._timeout_s, concurrency = _limits(tool)
+        self.per_turn, self._per_day = _numbers_of_calls(tool)
         self._slots = asyncio.Semaphore(concurrency)
         self._shares = Shares(-(-concurrency // 2))
         self.origin = origin
@@ -290,6 +297,7 @@ class ValidatedTool:
         given = _normal(arguments)
         if complaint := self._parameters.complaint(given):
             raise ToolError(f"invalid parameters: {complaint}")
+        await self._count(context)
         returned = await self._in_time(given, context, budget)
         shown = returned if isinstance(returned, Shown) else Shown(returned)
         if complaint := self._response.complaint(shown.response):
@@ -297,6 +305,16 @@ class ValidatedTool:
             log.error("tool.response_invalid", extra={"tool": self.definition.name, "rule": rule})
             raise ToolError(f"invalid response: {complaint}")
         return shown._replace(response=_capped(shown.response))
+
+    async def _count(self, context: ToolContext) -> None:
+        """Count one of the person's calls of the day.
+
+        Raises:
+            ToolError: it is one too many, or the store does not answer.
+        """
+        name, limit = self.definition.name, self._per_day
+        if limit and context.uses and not await context.uses.take(name, limit, context.idempotency_key):
+            raise ToolError(USED_UP.format(name=name, limit=limit))
 
     async def _in_time(self, arguments: dict[str, Any], context: ToolContext, budget: float) -> Any:
         started = False
@@ -337,6 +355,15 @@ def _limits(tool: Tool) -> tuple[float, int]:
     if not (isinstance(timeout_s, int | float) and timeout_s > 0 and isinstance(concurrency, int) and concurrency > 0):
         raise ToolSetupError(f"tool {tool.name}: timeout_s and concurrency must be numbers above 0")
     return timeout_s, concurrency
+
+
+def _numbers_of_calls(tool: Tool) -> tuple[int, int]:
+    """The calls of a turn, and those of a person in a day; 0 for any number."""
+    per_turn = getattr(tool, "per_turn", FOREIGN_PER_TURN if getattr(tool, "foreign", False) else 0)
+    per_day = getattr(tool, "per_day", 0)
+    if not (isinstance(per_turn, int) and per_turn >= 0 and isinstance(per_day, int) and per_day >= 0):
+        raise ToolSetupError(f"tool {tool.name}: per_turn and per_day must be whole numbers from 0")
+    return per_turn, per_day
 
 
 def _commands(tool: Tool) -> tuple[str, ...]:

@@ -41,6 +41,8 @@ class WebSearch:
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Web search", "ja": "ウェブ検索"}
     commands: ClassVar[tuple[str, ...]] = ("search", "検索")
+    foreign: ClassVar[bool] = True
+    per_day: ClassVar[int] = 100
     Config: ClassVar[type[BaseModel]] = WebSearchConfig
 
     def __init__(self, provider: SearchProvider) -> None:

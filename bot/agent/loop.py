@@ -13,6 +13,7 @@ from msgspec.structs import asdict, replace
 
 from bot.agent.hooks import Hook, Hooks
 from bot.agent.reasons import Declarations, with_reason_apart
+from bot.agent.request_size import room_for_results, with_results_cut
 from bot.agent.tool_runner import INTERRUPTED, ToolRunner
 from bot.agent.turn import Turn
 from bot.errors import ModelError, TurnFailed
@@ -69,9 +70,10 @@ class Agent:
                 raise TurnFailed("stopped", STOPPED)
             if turn.withdrawn:
                 return None
-            may_call = turn.rounds < self.max_tool_turns
+            room = room_for_results([*turn.history, *turn.added], turn.tokens_left)
+            may_call = turn.rounds < self.max_tool_turns and room is None
             tools = self._tools_of(turn)
-            response = await self._ask_unless_changed(turn, tools, may_call)
+            response = await self._ask_unless_changed(turn, tools, may_call, room)
             if response is not None:
                 _refuse_useless(response, may_call)
                 message = _recorded(response.message, turn.added, tools)
@@ -88,23 +90,31 @@ class Agent:
         """The tools of this place and person, as they are now: a server may list its tools anew during a turn."""
         return self.tools.of_place(turn.context.conversation, turn.asker.id)
 
-    async def _ask_unless_changed(self, turn: Turn, tools: ToolMap, may_call: bool) -> ModelResponse | None:
-        """The model's response; None if a message that it answers was changed meanwhile."""
+    async def _ask_unless_changed(
+        self, turn: Turn, tools: ToolMap, may_call: bool, room: int | None
+    ) -> ModelResponse | None:
+        """The model's response; None if a message that it answers was changed meanwhile.
+
+        Args:
+            room: characters of all results, if the day has no tokens for more.
+        """
         limit = asyncio.timeout(None)
         try:
             async with limit:
                 with turn.asking(limit):
-                    return await self._ask(turn, tools, may_call)
+                    return await self._ask(turn, tools, may_call, room)
         except TimeoutError:
             if not limit.expired():
                 raise
         await turn.context.watcher.show(AnswerRestarted())
         return None
 
-    async def _ask(self, turn: Turn, tools: ToolMap, may_call: bool) -> ModelResponse:
+    async def _ask(self, turn: Turn, tools: ToolMap, may_call: bool, room: int | None) -> ModelResponse:
         system = system_prompt(self.system, turn.context.style)
         show = turn.context.watcher.show
         messages = await turn.request()
+        if room is not None:
+            messages = with_results_cut(messages, room)
         choice = _choice(turn, tools) if may_call else NONE
         definitions = self._declarations.of(tools.offered(lambda: _used(messages, choice)))
         asked = self.provider.stream(system, messages, definitions, choice)

@@ -40,7 +40,6 @@ from bot.conversation.history import HistoryWindow
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import RESPONSE, RESULT, STARTED, Step
 from bot.conversation.late_answers import LateButtons, TokenWatch
-from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
 from bot.conversation.media import TurnMedia
 from bot.conversation.memory import ToolFacts, facts_message, memory_of
@@ -97,7 +96,6 @@ class Attempt:
     """One attempt at a turn.
 
     Attributes:
-        standing: the author's, as the turn began.
         quietly: show nothing of the answer before it is delivered.
         history_changed: since the turn began.
         begun_at: ``time.monotonic()`` of the attempt.
@@ -107,7 +105,6 @@ class Attempt:
     channel: Channel
     journalled: JournalledTurn
     inbound: InboundMessages
-    standing: Standing | None
     quietly: bool
     history_changed: bool = False
     begun_at: float = field(default_factory=time.monotonic)
@@ -274,6 +271,7 @@ class Answerer:
             load=media.load,
             tool_choice=choice_in(asked, self._agent.tools),
             commands=self._services.commands,
+            tokens_left=await self._tokens_left(inbound, lease.conversation, author.id),
             stores=ToolStores(
                 ToolFacts(memory) if memory else None,
                 lists,
@@ -286,6 +284,12 @@ class Answerer:
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
         return Turn(attempt.turn_id, context, history, asked, ports, time.monotonic() + TURN_S)
+
+    async def _tokens_left(self, inbound: InboundMessages, conversation: str, author: str) -> int | None:
+        """What the day has left for the turn; None without a limit, or if the store does not answer."""
+        budgets = self._services.budgets
+        standing = inbound.standing or await budgets.look_up(conversation, author)
+        return budgets.tokens_left(standing) if standing else None
 
     async def _restore(self, turn: Turn, step: Step, inbound: InboundMessages) -> None:
         """Apply one step of the journal to the turn."""

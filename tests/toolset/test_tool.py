@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.toolset.contexts import context
+from tests.toolset.contexts import UsesInMemory, context
 from tests.toolset.doer import ANYTHING, doer
 from toolset.shown import ToolFile
-from toolset.tool import MOST_LEVELS, OUTPUT_CAP, ToolOutcome
+from toolset.tool import MOST_LEVELS, OUTPUT_CAP, USED_UP, ToolOutcome
 
 
 async def answer_to(arguments: object, **options: Any) -> ToolOutcome:
@@ -211,3 +211,24 @@ async def test_files_stand_beside_the_object() -> None:
     chart = ToolFile("chart.png", "image/png", b"\x89PNG", "20 °C at noon")
     outcome = await answer_to({"do": "draw", "with": chart})
     assert outcome == ToolOutcome({"done": "drawn"}, files=(chart,))
+
+
+async def test_a_person_may_call_a_tool_so_often_a_day() -> None:
+    """A call that is repeated after a crash is counted once, and one with wrong arguments not at all."""
+    tool, uses = doer(per_day=2), UsesInMemory()
+
+    async def call(key: str, **arguments: Any) -> ToolOutcome:
+        return await tool.call(arguments, replace(context(), uses=uses, idempotency_key=key))
+
+    assert (await call("wrong", do=1)).is_error
+    assert [await call(key, do="it") for key in ("a", "a", "b")] == [ToolOutcome({"done": "yes"})] * 3
+    assert await call("c", do="it") == ToolOutcome.error(USED_UP.format(name="doer", limit=2))
+    assert await call("b", do="it") == ToolOutcome({"done": "yes"})
+
+
+async def test_where_nothing_is_counted_there_is_no_limit_of_the_day() -> None:
+    """On the command line, and of a tool without one."""
+    assert await doer(per_day=1).call({"do": "it"}, replace(context(), uses=None)) == ToolOutcome({"done": "yes"})
+    uses = UsesInMemory()
+    await doer().call({"do": "it"}, replace(context(), uses=uses))
+    assert uses.taken == {}
