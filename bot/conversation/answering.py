@@ -195,7 +195,8 @@ class Answerer:
         conversation, channel, inbound = attempt.lease.conversation, attempt.channel, attempt.inbound
         view = nullcontext(NoWatcher()) if attempt.quietly else channel.live_view(conversation, events[-1].address)
         support = self._agent.provider.media
-        async with TurnMedia(self._file_bytes, channel, conversation, support, self._reader) as media, view as watcher:
+        read_text = partial(self._reader.read, events[0].author_id or conversation)
+        async with TurnMedia(self._file_bytes, channel, conversation, support, read_text) as media, view as watcher:
             await watcher.show(TurnStarted(attempt.turn_id, tuple(event.message.id for event in events)))
             turn = await self._new_turn(attempt, events, watcher, media)
             if not steps and (said := courtesy(self._services, inbound.received, turn.history)):

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from bot.channels import Channel
 from bot.conversation.byte_semaphore import ByteSemaphore
-from bot.conversation.file_text import TEXT_CAP, FileReader, framed
+from bot.conversation.file_text import TEXT_CAP, ReadText, framed
 from bot.errors import ModelError
 from bot.file_types import MIB, MOST_BYTES, Kind, kind_of, label
 from bot.providers import MediaSupport
@@ -59,16 +59,17 @@ class TurnMedia:
 
     Args:
         support: what the model reads.
+        read_text: for what it does not read as it is.
     """
 
     def __init__(
-        self, free: ByteSemaphore, channel: Channel, conversation: str, support: MediaSupport, reader: FileReader
+        self, free: ByteSemaphore, channel: Channel, conversation: str, support: MediaSupport, read_text: ReadText
     ) -> None:
         self._bytes = free
         self._channel = channel
         self._conversation = conversation
         self._support = support
-        self._reader = reader
+        self._read_text = read_text
         self._most = MOST_UPLOADED if support.uploads else MOST_INLINE
         self._held = 0  # bytes
         self._known: dict[str, Media] = {}  # with the real type and size
@@ -207,7 +208,7 @@ class TurnMedia:
 
     async def _read(self, media: Media, data: bytes) -> None:
         try:
-            text = await self._reader.read(media.mime, data)
+            text = await self._read_text(media.mime, data)
         except ToolError as error:
             log.info("media.not_read", type=media.mime, cause=str(error))
             text = ""

@@ -14,7 +14,7 @@ import pytest
 from tests.toolset.contexts import UsesInMemory, context
 from tests.toolset.doer import ANYTHING, doer
 from toolset.shown import ToolFile
-from toolset.tool import OUTPUT_CAP, USED_UP, ToolOutcome
+from toolset.tool import MOST_LEVELS, OUTPUT_CAP, USED_UP, ToolOutcome
 
 
 async def answer_to(arguments: object, **options: Any) -> ToolOutcome:
@@ -115,6 +115,16 @@ async def test_a_tool_may_allow_few_calls_at_once() -> None:
     assert await tool.call({"do": "it"}, context()) == ToolOutcome({"done": "yes"})
 
 
+async def test_one_conversation_leaves_places_to_others() -> None:
+    """Half of them, whatever it asks for; its further calls wait for its own."""
+    tool = doer(concurrency=2, timeout_s=0.5)
+    slow = [asyncio.create_task(tool.call({"do": "wait"}, context())) for _ in range(3)]
+    await asyncio.sleep(0)
+    other = replace(context(), conversation="console:other")
+    assert await tool.call({"do": "it"}, other) == ToolOutcome({"done": "yes"})
+    assert [outcome.response["error"].split()[0] for outcome in await asyncio.gather(*slow)].count("timed") == 1
+
+
 @pytest.mark.parametrize("deed", ["crash", "refuse", "lie"])
 async def test_a_call_that_fails_gives_its_place_back(deed: str) -> None:
     """However it ends."""
@@ -173,12 +183,27 @@ async def test_a_response_that_just_fits_is_left_alone() -> None:
     assert await answer_to({"do": "it", "with": words}) == ToolOutcome({"done": words})
 
 
-@pytest.mark.parametrize(("levels", "is_text"), [(31, False), (32, True), (5_000, True)])
+def nested_lists(levels: int) -> list[Any]:
+    """Made in a loop: how deep a text ``json`` reads differs between versions of Python."""
+    nested: list[Any] = []
+    for _ in range(levels - 1):
+        nested = [nested]
+    return nested
+
+
+@pytest.mark.parametrize(("levels", "is_text"), [(31, False), (32, True), (MOST_LEVELS - 1, True)])
 async def test_a_response_nested_too_deeply_becomes_a_text(levels: int, is_text: bool) -> None:
-    """A server can nest thousands of levels in a few bytes."""
-    nested = json.loads("[" * levels + "]" * levels)
+    """A vendor may refuse it as an object."""
+    nested = nested_lists(levels)
     outcome = await answer_to({"do": "it", "with": nested})
     assert outcome == ToolOutcome({"output": json.dumps({"done": nested})} if is_text else {"done": nested})
+
+
+@pytest.mark.parametrize("levels", [MOST_LEVELS, 20_000])
+async def test_a_response_nested_far_too_deeply_is_an_error(levels: int) -> None:
+    """A server can nest thousands of levels in a few bytes; every Python answers the same."""
+    outcome = await answer_to({"do": "it", "with": nested_lists(levels)})
+    assert outcome == ToolOutcome.error("invalid response: nested too deeply")
 
 
 async def test_files_stand_beside_the_object() -> None:
