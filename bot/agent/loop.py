@@ -98,12 +98,14 @@ class Agent:
         except TimeoutError:
             if not limit.expired():
                 raise
+        turn.unfinished.clear()
         await turn.context.watcher.show(AnswerRestarted())
         return None
 
     async def _ask(self, turn: Turn, tools: ToolMap, may_call: bool) -> ModelResponse:
         system = system_prompt(self.system, turn.context.style)
         show = turn.context.watcher.show
+        turn.unfinished.clear()
         messages = await turn.request()
         choice = _choice(turn, tools) if may_call else NONE
         definitions = self._declarations.of(tools.offered(lambda: _used(messages, choice)))
@@ -114,8 +116,10 @@ class Agent:
                     async for event in events:
                         match event:
                             case TextDelta(text):
+                                turn.unfinished.append(text)
                                 await show(AnswerText(text))
                             case Restarted():
+                                turn.unfinished.clear()
                                 await show(AnswerRestarted())
                             case Completed(response):
                                 await turn.spend(response)

@@ -110,6 +110,7 @@ class Channel(Protocol):
             people may write it before they see the question.
         takes_back: it can delete what it has sent.
         shows_pictures: people see the pictures that tools make, and not only their words.
+        streams: it shows an answer while it is written. What was written of one that is stopped stays then.
         poll_pause_s: the least time between two messages or changes of a message that show how a poll stands.
     """
 
@@ -118,6 +119,7 @@ class Channel(Protocol):
     is_prompt: bool = False
     takes_back: bool = False
     shows_pictures: bool = True
+    streams: bool = False
     poll_pause_s: float = 0.0
 
     @abstractmethod

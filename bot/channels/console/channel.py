@@ -72,6 +72,7 @@ class Console(Channel):
     name = "console"
     style = STYLE
     is_prompt = True
+    streams = True
 
     def __init__(self, accept: Accept, live: Live, reads: Reads, texts: Texts, language: str) -> None:
         self._accept = accept
