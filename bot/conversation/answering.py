@@ -54,7 +54,18 @@ from bot.errors import ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.store import JournalledTurn, Lease
 from bot.texts import language_for, language_of
-from bot.transcript import BACKGROUND_ID, Message, Spending, Text, ToolResult, cards_of, channel_of, choices_of, encode, new_id
+from bot.transcript import (
+    BACKGROUND_ID,
+    Message,
+    Spending,
+    Text,
+    ToolResult,
+    cards_of,
+    channel_of,
+    choices_of,
+    encode,
+    new_id,
+)
 
 log = structlog.stdlib.get_logger(__name__)
 
