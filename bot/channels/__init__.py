@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute
 
 from bot.channels.host import (
     NO_FILES,
+    NO_UPLOADS,
     Accept,
     Files,
     Host,
@@ -27,6 +28,8 @@ from bot.channels.host import (
     Overviews,
     Rate,
     Rating,
+    Upload,
+    Uploads,
     keep_no_rating,
     notify_nobody,
 )
@@ -39,6 +42,7 @@ __all__ = [
     "MOST_FILES",
     "NOTHING_KNOWN",
     "NO_FILES",
+    "NO_UPLOADS",
     "Accept",
     "AssertLease",
     "Channel",
@@ -63,6 +67,8 @@ __all__ = [
     "Recipient",
     "Reply",
     "Take",
+    "Upload",
+    "Uploads",
     "keep_no_rating",
     "notify_nobody",
     "whole_of",
