@@ -19,6 +19,7 @@ from starlette.routing import Mount
 from bot.agent.loop import Agent, system_prompt
 from bot.channels import Accept, Channel, Host, InboundEvent, Listens, line
 from bot.channels.console.channel import Console, Reads
+from bot.channels.console.uploads import MOST_UPLOAD
 from bot.channels.line.doctor import set_up
 from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
 from bot.checks import CheckResult
@@ -51,7 +52,7 @@ from bot.store.files import FILES_BYTES, OWN_SERVER_FILES_BYTES
 from bot.tasks import run_beside
 from bot.telemetry import Metrics
 from bot.texts import Texts, load
-from bot.web.files import SignedFiles
+from bot.web.files import SignedFiles, StoredUploads
 from bot.web.guard import Guard
 from bot.web.health import dead_letters_route, health_routes, metrics_route
 from bot.web.page import PageInfo, page_routes
@@ -206,7 +207,8 @@ async def open_runtime(
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
     signed = SignedFiles(store.files, settings.secret_key, settings.public_url)
     refusals = Refusals(intake, services.metrics, partial(alerts.notice, "webhooks_refused"))
-    console = Console(refusals, store.live, _reads(services, signed), texts, settings.language)
+    uploads = StoredUploads(store.files)
+    console = Console(refusals, store.live, _reads(services, signed), texts, settings.language, uploads)
     channels: dict[str, Channel] = {console.name: console}
     parts = store, services.agent, MappingProxyType(channels), texts, services.metrics, options
     runner = build(*parts, alerts=alerts, summarizer=_summarizer(services), reviewers=services.reviewers)
@@ -326,6 +328,7 @@ def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> 
         demo=settings.chosen_model == "demo",
         language=settings.language,
         signs_out=bool(settings.console_token.get_secret_value()),
+        most_file_bytes=MOST_UPLOAD,
     )
     guarded = [
         *page_routes(info, services.texts),

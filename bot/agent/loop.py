@@ -113,12 +113,14 @@ class Agent:
         except TimeoutError:
             if not limit.expired():
                 raise
+        turn.unfinished.clear()
         await turn.context.watcher.show(AnswerRestarted())
         return None
 
     async def _ask(self, turn: Turn, tools: ToolMap, may_call: bool, room: int | None) -> ModelResponse:
         system = system_prompt(self.system, turn.context.style)
         show = turn.context.watcher.show
+        turn.unfinished.clear()
         messages = await turn.request()
         if room is not None:
             messages = with_results_cut(messages, room)
@@ -136,8 +138,10 @@ class Agent:
                         match event:
                             case TextDelta(text):
                                 if shown := links.feed(text) if links else text:
+                                    turn.unfinished.append(shown)
                                     await show(AnswerText(shown))
                             case Restarted():
+                                turn.unfinished.clear()
                                 links = provenance.link_filter(turn.context.withheld)
                                 await show(AnswerRestarted())
                             case Completed(response):

@@ -227,6 +227,7 @@ class Turn:
         self.usage = Usage()
         self.grounding = NOT_GROUNDED
         self.model = ""  # the one that answered last, where it was asked here
+        self.unfinished: list[str] = []  # pieces of the response that is being written
         self.history = tuple(history)
         self._ports = ports
         self._results: dict[str, ToolResult] = {}
@@ -428,6 +429,7 @@ class Turn:
 
     def restore_response(self, message: Message, stop_reason: StopReason, grounding: Grounding = NOT_GROUNDED) -> None:
         """Add a recorded model response. Calls beyond the limits have their results at once, which nothing records."""
+        self.unfinished.clear()
         self.added.append(message)
         self.grounding += grounding
         self.stop_reason = stop_reason

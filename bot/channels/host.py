@@ -84,6 +84,41 @@ class NoFiles:
 NO_FILES = NoFiles()
 
 
+class Upload(NamedTuple):
+    """A file that somebody has uploaded."""
+
+    mime: str
+    data: bytes
+
+
+class Uploads(Protocol):
+    """The files that people upload to a conversation, for a day; a ``ref`` names one within its conversation only.
+
+    Every method raises ``StoreUnavailable`` if the store does not answer.
+    """
+
+    async def keep(self, conversation: str, ref: str, upload: Upload) -> None:
+        """Store a file, or the same again."""
+        ...
+
+    async def read(self, conversation: str, ref: str) -> Upload | None:
+        """A file; None if its day is over, or it had to make room."""
+        ...
+
+
+class NoUploads:
+    """Has no file (``Uploads``)."""
+
+    async def keep(self, conversation: str, ref: str, upload: Upload) -> None:
+        return
+
+    async def read(self, conversation: str, ref: str) -> Upload | None:
+        return None
+
+
+NO_UPLOADS = NoUploads()
+
+
 class KeptItem(NamedTuple):
     """A reminder or a fact of a person.
 

@@ -54,13 +54,25 @@ from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.safe_text.links import LinkFilter
 from bot.store import JournalledTurn, Lease
 from bot.texts import language_for, language_of
-from bot.transcript import BACKGROUND_ID, Message, Spending, Text, ToolResult, cards_of, choices_of, encode, new_id
+from bot.transcript import (
+    BACKGROUND_ID,
+    Message,
+    Spending,
+    Text,
+    ToolResult,
+    cards_of,
+    channel_of,
+    choices_of,
+    encode,
+    new_id,
+)
 from toolset.shown import Card
 
 log = structlog.stdlib.get_logger(__name__)
 
 TURN_S = 300.0
 YOUNG_S = 0.01  # after its beginning a new turn has taken all that was in the inbox
+FENCE = "```"
 KINDS: dict[type[TurnStep], str] = {RecordedResponse: RESPONSE, StartedCall: STARTED, ToolResult: RESULT}
 
 
@@ -316,12 +328,17 @@ class Answerer:
         if (alarm := ALARMING.get(failure)) is not None:
             await self._services.alerts.notice(alarm, cause)
         stopped = failure == "stopped"
+        streams = self._services.channels[channel_of(turn.context.conversation)].streams
+        shown = "".join(turn.unfinished).strip() if streams else ""
         await self._agent.close(turn, stopped=stopped)
         if stopped:
             await turn.check_inbox(certain=True)  # the apology answers the stop
         if turn.withdrawn:
             return None
         apology = self._sentence(f"apology.{failure}", turn)
+        if stopped and shown:
+            mark = self._sentence("reply.stopped", turn)
+            apology = f"{_with_closed_fence(shown)}\n\n{mark}"
         # Recorded by the commit only: after a crash the turn goes on, and may succeed.
         turn.restore_response(own_message(apology), "end_turn")
         return Reply(apology, failed=not stopped, note="" if stopped else cause)
@@ -369,3 +386,9 @@ def _without_links(reply: Reply, links: LinkFilter) -> Reply:
 def own_message(text: str) -> Message:
     """A sentence of the catalogue as a message of the history."""
     return Message(new_id("msg"), "model", (Text(text),), now_ms())
+
+
+def _with_closed_fence(markdown: str) -> str:
+    """The text; a code block that it leaves open is closed, so that what follows is not part of it."""
+    fences = sum(line.lstrip().startswith(FENCE) for line in markdown.splitlines())
+    return f"{markdown}\n{FENCE}" if fences % 2 else markdown

@@ -80,6 +80,7 @@ class Slack(Channel):
     name = "slack"
     style = STYLE
     takes_back = True
+    streams = True
     poll_pause_s = PAUSE_S
 
     def __init__(self, config: Config, host: Host, *, timing: Timing = DEFAULT_TIMING) -> None:
