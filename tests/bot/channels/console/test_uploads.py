@@ -121,7 +121,12 @@ async def test_no_more_files_than_a_message_holds(site: Site, client: httpx.Asyn
 async def fetched(console: Console, conversation: str) -> list[bytes]:
     """What the console passes on of the file."""
     pieces: list[bytes] = []
-    is_whole = await console.fetch(conversation, Media("file_0001", PDF), lambda piece: not pieces.append(piece))
+
+    def keep(piece: bytes) -> bool:
+        pieces.append(piece)
+        return True
+
+    is_whole = await console.fetch(conversation, Media("file_0001", PDF), keep)
     assert is_whole == bool(pieces)
     return pieces
 
