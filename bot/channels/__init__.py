@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute
 
 from bot.channels.host import (
     NO_FILES,
+    NO_UPLOADS,
     UNCOUNTED_USES,
     Accept,
     DailyUses,
@@ -29,6 +30,8 @@ from bot.channels.host import (
     Overviews,
     Rate,
     Rating,
+    Upload,
+    Uploads,
     keep_no_rating,
     notify_nobody,
 )
@@ -41,6 +44,7 @@ __all__ = [
     "MOST_FILES",
     "NOTHING_KNOWN",
     "NO_FILES",
+    "NO_UPLOADS",
     "UNCOUNTED_USES",
     "Accept",
     "AssertLease",
@@ -67,6 +71,8 @@ __all__ = [
     "Recipient",
     "Reply",
     "Take",
+    "Upload",
+    "Uploads",
     "keep_no_rating",
     "notify_nobody",
     "whole_of",
@@ -114,6 +120,7 @@ class Channel(Protocol):
             people may write it before they see the question.
         takes_back: it can delete what it has sent.
         shows_pictures: people see the pictures that tools make, and not only their words.
+        streams: it shows an answer while it is written. What was written of one that is stopped stays then.
         poll_pause_s: the least time between two messages or changes of a message that show how a poll stands.
     """
 
@@ -122,6 +129,7 @@ class Channel(Protocol):
     is_prompt: bool = False
     takes_back: bool = False
     shows_pictures: bool = True
+    streams: bool = False
     poll_pause_s: float = 0.0
 
     @abstractmethod

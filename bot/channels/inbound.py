@@ -33,6 +33,8 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         courtesy: what a message without words says and asks nothing with, such as a sticker; a row of the catalogue's
             table ``courtesy``.
         quotes: id of the message that this one quotes.
+        indexed: of a message whose conversation the platform does not name when the message is changed:
+            ``Host.find_conversation`` knows it.
         leavers: ids of people who have left the group: their reminders in it end, and their unmentioned messages go.
             Processes of an older version take
             the event for the retraction of no message.
@@ -55,6 +57,7 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     courtesy: str = ""
     quotes: str = ""
     unmentioned: bool = False
+    indexed: bool = False
     leavers: tuple[str, ...] = ()
 
     @property

@@ -33,9 +33,11 @@ class Admitted:
         events: may be answered.
         messages: for the history: placeholders of refused messages, and the refusals.
         replies: the refusals with their addresses.
+        standing: of the author, if it is known.
     """
 
     events: list[ParsedEvent]
+    standing: Standing | None = None
     messages: list[Message] = field(default_factory=list)
     replies: list[tuple[Reply, str]] = field(default_factory=list)
 
@@ -64,20 +66,23 @@ class Admission:
         batch = [one for one in batch if one.event.message.id not in repeated]
         counted = self._counted(conversation, batch)
         counts = Counter(one.author_id for one in counted)
-        excess = await self._budgets.admit(turn_id, conversation, counts, standing) if counted else {}
-        beyond = [(found, [one for one in counted if one.author_id == author]) for author, found in excess.items()]
+        refused: dict[str, Excess] = {}
+        if counted:
+            verdict = await self._budgets.admit(turn_id, conversation, counts, standing)
+            refused, standing = verdict.refused, verdict.standing
+        beyond = [(found, [one for one in counted if one.author_id == author]) for author, found in refused.items()]
         for event in (event for event in forgets if event.message.id not in repeated):
             if not await self._budgets.may_forget(turn_id, conversation, event.author_id):
                 beyond.append((FORGETS, [event]))
-        refused_ids = {event.message.id for _, refused in beyond for event in refused}
-        admitted = Admitted([one for one in batch if one.event.message.id not in refused_ids])
-        for found, refused in beyond:
-            log.info("budget.refused", scope=found.scope, unit=found.unit, messages=len(refused))
-            if await self._may_refuse(conversation, refused[-1], turn_id):
-                newest = await self._enrich(conversation, refused[-1])
+        refused_ids = {event.message.id for _, events in beyond for event in events}
+        admitted = Admitted([one for one in batch if one.event.message.id not in refused_ids], standing)
+        for found, events in beyond:
+            log.info("budget.refused", scope=found.scope, unit=found.unit, messages=len(events))
+            if await self._may_refuse(conversation, events[-1], turn_id):
+                newest = await self._enrich(conversation, events[-1])
                 reply = self._refusal(found, newest)
                 answer = Message(new_id("msg"), "model", (Text(reply.text),), now_ms())
-                admitted.messages += [*_placeholders(conversation, refused), answer]
+                admitted.messages += [*_placeholders(conversation, events), answer]
                 admitted.replies.append((reply, newest.address))
         return admitted
 
