@@ -34,6 +34,7 @@ class GetEarthquakes:
     titles: ClassVar[Words] = {"en": "Earthquakes", "ja": "地震情報"}
     timeout_s: ClassVar[float] = TIMEOUT_S
     commands: ClassVar[tuple[str, ...]] = ("earthquakes", "地震")
+    foreign: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = JmaConfig
 
     def __init__(self, jma: JmaClient) -> None:

@@ -46,6 +46,7 @@ class GetWarnings:
     titles: ClassVar[Words] = {"en": "Weather warnings", "ja": "気象警報"}
     timeout_s: ClassVar[float] = TIMEOUT_S
     commands: ClassVar[tuple[str, ...]] = ("warnings", "警報")
+    foreign: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = JmaConfig
 
     def __init__(self, jma: JmaClient) -> None:

@@ -42,6 +42,7 @@ class Wikipedia:
     titles: ClassVar[Words] = {"en": "Wikipedia", "ja": "ウィキペディア"}
     timeout_s: ClassVar[float] = TIMEOUT_S
     commands: ClassVar[tuple[str, ...]] = ("wikipedia", "ウィキペディア")
+    foreign: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = WikipediaConfig
 
     def __init__(self, wiki: WikiClient) -> None:

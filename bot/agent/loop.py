@@ -15,6 +15,7 @@ from msgspec.structs import asdict, replace
 from bot.agent.hooks import Hook, Hooks
 from bot.agent.provenance import Provenance
 from bot.agent.reasons import Declarations, with_reason_apart
+from bot.agent.request_size import room_for_results, with_results_cut
 from bot.agent.tool_runner import INTERRUPTED, ToolRunner
 from bot.agent.turn import Turn
 from bot.errors import ModelError, TurnFailed
@@ -71,9 +72,10 @@ class Agent:
                 raise TurnFailed("stopped", STOPPED)
             if turn.withdrawn:
                 return None
-            may_call = turn.rounds < self.max_tool_turns
+            room = room_for_results([*turn.history, *turn.added], turn.tokens_left)
+            may_call = turn.rounds < self.max_tool_turns and room is None
             tools = self._tools_of(turn)
-            response = await self._ask_unless_changed(turn, tools, may_call)
+            response = await self._ask_unless_changed(turn, tools, may_call, room)
             if response is not None:
                 _refuse_useless(response, may_call)
                 message = _recorded(response.message, turn.added, tools)
@@ -95,23 +97,33 @@ class Agent:
         """The tools of this place and person, as they are now: a server may list its tools anew during a turn."""
         return self.tools.of_place(turn.context.conversation, turn.asker.id)
 
-    async def _ask_unless_changed(self, turn: Turn, tools: ToolMap, may_call: bool) -> ModelResponse | None:
-        """The model's response; None if a message that it answers was changed meanwhile."""
+    async def _ask_unless_changed(
+        self, turn: Turn, tools: ToolMap, may_call: bool, room: int | None
+    ) -> ModelResponse | None:
+        """The model's response; None if a message that it answers was changed meanwhile.
+
+        Args:
+            room: characters of all results, if the day has no tokens for more.
+        """
         limit = asyncio.timeout(None)
         try:
             async with limit:
                 with turn.asking(limit):
-                    return await self._ask(turn, tools, may_call)
+                    return await self._ask(turn, tools, may_call, room)
         except TimeoutError:
             if not limit.expired():
                 raise
+        turn.unfinished.clear()
         await turn.context.watcher.show(AnswerRestarted())
         return None
 
-    async def _ask(self, turn: Turn, tools: ToolMap, may_call: bool) -> ModelResponse:
+    async def _ask(self, turn: Turn, tools: ToolMap, may_call: bool, room: int | None) -> ModelResponse:
         system = system_prompt(self.system, turn.context.style)
         show = turn.context.watcher.show
+        turn.unfinished.clear()
         messages = await turn.request()
+        if room is not None:
+            messages = with_results_cut(messages, room)
         choice = _choice(turn, tools) if may_call else NONE
         provenance = self.provenance(turn)
         if provenance.is_judged:
@@ -126,8 +138,10 @@ class Agent:
                         match event:
                             case TextDelta(text):
                                 if shown := links.feed(text) if links else text:
+                                    turn.unfinished.append(shown)
                                     await show(AnswerText(shown))
                             case Restarted():
+                                turn.unfinished.clear()
                                 links = provenance.link_filter(turn.context.withheld)
                                 await show(AnswerRestarted())
                             case Completed(response):

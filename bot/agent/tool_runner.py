@@ -27,6 +27,7 @@ MAX_REJECTED = 3  # calls of one turn; after so many noes nobody is asked again
 MAX_REPEATED = 2  # times the same call in a row; the next one is not made
 INTERRUPTED = "interrupted: the outcome is unknown"
 REPEATED = "stopped: the same call was made {times} times running. Use the results you have, or call differently."
+CALLED_ENOUGH = "not called: a turn may call {name} {limit} times. Use the results you have."
 ADDRESS_CAP = 200  # characters of an address in an error
 CARD = "card"  # in the response the model reads, where people see a card
 CARD_SHOWN = "shown below your answer: say what matters, do not repeat its rows"
@@ -115,13 +116,14 @@ class ToolRunner:
         if outcome.card:
             response = {**response, CARD: response.get(CARD, CARD_SHOWN)}
         how, choices = (outcome.is_error, outcome.is_rejected), _choices(outcome, turn.context.commands)
-        await turn.record_result(ToolResult(call.id, call.name, response, *how, files, outcome.card, choices))
-        await show(ToolFinished(call.id, call.name, response, outcome.is_error, ms, outcome.is_rejected))
+        made_result = ToolResult(call.id, call.name, response, *how, files, outcome.card, choices)
+        recorded = await turn.record_result(made_result)
+        await show(ToolFinished(call.id, call.name, recorded.response, recorded.is_error, ms, outcome.is_rejected))
 
     async def _run_checked(
         self, turn: Turn, index: int, call: ToolCall, context: ToolContext, composed: str
     ) -> ToolOutcome:
-        """Check repetition, arguments, addresses, approval and earlier starts; then make the call.
+        """Check number, repetition, arguments, addresses, approval and earlier starts; then make the call.
 
         Args:
             composed: the address that the call would open and nobody gave.
@@ -130,6 +132,8 @@ class ToolRunner:
         call = ToolCall(call.id, call.name, call.arguments)
         if (times := turn.repeated(index, self._with_reason_apart)) >= MAX_REPEATED:
             return ToolOutcome.error(REPEATED.format(times=times))
+        if tool is not None and 0 < tool.per_turn <= _earlier_calls(turn, index, call.name):
+            return ToolOutcome.error(CALLED_ENOUGH.format(name=call.name, limit=tool.per_turn))
         if tool is None or tool.complaint(call.arguments):
             return await self._tools.call(call.name, call.arguments, context)  # the outcome says what is wrong
         if kept := self._provenance.composed_to_keep(call, tool.definition):
@@ -144,6 +148,13 @@ class ToolRunner:
         if not tool.definition.idempotent and not await turn.record_started(call):
             return ToolOutcome.error(INTERRUPTED)
         return await tool.call(call.arguments, context)
+
+
+def _earlier_calls(turn: Turn, index: int, name: str) -> int:
+    """How often the turn has called a tool before the call at this index of its newest message."""
+    calls = [call for message in turn.added[:-1] for call in message.calls]
+    calls += turn.calls[:index]
+    return sum(call.name == name for call in calls)
 
 
 def _choices(outcome: ToolOutcome, commands: SpokenCommands | None) -> tuple[str, ...]:

@@ -52,6 +52,7 @@ class Catalog:
 class RemoteTool:
     """A tool of a server."""
 
+    foreign = True
     Config = NoConfig
 
     def __init__(self, config: ServerConfig, listed: ListedTool, risk: Risk, call: Call, *, unaccepted: bool) -> None:

@@ -55,6 +55,8 @@ def load_api_tools(folder: Path, http: httpx.AsyncClient, configure: Configure) 
 class OperationTool:
     """Sends one request; what the server answers is the result, whatever its status."""
 
+    foreign = True
+
     def __init__(self, http: httpx.AsyncClient, api: ApiFile, operation: Operation, secrets: Mapping[str, str]) -> None:
         self.name = operation.tool
         self.description = operation.description

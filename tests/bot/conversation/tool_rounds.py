@@ -38,7 +38,7 @@ class Diary:
     async def spend(self, spending: Spending) -> None:
         """No model is asked while calls run."""
 
-    async def check_inbox(self, *, certain: bool) -> TurnUpdate:
+    async def check_inbox(self, *, certain: bool, only_changes: bool) -> TurnUpdate:
         return TurnUpdate()
 
     async def review(self, acting: ActingCall) -> ApprovalDecision:
