@@ -302,7 +302,7 @@ class Turn:
     @property
     def withdrawn(self) -> bool:
         """Whether all user messages were taken back."""
-        return not any(message.role == "user" for message in self.added)
+        return all(message.role != "user" for message in self.added)
 
     def repeated(self, index: int, form: Callable[[ToolCall], ToolCall]) -> int:
         """How often the call at this index of the newest message was made in a row before, with the same arguments.
@@ -368,18 +368,15 @@ class Turn:
         """Whether somebody has decided about the call."""
         return call.id in self._decided
 
-    async def review(
-        self, call: ToolCall, tool: ToolDefinition, reason: str = "", address: str = ""
-    ) -> ApprovalDecision:
+    async def review(self, call: ToolCall, tool: ToolDefinition, reason: str, address: str) -> ApprovalDecision:
         """Decide whether a call may be made that is high-risk, or opens an address; a call is decided once.
 
         Raises:
             AwaitingApproval: the turn waits for a person's decision.
         """
         if call.id not in self._decided:
-            led_to = [*self.history, *self.added]
-            acting = ActingCall(call, tool, reason, self.asker, self.last_user_text, led_to, address)
-            self.restore_decision(await self._ports.review(acting))
+            about = self.asker, self.last_user_text, [*self.history, *self.added], address
+            self.restore_decision(await self._ports.review(ActingCall(call, tool, reason, *about)))
         return self._decided[call.id]
 
     async def check_inbox(self, *, certain: bool = False) -> None:

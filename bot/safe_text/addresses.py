@@ -14,7 +14,7 @@ from urllib.parse import quote
 from bot.safe_text.endings import ENDINGS, OF_FILES
 
 # What no text has without having an address. Looking for it costs next to nothing.
-SIGNS = (".", ":")
+SIGNS = (".", ":", "//")
 HARD = "、。，．！？…「」『』（）【】・"  # ends an address in Japanese text
 AFTER = ".,;:!?*_~'\"`)}"  # behind an address this is the sentence's, not the address's
 MOST_AFTER = 4  # characters of it
@@ -22,7 +22,7 @@ _REST = rf"(?:[^\s<>\"|\[\]{HARD}])*+"
 # Marks that a channel removes may stand within the name of a host.
 _LABEL = r"[A-Za-z0-9_*`\\~-]++"
 TOKEN = re.compile(
-    r"(?P<mail>(?<![A-Za-z0-9_.%+-])[A-Za-z0-9_.%+-]++@[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++(?!\.?[/?#:@][A-Za-z0-9]))"
+    r"(?P<mail>(?<![A-Za-z0-9_.%+-])[A-Za-z0-9_.%+-]++@[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++(?![*`\\~_.]*+[/?#:@]?[A-Za-z0-9]))"
     rf"|(?P<url>(?:(?<![A-Za-z])[A-Za-z][A-Za-z0-9+.-]{{0,30}}:[/\\]{{2}}|(?<![A-Za-z])https?:[/\\]*+(?=[\w\[]))"
     rf"(?:\[[0-9A-Fa-f:.]{{2,45}}\])?{_REST})"
     rf"|(?P<bare>(?<![A-Za-z0-9_*`\\~-]){_LABEL}(?:\.{_LABEL})++(?::[0-9]{{1,5}}(?![0-9]))?(?:[/?#\\]{_REST})?)",

@@ -24,7 +24,7 @@ UNFINISHED = re.compile(
 OPENING = re.compile(r"!?\[|<")
 PIECE = re.compile(rf"{LINK.pattern}|(?P<angled><)|{TOKEN.pattern}", re.IGNORECASE)
 BOUNDARY = re.compile(rf"[\s{HARD}]")
-LETTERS = re.compile(r"[!-~]*\Z")
+PRINTED = "".join(map(chr, range(ord("!"), ord("~") + 1)))
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|[/\\]{2}", re.IGNORECASE)
 # Behind an address: marks that end here, then what no channel takes for a part of the address.
 CLOSING = re.compile(r"[*_~)}\]'\"`»”’]*+")
@@ -166,7 +166,7 @@ def _is_target(target: str) -> bool:
 def _settled(text: str) -> int:
     """The end of what cannot become a part of a link any more, whatever follows."""
     boundaries = [0, *(match.end() for match in BOUNDARY.finditer(text))]
-    end = len(text) - len(LETTERS.findall(text)[0])
+    end = len(text.rstrip(PRINTED))
     if any(sign in text[boundaries[-1] :] for sign in SIGNS):
         end = min(end, boundaries[-1])
     for opening in reversed(list(OPENING.finditer(text))):

@@ -34,6 +34,8 @@ from bot.providers.demo.request import read_turn
 from bot.providers.shared.failures import Failures
 from bot.safe_text import arguments as disclosure
 from bot.safe_text import glyphs, names
+from bot.safe_text.addresses import keys_in
+from bot.safe_text.links import LinkFilter
 from bot.safe_text.quotations import quotable
 from bot.store import Fact
 from bot.terminal import call_text, printable, result_text
@@ -128,6 +130,9 @@ BY_LETTER: dict[str, Callable[[str], object]] = {
     ),
     "a display name": lambda text: (names.safe_name(text), names.isolated_name(text)),
     "what a terminal can show": printable,
+    "addresses in a text": lambda text: list(keys_in(text)),
+    "links of an answer": lambda text: LinkFilter(str.isascii, "(withheld)").text(text),
+    "links of a streamed answer": lambda text: links_streamed(text),
     "a call on a terminal": lambda text: call_text(ToolStarted("c1", "echo", {"text": text})),
     "a result on a terminal": lambda text: result_text({"error": text}),
 }
@@ -143,6 +148,11 @@ def test_four_times_the_text_takes_four_times_the_work(work: Callable[[str], obj
 def test_what_looks_at_letters_looks_once(work: Callable[[str], object]) -> None:
     """With letters of every kind."""
     assert_linear(work, LETTERS)
+
+
+def links_streamed(text: str) -> str:
+    links = LinkFilter(str.isascii, "(withheld)")
+    return "".join(links.feed(text[at : at + 512]) for at in range(0, len(text), 512)) + links.end()
 
 
 def drawn(text: str) -> None:
