@@ -26,6 +26,7 @@ Exceptions carry data, not text to match; vendor exceptions become these in the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 
 class KaiwaError(Exception):
@@ -51,7 +52,23 @@ class BadInput(KaiwaError):
 
 
 class StoreUnavailable(KaiwaError):
-    """Redis does not answer in time, or cannot write."""
+    """Redis does not answer in time, or cannot write.
+
+    Args:
+        reason: for the log, without secrets.
+        fix: what the operator can do about it.
+        cause: ``full`` has no memory left, ``stopping`` is this process and not Redis.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        fix: str = "check REDIS_URL, and that Redis runs",
+        cause: Literal["away", "full", "stopping"] = "away",
+    ) -> None:
+        super().__init__(reason)
+        self.fix = fix
+        self.cause = cause
 
 
 class LeaseLost(KaiwaError):

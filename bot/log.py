@@ -39,13 +39,21 @@ WARNING_ONLY = (
 _hidden: list[str] = []  # the log is the process's own, and so is what it must not contain
 
 
-def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = None, file: Path | None = None) -> None:
+def configure(
+    level: str,
+    secrets: Iterable[str],
+    *,
+    terminal: bool | None = None,
+    file: Path | None = None,
+    messages: bool = False,
+) -> None:
     """Log everything in this process through one formatter to stderr.
 
     Args:
         secrets: values that are replaced wherever they occur.
         terminal: readable (True) or JSON lines (False); None: readable if stderr is a terminal.
         file: gets JSON lines instead of stderr; rotated at a megabyte.
+        messages: keep those of exceptions, for somebody who has caused them.
 
     Raises:
         OSError: the file cannot be written.
@@ -60,7 +68,7 @@ def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = Non
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     handler = _handler(file)
-    handler.setFormatter(_Formatter(shared, [*_renderers(readable), _remove_secrets]))
+    handler.setFormatter(_Formatter(shared, [*_renderers(readable, messages), _remove_secrets]))
     structlog.configure(
         processors=shared,
         logger_factory=_ModuleLogger,
@@ -120,11 +128,13 @@ class _Formatter(structlog.stdlib.ProcessorFormatter):
         return str(line)
 
 
-def _renderers(readable: bool) -> list[Processor]:
+def _renderers(readable: bool, messages: bool) -> list[Processor]:
     last: Processor = structlog.processors.JSONRenderer(ensure_ascii=False)
     if readable:
         # Exceptions are already formatted; plain_traceback is the formatter that accepts that.
         last = structlog.dev.ConsoleRenderer(colors=True, exception_formatter=structlog.dev.plain_traceback)
+    if messages:
+        return [structlog.processors.format_exc_info, last]
     return [_hide_messages, structlog.processors.ExceptionRenderer(_traceback), last]
 
 

@@ -26,6 +26,7 @@ from toolset.mcp.config import ServerConfig, read_servers
 from toolset.mcp.connection import McpServer, open_servers
 from toolset.mcp.pins import NoPins, Pins
 from toolset.offer.rules import read_rules
+from toolset.openapi.api_file import read_api_files
 from toolset.openapi.tool import load_api_tools
 from toolset.sources import call_guarded, find_tools, import_file
 from toolset.tool import ToolSetupError
@@ -57,6 +58,20 @@ def _tool_config(config: type[BaseModel]) -> BaseModel:
     filled = tool_config(config)
     hide(value.get_secret_value() for value in dict(filled).values() if isinstance(value, SecretStr))
     return filled
+
+
+def tool_variables(folder: Path | None) -> set[str]:
+    """The variables of all tools, those that are off too.
+
+    Args:
+        folder: the operator's.
+
+    Raises:
+        ToolSetupError: a tool cannot be loaded.
+    """
+    of_tools = {field.upper() for found in find_tools(folder) for field in found.tool.Config.model_fields}
+    of_apis = {variable for _, api in (read_api_files(folder) if folder else ()) for variable in api.variables}
+    return of_tools | of_apis
 
 
 def mcp_servers(settings: Settings) -> tuple[ServerConfig, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -19,7 +20,7 @@ from pydantic import (
     SecretStr,
     ValidationError,
 )
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, DotEnvSettingsSource, NoDecode, SettingsConfigDict
 
 from bot.errors import SettingsError
 from bot.texts import LANGUAGES
@@ -32,6 +33,14 @@ NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 REDIS_CONNECTIONS = 18  # of all processes that share a port: small Redis plans allow 20
 SERVER_TOOLS = {"google_search", "url_context", "code_execution", "web_search"}
 CONNECTIONS, FEWEST_CONNECTIONS = 6, 3  # of one process
+SHORTEST_SECRET = 16  # characters of a secret that the operator makes up
+SIGNING_SECRET = re.compile(r"[0-9a-f]{32}")
+# What each of Slack's secrets is, and where it is found.
+SLACK_SECRETS = {
+    "SLACK_BOT_TOKEN": "the bot token begins with xoxb- (OAuth & Permissions)",
+    "SLACK_APP_TOKEN": "the app token begins with xapp- (Basic Information, App-Level Tokens)",
+    "SLACK_SIGNING_SECRET": "the signing secret is in Basic Information, App Credentials",
+}
 
 
 def _base_url(value: str) -> str:
@@ -43,12 +52,35 @@ def _base_url(value: str) -> str:
     return value.rstrip("/")
 
 
-def _secret(value: SecretStr) -> SecretStr:
-    """Strip blanks of a pasted key; a character that no HTTP header can hold is an error."""
+def _stripped(value: SecretStr) -> str:
+    """Without the blanks around a pasted secret; a character that no HTTP header can hold is an error."""
     stripped = value.get_secret_value().strip()
     if not (stripped.isascii() and stripped.isprintable()):
         raise ValueError("has a character that cannot be part of it; copy it again")
-    return SecretStr(stripped)
+    return stripped
+
+
+def _secret(value: SecretStr) -> SecretStr:
+    """A secret that somebody else has made, which never has a blank inside."""
+    secret = _stripped(value)
+    if " " in secret:
+        raise ValueError("has a blank inside; copy it again")
+    return SecretStr(secret)
+
+
+def _own_secret(value: SecretStr) -> SecretStr:
+    """A secret that the operator has made up, perhaps of words; others could guess a short one."""
+    secret = _stripped(value)
+    if 0 < len(secret) < SHORTEST_SECRET:
+        raise ValueError(f"has fewer than {SHORTEST_SECRET} characters; choose a long one: openssl rand -hex 32")
+    return SecretStr(secret)
+
+
+def _public_url(value: str) -> str:
+    """People's phones load pictures from there, and LINE takes no others."""
+    if not value.startswith("https://"):
+        raise ValueError("write it as https://host, or leave it empty; LINE loads no picture from another address")
+    return _base_url(value)
 
 
 def _redis_url(value: str) -> str:
@@ -128,9 +160,14 @@ def _server_tools(value: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _language(value: str) -> str:
-    """The first language that the catalogue has: desktops set LANGUAGE too, as in ``en_US:en`` or ``de:ja``."""
-    spoken = (tag[:2].lower() for tag in value.split(":"))
-    return next((tag for tag in spoken if tag in LANGUAGES), LANGUAGES[0])
+    """The first language that the catalogue has: desktops set LANGUAGE too, as in ``en_US:en`` or ``de:ja``.
+
+    A desktop's other language is not an error, but ``jp``, which is none, and words such as ``日本語`` are.
+    """
+    tags = [tag[:2].lower() for tag in value.split(":")]
+    if "jp" in tags or not value.isascii():
+        raise ValueError(f"write {' or '.join(LANGUAGES)}; Japanese is ja")
+    return next((tag for tag in tags if tag in LANGUAGES), LANGUAGES[0])
 
 
 def _processes(value: int) -> int:
@@ -141,9 +178,11 @@ def _processes(value: int) -> int:
 
 
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
+OwnSecret = Annotated[SecretStr, AfterValidator(_own_secret)]
 LineName = Annotated[str, AfterValidator(_line_name)]
 PictureURL = Annotated[str, AfterValidator(_picture_url)]
 BaseURL = Annotated[str, AfterValidator(_base_url)]
+PublicURL = Annotated[str, AfterValidator(_public_url)]
 ApiURL = Annotated[str, AfterValidator(_api_url)]
 ModelName = Annotated[str, AfterValidator(_model)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
@@ -200,6 +239,7 @@ class Settings(BaseSettings):
     line_api_base_url: BaseURL = "https://api.line.me"
     line_data_api_base_url: BaseURL = "https://api-data.line.me"
     line_push: Literal["auto", "always", "never"] = "auto"
+    line_daily_user_pushes: int = Field(20, ge=0)
     line_sender_name: LineName = ""
     line_sender_icon_url: PictureURL = ""
 
@@ -230,9 +270,9 @@ class Settings(BaseSettings):
     kaiwa_processes: Processes = 1
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65_535)
-    console_token: Secret = NO_SECRET
-    secret_key: Secret = NO_SECRET
-    public_url: BaseURL | Literal[""] = ""
+    console_token: OwnSecret = NO_SECRET
+    secret_key: OwnSecret = NO_SECRET
+    public_url: PublicURL | Literal[""] = ""
 
     bot_name: str = Field("Kaiwa", min_length=1, max_length=64)
     persona_file: Path | None = None
@@ -322,6 +362,7 @@ def load(processes: int | None = None) -> Settings:
         SettingsError: names the first wrong variable and the fix.
     """
     settings: Settings = _checked(Settings, NO_FIELDS if processes is None else {"kaiwa_processes": processes})
+    _refuse_swapped(settings)
     _refuse_half_filled(settings)
     _refuse_useless_review(settings)
     _refuse_careless(settings)
@@ -332,6 +373,26 @@ def load(processes: int | None = None) -> Settings:
             fix = "cannot be read as text; leave it empty for the persona that comes with Kaiwa"
             raise SettingsError("PERSONA_FILE", fix) from error
     return settings
+
+
+def _refuse_swapped(settings: Settings) -> None:
+    """Refuse a secret of Slack's in the variable of another one."""
+    for variable, description in SLACK_SECRETS.items():
+        value: str = getattr(settings, variable.lower()).get_secret_value()
+        owner = _slack_variable(value)
+        if owner and owner != variable:
+            raise SettingsError(variable, f"holds what belongs into {owner}; {description}")
+        if value and not owner and variable != "SLACK_SIGNING_SECRET":
+            raise SettingsError(variable, f"holds something else; {description}")
+
+
+def _slack_variable(value: str) -> str:
+    """The variable that a secret of Slack's belongs into, by its form; empty where the form does not show it."""
+    if value.startswith(("xoxb-", "xoxe.xoxb-")):
+        return "SLACK_BOT_TOKEN"
+    if value.startswith("xapp-"):
+        return "SLACK_APP_TOKEN"
+    return "SLACK_SIGNING_SECRET" if SIGNING_SECRET.fullmatch(value) else ""
 
 
 def _refuse_half_filled(settings: Settings) -> None:
@@ -389,6 +450,11 @@ def env_file_is_open() -> bool:
         return bool(Path(str(SOURCES["env_file"])).stat().st_mode & 0o077)
     except OSError:
         return False
+
+
+def env_file_names() -> list[str]:
+    """The names in ``.env`` that have a value there."""
+    return [name.upper() for name, value in DotEnvSettingsSource(Settings).env_vars.items() if value]
 
 
 def tool_config(config: type[ConfigT], known: Mapping[str, Any] = NO_FIELDS) -> ConfigT:

@@ -48,6 +48,9 @@ class Metrics:
         self.tool_seconds = histogram("kaiwa_tool_seconds", "Seconds of a tool call", ["tool"])
         self.budget_refusals = counter("kaiwa_budget_refusals", "Messages refused by a daily limit", ["scope", "unit"])
         self.left_out = counter("kaiwa_messages_left_out", "Messages refused by a full inbox", ["channel"])
+        self.refused = counter(
+            "kaiwa_webhooks_refused", "Webhooks and messages that the store could not take", ["channel", "cause"]
+        )
         self.deliveries = counter("kaiwa_deliveries", "Attempts to deliver a reply", ["channel", "outcome"])
         self.feedback = counter(
             "kaiwa_feedback", "Ratings of answers; a changed mind counts again", ["channel", "model", "rating"]

@@ -214,6 +214,11 @@ class Usage(Struct, frozen=True, omit_defaults=True):
             self.thinking + other.thinking,
         )
 
+    @property
+    def total(self) -> int:
+        """What limits count; ``input`` includes ``cached``."""
+        return self.input + self.output + self.thinking
+
 
 class Source(Struct, frozen=True):
     """A page that an answer rests on; title and address are the vendor's, unchecked."""

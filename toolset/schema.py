@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, best_match
 
 COMPLAINT_CAP = 300  # characters of an error text, which quotes the value
+NAME_CAP = 64
+# All keywords of the draft: those that check something, and those that only say something.
+KEYWORDS = {
+    *Draft202012Validator.VALIDATORS,
+    *("$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$schema", "$vocabulary"),
+    *("contentEncoding", "contentMediaType", "contentSchema", "default", "definitions", "deprecated", "description"),
+    *("else", "examples", "maxContains", "minContains", "readOnly", "then", "title", "writeOnly"),
+}
+# The keywords that hold schemas: by name, in a list, or one.
+NAMED_SCHEMAS = {"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}
+LISTED_SCHEMAS = {"allOf", "anyOf", "oneOf", "prefixItems"}
+INNER_SCHEMAS = {
+    *("items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"),
+    *("unevaluatedItems", "unevaluatedProperties", "contentSchema"),
+}
 
 
 class BadSchema(Exception):
@@ -25,9 +41,10 @@ class Schema:
         try:
             Draft202012Validator.check_schema(schema)
         except SchemaError as error:
-            raise BadSchema(f"is invalid: {error.message}") from error
+            raise BadSchema(f"is invalid{_at(error.json_path)}: {shortened(error.message, COMPLAINT_CAP)}") from error
         if not isinstance(schema, dict) or schema.get("type") != "object":
             raise BadSchema("must have type object")
+        _refuse_unknown_keywords(schema)
         self._validator = Draft202012Validator(schema)
 
     def rule_broken(self, instance: object) -> str:
@@ -52,6 +69,38 @@ class Schema:
             return ""
         where = f"{error.json_path.removeprefix('$.')}: " if error.path else ""
         return where + shortened(error.message, COMPLAINT_CAP)
+
+
+def _refuse_unknown_keywords(schema: dict[str, Any]) -> None:
+    """Refuse a keyword that JSON Schema does not have: it would be ignored, and a limit would not hold.
+
+    Names that begin with ``x-`` are for notes.
+
+    Raises:
+        BadSchema: with the path and a similar keyword.
+    """
+    waiting: list[tuple[str, Any]] = [("$", schema)]
+    while waiting:
+        path, node = waiting.pop()
+        if not isinstance(node, dict):  # true and false are schemas, too
+            continue
+        for keyword, value in node.items():
+            if keyword not in KEYWORDS and not keyword.startswith("x-"):
+                similar = get_close_matches(keyword, KEYWORDS, 1)
+                hint = f"; did you mean {similar[0]}?" if similar else ""
+                raise BadSchema(f"is invalid{_at(path)}: unknown keyword {shortened(keyword, NAME_CAP)}{hint}")
+            below = f"{path}.{keyword}"
+            if keyword in NAMED_SCHEMAS:
+                waiting += [(f"{below}.{name}", inner) for name, inner in value.items()]
+            elif keyword in LISTED_SCHEMAS:
+                waiting += [(f"{below}[{index}]", inner) for index, inner in enumerate(value)]
+            elif keyword in INNER_SCHEMAS:
+                waiting.append((below, value))
+
+
+def _at(path: str) -> str:
+    """Where in a schema, by its JSON path."""
+    return f" at {path.removeprefix('$.')}" if path != "$" else ""
 
 
 def shortened(text: str, cap: int) -> str:

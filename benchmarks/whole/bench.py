@@ -37,7 +37,7 @@ SETTINGS = {
     "LINE_CHANNEL_ACCESS_TOKEN": line_events.TOKEN,
     "SLACK_SIGNING_SECRET": slack_events.SECRET,
     "SLACK_BOT_TOKEN": BOT_TOKEN,
-    "CONSOLE_TOKEN": "benchmark",
+    "CONSOLE_TOKEN": "token-of-the-benchmark",
 }
 
 

@@ -17,20 +17,23 @@ from pydantic import SecretStr
 from rich.console import Console
 
 from bot import app, log, settings, texts
+from bot.agent.hooks import Hooks
 from bot.channels.registry import channel_secrets, check_channels
 from bot.checks import CheckResult
 from bot.cli.add_api import steps_for_api, write_api
+from bot.cli.as_typed import as_typed
 from bot.cli.new_tool import next_steps, own_folder, write_tool
 from bot.clock import Days
 from bot.commands import SpokenCommands
 from bot.conversation.history import read_history
-from bot.errors import BadInput
+from bot.errors import BadInput, TurnFailed
 from bot.ops import dead_letters, feedback, usage
 from bot.ops.call_tool import call_by_hand
 from bot.ops.doctor import Openers, run_checks
 from bot.ops.mcp_servers import accept, wait_for
 from bot.ops.startup import start_report
-from bot.plugins import mcp_servers, open_mcp, open_tools
+from bot.ops.variable_names import check_names
+from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
 from bot.processes import open_chat, serve, work
 from bot.providers.registry import check_models, model_secrets, open_model
 from bot.settings import Settings
@@ -43,6 +46,7 @@ from bot.terminal.exchange import ChatSession
 from bot.terminal.plain_screen import PlainScreen
 from bot.terminal.reports import Row, print_rows, print_table
 from bot.web.console_token import load_or_create_token
+from bot.web.port import listen
 from toolset.tool import ToolDefinition, ToolOutcome
 from toolset.tool_map import ToolMap
 
@@ -59,29 +63,32 @@ def run(*, worker: bool, processes: int = 1, membership: Membership | None = Non
         processes: how many share the port.
         membership: of this process, one of several.
     """
-    is_silent = membership is not None and not membership.announces
-    config = _prepare(processes=processes) if is_silent else _start(processes)
+    config = _prepare(processes=processes)
+    port = membership or listen(config.host, config.port)  # a port in use ends the start before a report of it
+    if membership is None or membership.announces:
+        _report_start(config)
     token = ""
     if config.makes_console_token:
         token = load_or_create_token(config.console_token_path)
         config = config.model_copy(update={"console_token": SecretStr(token)})
         log.configure(config.log_level, _secrets(config))
 
-    def announce(port: int) -> None:
+    def announce(number: int) -> None:
         host = "127.0.0.1" if config.host in ("0.0.0.0", "::") else config.host  # noqa: S104 -- only compared
-        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        address = f"[{host}]:{number}" if ":" in host else f"{host}:{number}"
         print(f"{config.bot_name} answers at http://{address}/ (Ctrl-C stops it)", flush=True)
         if token and sys.stdout.isatty():
             print(f"Sign in at http://{address}/signin#{token}", flush=True)
         elif token:
             print(f"The page asks for the token in {config.console_token_path}", flush=True)
 
-    uvloop.run(serve(config, worker=worker, announce=announce, membership=membership))
+    uvloop.run(serve(config, port, worker=worker, announce=announce))
 
 
 def worker() -> None:
     """Process conversations until SIGTERM or Ctrl-C."""
-    config = _start()
+    config = _prepare()
+    _report_start(config)
     uvloop.run(work(config, announce=lambda: print("The worker takes turns (Ctrl-C stops it)", flush=True)))
 
 
@@ -129,14 +136,21 @@ def list_tools() -> None:
 
 
 def call_tool(name: str, arguments: str) -> int:
-    """Call a tool and print its result; exit code 1 for an error."""
+    """Call a tool, hooks included, and print its result; exit code 1 for an error.
+
+    What the tool has raised is on stderr, with its message: whoever calls it here is looking for the mistake.
+    """
     given = _object(arguments)
-    config = _prepare("ERROR")
+    config = _prepare("ERROR", messages=True)
+    hooks = Hooks(load_hooks(config))
 
     async def call() -> ToolOutcome:
         async with open_tools(config) as tools, open_mcp(config, tools, None) as servers:
             await wait_for([] if name in tools else servers)
-            return await call_by_hand(tools, name, given, config)
+            try:
+                return await call_by_hand(tools, name, given, config, hooks)
+            except TurnFailed as error:
+                return ToolOutcome.error(f"a hook ends the turn: {error.cause}")
 
     outcome = uvloop.run(call())
     print(json.dumps(outcome.response, ensure_ascii=False, indent=2))
@@ -216,7 +230,7 @@ def new_tool(name: str, folder: Path | None) -> None:
     chosen = folder or tools_dir or own_folder()
     if chosen is None:
         raise BadInput("--dir: say where, or set TOOLS_DIR to a folder of yours")
-    print(next_steps(write_tool(name, chosen), tools_dir))
+    print(as_typed(next_steps(write_tool(name, chosen), tools_dir)))
 
 
 def add_openapi(source: str, only: Sequence[str], *, name: str, server: str, folder: Path | None) -> None:
@@ -234,7 +248,7 @@ def add_openapi(source: str, only: Sequence[str], *, name: str, server: str, fol
         raise BadInput("--dir: say where, or set TOOLS_DIR to a folder of yours")
     ids = [one.strip() for text in only for one in text.split(",") if one.strip()]
     path, api = write_api(source, ids, name=name, server=server, folder=chosen)
-    print(steps_for_api(path, api, tools_dir))
+    print(as_typed(steps_for_api(path, api, tools_dir)))
 
 
 def show_usage(days: int, *, as_json: bool) -> None:
@@ -294,7 +308,9 @@ def set_webhook(url: str) -> int:
 
 
 def _report(results: Sequence[CheckResult]) -> int:
-    print_rows(Row(MARKS[result.result], result.name, result.detail, result.fix) for result in results)
+    print_rows(
+        Row(MARKS[result.result], result.name, as_typed(result.detail), as_typed(result.fix)) for result in results
+    )
     return 1 if any(result.result == "failure" for result in results) else 0
 
 
@@ -311,18 +327,16 @@ def _secrets(config: Settings) -> list[str]:
     return [*config.secrets, *model_secrets(config), *channel_secrets(config), *of_servers]
 
 
-def _prepare(log_level: str = "", processes: int | None = None) -> Settings:
+def _prepare(log_level: str = "", processes: int | None = None, *, messages: bool = False) -> Settings:
     """The settings, after configuring the log."""
     config = _settings(processes)
-    log.configure(log_level or config.log_level, _secrets(config))
+    log.configure(log_level or config.log_level, _secrets(config), messages=messages)
     return config
 
 
-def _start(processes: int | None = None) -> Settings:
-    """The settings of a server or worker, after printing the start-up report."""
-    config = _prepare(processes=processes)
-    _report(start_report(config))
-    return config
+def _report_start(config: Settings) -> None:
+    """Print what is on, and what is wrong without being an error."""
+    _report([*start_report(config), *check_names(config)])
 
 
 def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
@@ -331,7 +345,7 @@ def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     conversation = machine.conversation_id(config.kaiwa_data_dir, new=new)
     log.configure(config.log_level, _secrets(config), file=config.kaiwa_data_dir / "kaiwa.log")
     catalogue = texts.load()
-    labels = catalogue.table("terminal", config.language)
+    labels = {key: as_typed(text) for key, text in catalogue.table("terminal", config.language).items()}
     screen = _screen(labels)
     who = "terminal.demo" if config.chosen_model == "demo" else "terminal.model"
     greeting = catalogue.get(who, config.language, bot_name=config.bot_name, model=config.chosen_model)
@@ -342,7 +356,7 @@ def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
         commands = SpokenCommands(catalogue)
         if not interactive:
             return Chat(session, loop, screen, commands, labels).run(sys.stdin)
-        chat = Chat(session, loop, screen, commands, labels, keyboard.discard_typeahead)
+        chat = Chat(session, loop, screen, commands, labels, keyboard.discard_typeahead, keyboard.above_prompt)
         with closing(keyboard.read_lines(chat.resume())) as lines:
             return chat.run(lines)
 

@@ -40,7 +40,7 @@ def main() -> None:
     except (SettingsError, BadInput) as error:
         _give_up(str(error), 2)
     except StoreUnavailable as error:
-        _give_up(f"REDIS_URL: the store does not answer ({error}); check the address, and that Redis runs", 1)
+        _give_up(f"REDIS_URL: the store does not answer ({error}); {error.fix}", 1)
     finally:
         gc.enable()
 
@@ -58,7 +58,9 @@ def _open_missing() -> None:
 
 
 def _give_up(reason: str, code: int) -> NoReturn:
-    typer.echo(f"kaiwa: {reason}", err=True)
+    from bot.cli.as_typed import as_typed
+
+    typer.echo(f"kaiwa: {as_typed(reason)}", err=True)
     raise SystemExit(code)
 
 

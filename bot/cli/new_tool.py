@@ -6,12 +6,19 @@ import json
 import keyword
 import re
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 
 import toolset
+from bot.cli.as_typed import program
 from bot.errors import BadInput
+from toolset.openapi.api_file import read_api_files
+from toolset.sources import folder_tools, installed_tools, own_tools
+from toolset.tool import ToolSetupError
+from toolset.tool_map import FIND_TOOLS
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 OWN = Path(toolset.__file__).parent
@@ -130,11 +137,12 @@ def write_tool(name: str, folder: Path) -> Written:
     """Write a new tool into ``toolset/``, whose schemas and tests are beside it, or into another folder of tools.
 
     Raises:
-        BadInput: the name is not allowed, a file exists already, or the folder cannot be written.
+        BadInput: the name is not allowed or taken, a file exists already, or the folder cannot be written.
     """
     kind = "".join(part.capitalize() for part in name.split("_"))
     if not NAME.fullmatch(name) or keyword.iskeyword(name) or keyword.iskeyword(kind) or kind in TAKEN:
         raise BadInput(f"NAME: {name!r} cannot be used; write small letters, digits and _, such as roll_dice")
+    _refuse_taken(name, folder)
     own = folder.resolve() == OWN
     root = folder.parent if own else folder
     tests = root / "tests" / "toolset" if own else root / "tests"
@@ -159,6 +167,17 @@ def write_tool(name: str, folder: Path) -> Written:
     return written
 
 
+def _refuse_taken(name: str, folder: Path) -> None:
+    """Refuse the name of another tool: with two of one name, nothing that loads the tools starts any more."""
+    origins = {FIND_TOOLS: "Kaiwa", **{found.tool.name: found.origin for found in (*own_tools(), *installed_tools())}}
+    with suppress(ToolSetupError):  # half a tool in the folder must not stop the next one
+        origins.update({found.tool.name: found.origin for found in folder_tools(folder)})
+    with suppress(ToolSetupError):
+        origins.update({one.tool: str(path) for path, api in read_api_files(folder) for one in api.operations})
+    if name in origins:
+        raise BadInput(f"NAME: {name} is the name of a tool already ({origins[name]}); choose another name")
+
+
 def next_steps(written: Written, tools_dir: Path | None) -> str:
     """The next commands; they set TOOLS_DIR for a folder that Kaiwa does not read yet."""
     folder, name = written.tool.parent, written.tool.stem
@@ -167,8 +186,20 @@ def next_steps(written: Written, tools_dir: Path | None) -> str:
     return STEPS.substitute(
         files="\n".join(map(str, (written.tool, *sorted(written.schemas.iterdir()), written.test))),
         call=f"""{setting}kaiwa tools call {name} '{{"text": "hello"}}'""",
-        test=f"python -m pytest {shlex.quote(str(written.test))}",
+        test=f"{_test_command()} {shlex.quote(str(written.test))}",
     )
+
+
+def _test_command() -> str:
+    """What runs a test here; pytest is one of the tools that ``make dev`` installs, and ``make run`` does not."""
+    if find_spec("pytest"):
+        return program("pytest")
+    checkout = own_folder()
+    if checkout is None:
+        return f"{program('python')} -m pip install pytest && {program('python')} -m pytest"
+    root = checkout.parent
+    make = "make dev" if root == Path.cwd() else f"make -C {shlex.quote(str(root))} dev"
+    return f"{make} && {program('python')} -m pytest"
 
 
 def own_folder() -> Path | None:

@@ -27,6 +27,7 @@ Cause = Literal[
     "dead_letters",
     "reminder_ended",
     "store_full",
+    "webhooks_refused",
     "line_month_low",
     "line_month",
     "token_refused",

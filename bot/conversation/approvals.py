@@ -32,6 +32,7 @@ REJECTED = "rejected by the user"
 EXPIRED = "approval expired"
 CHANGED = "not done: the request has been edited or taken back. Do what the user's messages say now."
 SWITCHED_OFF = "rejected: calls that act are switched off here"
+NO_ADDRESS = "rejected: only addresses that the user gave or a result of this turn named are opened here"
 NOBODY_MAY = "rejected: it is not known who asked, and nobody else may approve"
 TOO_LONG = (
     f"rejected: nobody can be asked about arguments that take more than {SHOWN} characters to show, as what is not "
@@ -100,6 +101,7 @@ class Approvals:
         self._reviewers = services.reviewers
         self._budgets = services.budgets
         self._language = services.defaults.language  # of texts whose language is unknown
+        self._language_of = services.language
 
     async def review(
         self, lease: Lease, turn_id: str, address: str, acting: ActingCall, *, answered: Collection[str] = ()
@@ -140,10 +142,10 @@ class Approvals:
 
     def _at_once(self, acting: ActingCall, shown: str | None) -> ApprovalDecision | None:
         """The decision that needs neither votes nor a person."""
-        if self._policy.mode == "auto_approve":
+        if self._policy.mode == "auto_approve" and not acting.address:
             return _decision(acting, approved=True)
         if self._policy.mode == "auto_reject":
-            return _decision(acting, approved=False, reason=SWITCHED_OFF)
+            return _decision(acting, approved=False, reason=NO_ADDRESS if acting.address else SWITCHED_OFF)
         if not (acting.asker.id or self._policy.approvers):
             return _decision(acting, approved=False, reason=NOBODY_MAY)
         return _decision(acting, approved=False, reason=TOO_LONG) if shown is None else None
@@ -163,7 +165,8 @@ class Approvals:
         decides = self._policy.review_mode == "decide" and acting.call.name in self._policy.review_tools
         is_unanimous = bool(votes) and all(vote.verdict == "approve" for vote in votes)
         is_news = any(one.event in CHANGES or one.author_id in ("", acting.asker.id) for one in arrivals)
-        if decides and is_unanimous and not acting.tool.unaccepted and not is_news:
+        is_for_people = acting.tool.unaccepted or acting.address
+        if decides and is_unanimous and not is_for_people and not is_news:
             return _decision(acting, approved=True)
         return None
 
@@ -192,7 +195,7 @@ class Approvals:
         Args:
             divisor: of the length that the words may have.
         """
-        remarks = []
+        remarks = [self._texts.get("approval.address", language)] if acting.address else []
         if words := quotable(acting.reason, CAP // divisor):
             remarks.append(self._texts.get("approval.reason", language, words=words))
         for vote in votes:
@@ -270,6 +273,20 @@ class Approvals:
         delivery = Delivery(new_id("notice"), journalled.turn_id, reply, event.address)
         await self._store.journal.dismiss(lease, b"", encode(delivery))
 
+    async def notify_waiting(self, lease: Lease, turn_id: str, asked: ApprovalRequest) -> None:
+        """Say once to everybody whose messages wait behind another person's question that they do."""
+        question, channel = asked.question, channel_of(lease.conversation)
+        for _, event in readable(await self._store.inbox.read(lease.conversation)):
+            if not _waits_behind(event, question.asker_id):
+                continue
+            name = f"waiting:{channel}:{question.id}:{event.author_id}"
+            if not await self._store.kv.set_if_absent(name, self._policy.ttl_s + 1):
+                continue
+            (known,) = await self._channels[channel].enrich(lease.conversation, [event], is_new=False)
+            text = self._texts.get("approval.waiting", self._language_of(known))
+            delivery = Delivery(new_id("notice"), turn_id, Reply(text, private=True), event.address)
+            await self._store.journal.dismiss(lease, b"", encode(delivery))
+
     def _decision(self, reading: Reading, entry: InboxEntry, parsed: ParsedEvent) -> ApprovalDecision | None:
         """The decision that an event is; None if it decides nothing or its author may not decide."""
         event, question = parsed.event, reading.question
@@ -335,6 +352,12 @@ def _ends(reading: Reading, parsed: ParsedEvent) -> bool:
     event = parsed.event
     is_changed = event.is_change and event.target in reading.journal.ids_of(reading.question.asker_id)
     return parsed.is_stop or event.event == CONVERSATION_DELETED or is_changed
+
+
+def _waits_behind(event: InboundEvent, asker_id: str) -> bool:
+    """Whether a person of a group waits for an answer that comes after the question to somebody else."""
+    is_said = event.event == "message" and not (event.reminder or event.unmentioned)
+    return is_said and event.group and event.author_id not in ("", asker_id)
 
 
 def _decision(acting: ActingCall, *, approved: bool, reason: str = "") -> ApprovalDecision:

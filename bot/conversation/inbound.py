@@ -17,6 +17,7 @@ from bot.channels import InboundEvent
 from bot.conversation.background import Background
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.journal import read_event
+from bot.conversation.limits import Joining, Standing
 from bot.conversation.quotes import QuoteFinder
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, belongs, count_of_one_turn, parse, triage, wait_for_albums
@@ -41,6 +42,7 @@ class InboundMessages:
 
     Args:
         journalled: those that its journal holds.
+        turn_id: the turn's.
 
     Attributes:
         address: where the answer goes: the address of the newest message or decision.
@@ -53,10 +55,16 @@ class InboundMessages:
         message_ids: ids of the other events, so of all messages that the turn answers.
         is_blocked: an entry of the inbox cannot be read, so nothing after it can join.
         background: of the group.
+        standing: of the author as the turn began, if it is known.
     """
 
     def __init__(
-        self, services: Services, lease: Lease, editor: HistoryEditor, journalled: Iterable[InboundEvent] = ()
+        self,
+        services: Services,
+        lease: Lease,
+        editor: HistoryEditor,
+        journalled: Iterable[InboundEvent] = (),
+        turn_id: str = "",
     ) -> None:
         self._services = services
         self._lease = lease
@@ -74,6 +82,8 @@ class InboundMessages:
         self.message_ids: set[str] = set()
         self._note_ids(journalled)
         self.is_blocked = False
+        self.standing: Standing | None = None
+        self._turn_id = turn_id
         self._indexing: list[asyncio.Future[Any]] = []
 
     @property
@@ -109,7 +119,7 @@ class InboundMessages:
         if only_changes:
             joined = await self._join_changes()
         else:
-            joined = await wait_for_albums(await self._join_waiting(), self._join_waiting)
+            joined = await wait_for_albums(await self._join_admitted(), self._join_admitted)
         return await self.join(watcher, joined) if joined else TurnUpdate()
 
     async def join(self, watcher: Watcher, batch: Sequence[ParsedEvent]) -> TurnUpdate:
@@ -181,6 +191,23 @@ class InboundMessages:
     async def _join_waiting(self) -> list[ParsedEvent]:
         """Move what may join from the inbox into the turn's journal."""
         return await self._join(self._select_joining(await self._read_inbox()))
+
+    async def _join_admitted(self) -> list[ParsedEvent]:
+        """Move what may join, within the day's limits, into the turn's journal; the rest is for the next turn.
+
+        With a stop nothing is limited: the turn ends, and no message before it is answered.
+        """
+        joining = self._select_joining(await self._read_inbox())
+        arrivals = [one.event for entry, one in joining if entry.kind == ARRIVAL]
+        messages = [event for event in arrivals if event.message.id not in self.decisions]
+        if messages and not any(one.is_stop for _, one in joining):
+            batch = Joining(self._lease.conversation, messages[0].author_id, len(messages), len(self.received))
+            event_id = messages[0].message.id
+            number = await self._services.budgets.admit_joining(self._turn_id, event_id, batch, self.standing)
+            later = {event.message.id for event in messages[number:]}
+            joining = [(entry, one) for entry, one in joining if one.event.message.id not in later]
+            joining = _without_changes_of(later, joining)
+        return await self._join(joining)
 
     async def _join_changes(self) -> list[ParsedEvent]:
         """Move changes into the turn's journal, except those of messages that wait too."""

@@ -66,7 +66,7 @@ class Intake:
             StoreUnavailable: nothing was stored, or this process is shutting down; the platform must send it again.
         """
         if self.closed:
-            raise StoreUnavailable("shutting down")
+            raise StoreUnavailable("shutting down", cause="stopping")
         if event.event == "vote":
             return self._votes is not None and await self._votes(conversation, event)
         if event.event == "fetch":

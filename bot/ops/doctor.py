@@ -14,6 +14,7 @@ from bot.errors import ModelError, SettingsError, StoreUnavailable
 from bot.http import tls_context
 from bot.ops.call_tool import call_by_hand
 from bot.ops.startup import DEMO, GET_GEMINI, start_report
+from bot.ops.variable_names import check_names
 from bot.plugins import load_hooks, mcp_servers
 from bot.providers import Provider
 from bot.settings import Settings, env_file_is_open, tool_config
@@ -25,7 +26,6 @@ from toolset.tool_map import ToolMap
 CHECK_S = 15.0
 PORT_S = 3.0
 OLDEST_REDIS = 7
-SHORT_TOKEN = 16
 MIB = 1 << 20
 BIG_CITY = "Tokyo"
 SET_PUBLIC_URL = "set PUBLIC_URL to the https address of this server"
@@ -71,7 +71,7 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
         except SettingsError as error:
             return [CheckResult("failure", name, error.variable, error.fix)]
         except StoreUnavailable as error:
-            return [CheckResult("failure", name, f"the store does not answer: {error}")]
+            return [CheckResult("failure", name, f"the store does not answer: {error}", error.fix)]
 
     chosen, *fallbacks = settings.models
     found = await asyncio.gather(
@@ -90,12 +90,9 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
 
 
 def _check_access(report: Mapping[str, CheckResult], settings: Settings) -> list[CheckResult]:
-    """Check access to the page, the approval mode, and the permissions of ``.env``."""
+    """Check access to the page, the names and the permissions of ``.env``, and the approval mode."""
     page, approvals = report["page"], report.get("approvals")
-    found = [page]
-    if 0 < len(settings.console_token.get_secret_value()) < SHORT_TOKEN:
-        weak = f"CONSOLE_TOKEN has fewer than {SHORT_TOKEN} characters: it can be guessed"
-        found[0] = CheckResult("warning", page.name, weak, "choose a long one: openssl rand -base64 32")
+    found = [page, *check_names(settings)]
     if approvals:
         result: Result = "warning" if settings.approval_mode == "auto_approve" else "ok"
         found.append(replace(approvals, result=result))
@@ -126,7 +123,7 @@ async def _check_store(part: CheckResult, openers: Openers) -> list[CheckResult]
             newest = await store.dead_letters.read(1)
             now = await store.now_ms()
     except StoreUnavailable as error:
-        return [CheckResult("failure", part.name, f"{part.detail}: {error}", "check REDIS_URL, and that Redis runs")]
+        return [CheckResult("failure", part.name, f"{part.detail}: {error}", error.fix)]
     return [
         CheckResult("ok", part.name, f"{part.detail}: {facts.server}", part.fix)
         if facts.redis_version >= OLDEST_REDIS
@@ -247,9 +244,6 @@ async def _check_public_url(settings: Settings) -> list[CheckResult]:
     if not url:
         told = "PUBLIC_URL is not set: LINE shows figures in place of pictures"
         return [CheckResult("off", part, told, SET_PUBLIC_URL)] if settings.line_on else []
-    if settings.line_on and not url.startswith("https://"):
-        told = f"{url} is not https: LINE loads no picture from it"
-        return [CheckResult("warning", part, told, SET_PUBLIC_URL)]
     try:
         await _reason_not_ready(url, is_local=False)
     except httpx.HTTPError as error:

@@ -100,7 +100,7 @@ def _open(settings: Settings, name: str, registry: Registry) -> Provider:
     except ModuleNotFoundError as error:
         if not entry.sdk or error.name != entry.sdk:
             raise
-        fix = f"{name} needs a package that is not installed; run make models, or pip install {error.name}"
+        fix = f"{name} needs a package that is not installed; run make models, or install {error.name} beside Kaiwa"
         raise SettingsError(asker, fix) from error
 
 

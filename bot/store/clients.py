@@ -7,13 +7,21 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
 from hashlib import sha1
+from ssl import SSLCertVerificationError
 from typing import Any, cast
 
 from redis.asyncio import ConnectionPool, Redis, RedisCluster
 from redis.asyncio.connection import AbstractConnection, Connection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import MovedError, NoScriptError, RedisClusterException, RedisError, ResponseError
+from redis.exceptions import (
+    MovedError,
+    NoScriptError,
+    OutOfMemoryError,
+    RedisClusterException,
+    RedisError,
+    ResponseError,
+)
 
 from bot.errors import SettingsError, StoreUnavailable
 from bot.store.queues import Batches, Command, Request, Slots
@@ -23,6 +31,12 @@ STORE_FAILURES = (RedisError, RedisClusterException, OSError)
 
 CONNECT_S = 2.0
 NODE_S = 1.0  # for one node of a cluster: time must remain to ask another node where the key is now
+
+MAKE_ROOM = "raise the store's maxmemory, or lower HISTORY_DAYS"
+TRUST_IT = (
+    "add ?ssl_ca_certs=/path/to/ca.pem to REDIS_URL for the authority that has signed it, "
+    "or ?ssl_cert_reqs=none to check no certificate"
+)
 
 CLUSTER_SCHEMES = ("redis+cluster://", "rediss+cluster://")
 
@@ -267,5 +281,16 @@ async def translate_errors(timeout_s: float | None = None) -> AsyncIterator[None
         raise StoreUnavailable(f"no answer within {timeout_s or ANSWER_S:g} s") from error
     except MovedError as error:
         raise StoreUnavailable("this Redis is a node of a cluster: REDIS_URL has to begin redis+cluster://") from error
+    except OutOfMemoryError as error:
+        raise StoreUnavailable(f"{type(error).__name__}: {error}", MAKE_ROOM, "full") from error
     except STORE_FAILURES as error:
+        if (refused := _refused_certificate(error)) is not None:
+            raise StoreUnavailable(f"its certificate is not accepted: {refused.verify_message}", TRUST_IT) from error
         raise StoreUnavailable(f"{type(error).__name__}: {error}") from error
+
+
+def _refused_certificate(error: BaseException | None) -> SSLCertVerificationError | None:
+    """What TLS has said of a certificate, among the causes of an error; redis-py chains them in either way."""
+    while error is not None and not isinstance(error, SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error

@@ -25,11 +25,13 @@ class DeadLetterReader(Protocol):
     async def read(self, limit: int) -> Sequence[DeadLetter]: ...
 
 
-def health_routes(ready: Callable[[], Awaitable[str]]) -> list[Route]:
+def health_routes(ready: Callable[[], Awaitable[str]], refuses: Callable[[], str]) -> list[Route]:
     """``/healthz`` and ``/readyz``.
 
     Args:
         ready: returns the reason why the process is not ready; empty means ready.
+        refuses: returns why messages were refused within the last minute, which does not change the status: another
+            process could take no more of them.
     """
 
     async def healthz(_request: Request) -> Response:
@@ -37,7 +39,8 @@ def health_routes(ready: Callable[[], Awaitable[str]]) -> list[Route]:
 
     async def readyz(_request: Request) -> Response:
         missing = await ready()
-        return JSONResponse({"ready": not missing, "reason": missing or None}, status_code=503 if missing else 200)
+        state = {"ready": not missing, "reason": missing or None, "refuses": refuses() or None}
+        return JSONResponse(state, status_code=503 if missing else 200)
 
     return [Route("/healthz", healthz), Route("/readyz", readyz)]
 

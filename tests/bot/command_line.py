@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
+import sysconfig
 from collections.abc import Callable
 
 import pytest
@@ -14,7 +16,8 @@ Call = Callable[..., tuple[int, str, str]]
 
 
 def calling(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    """Run a command: exit code, output, errors."""
+    """Run a command: exit code, output, errors. The shell finds ``kaiwa``."""
+    monkeypatch.setenv("PATH", sysconfig.get_path("scripts"), prepend=os.pathsep)
 
     def call(*arguments: str, typed: str = "", **variables: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["kaiwa", *arguments])

@@ -18,6 +18,7 @@ from bot.channels.line.formatting import Formatter
 from bot.channels.line.tables import segments
 from bot.channels.line.types import Chat, Content, Mention, Mentionee
 from bot.channels.slack import formatting as slack_text
+from bot.channels.slack.contents import with_text
 from bot.channels.slack.live_answer import TextBuffer
 from bot.channels.slack.lookups import render_thread
 from bot.channels.slack.types import SlackMessage
@@ -100,6 +101,9 @@ WORK: dict[str, Callable[[str], object]] = {
         slack_text.open_tag_start(text),
     ),
     "a thread in Slack": lambda text: render_thread([SlackMessage(ts="1", text=text, user="U1")], {}),
+    "blocks in Slack": lambda text: with_text(
+        SlackMessage(blocks=[{"type": "section", "text": {"type": "mrkdwn", "text": text}}])
+    ),
     "a stream in Slack": slack_stream,
     "UTF-16": lambda text: (units(text), head(text, len(text) // 2)),
     "a name in the context line": named_context,

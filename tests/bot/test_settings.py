@@ -101,6 +101,22 @@ def test_the_env_file_is_read_and_the_environment_wins(monkeypatch: pytest.Monke
         ("LINE_SENDER_NAME", "My Line bot"),
         ("LINE_SENDER_ICON_URL", "http://host/icon.png"),
         ("LINE_SENDER_ICON_URL", "https://host/" + "x" * 2_000),
+        ("LANGUAGE", "jp"),
+        ("LANGUAGE", "日本語"),
+        ("GEMINI_API_KEY", "first half second half"),
+        ("LINE_CHANNEL_SECRET", "first half"),
+        ("PUBLIC_URL", "http://bot.example.com"),
+        ("PUBLIC_URL", "http:"),
+        ("PUBLIC_URL", "https://"),
+        ("CONSOLE_TOKEN", "x" * 15),
+        ("SECRET_KEY", "x" * 15),
+        ("SLACK_BOT_TOKEN", "xapp-1-A0-1-0a1b"),
+        ("SLACK_BOT_TOKEN", "xoxp-1-2-3"),
+        ("SLACK_BOT_TOKEN", "0123456789abcdef" * 2),
+        ("SLACK_APP_TOKEN", "xoxb-1-2-3"),
+        ("SLACK_APP_TOKEN", "0123456789abcdef" * 2),
+        ("SLACK_SIGNING_SECRET", "xoxb-1-2-3"),
+        ("SLACK_SIGNING_SECRET", "xapp-1-A0-1-0a1b"),
     ],
 )
 def test_a_wrong_value_is_refused_by_name_and_not_repeated(
@@ -114,6 +130,41 @@ def test_a_wrong_value_is_refused_by_name_and_not_repeated(
     assert "\n" not in str(refused.value)
     assert len(refused.value.fix) > 10
     assert f" {value} " not in f" {refused.value} "
+
+
+def test_a_desktops_other_language_is_english(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Desktops set LANGUAGE for all programs: Kaiwa must start there."""
+    monkeypatch.setenv("LANGUAGE", "de_DE:fr")
+    assert load().language == "en"
+    monkeypatch.setenv("LANGUAGE", "de_DE:ja")
+    assert load().language == "ja"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "line"),
+    [
+        (
+            "SLACK_BOT_TOKEN",
+            "xapp-1-A0",
+            "SLACK_BOT_TOKEN: holds what belongs into SLACK_APP_TOKEN; "
+            "the bot token begins with xoxb- (OAuth & Permissions)",
+        ),
+        (
+            "SLACK_SIGNING_SECRET",
+            "xoxb-1-2",
+            "SLACK_SIGNING_SECRET: holds what belongs into SLACK_BOT_TOKEN; "
+            "the signing secret is in Basic Information, App Credentials",
+        ),
+    ],
+)
+def test_a_swapped_secret_of_slack_is_named_with_its_own_variable(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, line: str
+) -> None:
+    """And where the right one is found."""
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SettingsError) as refused:
+        load()
+    assert str(refused.value) == line
 
 
 def test_a_key_pasted_with_its_line_end_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,14 +210,14 @@ def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither repr nor str of the settings hold a key; the log knows what to strike out."""
     for variable, value in {
         "GEMINI_API_KEY": "hush-key",
-        "CONSOLE_TOKEN": "hush-token",
-        "SECRET_KEY": "hush-secret",
+        "CONSOLE_TOKEN": "hush-token-of-the-page",
+        "SECRET_KEY": "hush-secret-of-signatures",
         "REDIS_URL": "redis://:hush-password@localhost/0",
     }.items():
         monkeypatch.setenv(variable, value)
     settings = load()
     assert "hush" not in f"{settings!r} {settings}"
-    assert {"hush-key", "hush-token", "hush-secret"} < set(settings.secrets)
+    assert {"hush-key", "hush-token-of-the-page", "hush-secret-of-signatures"} < set(settings.secrets)
 
 
 @pytest.mark.parametrize(("processes", "connections"), [(1, 6), (2, 6), (3, 6), (4, 4), (5, 3), (6, 3)])
@@ -226,8 +277,8 @@ def test_a_tools_config_comes_from_the_same_sources(monkeypatch: pytest.MonkeyPa
 
 
 LINE = {"LINE_CHANNEL_SECRET": "x", "LINE_CHANNEL_ACCESS_TOKEN": "x"}
-SLACK = {"SLACK_BOT_TOKEN": "x", "SLACK_SIGNING_SECRET": "x"}
-SOCKET_MODE = {"SLACK_BOT_TOKEN": "x", "SLACK_APP_TOKEN": "x"}
+SLACK = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_SIGNING_SECRET": "x"}
+SOCKET_MODE = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
 BOTH = SOCKET_MODE | SLACK
 
 
@@ -311,7 +362,7 @@ def test_who_is_alone_approves_as_they_like(monkeypatch: pytest.MonkeyPatch) -> 
         (SLACK, True, True),
         (BOTH, True, True),
         (SOCKET_MODE, False, False),
-        (LINE | {"CONSOLE_TOKEN": "chosen"}, True, False),
+        (LINE | {"CONSOLE_TOKEN": "chosen by somebody"}, True, False),
         (LINE | {"DYNO": "web.1", "REDIS_URL": "redis://h:1"}, True, False),
     ],
 )

@@ -184,7 +184,7 @@ async def test_a_press_that_comes_too_late_says_so(browser: Browser) -> None:
         turn, _ = await asked(site, page)
         site.questions.clear()
         await page.get_by_role("button", name="Allow", exact=True).click()
-        late = "This has been decided already, or its time is over."
+        late = "This has been decided already, or it has expired."
         await expect(page.get_by_role("alert")).to_have_text(late)
         await expect(page.locator(".decided")).to_have_text("This has been decided.")
         assert site.waiting == 0

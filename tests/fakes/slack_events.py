@@ -18,6 +18,7 @@ SECRET = "test-signing-secret"
 INTERACTIONS = ("block_actions", "shortcut", "message_action", "view_submission", "view_closed")
 TEAM, BOT, USER = "T00000001", "U0000000B", "U00000001"
 CHANNEL, DIRECT = "C00000001", "D00000001"
+BETWEEN_TWO = "D00000009"  # a 1:1 between two people, where the bot is no member
 TRIGGERS = itertools.count(1)
 
 

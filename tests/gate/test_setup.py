@@ -32,7 +32,7 @@ def python(folder: Path, name: str, body: str) -> Path:
 def setup(clone: Path, kind: str = "runtime", **environment: str) -> tuple[int, list[str], bool]:
     """Exit status, lines said, and whether a .venv is left behind."""
     done = subprocess.run(
-        [clone / "scripts" / "setup.sh", kind],
+        [clone / "scripts" / "setup.sh", *kind.split()],
         env={"PATH": "/usr/bin:/bin"} | environment,
         capture_output=True,
         text=True,
@@ -76,6 +76,29 @@ def test_venv_is_missing(clone: Path, tmp_path: Path) -> None:
     )
 
 
+def release(folder: Path, version: str, number: str, can: str = "true") -> Path:
+    """A command that claims to be a release of a Python, with venv unless ``can`` says otherwise."""
+    path = folder / f"python{version}"
+    return python(
+        folder, path.name, f'case $2 in *executable*) echo "{path}" ;; *platform*) {can} && echo {number} ;; esac'
+    )
+
+
+def test_an_interpreter_of_a_version_is_found(clone: Path, tmp_path: Path) -> None:
+    """On the path or among pyenv's; the oldest release of several, for what it cannot do nobody may need."""
+    versions = tmp_path / "pyenv" / "versions"
+    versions.mkdir(parents=True)
+    release(tmp_path / "new", "3.99", "3.99.10")
+    bare = release(tmp_path / "bare", "3.99", "3.99.1", "false")
+    own = python(tmp_path / "own", "pyenv", f"echo {versions.parent}").parent
+    path = f"{tmp_path / 'new'}:{bare.parent}:{own}:/usr/bin:/bin"
+    assert setup(clone, "find 3.99", PATH=path)[:2] == (0, [f"{tmp_path / 'new'}/python3.99"])
+    (versions / "3.99.9").mkdir()
+    older = release(versions / "3.99.9" / "bin", "3.99", "3.99.9")
+    assert setup(clone, "find 3.99", PATH=path)[:2] == (0, [str(older)])
+    assert setup(clone, "find 3.98", PATH=path)[:2] == (0, [])
+
+
 def test_venv_fails_half_way(clone: Path, tmp_path: Path) -> None:
     """What a failed attempt had made is taken away again."""
     failing = tmp_path / "failing" / "python3"
@@ -86,6 +109,27 @@ def test_venv_fails_half_way(clone: Path, tmp_path: Path) -> None:
         [f"setup: {failing} -m venv failed: No space left on device"],
         False,
     )
+
+
+def test_no_network(clone: Path) -> None:
+    """Pip itself says that a package has no versions."""
+    listed = f"aenum==3.1.16 --hash=sha256:{'0' * 64}\n"
+    (clone / "requirements.txt").write_text(listed, "utf-8")
+    (clone / "pyproject.toml").touch()
+    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:1/simple", "PIP_RETRIES": "0", "PIP_CONFIG_FILE": "/dev/null"}
+    code, lines, _ = setup(clone, PYTHON=sys.executable, **nowhere)
+    advice = "check the network, or the proxy in https_proxy, and run make again"
+    assert (code, lines[1:]) == (1, [f"setup: no package index can be reached: {advice}"])
+
+
+def test_another_failure_of_pip_is_shown(clone: Path) -> None:
+    """In its own words."""
+    (clone / "requirements.txt").write_text("--nonsense\n", "utf-8")
+    (clone / "pyproject.toml").touch()
+    code, lines, _ = setup(clone, PYTHON=sys.executable)
+    assert code == 1
+    assert any("--nonsense" in line for line in lines)
+    assert lines[-1] == "setup: pip failed for the reason above: fix it and run make again"
 
 
 def test_models_once_installed_are_kept_up_to_date(clone: Path) -> None:

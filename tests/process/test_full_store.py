@@ -12,8 +12,9 @@ from tests.bot.conversation.full_store import TURNS, at_most, fill, lengths
 from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.line import LineFake
+from tests.fakes.slack import SlackFake
 from tests.process.kaiwa_process import WORKING, kaiwa
-from tests.process.webhooks import post_line
+from tests.process.webhooks import post_line, post_slack
 from tests.waiting import until, until_true
 
 AS_JSON = {"Content-Type": "application/json"}
@@ -57,6 +58,27 @@ async def test_a_full_store_is_503_at_every_door_and_lets_finish_what_is_inside(
         await until(lambda: line.texts == [["Just in time"], ["And hello to you"]])
         assert await running.stop() == 0
     assert len(gemini.requests) == 2
+
+
+async def test_a_full_store_that_refuses_is_loud(
+    tmp_path: Path, variables: dict[str, str], redis: Redis, line: LineFake, slack: SlackFake
+) -> None:
+    """The operator gets an alert; log, metrics and ``/readyz`` name the cause; the status stays."""
+    variables = variables | {"ALERT_TO": f"slack:{slack_events.CHANNEL}"}
+    async with kaiwa(tmp_path, "run", **variables) as running, running.browser() as http:
+        assert (await http.get("/readyz")).json() == {"ready": True, "reason": None, "refuses": None}
+        async with at_most(redis, 3.0):
+            assert [await post_line(running, line, "hello?") for _ in range(3)] == [503] * 3
+            assert await post_slack(running, slack, "and me", "1795298220.000100") == 503
+            state = await http.get("/readyz")
+            assert (state.status_code, state.json()) == (200, {"ready": True, "reason": None, "refuses": "full"})
+            await until(lambda: any("I refuse new messages" in str(posted) for posted in slack.posted))
+        metrics = (await http.get("/metrics")).text
+    for count in ('{cause="full",channel="line"} 3.0', '{cause="full",channel="slack"} 1.0'):
+        assert f"kaiwa_webhooks_refused_total{count}" in metrics
+    (line_of_log,) = running.log("store.messages_refused")
+    assert (line_of_log["cause"], line_of_log["count"]) == ("full", 1)
+    assert len([alert for alert in running.log("alert.raised") if alert["cause"] == "webhooks_refused"]) == 1
 
 
 async def test_a_worker_makes_room_by_itself(tmp_path: Path, variables: dict[str, str], redis: Redis) -> None:

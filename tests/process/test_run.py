@@ -68,7 +68,7 @@ async def test_web_and_worker_apart_share_one_store(tmp_path: Path, gemini: Gemi
             assert len(worker.log("turn.answered")) == 1
             assert await worker.stop() == 0
         async with httpx.AsyncClient(base_url=web.base_url) as http:
-            assert (await http.get("/readyz")).json() == {"ready": True, "reason": None}
+            assert (await http.get("/readyz")).json() == {"ready": True, "reason": None, "refuses": None}
             assert (await http.get("/healthz")).text == "ok\n"
             assert "kaiwa_messages_accepted_total" in (await http.get("/metrics")).text
 
@@ -99,14 +99,23 @@ async def test_nothing_configured_is_a_demo_that_says_so(tmp_path: Path) -> None
 
 
 async def test_a_busy_port_is_one_line_with_the_fix(tmp_path: Path) -> None:
-    """Nothing is started where nobody could be served."""
+    """Nothing is started, and nothing reported as on, where nobody could be served."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         async with kaiwa(tmp_path, "run", PORT=str(port)) as running:
             assert await running.process.wait() == 2
-            assert running.lines[-1].startswith(f"kaiwa: PORT: cannot listen on 127.0.0.1:{port}")
+            (line,) = running.lines
+            assert line.startswith(f"kaiwa: PORT: cannot listen on 127.0.0.1:{port}")
     assert "Traceback" not in running.output
     assert left_behind(tmp_path) == []
+
+
+async def test_a_misspelled_name_is_in_the_start_report(tmp_path: Path) -> None:
+    """The bot runs all the same."""
+    (tmp_path / ".env").write_text("GEMINI_APIKEY=key\n", "utf-8")
+    async with kaiwa(tmp_path, "run") as running:
+        assert "nothing reads GEMINI_APIKEY of .env" in running.output
+        assert "did you mean GEMINI_API_KEY?" in running.output
 
 
 async def test_a_store_that_is_not_there_is_one_line(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from bot.channels import Host, InboundEvent
 from bot.channels.slack import Config
+from bot.channels.slack.contents import files_of, forwarded_words, with_text
 from bot.channels.slack.formatting import mentioned_users, plain_text, without_mentions
 from bot.channels.slack.types import (
     CLIPS,
@@ -68,6 +69,7 @@ class Reader:
         Args:
             bot_users: the bot's user ids that are known besides those the event names.
         """
+        envelope = _with_texts(envelope)
         event, bot_users = envelope.event, bot_users | envelope.bots
         if event.type == "agent_session_stopped" and event.channel and event.user:
             return self._read_stop(envelope, event.channel, event.user)
@@ -83,9 +85,12 @@ class Reader:
             return self._read_message(envelope, event.ts, bot_users)
         return None
 
-    def read_command(self, command: Command) -> ReceivedEvent | None:
-        """A slash command as a message. Its answer is for the sender alone, so it has a conversation of its own."""
-        is_direct = command.channel_id.startswith("D")
+    def read_command(self, command: Command, *, is_direct: bool) -> ReceivedEvent:
+        """A slash command as a message. Its answer is for the sender alone, so it has a conversation of its own.
+
+        Args:
+            is_direct: it was given in the sender's 1:1 with the bot, to whose conversation it belongs.
+        """
         recipient = command.channel_id if is_direct else command.user_id
         text = self._as_command(plain_text(command.text)) or "/help"
         message_id = Chat(command.team_id, command.channel_id).message_id(command.trigger_id or new_id("command"))
@@ -145,17 +150,15 @@ class Reader:
             return None
         parts = self._parts(event, bot_users, is_mention=is_mention)
         arrival = self._message_event(chat, event, ts, parts)
-        if arrival and not is_allowed:
+        if not is_allowed:
             arrival = replace(arrival, event="told", target="slack.not_allowed")
-        if arrival is None:
-            return None
         follows = follows and not is_called
         shown_in = chat.channel if not chat.is_group and is_decision else ""
         if_asked = decides and not (is_called or follows)
         return ReceivedEvent(chat.conversation, arrival, follows, if_asked, shown_in)
 
-    def _message_event(self, chat: Chat, event: Event, ts: str, parts: tuple[Part, ...]) -> InboundEvent | None:
-        """The message. A bare mention asks about its thread or its files, else it gets a canned answer."""
+    def _message_event(self, chat: Chat, event: Event, ts: str, parts: tuple[Part, ...]) -> InboundEvent:
+        """The message. A bare mention asks about its thread or its files, else what is empty gets a canned answer."""
         message = _message(chat, event, ts, parts)
         in_thread = event.thread_ts or (ts if chat.is_group else "")
         language = self._language(message.text)
@@ -165,8 +168,8 @@ class Reader:
         group = chat.is_group
         if parts:
             return InboundEvent(message, address, group, indexed=group)
-        if not chat.is_group:
-            return None
+        if not group:
+            return InboundEvent(message, address, group, "told", "slack.empty")
         if event.thread_ts or partial:
             question = (Text(self._host.texts.get("slack.bare_mention", language)),)
             return InboundEvent(_message(chat, event, ts, question), address, group, indexed=group)
@@ -232,15 +235,9 @@ class Reader:
         text = posted.text or ""
         if is_mention:
             text = without_mentions(text, mentioned_users(text) & bot_users)
-        files = posted.files or []
-        # Quoted, so that a shared text is neither a decision nor a command.
-        shared = [
-            "\n".join(f"> {line}" for line in plain_text(one.text).splitlines())
-            for one in posted.attachments or ()
-            if one.text and (one.is_share or one.is_msg_unfurl)
-        ]
+        files = files_of(posted)
         unread = [_unreadable_file(file) for file in files if not file.is_readable]
-        content = "\n\n".join(filter(None, (plain_text(text), *shared, *unread)))
+        content = "\n\n".join(filter(None, (plain_text(text), *forwarded_words(posted), *unread)))
         return ((Text(content),) if content else ()) + media_of(files)
 
     def _is_relevant(self, event: Event, posted: SlackMessage, bot_users: frozenset[str]) -> bool:
@@ -267,6 +264,13 @@ def press_address(pressed: Press, config: Config) -> Address:
         user=user.id,
         team=user.team_id or "",
     )
+
+
+def _with_texts(envelope: Envelope) -> Envelope:
+    """The event, its messages with the words of their blocks where they have no text."""
+    event = with_text(envelope.event)
+    new, old = (with_text(one) if one else None for one in (event.message, event.previous_message))
+    return replace(envelope, event=replace(event, message=new, previous_message=old))
 
 
 def _is_person(posted: SlackMessage, bot_users: frozenset[str]) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong, TryAgain
-from bot.providers.shared.response import without_surrogates
+from bot.safe_text.glyphs import without_surrogates
 
 PASSING = {408, 425}  # and every 5xx
 MESSAGE_CAP = 300  # characters of the vendor's message in a cause
@@ -19,6 +19,7 @@ UNKNOWN_MODEL = {"model_not_found", "model_not_available", "invalid_model", "not
 NO_CREDIT = {"insufficient_quota", "billing_error", "billing_not_active", "billing_hard_limit_reached"}
 BLOCKED = {"content_filter", "content_policy_violation", "content_moderation"}
 BAD_CALL = {"tool_use_failed"}  # the model wrote a call that its own server refuses: another attempt may be better
+BAD_KEY = {"invalid_api_key", "authentication_error", "permission_error"}
 TOO_LONG = {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
 # The sentences of OpenAI and vLLM, llama.cpp, Anthropic, Google and LM Studio, each with the window of the model:
 # "maximum context length is 4096 tokens", "the available context size (4096 tokens)", "prompt is too long: 208310
@@ -26,6 +27,13 @@ TOO_LONG = {"context_length_exceeded", "exceed_context_size_error", "request_too
 READS = re.compile(
     r"(?:maximum context length is|available context size \(|prompt is too long: \d+ tokens >|"
     r"maximum number of tokens allowed \(|context length of only) ?(\d+)"
+)
+# A bad key is a 401 or 403, but Google's is a 400, and proxies pass its words on without its reason API_KEY_INVALID:
+# "API key not valid. Please pass a valid API key.", "API key expired", "Incorrect API key provided".
+KEY_WORDS = re.compile(
+    r"api_key_invalid|api[ _-]key (?:is |was |has )?(?:not valid|invalid|incorrect|expired)"
+    r"|(?:invalid|incorrect|expired) (?:x-)?api[ _-]key",
+    re.IGNORECASE,
 )
 KINDS = {
     "rate_limit_error": 429,
@@ -82,7 +90,7 @@ class Failures:
             return TryAgain("malformed", f"{self.model} wrote a call that its server refuses ({kind})")
         if kind in NO_CREDIT or status == 402:
             return ModelUnusable("credit_used_up", f"{self.setting}: the account has no credit left ({kind or status})")
-        if status in (401, 403):
+        if refuses_key(status, kind, message):
             return self.key_refused(status)
         if status == 404 or kind in UNKNOWN_MODEL:
             return self.unknown(f"is not known there ({status}); name another")
@@ -121,6 +129,11 @@ class Failures:
         return without_surrogates(
             " ".join((message.replace(self.key, "[key]") if self.key else message).split())[:MESSAGE_CAP]
         )
+
+
+def refuses_key(status: int, kind: str, message: str) -> bool:
+    """Whether the key, or the account, is not let in: by the status, the vendor's code, or the words of a 400."""
+    return status in (401, 403) or kind in BAD_KEY or (status == 400 and KEY_WORDS.search(message) is not None)
 
 
 def too_long(model: str, status: int, kind: str, message: str) -> TooLong | None:

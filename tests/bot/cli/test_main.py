@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.cli.new_tool import write_tool
 from bot.terminal.background import background_loop
 from tests.bot.command_line import Call
 from tests.fakes import line_events
@@ -132,11 +133,64 @@ def test_a_new_tool_can_be_called_at_once(call: Call, tmp_path: Path) -> None:
     code, out, err = call("tools", "call", "roll_dice", '{"text": "hello"}')
     assert (code, json.loads(out), err) == (0, {"text": "HELLO"}, "")
     code, _, err = call("tools", "new", "roll_dice")
-    assert (code, err) == (2, f"kaiwa: {folder}/roll_dice.py is there already; choose another name, or move it away\n")
+    taken = f"roll_dice is the name of a tool already ({folder}/roll_dice.py); choose another name"
+    assert (code, err) == (2, f"kaiwa: NAME: {taken}\n")
     (folder / "broken.py").write_text("1 / 0", "utf-8")
     code, _, err = call("tools")
     assert (code, err.count("\n")) == (2, 1)
     assert err.startswith(f"kaiwa: tools: {folder}/broken.py cannot be loaded: ZeroDivisionError")
+
+
+def test_a_tool_that_crashes_shows_its_author_why(call: Call, tmp_path: Path) -> None:
+    """The exception with its message and its line on stderr, but no key; the result is the model's."""
+    tool = write_tool("shout", tmp_path).tool
+    text = tool.read_text("utf-8").replace('arguments["text"].strip()', "str(1 / 0)\n", 1)
+    tool.write_text(text, "utf-8")
+    line = next(number for number, words in enumerate(text.splitlines(), 1) if "1 / 0" in words)
+    code, out, err = call("tools", "call", "shout", '{"text": "hello"}', TOOLS_DIR=str(tmp_path))
+    assert (code, json.loads(out)) == (1, {"error": "shout failed unexpectedly"})
+    exception = json.loads(err)["exception"]
+    assert f'File "{tool}", line {line}, in call' in exception
+    assert exception.endswith("ZeroDivisionError: division by zero")
+    tool.write_text(text.replace("str(1 / 0)", 'int("hush-key")'), "utf-8")
+    sys.modules.pop(next(name for name in sys.modules if name.endswith(".shout")))
+    err = call("tools", "call", "shout", '{"text": "hello"}', GEMINI_API_KEY="hush-key")[2]
+    assert json.loads(err)["exception"].endswith("invalid literal for int() with base 10: '[secret]'")
+
+
+HOOKS = """
+from bot.hooks import Abort, Answer, Hook, Proceed, Refuse
+
+
+class Watch(Hook):
+    async def before(self, call, context):
+        text = call.arguments["text"]
+        ways = {"refuse": Refuse("not here"), "answer": Answer({"text": "canned"}), "abort": Abort("enough")}
+        return ways.get(text, Proceed({"text": f"{text}!"}))
+
+    async def after(self, call, context, outcome):
+        return type(outcome)({**outcome.response, "seen": call.arguments["text"]}, is_error=outcome.is_error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "result"),
+    [
+        ("hi", 0, {"text": "HI!", "seen": "hi!"}),
+        ("refuse", 1, {"error": "not here", "seen": "refuse"}),
+        ("answer", 0, {"text": "canned", "seen": "answer"}),
+        ("abort", 1, {"error": "a hook ends the turn: enough"}),
+    ],
+)
+def test_a_call_passes_the_operators_hooks(
+    call: Call, tmp_path: Path, text: str, code: int, result: dict[str, str]
+) -> None:
+    """Before and after it, as in a turn."""
+    write_tool("shout", tmp_path)
+    (tmp_path / "_watch.py").write_text(HOOKS, "utf-8")
+    variables = {"TOOLS_DIR": str(tmp_path), "HOOKS": "_watch:Watch"}
+    ended, out, err = call("tools", "call", "shout", json.dumps({"text": text}), **variables)
+    assert (ended, json.loads(out), err) == (code, result, "")
 
 
 def test_a_tool_is_called_and_its_result_printed(call: Call, wttr: WttrFake) -> None:

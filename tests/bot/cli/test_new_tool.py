@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.cli.as_typed import program
 from bot.cli.new_tool import OWN, Written, next_steps, own_folder, write_tool
 from bot.errors import BadInput
 from tests.project import ROOT
@@ -67,7 +68,7 @@ def test_in_a_checkout_it_keeps_the_projects_rules(tmp_path: Path) -> None:
         return done.stdout
 
     steps = run_in_checkout(*command, "new", "roll_dice")
-    assert "\n  kaiwa tools call roll_dice '" in steps
+    assert "kaiwa tools call roll_dice '" in steps
     assert run_in_checkout(*command, "call", "roll_dice", '{"text": "hello"}') == '{\n  "text": "HELLO"\n}\n'
     new = ["toolset/roll_dice.py", "tests/toolset/test_roll_dice.py"]
     run_in_checkout(sys.executable, "-m", "ruff", "check", "--quiet", "--no-cache", *new)
@@ -99,6 +100,28 @@ def test_nothing_is_overwritten(tmp_path: Path, there: str) -> None:
     assert [file.read_text("utf-8") for file in tmp_path.rglob("*") if file.is_file()] == ["mine"]
 
 
+@pytest.mark.parametrize(
+    ("name", "origin"),
+    [("get_weather", "toolset/weather.py"), ("find_tools", "Kaiwa"), ("whisper", "{folder}/shout.py")],
+)
+def test_the_name_of_another_tool_is_refused(tmp_path: Path, name: str, origin: str) -> None:
+    """Its file may have another name; with two tools of one name nothing would start."""
+    shout = write_tool("shout", tmp_path).tool
+    shout.write_text(shout.read_text("utf-8").replace('str] = "shout"', 'str] = "whisper"'), "utf-8")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(BadInput) as refused:
+        write_tool(name, tmp_path)
+    where = origin.format(folder=tmp_path)
+    assert str(refused.value) == f"NAME: {name} is the name of a tool already ({where}); choose another name"
+    assert [path for path in sorted(tmp_path.rglob("*.*")) if path not in before and path.suffix != ".pyc"] == []
+
+
+def test_half_a_tool_does_not_stop_the_next_one(tmp_path: Path) -> None:
+    """Whoever writes two tools may begin with both."""
+    (tmp_path / "half.py").write_text("class Half:\n    risk = 'low'\n    async def call(self): ...", "utf-8")
+    assert write_tool("shout", tmp_path).tool.is_file()
+
+
 def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
     """Such as one in the place of which there is a file."""
     (tmp_path / "file").write_text("", "utf-8")
@@ -111,9 +134,8 @@ def test_the_next_steps_name_a_folder_that_is_not_read_yet(tmp_path: Path) -> No
     folder = tmp_path / "my tools"
     written = write_tool("roll", folder)
     call = """kaiwa tools call roll '{"text": "hello"}'"""
-    assert f"\n  TOOLS_DIR='{folder}' {call}\n  python -m pytest '{folder}/tests/test_roll.py'" in next_steps(
-        written, None
-    )
+    test = f"{program('pytest')} '{folder}/tests/test_roll.py'"
+    assert f"\n  TOOLS_DIR='{folder}' {call}\n  {test}" in next_steps(written, None)
     assert f"\n  {call}\n" in next_steps(written, folder)
 
 

@@ -98,7 +98,7 @@ async def test_an_approved_call_runs_once_however_often_the_button_is_pressed(st
     assert [d.reply.text for d in scene.harness.box.delivered[1:]] == [
         "Allowed: launch. (U1)",
         "Launched",
-        "This has been decided already, or its time is over.",
+        "This has been decided already, or it has expired.",
     ]
     assert scene.harness.box.delivered[2].address == "at-p1"
     assert await store.leases.due(10) == []

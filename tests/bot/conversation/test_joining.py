@@ -85,7 +85,7 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     journalled = JournalledTurn("turn_1", 1, [], is_resumed=True)
     services = Harness(store, []).runner.services
     inbound = Unread(services, lease, HistoryEditor(store, 30))
-    attempt = Attempt(lease, services.channels["mailbox"], journalled, inbound, None, quietly=True)
+    attempt = Attempt(lease, services.channels["mailbox"], journalled, inbound, quietly=True)
     ports = ConversationPorts(services, attempt, Approvals(services), NoWatcher())
 
     async def looks(*, certain: bool = False) -> int:

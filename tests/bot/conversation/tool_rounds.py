@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.agent.hooks import Hook, Hooks
+from bot.agent.provenance import Provenance
 from bot.agent.tool_runner import ToolRunner
 from bot.agent.turn import ActingCall, ApprovalDecision, StartedCall, Turn, TurnContext, TurnStep, TurnUpdate
 from bot.live_events import LiveEvent
@@ -72,7 +73,9 @@ class Round:
 
     async def run(self, tools: ToolMap | None = None) -> list[ToolResult]:
         """Make the calls; their results as the model gets them."""
-        await ToolRunner(tools or tool_map(self.echo, self.launch), Hooks(self.hooks), self.metrics).run(self.turn)
+        tools = tools or tool_map(self.echo, self.launch)
+        provenance = Provenance(self.turn, tools)
+        await ToolRunner(tools, Hooks(self.hooks), self.metrics, provenance).run(self.turn)
         return list(self.turn.added[-1].results)
 
     def responses(self) -> list[object]:

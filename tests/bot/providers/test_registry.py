@@ -190,7 +190,8 @@ def test_only_the_sdk_of_the_chosen_model_is_loaded(tmp_path: Path, model: str, 
 def test_a_missing_sdk_is_one_line(tmp_path: Path, sdk: str, variable: str, model: str) -> None:
     """The variable that asks for it, and what to install."""
     said = opened(tmp_path, sdk, **{variable: model})
-    assert said == f"{variable}: {model} needs a package that is not installed; run make models, or pip install {sdk}\n"
+    fix = f"run make models, or install {sdk} beside Kaiwa"
+    assert said == f"{variable}: {model} needs a package that is not installed; {fix}\n"
 
 
 @pytest.mark.process

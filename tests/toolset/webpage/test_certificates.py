@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
+from tests.certificates import write_certificate
 from tests.fakes.pages import PUBLIC, HostileSite, hostile_site
 from toolset.tool import ToolError
 from toolset.webpage.fetch import PageFetcher
@@ -23,18 +20,7 @@ UNREACHABLE = "the website cannot be reached, or has no valid certificate"
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
     """A certificate for the site's name that signs itself, with its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, SITE)])
-    now = datetime.now(UTC)
-    signed = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(SITE)]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
-    path = tmp_path / "site.pem"
-    path.write_bytes(signed.public_bytes(pem) + key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
-    return path
+    return write_certificate(tmp_path / "site.pem", SITE)
 
 
 @pytest.fixture

@@ -82,7 +82,6 @@ async def test_a_message_in_a_1_to_1_needs_no_mention(rig: Rig) -> None:
         message(f"{ME} slackbot's", TS, user="USLACKBOT"),
         message(f"{ME} nobody's", TS, user=""),
         message(f"{ME} has joined", TS, subtype="channel_join"),
-        message("", TS, channel=DIRECT),
         message("Hello", "", channel=DIRECT),
         mention("Hello", TS, channel=""),
     ],

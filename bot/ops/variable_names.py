@@ -1,0 +1,77 @@
+"""Names in ``.env`` that nothing reads, and other programs' names for a variable that is not set."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from difflib import get_close_matches
+
+from bot.channels.registry import CHANNELS
+from bot.checks import CheckResult
+from bot.plugins import tool_variables
+from bot.providers.registry import PROVIDERS
+from bot.settings import Settings, env_file_names
+from toolset.tool import ToolSetupError
+
+PART = "variables"
+SIMILAR = 0.75  # of difflib's ratio
+# What vendors' own libraries and other bots read, and Kaiwa's name for it.
+FOREIGN = {
+    "GOOGLE_API_KEY": "GEMINI_API_KEY",
+    "GOOGLE_GENAI_API_KEY": "GEMINI_API_KEY",
+    "GEMINI_KEY": "GEMINI_API_KEY",
+    "OPENAI_KEY": "OPENAI_API_KEY",
+    "OPENAI_API_BASE": "OPENAI_BASE_URL",
+    "CLAUDE_API_KEY": "ANTHROPIC_API_KEY",
+    "ANTHROPIC_KEY": "ANTHROPIC_API_KEY",
+    "LINE_CHANNEL_TOKEN": "LINE_CHANNEL_ACCESS_TOKEN",
+    "LINE_ACCESS_TOKEN": "LINE_CHANNEL_ACCESS_TOKEN",
+    "LINE_SECRET": "LINE_CHANNEL_SECRET",
+    "SLACK_TOKEN": "SLACK_BOT_TOKEN",
+    "SLACK_SECRET": "SLACK_SIGNING_SECRET",
+}
+
+
+def check_names(settings: Settings) -> list[CheckResult]:
+    """A warning for each name in ``.env`` that is like one that is read, and one for all others that nothing reads.
+
+    Of the environment, which belongs to all programs, only ``FOREIGN`` names count, while Kaiwa's own is not set.
+    """
+    try:
+        known = _known(settings)
+    except ToolSetupError:  # the start ends with it, and the doctor's check of the tools names it
+        return []
+    in_file = env_file_names()
+    found = [
+        CheckResult("warning", PART, f"{name} is set, and nothing reads it", f"set {own} in its place")
+        for name, own in FOREIGN.items()
+        if name not in known and (name in in_file or (os.environ.get(name) and not _is_set(settings, own)))
+    ]
+    others = []
+    for name in in_file:
+        if name in known or name in FOREIGN:
+            continue
+        if similar := get_close_matches(name, known, 1, SIMILAR):
+            what = f"nothing reads {name} of .env"
+            found.append(CheckResult("warning", PART, what, f"did you mean {similar[0]}?"))
+        else:
+            others.append(name)
+    if others:
+        fix = "see .env.example for the names there are"
+        found.append(CheckResult("warning", PART, f"of .env, nothing reads: {', '.join(others)}", fix))
+    return found
+
+
+def _known(settings: Settings) -> Collection[str]:
+    """All variables that something reads.
+
+    Raises:
+        ToolSetupError: a tool cannot be loaded.
+    """
+    channels = [entry.package.Config for entry in CHANNELS]
+    configs = [Settings, *channels, *(entry.config for entry in PROVIDERS)]
+    return {field.upper() for config in configs for field in config.model_fields} | tool_variables(settings.tools_dir)
+
+
+def _is_set(settings: Settings, variable: str) -> bool:
+    return getattr(settings, variable.lower()) != Settings.model_fields[variable.lower()].default
