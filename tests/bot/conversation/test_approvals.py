@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
@@ -248,7 +249,8 @@ async def test_a_stop_and_then_a_change_end_a_parked_turn(store: Store, change: 
     await scene.say("launch it", "m1")
     await scene.accept("/stop", "m2")
     await scene.harness.arrive(change)
-    await scene.harness.runner.process(HERE)
+    async with asyncio.timeout(10):
+        await scene.harness.runner.process(HERE)
     await scene.say("Hi", "m3")
     assert scene.harness.box.texts[-2:] == ["Stopped.", "Hello!"]
     assert "launch it" not in await scene.harness.past()
@@ -307,6 +309,7 @@ async def test_a_command_that_came_before_the_question_ends_it(store: Store) -> 
     reset = InboundEvent(Message("m2", "user", (Text("/reset"),), WRITTEN_AT, Author("u1")))
     scene = interrupted(store, reset, Step("Not launched."), Step("Hello!"))
     await scene.say("launch it", "m1")
+    assert await scene.harness.question() is None
     await scene.say("Hi", "m3")
     assert scene.harness.box.texts[-1] == "Hello!"
     assert await scene.harness.past() == ["/reset", scene.harness.box.texts[-2], "Hi", "Hello!"]

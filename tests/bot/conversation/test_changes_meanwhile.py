@@ -246,7 +246,7 @@ async def test_a_change_after_a_stop_joins_the_stopped_turn(store: Store, change
     step = calling(held=True)
     harness = Harness(store, [step, Step("Hello!")])
     await harness.receive("Wether?", "m1")
-    async with held(harness, step):
+    async with asyncio.timeout(10), held(harness, step):
         await harness.arrive(InboundEvent(words("s1", "/stop")), change)
     await harness.receive("Hi", "m2")
     await harness.runner.process(HERE)
