@@ -74,4 +74,5 @@ def _known(settings: Settings) -> Collection[str]:
 
 
 def _is_set(settings: Settings, variable: str) -> bool:
-    return getattr(settings, variable.lower()) != Settings.model_fields[variable.lower()].default
+    name = variable.lower()
+    return bool(getattr(settings, name) != Settings.model_fields[name].default)

@@ -116,7 +116,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "a fact": one_line,
     "facts": lambda text: facts_message([Fact(1, "tea")] * (FEW + 1), [said(text)]),
     "the demo's wishes": lambda text: read_turn([said(text)], "en"),
-    "what the page posts": console._complaint,
+    "what the page posts": lambda text: console._complaint(text, ()),
     "a vendor's words": lambda text: Failures("model", "KEY", "key").refusal(400, "", text),
 }
 BY_LETTER: dict[str, Callable[[str], object]] = {

@@ -129,6 +129,16 @@ async def test_a_file_that_is_not_taken_is_told(
         assert site.uploads.kept == {}
 
 
+async def test_a_long_name_fits_a_phone(browser: Browser) -> None:
+    """The button that removes the file stays in sight."""
+    named = FilePayload(name="word " * 30 + ".md", mimeType="text/markdown", buffer=b"x")
+    phone = {"width": 375, "height": 667}
+    async with Site().open() as site, visit(browser, site.url, viewport=phone) as page:
+        await choose(page, named)
+        await expect(page.locator("#attached button")).to_be_in_viewport(ratio=1)
+        assert await page.evaluate("document.documentElement.scrollWidth") == 375
+
+
 async def test_no_more_files_are_taken_than_the_server_takes(browser: Browser) -> None:
     """The first four stay."""
     async with Site().open() as site, visit(browser, site.url) as page:

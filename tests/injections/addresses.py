@@ -131,7 +131,7 @@ class Obedient:
     def _calls(self, kind: str, words: str) -> list[ToolCall]:
         if kind == "OPENALL":
             return [ToolCall("", "read_web_page", {"url": address}) for address in ALPHABET.split()]
-        named = {
+        named: dict[str, tuple[str, dict[str, Any]]] = {
             "OPEN": ("read_web_page", {"url": words}),
             "FETCH": ("tickets", {"about": {"page": words}}),
             "KEEP": ("add_to_list", {"list": "links", "items": [words]}),

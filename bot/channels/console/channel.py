@@ -301,7 +301,7 @@ def _approval_asked(question: Question) -> ApprovalAsked:
     return ApprovalAsked(question.id, question.call_id, *what, question.until, question.remarks)
 
 
-def _complaint(text: str, files: Sequence[Media]) -> str:
+def _complaint(text: str, files: Sequence[Media] = ()) -> str:
     """Key of the sentence about what is wrong with a message; empty if nothing is."""
     if any(file.mime not in READABLE for file in files):
         return "not_json"

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from bot.agent.call_limits import MOST_CALLS, MOST_CALLS_OF_TURN, MOST_READ, TOO_MANY_CALLS, TOO_MUCH_READ
 from bot.agent.hooks import Hooks
+from bot.agent.provenance import Provenance
 from bot.agent.tool_runner import CALLED_ENOUGH, ToolRunner
 from bot.live_events import ToolFinished, ToolStarted
 from bot.transcript import ToolResult, encode
@@ -127,5 +128,7 @@ async def test_an_error_is_never_left_out() -> None:
     """Why a call failed or was not made matters more than its few bytes."""
     round_ = Round(call("page", "before", characters=1), call("echo", "open", n=1))
     round_.turn.restore_result(ToolResult("before", "page", {"text": "x" * MOST_READ}))
-    await ToolRunner(tool_map(round_.echo), Hooks(()), round_.metrics).close(round_.turn, "cancelled")
+    tools = tool_map(round_.echo)
+    runner = ToolRunner(tools, Hooks(()), round_.metrics, Provenance(round_.turn, tools))
+    await runner.close(round_.turn, "cancelled")
     assert round_.responses()[1] == {"error": "cancelled"}

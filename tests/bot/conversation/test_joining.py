@@ -101,7 +101,7 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     assert [await looks(), await looks()] == [3, 3]
 
 
-HELP, RESET, FORGET = "I am Kaiwa.", "Done: I have forgotten", "Done: I have deleted"
+HELP, RESET, FORGET = "I am Kaiwa.", "Done: I have deleted this conversation", "Done: I have deleted"
 
 
 @pytest.mark.parametrize(

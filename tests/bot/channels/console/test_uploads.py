@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from bot.channels import Upload
+from bot.channels import InboundEvent, Upload
 from bot.channels.console.channel import Console, Reads
 from bot.channels.console.uploads import MOST_UPLOAD
 from bot.file_types import MIB, PDF, TEXT
 from bot.store import Store
-from bot.transcript import Media
+from bot.transcript import Media, Message
 from bot.web.files import StoredUploads
 from tests.bot.harness import texts
 from tests.fakes.live import LocalLive
@@ -121,21 +121,36 @@ async def test_no_more_files_than_a_message_holds(site: Site, client: httpx.Asyn
 async def fetched(console: Console, conversation: str) -> list[bytes]:
     """What the console passes on of the file."""
     pieces: list[bytes] = []
-    is_whole = await console.fetch(conversation, Media("file_0001", PDF), lambda piece: not pieces.append(piece))
+
+    def take(piece: bytes) -> bool:
+        pieces.append(piece)
+        return True
+
+    is_whole = await console.fetch(conversation, Media("file_0001", PDF), take)
     assert is_whole == bool(pieces)
     return pieces
+
+
+async def take_nothing(conversation: str, arrival: InboundEvent) -> bool:
+    """Accepts no message."""
+    return False
+
+
+async def no_history(conversation: str) -> list[Message]:
+    """Nothing was said."""
+    return []
+
+
+async def no_question(conversation: str) -> None:
+    """Nothing is asked."""
 
 
 async def test_the_store_holds_a_file_for_its_conversation_until_it_is_forgotten(store: Store) -> None:
     """Another conversation that names it finds none; what is known of a person includes it."""
     uploads = StoredUploads(store.files)
-    console = Console(nothing, LocalLive(), Reads(nothing, nothing), texts(), "en", uploads)
+    console = Console(take_nothing, LocalLive(), Reads(no_history, no_question), texts(), "en", uploads)
     await uploads.keep(CHAT, "file_0001", Upload(PDF, b"%PDF-1"))
     assert await fetched(console, CHAT) == [b"%PDF-1"]
     assert await fetched(console, "console:another_one") == []
     await store.files.erase("console", ["conversation"])
     assert await fetched(console, CHAT) == []
-
-
-async def nothing(*_: object) -> None:
-    """Stands for what this console never does."""
