@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable
+from os.path import commonprefix
 
 from bot.safe_text.addresses import HARD, SIGNS, TOKEN, forms_of, is_address, is_link, key_of, trimmed
 
@@ -84,8 +85,7 @@ class LinkFilter:
         shown = self.text(self._before + text)[len(self._before) :]
         if self._stops and shown != text:
             self._is_stopped = True
-            same = (index for index, (one, other) in enumerate(zip(shown, text, strict=False)) if one != other)
-            return shown[: next(same, min(len(shown), len(text)))]
+            return commonprefix((shown, text))
         self._before = text[-1:] or self._before
         return shown
 
