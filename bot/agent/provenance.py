@@ -13,7 +13,7 @@ from typing import Any
 
 from bot.agent.turn import Turn
 from bot.safe_text.addresses import is_address, key_of, keys_in, place_of, strings_in
-from bot.safe_text.links import Allows, LinkFilter
+from bot.safe_text.links import LinkFilter
 from bot.transcript import BACKGROUND_ID, FACTS_ID, SUMMARY_ID, Media, Message, ToolCall
 from toolset.tool import EVERY, ToolDefinition
 from toolset.tool_map import ToolMap
@@ -116,16 +116,8 @@ class Provenance:
 
     def link_filter(self, withheld: str) -> LinkFilter | None:
         """What takes the composed links out of one answer, and those found beyond five; None where all are shown."""
-        return LinkFilter(self._shown_links(), withheld) if self.is_judged else None
-
-    def stream_filter(self, withheld: str) -> LinkFilter | None:
-        """The same for an answer that is being written: the vendor may still search, which only its end tells."""
-        if self.is_judged or not self._is_private:
-            return self.link_filter(withheld)
-        return LinkFilter(self._shown_links(), withheld, stops=True)
-
-    def _shown_links(self) -> Allows:
-        """Which links are shown; it counts those found."""
+        if not self.is_judged:
+            return None
         shown: set[str] = set()
 
         def allows(key: str) -> bool:
@@ -136,7 +128,7 @@ class Provenance:
             shown.add(key)
             return True
 
-        return allows
+        return LinkFilter(allows, withheld)
 
     def _opened_before(self, call: ToolCall) -> set[str]:
         """The found places that earlier calls of the turn open."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable
-from os.path import commonprefix
 
 from bot.safe_text.addresses import HARD, SIGNS, TOKEN, forms_of, is_address, is_link, key_of, trimmed
 
@@ -40,14 +39,11 @@ class LinkFilter:
     Args:
         allows: whether a link may be shown, by its key; asked for each, in the order of the text.
         withheld: the remark.
-        stops: at the first change nothing more is shown of a stream, as only its end tells what may be shown.
     """
 
-    def __init__(self, allows: Allows, withheld: str, *, stops: bool = False) -> None:
+    def __init__(self, allows: Allows, withheld: str) -> None:
         self._allows = allows
         self._withheld = withheld
-        self._stops = stops
-        self._is_stopped = False
         self._pieces: list[str] = []
         self._length = 0
         self._looked_at = 0  # at this length the pieces are looked through
@@ -59,8 +55,6 @@ class LinkFilter:
 
     def feed(self, piece: str) -> str:
         """As much as can be shown after one more piece: a link is held until it is whole."""
-        if self._is_stopped:
-            return ""
         self._pieces.append(piece)
         self._length += len(piece)
         if self._length < self._looked_at:
@@ -75,17 +69,13 @@ class LinkFilter:
 
     def end(self) -> str:
         """The rest."""
-        rest = "" if self._is_stopped else self._shown("".join(self._pieces))
+        rest = self._shown("".join(self._pieces))
         self._pieces, self._length, self._looked_at, self._before = [], 0, 0, ""
-        self._is_stopped = False
         return rest
 
     def _shown(self, text: str) -> str:
         """The text, filtered as it stands behind what was shown before it."""
         shown = self.text(self._before + text)[len(self._before) :]
-        if self._stops and shown != text:
-            self._is_stopped = True
-            return commonprefix((shown, text))
         self._before = text[-1:] or self._before
         return shown
 
