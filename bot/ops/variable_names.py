@@ -74,4 +74,5 @@ def _known(settings: Settings) -> Collection[str]:
 
 
 def _is_set(settings: Settings, variable: str) -> bool:
-    return getattr(settings, variable.lower()) != Settings.model_fields[variable.lower()].default
+    field = variable.lower()
+    return bool(getattr(settings, field) != Settings.model_fields[field].default)
