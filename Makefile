@@ -1,9 +1,10 @@
 # Everyday commands; `make` alone lists them. Only Python 3.11 or newer with venv, git and make are needed.
 .DEFAULT_GOAL := help
-.PHONY: help setup models dev run chat quick test check nightly test-llm test-live chaos screenshots transcripts format lock clean
+.PHONY: help setup models dev run chat quick types imports test check nightly test-llm test-live chaos screenshots transcripts format lock clean
 
-BIN := .venv/bin
-export PYTHON
+VENV := .venv
+BIN := $(VENV)/bin
+export PYTHON VENV
 unexport PYTHONDONTWRITEBYTECODE # compiling 4,000 modules anew takes each process of the tests seconds
 
 # $(call step,what,command,fix): run one step of the gate and say in one line which one failed.
@@ -32,13 +33,20 @@ TESTS = $(BIN)/pytest --quiet --numprocesses=auto --dist=loadfile --no-loadscope
 quick: dev ## the tests that need no browser, no process and no other vendor than Gemini, for while you work
 	@$(TESTS) --quick --hypothesis-profile=quick
 
+types: dev # with the packages of VENV
+	@$(BIN)/mypy --no-error-summary --cache-dir .mypy_cache/$(VENV)
+
+IMPORTS = said=$$($(BIN)/lint-imports --no-logo) || { echo "$$said"; false; }
+imports: dev
+	@$(IMPORTS)
+
 test: check ## the whole gate, as CI runs it
 
 check: dev ## format, lint, types, import directions, tests with coverage; stops at the first failure
 	$(call step,format,$(BIN)/ruff format --quiet --check .,make format fixes it)
 	$(call step,lint,$(BIN)/ruff check --quiet .,make format fixes some of it)
-	$(call step,types,$(BIN)/mypy --no-error-summary,fix the types above)
-	$(call step,imports,said=$$($(BIN)/lint-imports --no-logo) || { echo "$$said"; false; },see the contracts in pyproject.toml)
+	$(call step,types,scripts/types.sh,fix the types above)
+	$(call step,imports,$(IMPORTS),see the contracts in pyproject.toml)
 	$(call step,tests,$(TESTS) --cov --cov-report=term $(EVERYTHING),see the tests or the coverage above)
 
 nightly: EVERYTHING = --nightly
@@ -77,5 +85,5 @@ lock: dev ## compile the requirements from pyproject.toml; UPGRADE=1 takes the n
 	@$(COMPILE) --output-file requirements-llm.txt --group llm --no-deps
 
 clean: ## remove .venv and everything made by tools; your data in .kaiwa stays
-	@rm -rf .venv .coverage* htmlcov build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
+	@rm -rf .venv .venv-3.* .coverage* htmlcov build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

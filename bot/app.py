@@ -19,6 +19,7 @@ from starlette.routing import Mount
 from bot.agent.loop import Agent, system_prompt
 from bot.channels import Accept, Channel, Host, InboundEvent, Listens, line
 from bot.channels.console.channel import Console, Reads
+from bot.channels.console.uploads import MOST_UPLOAD
 from bot.channels.line.doctor import set_up
 from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
 from bot.checks import CheckResult
@@ -36,6 +37,7 @@ from bot.conversation.reminders import ReminderClock
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import ConversationSettings
+from bot.conversation.services import Services as ConversationServices
 from bot.conversation.summarizer import Summarizer
 from bot.errors import SettingsError, StoreUnavailable
 from bot.locks import hold_lock
@@ -50,7 +52,7 @@ from bot.store.files import FILES_BYTES, OWN_SERVER_FILES_BYTES
 from bot.tasks import run_beside
 from bot.telemetry import Metrics
 from bot.texts import Texts, load
-from bot.web.files import SignedFiles
+from bot.web.files import SignedFiles, StoredUploads
 from bot.web.guard import Guard
 from bot.web.health import dead_letters_route, health_routes, metrics_route
 from bot.web.page import PageInfo, page_routes
@@ -205,14 +207,14 @@ async def open_runtime(
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
     signed = SignedFiles(store.files, settings.secret_key, settings.public_url)
     refusals = Refusals(intake, services.metrics, partial(alerts.notice, "webhooks_refused"))
-    console = Console(refusals, store.live, _reads(services, signed), texts, settings.language)
+    uploads = StoredUploads(store.files)
+    console = Console(refusals, store.live, _reads(services, signed), texts, settings.language, uploads)
     channels: dict[str, Channel] = {console.name: console}
     parts = store, services.agent, MappingProxyType(channels), texts, services.metrics, options
     runner = build(*parts, alerts=alerts, summarizer=_summarizer(services), reviewers=services.reviewers)
     async with AsyncExitStack() as stack:
         if not only_console:
-            overviews = PersonalOverviews(runner.services)
-            host = _host(services, refusals, alerts, signed, overviews, listens=listens)
+            host = _host(services, refusals, alerts, signed, runner.services, listens=listens)
             channels |= await stack.enter_async_context(open_channels(settings, host, registry))
             alerts.connect(channels)
         await stack.enter_async_context(aclosing(runner.services.budgets))
@@ -236,7 +238,7 @@ def _host(
     accept: Accept,
     alerts: Alerts,
     signed: SignedFiles,
-    overviews: PersonalOverviews,
+    conversations: ConversationServices,
     *,
     listens: bool,
 ) -> Host:
@@ -257,7 +259,9 @@ def _host(
         store.clock,
         Feedback(store, services.metrics, Days(settings.timezone)),
         settings.history_days,
-        overviews,
+        PersonalOverviews(conversations),
+        store.inbox.find_conversation,
+        conversations.budgets,
     )
 
 
@@ -324,6 +328,7 @@ def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> 
         demo=settings.chosen_model == "demo",
         language=settings.language,
         signs_out=bool(settings.console_token.get_secret_value()),
+        most_file_bytes=MOST_UPLOAD,
     )
     guarded = [
         *page_routes(info, services.texts),

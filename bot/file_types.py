@@ -89,6 +89,11 @@ MOST_BYTES: MappingProxyType[Kind, int] = MappingProxyType(
         "text": 2 * MIB,
     }
 )
+PDF_START, PDF_WITHIN = b"%PDF-", 1024  # readers take what stands before
+BEGINNINGS = {
+    b"\xff\xd8\xff": "image/jpeg",
+    b"\x89PNG\r\n\x1a\n": "image/png",
+}
 
 
 def type_of(name: str, claimed: str = "") -> str:
@@ -113,6 +118,24 @@ def kind_of(mime: str) -> Kind:
     if mime in DOCUMENTS:
         return "document"
     return FAMILIES.get(mime.partition("/")[0], "")
+
+
+def mime_of(data: bytes) -> str:
+    """The MIME type of an image by its first bytes; empty for types that models do not read."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    if data[4:8] == b"ftyp" and data[8:12] in (b"heic", b"heix", b"mif1"):
+        return "image/heic"
+    return next((mime for start, mime in BEGINNINGS.items() if data.startswith(start)), "")
+
+
+def checked_type(mime: str, data: bytes) -> str:
+    """The MIME type of a file, of a picture by its first bytes; empty if it is not of its kind, or empty."""
+    kind = kind_of(mime)
+    if kind == "image":
+        return mime_of(data)
+    is_damaged = not data or (kind == "pdf" and PDF_START not in data[:PDF_WITHIN])
+    return "" if is_damaged else mime
 
 
 def label(mime: str, name: str = "") -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import structlog
 
-from bot.app import Runtime, asgi, open_runtime, open_services
+from bot.app import ProcessServices, Runtime, asgi, open_runtime, open_services
 from bot.ops.eviction import Evictor
 from bot.settings import Settings
 from bot.supervisor import READY, Membership
@@ -19,10 +20,11 @@ from bot.tasks import run_beside
 from bot.web.connections import bounds_here
 from bot.web.port import inherited
 from bot.web.server import Orders, serving, stop_signals, supervisors_orders
-from bot.worker import SHORT_SWEEP_S, SWEEP_S, ChatWorker, Service, Worker
+from bot.worker import SHORT_SWEEP_S, SWEEP_S, ChatWorker, Process, Service, Worker
 
 log = structlog.stdlib.get_logger(__name__)
 
+FIRST_TOOLS_S = 5.0  # of ``kaiwa chat``, for its MCP servers
 COLLECTED_AFTER = 10_000  # new objects; after 700 or 2,000 by Python's default
 
 
@@ -105,11 +107,22 @@ async def open_chat(settings: Settings, conversation: str) -> AsyncIterator[Runt
     async with (
         open_services(settings) as services,
         open_runtime(services, worker.add, only_console=True) as runtime,
-        worker.run(runtime.conversations.process),
+        worker.run(_with_listed_tools(services, runtime)),
         run_beside(runtime.reminders.run()),
     ):
         _begin_collections()
         yield runtime
+
+
+def _with_listed_tools(services: ProcessServices, runtime: Runtime) -> Process:
+    """Processes conversations; the first turn waits for the tools of MCP servers, which start with this process."""
+    deadline = time.monotonic() + FIRST_TOOLS_S
+
+    async def process(conversation: str, author: str) -> None:
+        await services.tools.wait_until_listed(deadline)
+        await runtime.conversations.process(conversation, author)
+
+    return process
 
 
 def _leave_to_the_sweep(_conversation: str, _author: str) -> None:

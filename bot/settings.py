@@ -239,6 +239,7 @@ class Settings(BaseSettings):
     line_api_base_url: BaseURL = "https://api.line.me"
     line_data_api_base_url: BaseURL = "https://api-data.line.me"
     line_push: Literal["auto", "always", "never"] = "auto"
+    line_daily_user_pushes: int = Field(20, ge=0)
     line_sender_name: LineName = ""
     line_sender_icon_url: PictureURL = ""
 

@@ -147,6 +147,7 @@ class Message(Struct, frozen=True, omit_defaults=True):
         context: a line with date, channel and author, which the model reads before the text.
         footer: Markdown that people read below the text, and the model does not.
         quotes: what it quotes, which the model reads after the context.
+        edited_at: time of the edit whose words it has, milliseconds since the epoch; 0 if it was not edited.
     """
 
     id: str
@@ -158,6 +159,7 @@ class Message(Struct, frozen=True, omit_defaults=True):
     context: str = ""
     footer: str = ""
     quotes: tuple[Quote, ...] = ()
+    edited_at: int = 0
 
     @property
     def preface(self) -> str:
@@ -211,6 +213,11 @@ class Usage(Struct, frozen=True, omit_defaults=True):
             self.output + other.output,
             self.thinking + other.thinking,
         )
+
+    @property
+    def total(self) -> int:
+        """What limits count; ``input`` includes ``cached``."""
+        return self.input + self.output + self.thinking
 
 
 class Source(Struct, frozen=True):

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Makes .venv and keeps it up to date. Usage: scripts/setup.sh runtime|models|dev|llm
+# Makes .venv, or the folder VENV, and keeps it up to date. Usage: scripts/setup.sh runtime|models|dev|llm
+# Or prints an interpreter of one version of Python, if there is one: scripts/setup.sh find 3.11
 # What was installed is remembered as a checksum, so a second run ends at once.
 # Where models have been installed, runtime keeps them up to date too.
 set -eu
 cd "$(dirname "$0")/.."
 
-venv=.venv
+venv=${VENV:-.venv}
 kind=${1:-}
 [ "$kind" = runtime ] && [ -e "$venv/.installed-models" ] && kind=models
 case $kind in
@@ -13,7 +14,8 @@ case $kind in
     models) lock=requirements-models.txt ;;
     dev) lock=requirements-dev.txt ;;
     llm) lock=requirements-llm.txt ;;
-    *) echo "usage: scripts/setup.sh runtime|models|dev|llm" >&2; exit 2 ;;
+    find) ;;
+    *) echo "usage: scripts/setup.sh runtime|models|dev|llm|find" >&2; exit 2 ;;
 esac
 
 fail() {
@@ -49,6 +51,22 @@ find_python() {
     fail "no Python 3.11 or newer found: install one, or name it (make setup PYTHON=/path/to/python3)"
 }
 
+# Prints the interpreter of a version, on PATH or among pyenv's, that can make a .venv; of several the oldest release.
+find_version() {
+    IFS=:
+    folders=$PATH
+    for folder in "$(pyenv root 2>/dev/null)/versions/$1".*; do
+        folders=$folders:$folder/bin
+    done
+    found=$(
+        for folder in $folders; do
+            python=$(interpreter "$folder/python$1") || continue
+            "$python" -c 'import ensurepip, venv, platform; print(platform.python_version())' 2>/dev/null && echo "$python"
+        done | paste -d ' ' - - | sort -V | head -n 1
+    )
+    [ -z "$found" ] || echo "${found#* }"
+}
+
 make_venv() {
     python=$(find_python)
     trap 'rm -rf "$venv"' EXIT
@@ -79,6 +97,10 @@ is_usable() {
     [ -x "$venv/bin/python" ] && [ "$(cat "$venv/.made-in" 2>/dev/null)" = "$PWD" ]
 }
 
+if [ "$kind" = find ]; then
+    find_version "$2"
+    exit
+fi
 is_usable || make_venv
 installed=$venv/.installed-$kind
 wanted=$(cat "$lock" pyproject.toml | cksum)

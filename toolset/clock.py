@@ -29,6 +29,7 @@ class GetCurrentTime:
         "and before reckoning with dates ('in three days', 'how long until'). Without `time_zone` it is the user's."
     )
     risk: ClassVar[Risk] = "low"
+    public: ClassVar[bool] = True
     titles: ClassVar[Words] = {"en": "Time and date", "ja": "日時"}
     commands: ClassVar[tuple[str, ...]] = ("time", "時刻")
     Config: ClassVar[type[BaseModel]] = NoConfig

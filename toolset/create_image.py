@@ -19,7 +19,6 @@ NAME = "image.jpg"
 MODEL = re.compile(r"[a-z0-9.-]{1,64}")
 SHOWN = "shown with your answer: say one short sentence, and do not describe it"
 NOT_SHOWN = "pictures cannot be shown here, because the operator has not set PUBLIC_URL; none was made"
-ENOUGH = "this person has had {limit} pictures today, which is the limit; more can be made tomorrow"
 NO_PICTURE = "there is no picture to change; ask the person to send it with their wish, or again"
 TOO_LARGE = "the picture is too large to be changed; ask for a smaller one"
 
@@ -57,12 +56,13 @@ class CreateImage:
     writes: ClassVar[bool] = True
     titles: ClassVar[Words] = {"en": "Create a picture", "ja": "画像を作る"}
     commands: ClassVar[tuple[str, ...]] = ("draw", "絵")
+    foreign: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = CreateImageConfig
 
     def __init__(self, images: GeminiImages, model: str, limit: int) -> None:
         self._images = images
         self._model = model
-        self._limit = limit
+        self.per_day = limit
         self._shrinker = Shrinker()
 
     @classmethod
@@ -83,7 +83,7 @@ class CreateImage:
         """A picture of ``prompt``; with ``change`` the newest picture, changed as it says.
 
         Raises:
-            ToolError: it cannot be shown here, the person has had too many, or the model fails.
+            ToolError: it cannot be shown here, or the model fails.
         """
         if not context.shows_pictures:
             raise ToolError(NOT_SHOWN)
@@ -91,8 +91,6 @@ class CreateImage:
         if not prompt:
             raise ToolError("invalid parameters: prompt: describe the picture")
         given = await _given(context) if arguments.get("change") else None
-        if context.uses and not await context.uses.take(self.name, self._limit, context.idempotency_key):
-            raise ToolError(ENOUGH.format(limit=self._limit))
         made = await self._images.make(prompt, arguments.get("shape", ""), given)
         picture = await self._shrinker.shrink(made.data)
         used = ModelUse(self._model, made.input, made.output)

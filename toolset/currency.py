@@ -51,9 +51,11 @@ class ConvertCurrency:
         "rates."
     )
     risk: ClassVar[Risk] = "low"
+    public: ClassVar[bool] = True
     titles: ClassVar[Words] = {"en": "Currency conversion", "ja": "通貨の換算"}
     timeout_s: ClassVar[float] = TIMEOUT_S
     commands: ClassVar[tuple[str, ...]] = ("currency", "為替")
+    foreign: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = CurrencyConfig
 
     def __init__(self, bank: Source, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:

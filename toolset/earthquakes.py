@@ -30,9 +30,11 @@ class GetEarthquakes:
         "those felt there or with their epicentre there; `intensity_there` is the intensity in that place."
     )
     risk: ClassVar[Risk] = "low"
+    public: ClassVar[bool] = True
     titles: ClassVar[Words] = {"en": "Earthquakes", "ja": "地震情報"}
     timeout_s: ClassVar[float] = TIMEOUT_S
     commands: ClassVar[tuple[str, ...]] = ("earthquakes", "地震")
+    foreign: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = JmaConfig
 
     def __init__(self, jma: JmaClient) -> None:

@@ -49,9 +49,11 @@ class GetNews:
         "say how old it is where a `note` says so."
     )
     risk: ClassVar[Risk] = "low"
+    public: ClassVar[bool] = True
     titles: ClassVar[Words] = {"en": "News", "ja": "ニュース"}
     timeout_s: ClassVar[float] = TIMEOUT_S
     commands: ClassVar[tuple[str, ...]] = ("news", "ニュース")
+    foreign: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = NewsConfig
 
     def __init__(self, sites: dict[str, Source], now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:

@@ -37,6 +37,7 @@ class GetHolidays:
         "around one. Name the country in the answer. A day that a government moves at short notice may be missing."
     )
     risk: ClassVar[Risk] = "low"
+    public: ClassVar[bool] = True
     titles: ClassVar[Words] = {"en": "Holidays", "ja": "祝日"}
     timeout_s: ClassVar[float] = 3
     commands: ClassVar[tuple[str, ...]] = ("holidays", "祝日")

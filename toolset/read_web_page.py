@@ -60,9 +60,12 @@ class ReadWebPage:
         "again with it as `offset` if the answer is not in this part."
     )
     risk: ClassVar[Risk] = "low"
+    public: ClassVar[bool] = True
+    addresses: ClassVar[tuple[str, ...]] = ("url",)
     titles: ClassVar[Words] = {"en": "Read a web page", "ja": "ウェブページを読む"}
     timeout_s: ClassVar[float] = TIMEOUT_S + 1
     concurrency: ClassVar[int] = 8
+    foreign: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = ReadWebPageConfig
 
     def __init__(self, fetcher: PageFetcher, extract: Extractor = worker.extract, limit_s: float = TIMEOUT_S) -> None:
@@ -87,7 +90,7 @@ class ReadWebPage:
         """
         url = arguments["url"].strip()
         offset = int(arguments.get("offset", 0))
-        page = await self._pages.get(url, lambda: self._read(url))
+        page = await self._pages.get(url, lambda: self._read(url, context.conversation))
         if offset >= len(page.text):
             raise ToolError(f"the text ends at offset {len(page.text)}")
         part = page.text[offset : offset + PART]
@@ -96,12 +99,12 @@ class ReadWebPage:
             result |= {"next_offset": offset + PART, "total_characters": len(page.text)}
         return {name: value for name, value in result.items() if value != ""}
 
-    async def _read(self, url: str) -> _Page:
+    async def _read(self, url: str, conversation: str) -> _Page:
         loop = asyncio.get_running_loop()
         end = loop.time() + self._limit_s
         try:
             async with asyncio.timeout_at(end):
-                document = await self._fetcher.fetch(url)
+                document = await self._fetcher.fetch(url, conversation)
                 async with self._parsers:
                     found = await self._extract(document, end - loop.time())
         except TimeoutError as error:

@@ -58,6 +58,16 @@ def next_time(rule: str, start: datetime, zone: ZoneInfo, after: datetime) -> da
     return None
 
 
+def is_hourly(rule: str) -> bool:
+    """Whether a rule repeats every hour, the shortest time that a rule can name.
+
+    Raises:
+        BadRuleError: the rule cannot be read.
+    """
+    parts = _parts(rule) if rule else {}
+    return parts.get("FREQ") == "HOURLY" and int(parts.get("INTERVAL", "1")) == 1
+
+
 def _candidates(rule: str, start: datetime, since: datetime, zone: ZoneInfo) -> Iterator[datetime]:
     parts = _parts(rule)
     count = int(parts.pop("COUNT", "0"))

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import httpx
 from pydantic import BaseModel
 
-from toolset.recurrence import BadRuleError, next_time
+from toolset.recurrence import BadRuleError, is_hourly, next_time
 from toolset.stores import Reminder, Reminders
 from toolset.titles import Words
 from toolset.tool import NoConfig, Risk, ToolContext, ToolError
@@ -24,6 +24,10 @@ LONG_AGO = timedelta(days=31)  # a rule that begins earlier would be gone throug
 DURATION = re.compile(r"P(?:(\d{1,3})W)?(?:(\d{1,3})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,6})S)?)?")
 UNITS = ("weeks", "days", "hours", "minutes", "seconds")
 NOWHERE = "reminders work in conversations only, for people whose id the platform tells"
+HOURLY_TEXT = (
+    "invalid parameters: only a routine may repeat every hour; a text may come every two hours, as with "
+    "FREQ=HOURLY;INTERVAL=2, or less often"
+)
 JOINER = "\u200d"  # holds emoji together
 
 
@@ -71,9 +75,11 @@ class SetReminder:
         if not now - timedelta(minutes=1) < at <= now + FARTHEST:
             when, clock = f"{at:%Y-%m-%d %H:%M}", f"{now:%Y-%m-%d %H:%M}"
             raise ToolError(f"invalid parameters: {when} is over or more than two years away; it is {clock}")
+        routine = bool(arguments.get("routine"))
+        if repeat and is_hourly(repeat) and not routine:
+            raise ToolError(HOURLY_TEXT)
         reminder_id = sha256(context.idempotency_key.encode()).hexdigest()[:8]
-        text, routine = _visible(arguments["text"]), bool(arguments.get("routine"))
-        reminder = Reminder(reminder_id, text, at, repeat, routine, start=start)
+        reminder = Reminder(reminder_id, _visible(arguments["text"]), at, repeat, routine, start=start)
         await _reminders(context).add(reminder)
         return _shown(reminder)
 

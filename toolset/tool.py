@@ -24,19 +24,24 @@ import httpx
 from pydantic import BaseModel
 
 from toolset.schema import BadSchema, Schema, shortened
+from toolset.shares import Shares
 from toolset.shown import Card, ModelUse, Shown, ToolFile, bounded_card, bounded_choices
 from toolset.stores import Facts, Lists, Polls, Reminders, Uses
 from toolset.titles import Words, complaint, words_in
 
 Risk = Literal["low", "high"]
+EVERY = ("*",)  # every argument that is an address
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 NAME_CAP = 64
 OUTPUT_CAP = 64 * 1024  # bytes of JSON that a model gets
 DEEPEST = 32  # levels of a response: a vendor may refuse more, and then every request that has it in its history
+MOST_LEVELS = 200  # of a response that becomes a text; how many more Python itself could write differs by version
 ERROR_CAP = 2000  # characters of a tool's own error
 DEFAULT_TIMEOUT_S = 30.0
 DEFAULT_CONCURRENCY = 16
+FOREIGN_PER_TURN = 8  # calls of a tool that asks a foreign server
+USED_UP = "not called: this person has used {name} {limit} times today, which is the limit; more is possible tomorrow"
 COMMAND = re.compile(r"[^\W_][\w-]{0,31}")
 
 Forget = Callable[[str], Awaitable[int]]
@@ -61,6 +66,8 @@ class ToolDefinition:
         needs_conversation: works on what a conversation holds; a call from elsewhere finds nothing.
         titles: the tool's names for people, by language.
         labels: of its arguments for people, by argument and language.
+        public: its results hold nothing of the person or the place.
+        addresses: names of arguments that are addresses, which a call opens; or ``EVERY``.
         unaccepted: differs from what the operator knows of it: no rule and no reviewer takes a person's place.
     """
 
@@ -77,6 +84,8 @@ class ToolDefinition:
     titles: Words = field(default_factory=dict)
     labels: Mapping[str, Words] = field(default_factory=dict)
     unaccepted: bool = False
+    public: bool = False
+    addresses: tuple[str, ...] = ()
 
     def title(self, locale: str) -> str:
         """What people call the tool, in the language of a locale; its name where it has no title."""
@@ -158,10 +167,15 @@ class Tool(Protocol):
         idempotent: optional; by default true for ``low``, false for ``high``. After a crash an idempotent call is
             repeated with the same ``idempotency_key``; for another one the model learns that it was interrupted.
         timeout_s: optional, 30; seconds for a call, including the wait for ``concurrency``.
-        concurrency: optional, 16; calls at once in this process.
+        concurrency: optional, 16; calls at once in this process, of which one conversation gets half.
+        foreign: optional, false; a call asks a server that is neither Kaiwa's nor the operator's.
+        per_turn: optional; calls of one turn, 0 for any number; by default 8 for a ``foreign`` tool, else 0.
+        per_day: optional, 0 for any number; calls of one person in a day. Page and terminal have no such limit.
         strict: optional; vendors that can enforce the schema on the model do so, if all its properties are required.
         writes: optional, false; a ``low`` call changes what Kaiwa stores, so READ_ONLY does not offer it.
         needs_conversation: optional, false; works on what a conversation holds, so ``kaiwa mcp`` does not serve it.
+        public: optional, false; results hold only what anybody may read, nothing of the person or the place.
+        addresses: optional; names of arguments that are addresses, which a call opens (docs/security.md).
         commands: optional; words such as ``weather``: ``/weather Tokyo`` calls this tool.
         titles: optional; the tool's names for people, such as ``{"en": "Weather", "ja": "天気"}``.
         labels: optional; the same for each of its arguments, by the argument's name.
@@ -218,6 +232,7 @@ class ValidatedTool:
 
     Attributes:
         size: bytes, about, of its declaration in a request to a model.
+        per_turn: calls of one turn; 0 for any number.
 
     Raises:
         ToolSetupError: a bad name, limit, command or schema.
@@ -234,7 +249,9 @@ class ValidatedTool:
         self._response = _compile(tool.name, "response", response)
         self._tool = tool
         self._timeout_s, concurrency = _limits(tool)
+        self.per_turn, self._per_day = _numbers_of_calls(tool)
         self._slots = asyncio.Semaphore(concurrency)
+        self._shares = Shares(-(-concurrency // 2))
         self.origin = origin
         self.commands = _commands(tool)
         idempotent, strict = getattr(tool, "idempotent", tool.risk == "low"), getattr(tool, "strict", False)
@@ -245,7 +262,8 @@ class ValidatedTool:
             raise ToolSetupError(f"tool {tool.name}: {wrong}")
         facts = tool.name, tool.description, parameters, response, tool.risk
         unaccepted = bool(getattr(tool, "unaccepted", False))
-        self.definition = ToolDefinition(*facts, *flags, *for_people, unaccepted)
+        public, addresses = bool(getattr(tool, "public", False)), tuple(getattr(tool, "addresses", ()))
+        self.definition = ToolDefinition(*facts, *flags, *for_people, unaccepted, public, addresses)
         self.size = len(json.dumps(facts, ensure_ascii=False).encode(errors="replace"))
 
     def complaint(self, arguments: object) -> str:
@@ -287,6 +305,7 @@ class ValidatedTool:
         given = _normal(arguments)
         if complaint := self._parameters.complaint(given):
             raise ToolError(f"invalid parameters: {complaint}")
+        await self._count(context)
         returned = await self._in_time(given, context, budget)
         shown = returned if isinstance(returned, Shown) else Shown(returned)
         if complaint := self._response.complaint(shown.response):
@@ -295,10 +314,20 @@ class ValidatedTool:
             raise ToolError(f"invalid response: {complaint}")
         return shown._replace(response=_capped(shown.response))
 
+    async def _count(self, context: ToolContext) -> None:
+        """Count one of the person's calls of the day.
+
+        Raises:
+            ToolError: it is one too many, or the store does not answer.
+        """
+        name, limit = self.definition.name, self._per_day
+        if limit and context.uses and not await context.uses.take(name, limit, context.idempotency_key):
+            raise ToolError(USED_UP.format(name=name, limit=limit))
+
     async def _in_time(self, arguments: dict[str, Any], context: ToolContext, budget: float) -> Any:
         started = False
         try:
-            async with asyncio.timeout(budget), self._slots:
+            async with asyncio.timeout(budget), self._shares.of(context.conversation), self._slots:
                 started = True
                 return await self._tool.call(arguments, context)
         except TimeoutError:
@@ -336,6 +365,15 @@ def _limits(tool: Tool) -> tuple[float, int]:
     return timeout_s, concurrency
 
 
+def _numbers_of_calls(tool: Tool) -> tuple[int, int]:
+    """The calls of a turn, and those of a person in a day; 0 for any number."""
+    per_turn = getattr(tool, "per_turn", FOREIGN_PER_TURN if getattr(tool, "foreign", False) else 0)
+    per_day = getattr(tool, "per_day", 0)
+    if not (isinstance(per_turn, int) and per_turn >= 0 and isinstance(per_day, int) and per_day >= 0):
+        raise ToolSetupError(f"tool {tool.name}: per_turn and per_day must be whole numbers from 0")
+    return per_turn, per_day
+
+
 def _commands(tool: Tool) -> tuple[str, ...]:
     words = getattr(tool, "commands", ())
     if not isinstance(words, tuple) or not all(isinstance(word, str) and COMMAND.fullmatch(word) for word in words):
@@ -356,18 +394,27 @@ def _normal(arguments: object) -> Any:
 
 
 def _capped(response: dict[str, Any]) -> dict[str, Any]:
+    """The response, or a text in its place where it is too large or too deep.
+
+    Raises:
+        ToolError: it is too deep even for a text.
+    """
+    if _is_deeper(response, MOST_LEVELS):
+        raise ToolError("invalid response: nested too deeply")
     text = json.dumps(response, ensure_ascii=False, allow_nan=False).encode()
     dropped = len(text) - OUTPUT_CAP
     if dropped <= 0:
-        return {"output": text.decode()} if _is_deep(response) else response
+        return {"output": text.decode()} if _is_deeper(response, DEEPEST) else response
     kept = text[:OUTPUT_CAP].decode(errors="ignore")
     return {"output": f"{kept}[truncated: {dropped} bytes dropped, refine your query]"}
 
 
-def _is_deep(value: Any) -> bool:
-    """Whether it has more than ``DEEPEST`` levels; a loop that ends there, whatever the value."""
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether it has more levels than these; a loop that ends there, whatever the value."""
     level = [value]
-    for _ in range(DEEPEST):
+    for _ in range(levels):
         inside = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
         level = [one for ones in inside for one in ones]
+        if not level:
+            return False
     return any(isinstance(one, dict | list) for one in level)

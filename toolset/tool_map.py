@@ -152,6 +152,17 @@ class ToolMap(Mapping[str, ValidatedTool]):
                     if name not in self._tools and prefix:
                         await self._expected[prefix].wait()
 
+    async def wait_until_listed(self, deadline: float) -> None:
+        """Wait until every source that is expected has listed its tools, or has failed.
+
+        Args:
+            deadline: ``time.monotonic()`` seconds.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(deadline - time.monotonic()):
+                for listed in self._expected.values():
+                    await listed.wait()
+
     def dropped(self, source: str) -> list[str]:
         """The tools of a source that are not offered, because an earlier one has their name."""
         named = ((tool.definition.name, tool) for tool in self._sources.get(source, ()))

@@ -43,6 +43,7 @@ class ConvertUnits:
         "call again with another name. Not for money."
     )
     risk: ClassVar[Risk] = "low"
+    public: ClassVar[bool] = True
     titles: ClassVar[Words] = {"en": "Unit conversion", "ja": "単位の換算"}
     timeout_s: ClassVar[float] = 3
     commands: ClassVar[tuple[str, ...]] = ("units", "単位")

@@ -87,8 +87,10 @@ class GetWeather:
         "in percent; night is 0 to 6 o'clock."
     )
     risk: ClassVar[Risk] = "low"
+    public: ClassVar[bool] = True
     titles: ClassVar[Words] = {"en": "Weather", "ja": "天気"}
     commands: ClassVar[tuple[str, ...]] = ("weather", "天気")
+    foreign: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = WeatherConfig
 
     def __init__(self, wttr: WttrClient, open_meteo: OpenMeteoClient | None, timeout_s: float) -> None:

@@ -42,9 +42,11 @@ class GetWarnings:
         "municipalities' evacuation orders are not included: say so where they may matter."
     )
     risk: ClassVar[Risk] = "low"
+    public: ClassVar[bool] = True
     titles: ClassVar[Words] = {"en": "Weather warnings", "ja": "気象警報"}
     timeout_s: ClassVar[float] = TIMEOUT_S
     commands: ClassVar[tuple[str, ...]] = ("warnings", "警報")
+    foreign: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = JmaConfig
 
     def __init__(self, jma: JmaClient) -> None:

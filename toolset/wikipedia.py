@@ -38,9 +38,11 @@ class Wikipedia:
         "title from `summary` or `others`. Give the `url` with what you quote."
     )
     risk: ClassVar[Risk] = "low"
+    public: ClassVar[bool] = True
     titles: ClassVar[Words] = {"en": "Wikipedia", "ja": "ウィキペディア"}
     timeout_s: ClassVar[float] = TIMEOUT_S
     commands: ClassVar[tuple[str, ...]] = ("wikipedia", "ウィキペディア")
+    foreign: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = WikipediaConfig
 
     def __init__(self, wiki: WikiClient) -> None:

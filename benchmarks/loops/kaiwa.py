@@ -56,7 +56,7 @@ class NoPorts:
     async def spend(self, spending: Spending) -> None:
         return None
 
-    async def check_inbox(self, *, certain: bool) -> TurnUpdate:
+    async def check_inbox(self, *, certain: bool, only_changes: bool) -> TurnUpdate:
         return TurnUpdate()
 
     async def review(self, acting: ActingCall) -> ApprovalDecision:

@@ -6,13 +6,16 @@ This module knows no channel, no store and no vendor.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing
 
 from msgspec.structs import asdict, replace
 
 from bot.agent.hooks import Hook, Hooks
+from bot.agent.provenance import Provenance
 from bot.agent.reasons import Declarations, with_reason_apart
+from bot.agent.request_size import room_for_results, with_results_cut
 from bot.agent.tool_runner import INTERRUPTED, ToolRunner
 from bot.agent.turn import Turn
 from bot.errors import ModelError, TurnFailed
@@ -63,15 +66,16 @@ class Agent:
         await self.tools.arrival([call.name for _, call in turn.open_calls()], turn.deadline)
         while turn.answer is None:
             if turn.calls:
-                await ToolRunner(self._tools_of(turn), self._hooks, self._metrics).run(turn)
+                await self._runner_of(turn).run(turn)
             await turn.check_inbox()
             if turn.stopped:
                 raise TurnFailed("stopped", STOPPED)
             if turn.withdrawn:
                 return None
-            may_call = turn.rounds < self.max_tool_turns
+            room = room_for_results([*turn.history, *turn.added], turn.tokens_left)
+            may_call = turn.rounds < self.max_tool_turns and room is None
             tools = self._tools_of(turn)
-            response = await self._ask_unless_changed(turn, tools, may_call)
+            response = await self._ask_unless_changed(turn, tools, may_call, room)
             if response is not None:
                 _refuse_useless(response, may_call)
                 message = _recorded(response.message, turn.added, tools)
@@ -80,32 +84,51 @@ class Agent:
 
     async def close(self, turn: Turn, *, stopped: bool = False) -> None:
         """Give every open call an error as its result: a transcript has one result for each call."""
-        await ToolRunner(self._tools_of(turn), self._hooks, self._metrics).close(
-            turn, CANCELLED if stopped else INTERRUPTED
-        )
+        await self._runner_of(turn).close(turn, CANCELLED if stopped else INTERRUPTED)
+
+    def provenance(self, turn: Turn) -> Provenance:
+        """Where the addresses of the turn's next request come from."""
+        return Provenance(turn, self._tools_of(turn))
+
+    def _runner_of(self, turn: Turn) -> ToolRunner:
+        return ToolRunner(self._tools_of(turn), self._hooks, self._metrics, self.provenance(turn))
 
     def _tools_of(self, turn: Turn) -> ToolMap:
         """The tools of this place and person, as they are now: a server may list its tools anew during a turn."""
         return self.tools.of_place(turn.context.conversation, turn.asker.id)
 
-    async def _ask_unless_changed(self, turn: Turn, tools: ToolMap, may_call: bool) -> ModelResponse | None:
-        """The model's response; None if a message that it answers was changed meanwhile."""
+    async def _ask_unless_changed(
+        self, turn: Turn, tools: ToolMap, may_call: bool, room: int | None
+    ) -> ModelResponse | None:
+        """The model's response; None if a message that it answers was changed meanwhile.
+
+        Args:
+            room: characters of all results, if the day has no tokens for more.
+        """
         limit = asyncio.timeout(None)
         try:
             async with limit:
                 with turn.asking(limit):
-                    return await self._ask(turn, tools, may_call)
+                    return await self._ask(turn, tools, may_call, room)
         except TimeoutError:
             if not limit.expired():
                 raise
+        turn.unfinished.clear()
         await turn.context.watcher.show(AnswerRestarted())
         return None
 
-    async def _ask(self, turn: Turn, tools: ToolMap, may_call: bool) -> ModelResponse:
+    async def _ask(self, turn: Turn, tools: ToolMap, may_call: bool, room: int | None) -> ModelResponse:
         system = system_prompt(self.system, turn.context.style)
         show = turn.context.watcher.show
+        turn.unfinished.clear()
         messages = await turn.request()
+        if room is not None:
+            messages = with_results_cut(messages, room)
         choice = _choice(turn, tools) if may_call else NONE
+        provenance = self.provenance(turn)
+        if provenance.is_judged:
+            choice = dataclasses.replace(choice, opens_addresses=False)
+        links = provenance.link_filter(turn.context.withheld)
         definitions = self._declarations.of(tools.offered(lambda: _used(messages, choice)))
         asked = self.provider.stream(system, messages, definitions, choice)
         with span("model", self._metrics) as call:
@@ -114,10 +137,16 @@ class Agent:
                     async for event in events:
                         match event:
                             case TextDelta(text):
-                                await show(AnswerText(text))
+                                if shown := links.feed(text) if links else text:
+                                    turn.unfinished.append(shown)
+                                    await show(AnswerText(shown))
                             case Restarted():
+                                turn.unfinished.clear()
+                                links = provenance.link_filter(turn.context.withheld)
                                 await show(AnswerRestarted())
                             case Completed(response):
+                                if links and (rest := links.end()):
+                                    await show(AnswerText(rest))
                                 await turn.spend(response)
                                 turn.model = response.model
                                 tokens = asdict(response.usage)

@@ -8,13 +8,17 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+from msgspec import structs
+
 from bot.agent.hooks import Hooks
+from bot.agent.provenance import Provenance
 from bot.agent.reasons import with_reason_apart
 from bot.agent.turn import Turn
 from bot.commands import SpokenCommands
 from bot.live_events import ToolFinished, ToolStarted
 from bot.telemetry import Metrics, span
 from bot.transcript import ToolCall, ToolResult
+from toolset.schema import shortened
 from toolset.tool import ToolContext, ToolOutcome
 from toolset.tool_map import ToolMap
 
@@ -23,18 +27,26 @@ MAX_REJECTED = 3  # calls of one turn; after so many noes nobody is asked again
 MAX_REPEATED = 2  # times the same call in a row; the next one is not made
 INTERRUPTED = "interrupted: the outcome is unknown"
 REPEATED = "stopped: the same call was made {times} times running. Use the results you have, or call differently."
+CALLED_ENOUGH = "not called: a turn may call {name} {limit} times. Use the results you have."
+ADDRESS_CAP = 200  # characters of an address in an error
 CARD = "card"  # in the response the model reads, where people see a card
 CARD_SHOWN = "shown below your answer: say what matters, do not repeat its rows"
+COMPOSED = "not kept: {address} is no address that the user gave or a result named. Leave it out, or ask the user."
 ASKED_ENOUGH = "rejected: calls of this turn were rejected {times} times already. Answer without calls that act."
 
 
 class ToolRunner:
-    """Runs the tool calls of a turn, each after its hooks, its validation and its approval."""
+    """Runs the tool calls of a turn, each after its hooks, its validation and its approval.
 
-    def __init__(self, tools: ToolMap, hooks: Hooks, metrics: Metrics) -> None:
+    Args:
+        provenance: of the turn's addresses.
+    """
+
+    def __init__(self, tools: ToolMap, hooks: Hooks, metrics: Metrics, provenance: Provenance) -> None:
         self._tools = tools
         self._hooks = hooks
         self._metrics = metrics
+        self._provenance = provenance
 
     async def run(self, turn: Turn) -> None:
         """Run every open call of the turn.
@@ -50,16 +62,16 @@ class ToolRunner:
                 await self._call(turn, index, call)
 
         # A risk may change meanwhile; what somebody has decided about stays decided.
-        calls = [(index, call, self._acts(call) or turn.is_decided(call)) for index, call in turn.open_calls()]
+        calls = [(index, call, self._needs_review(call) or turn.is_decided(call)) for index, call in turn.open_calls()]
         try:
             async with asyncio.TaskGroup() as group:
-                for index, call, acts in calls:
-                    if not acts:
+                for index, call, is_reviewed in calls:
+                    if not is_reviewed:
                         group.create_task(one(index, call))
         except ExceptionGroup as failed:  # raised by a hook or the ports, never by a tool; the first is enough
             raise failed.exceptions[0] from failed
-        for index, call, acts in calls:
-            if acts:
+        for index, call, is_reviewed in calls:
+            if is_reviewed:
                 await self._call(turn, index, call)
 
     async def close(self, turn: Turn, error: str) -> None:
@@ -72,9 +84,15 @@ class ToolRunner:
         tool = self._tools.get(call.name)
         return with_reason_apart(call, tool.definition if tool is not None else None)
 
-    def _acts(self, call: ToolCall) -> bool:
+    def _needs_review(self, call: ToolCall) -> bool:
+        """Whether the call acts, or would open an address that nobody gave."""
         tool = self._tools.get(call.name)
-        return tool is not None and tool.definition.risk == "high"
+        return tool is not None and (tool.definition.risk == "high" or bool(self._composed_in(call)))
+
+    def _composed_in(self, call: ToolCall) -> str:
+        """The address that the model has composed for the call to open; what a hook changes is the operator's."""
+        tool = self._tools.get(call.name)
+        return self._provenance.composed_in(call, tool.definition) if tool is not None else ""
 
     async def _call(self, turn: Turn, index: int, call: ToolCall) -> None:
         show = turn.context.watcher.show
@@ -84,7 +102,8 @@ class ToolRunner:
         context = _context(turn, call, index)
         with span("tool", self._metrics) as measured:
             made, outcome = await self._hooks.before(call, context)
-            outcome = outcome or await self._run_checked(turn, index, made, context, call.reason)
+            checked = structs.replace(made, reason=call.reason)
+            outcome = outcome or await self._run_checked(turn, index, checked, context, self._composed_in(call))
             outcome = await self._hooks.after(made, context, outcome)
             result = "rejected" if outcome.is_rejected else "error" if outcome.is_error else "ok"
             ms = measured.end("tool.called", result, call.name if call.name in self._tools else "unknown")
@@ -97,28 +116,45 @@ class ToolRunner:
         if outcome.card:
             response = {**response, CARD: response.get(CARD, CARD_SHOWN)}
         how, choices = (outcome.is_error, outcome.is_rejected), _choices(outcome, turn.context.commands)
-        await turn.record_result(ToolResult(call.id, call.name, response, *how, files, outcome.card, choices))
-        await show(ToolFinished(call.id, call.name, response, outcome.is_error, ms, outcome.is_rejected))
+        made_result = ToolResult(call.id, call.name, response, *how, files, outcome.card, choices)
+        recorded = await turn.record_result(made_result)
+        await show(ToolFinished(call.id, call.name, recorded.response, recorded.is_error, ms, outcome.is_rejected))
 
     async def _run_checked(
-        self, turn: Turn, index: int, call: ToolCall, context: ToolContext, reason: str
+        self, turn: Turn, index: int, call: ToolCall, context: ToolContext, composed: str
     ) -> ToolOutcome:
-        """Check repetition, arguments, approval and earlier starts; then make the call."""
-        tool = self._tools.get(call.name)
+        """Check number, repetition, arguments, addresses, approval and earlier starts; then make the call.
+
+        Args:
+            composed: the address that the call would open and nobody gave.
+        """
+        tool, reason = self._tools.get(call.name), call.reason
+        call = ToolCall(call.id, call.name, call.arguments)
         if (times := turn.repeated(index, self._with_reason_apart)) >= MAX_REPEATED:
             return ToolOutcome.error(REPEATED.format(times=times))
+        if tool is not None and 0 < tool.per_turn <= _earlier_calls(turn, index, call.name):
+            return ToolOutcome.error(CALLED_ENOUGH.format(name=call.name, limit=tool.per_turn))
         if tool is None or tool.complaint(call.arguments):
             return await self._tools.call(call.name, call.arguments, context)  # the outcome says what is wrong
-        if tool.definition.risk == "high" or turn.is_decided(call):
+        if kept := self._provenance.composed_to_keep(call, tool.definition):
+            return ToolOutcome.error(COMPOSED.format(address=shortened(kept, ADDRESS_CAP)))
+        if tool.definition.risk == "high" or composed or turn.is_decided(call):
             if (times := turn.rejections) >= MAX_REJECTED:
                 return replace(ToolOutcome.error(ASKED_ENOUGH.format(times=times)), is_rejected=True)
-            decision = await turn.review(call, tool.definition, reason)
+            decision = await turn.review(call, tool.definition, reason, composed)
             if not decision.approved:
                 return replace(ToolOutcome.error(decision.reason), is_rejected=True)
             call = ToolCall(call.id, call.name, decision.arguments)
         if not tool.definition.idempotent and not await turn.record_started(call):
             return ToolOutcome.error(INTERRUPTED)
         return await tool.call(call.arguments, context)
+
+
+def _earlier_calls(turn: Turn, index: int, name: str) -> int:
+    """How often the turn has called a tool before the call at this index of its newest message."""
+    calls = [call for message in turn.added[:-1] for call in message.calls]
+    calls += turn.calls[:index]
+    return sum(call.name == name for call in calls)
 
 
 def _choices(outcome: ToolOutcome, commands: SpokenCommands | None) -> tuple[str, ...]:

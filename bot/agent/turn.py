@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bot.agent.call_limits import MOST_READ, calls_beyond, left_out, not_made
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.file_types import kind_of
@@ -28,6 +29,7 @@ from bot.transcript import (
     ToolCall,
     ToolResult,
     Usage,
+    encode,
     without_quotes,
 )
 from toolset.shown import ModelUse, ToolFile
@@ -78,6 +80,7 @@ class ActingCall:
         reason: the model's words, why it wants the call; may be empty.
         text: the asker's last message.
         led_to: all messages before the call, oldest first; the last one holds it.
+        address: what it would open and nobody gave (``bot.agent.provenance``), so that a person decides.
     """
 
     call: ToolCall
@@ -86,6 +89,7 @@ class ActingCall:
     asker: Author
     text: str
     led_to: Sequence[Message]
+    address: str = ""
 
 
 class RecordedResponse(Struct, frozen=True, omit_defaults=True):
@@ -112,11 +116,12 @@ class TurnPorts(Protocol):
         """Store a step; the turn takes the next one afterwards."""
         ...
 
-    async def check_inbox(self, *, certain: bool) -> TurnUpdate:
+    async def check_inbox(self, *, certain: bool, only_changes: bool) -> TurnUpdate:
         """Let new entries of the inbox join the turn, and record that.
 
         Args:
             certain: read the inbox even if it was empty at the last record.
+            only_changes: messages stay in the inbox.
         """
         ...
 
@@ -178,7 +183,9 @@ class TurnContext:
         tool_choice: for the first request only; afterwards the model is free.
         stores: for the tools.
         shows_pictures: people see the pictures that tools make.
+        withheld: stands in an answer where a link is left out.
         commands: of the conversation; None where there are none.
+        tokens_left: of the day, as the turn began or went on; None without a limit.
     """
 
     conversation: str
@@ -190,7 +197,9 @@ class TurnContext:
     tool_choice: ToolChoice = AUTO
     stores: ToolStores = NOTHING_STORED
     shows_pictures: bool = True
+    withheld: str = "(link withheld)"
     commands: SpokenCommands | None = None
+    tokens_left: int | None = None
 
 
 class Turn:
@@ -218,9 +227,12 @@ class Turn:
         self.usage = Usage()
         self.grounding = NOT_GROUNDED
         self.model = ""  # the one that answered last, where it was asked here
+        self.unfinished: list[str] = []  # pieces of the response that is being written
         self.history = tuple(history)
         self._ports = ports
         self._results: dict[str, ToolResult] = {}
+        self._spent = 0  # tokens, also of its calls
+        self._read = 0  # bytes of the results of all rounds
         self._started: set[str] = set()
         self._decided: dict[str, ApprovalDecision] = {}
         self.stopped = False
@@ -242,6 +254,11 @@ class Turn:
     def last_user_text(self) -> str:
         """The text of the newest user message."""
         return next((message.text for message in reversed(self.added) if message.role == "user"), "")
+
+    @property
+    def tokens_left(self) -> int | None:
+        """What is left of the day's tokens; None without a limit."""
+        return None if self.context.tokens_left is None else self.context.tokens_left - self._spent
 
     @property
     def rounds(self) -> int:
@@ -285,7 +302,7 @@ class Turn:
     @property
     def withdrawn(self) -> bool:
         """Whether all user messages were taken back."""
-        return not any(message.role == "user" for message in self.added)
+        return all(message.role != "user" for message in self.added)
 
     def repeated(self, index: int, form: Callable[[ToolCall], ToolCall]) -> int:
         """How often the call at this index of the newest message was made in a row before, with the same arguments.
@@ -308,6 +325,7 @@ class Turn:
     async def spend(self, response: ModelResponse) -> None:
         """Count what a model response has used."""
         self.usage += response.usage
+        self._spent += response.usage.total
         since = list(takewhile(lambda message: message.role != "model", reversed(self.added)))
         messages = sum(message.role == "user" for message in since)
         used = response.model, response.usage, self.asker, messages, len(since) == len(self.added)
@@ -315,9 +333,9 @@ class Turn:
 
     async def spend_in_call(self, used: ModelUse) -> None:
         """Count what a tool call has used of a model."""
-        await self._ports.spend(
-            Spending(used.model, Usage(used.input, output=used.output), self.asker, 0, is_first=False)
-        )
+        usage = Usage(used.input, output=used.output)
+        self._spent += usage.total
+        await self._ports.spend(Spending(used.model, usage, self.asker, 0, is_first=False))
 
     async def newest_picture(self) -> tuple[str, bytes] | None:
         """Type and content of the newest picture in the request: sent by somebody, or made by a tool."""
@@ -350,27 +368,24 @@ class Turn:
         """Whether somebody has decided about the call."""
         return call.id in self._decided
 
-    async def review(self, call: ToolCall, tool: ToolDefinition, reason: str = "") -> ApprovalDecision:
-        """Decide whether a high-risk call may be made; a call is decided once.
+    async def review(self, call: ToolCall, tool: ToolDefinition, reason: str, address: str) -> ApprovalDecision:
+        """Decide whether a call may be made that is high-risk, or opens an address; a call is decided once.
 
         Raises:
             AwaitingApproval: the turn waits for a person's decision.
         """
         if call.id not in self._decided:
-            led_to = [*self.history, *self.added]
-            acting = ActingCall(call, tool, reason, self.asker, self.last_user_text, led_to)
-            self.restore_decision(await self._ports.review(acting))
+            about = self.asker, self.last_user_text, [*self.history, *self.added], address
+            self.restore_decision(await self._ports.review(ActingCall(call, tool, reason, *about)))
         return self._decided[call.id]
 
     async def check_inbox(self, *, certain: bool = False) -> None:
-        """Let new messages join the turn, unless it is stopped: what follows the stop is for the next turn.
+        """Let new messages join the turn; if it is stopped, only changes: other messages are for the next turn.
 
         The turn must have no open call.
         """
-        if self.stopped:
-            return
         certain, self._is_changed = certain or self._is_changed, False
-        self.restore_update(await self._ports.check_inbox(certain=certain))
+        self.restore_update(await self._ports.check_inbox(certain=certain, only_changes=self.stopped))
 
     @contextmanager
     def asking(self, limit: asyncio.Timeout) -> Iterator[None]:
@@ -394,16 +409,30 @@ class Turn:
         if self._asking is not None and not self._asking.expired():
             self._asking.reschedule(asyncio.get_running_loop().time())
 
-    async def record_result(self, result: ToolResult) -> None:
-        """Record a tool's result, then add it to the turn."""
+    async def record_result(self, result: ToolResult) -> ToolResult:
+        """Record a tool's result, then add it to the turn; beyond ``MOST_READ`` an error takes its place.
+
+        Returns:
+            What was recorded.
+        """
+        size = len(encode(result))
+        if self._read + size > MOST_READ and not result.is_error:
+            result = left_out(result)
+            size = len(encode(result))
+        self._read += size  # before others are recorded beside it
         await self._ports.record(result)
-        self.restore_result(result)
+        self._add_result(result)
+        return result
 
     def restore_response(self, message: Message, stop_reason: StopReason, grounding: Grounding = NOT_GROUNDED) -> None:
-        """Add a recorded model response."""
+        """Add a recorded model response. Calls beyond the limits have their results at once, which nothing records."""
+        self.unfinished.clear()
         self.added.append(message)
         self.grounding += grounding
         self.stop_reason = stop_reason
+        for call in calls_beyond(self.calls, self.added[:-1]):
+            self._results[call.id] = not_made(call)
+        self._end_round()
 
     def restore_started(self, call_id: str) -> None:
         """Mark a call as made."""
@@ -424,8 +453,16 @@ class Turn:
         self.added += update.messages
 
     def restore_result(self, result: ToolResult) -> None:
-        """Add a recorded result. After the last one, all results of the round become one message in call order."""
+        """Add a recorded result."""
+        self._read += len(encode(result))
+        self._add_result(result)
+
+    def _add_result(self, result: ToolResult) -> None:
         self._results[result.call_id] = result
+        self._end_round()
+
+    def _end_round(self) -> None:
+        """Make one message of all results of the round, in call order, if none is missing."""
         if self.calls and not self.open_calls():
             response = self.added[-1]
             results = tuple(self._results[call.id] for call in self.calls)
@@ -452,5 +489,12 @@ def apply_changes(messages: Sequence[Message], changes: Mapping[str, Message | N
         elif message.id not in changes:
             kept.append(without_quotes(message, changes))
         elif (new := changes[message.id]) is not None:
-            kept.append(replace(message, parts=(*message.quoted_pictures, *new.parts)))
+            kept.append(with_edit(message, new))
     return kept
+
+
+def with_edit(message: Message, new: Message) -> Message:
+    """The message with the words of an edit; of several edits the newest counts, in whichever order they come."""
+    if new.at < message.edited_at:
+        return message
+    return replace(message, parts=(*message.quoted_pictures, *new.parts), edited_at=new.at)

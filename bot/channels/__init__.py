@@ -15,7 +15,10 @@ from starlette.routing import BaseRoute
 
 from bot.channels.host import (
     NO_FILES,
+    NO_UPLOADS,
+    UNCOUNTED_USES,
     Accept,
+    DailyUses,
     Files,
     Host,
     KeptItem,
@@ -27,6 +30,8 @@ from bot.channels.host import (
     Overviews,
     Rate,
     Rating,
+    Upload,
+    Uploads,
     keep_no_rating,
     notify_nobody,
 )
@@ -39,9 +44,12 @@ __all__ = [
     "MOST_FILES",
     "NOTHING_KNOWN",
     "NO_FILES",
+    "NO_UPLOADS",
+    "UNCOUNTED_USES",
     "Accept",
     "AssertLease",
     "Channel",
+    "DailyUses",
     "Delivery",
     "Fetch",
     "Files",
@@ -63,6 +71,8 @@ __all__ = [
     "Recipient",
     "Reply",
     "Take",
+    "Upload",
+    "Uploads",
     "keep_no_rating",
     "notify_nobody",
     "whole_of",
@@ -110,6 +120,7 @@ class Channel(Protocol):
             people may write it before they see the question.
         takes_back: it can delete what it has sent.
         shows_pictures: people see the pictures that tools make, and not only their words.
+        streams: it shows an answer while it is written. What was written of one that is stopped stays then.
         poll_pause_s: the least time between two messages or changes of a message that show how a poll stands.
     """
 
@@ -118,6 +129,7 @@ class Channel(Protocol):
     is_prompt: bool = False
     takes_back: bool = False
     shows_pictures: bool = True
+    streams: bool = False
     poll_pause_s: float = 0.0
 
     @abstractmethod
@@ -196,9 +208,16 @@ class Channel(Protocol):
         """What is left of a message's address when something is to be sent there much later."""
         return address
 
-    async def reaches(self, conversation: str) -> bool:
-        """Whether a message that answers nobody would be delivered there, as far as that is known. Never raises."""
+    async def reaches(self, conversation: str, person: str) -> bool:
+        """Whether a late answer to a person would be delivered there without a press, as far as that is known.
+
+        Never raises.
+        """
         return True
+
+    async def refuses_reminders(self, conversation: str) -> str:
+        """Why reminders can never be delivered there, for the model; empty if they can. Never raises."""
+        return ""
 
     def hears_all(self, conversation: str) -> bool:
         """Whether a message there need not call the bot."""

@@ -84,6 +84,41 @@ class NoFiles:
 NO_FILES = NoFiles()
 
 
+class Upload(NamedTuple):
+    """A file that somebody has uploaded."""
+
+    mime: str
+    data: bytes
+
+
+class Uploads(Protocol):
+    """The files that people upload to a conversation, for a day; a ``ref`` names one within its conversation only.
+
+    Every method raises ``StoreUnavailable`` if the store does not answer.
+    """
+
+    async def keep(self, conversation: str, ref: str, upload: Upload) -> None:
+        """Store a file, or the same again."""
+        ...
+
+    async def read(self, conversation: str, ref: str) -> Upload | None:
+        """A file; None if its day is over, or it had to make room."""
+        ...
+
+
+class NoUploads:
+    """Has no file (``Uploads``)."""
+
+    async def keep(self, conversation: str, ref: str, upload: Upload) -> None:
+        return
+
+    async def read(self, conversation: str, ref: str) -> Upload | None:
+        return None
+
+
+NO_UPLOADS = NoUploads()
+
+
 class KeptItem(NamedTuple):
     """A reminder or a fact of a person.
 
@@ -141,6 +176,23 @@ class Accept(Protocol):
         ...
 
 
+class FindConversation(Protocol):
+    """Finds the conversation of a message that was accepted as ``indexed``."""
+
+    async def __call__(self, message_id: str, /) -> str:
+        """The conversation; empty if the message is not known.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        ...
+
+
+async def find_no_conversation(message_id: str, /) -> str:
+    """Find nothing (``FindConversation``)."""
+    return ""
+
+
 class Notify(Protocol):
     """Sends the operator an alert, at most one a day for each cause. Never raises."""
 
@@ -195,6 +247,38 @@ async def keep_no_rating(rating: Rating, /) -> bool:
     return False
 
 
+class DailyUses(Protocol):
+    """Counts what a person uses in a day of something that has a limit of its own; 0 is no limit.
+
+    Every method raises ``StoreUnavailable`` if the store does not answer.
+    """
+
+    async def may_use(
+        self, what: str, limit: int, key: str, conversation: str, author: str, *, amount: int = 1
+    ) -> bool:
+        """Count so many uses, once for each key, if all of them are within the limit; whether they are."""
+        ...
+
+    async def could_use(self, what: str, limit: int, conversation: str, author: str, *, amount: int = 1) -> bool:
+        """The same without counting."""
+        ...
+
+
+class UncountedUses:
+    """Allows everything (``DailyUses``)."""
+
+    async def may_use(
+        self, what: str, limit: int, key: str, conversation: str, author: str, *, amount: int = 1
+    ) -> bool:
+        return True
+
+    async def could_use(self, what: str, limit: int, conversation: str, author: str, *, amount: int = 1) -> bool:
+        return True
+
+
+UNCOUNTED_USES = UncountedUses()
+
+
 Listens = Callable[[], AbstractAsyncContextManager[None]]
 
 
@@ -213,9 +297,10 @@ class Host:
         files: of tool calls.
         clock: milliseconds since the epoch by the store's clock, which all processes share.
         rate: keeps what people think of answers.
-
         days: how long conversations are kept.
         overviews: None: only checks run.
+        find_conversation: of a message, for events that do not name it.
+        uses: counts what has a limit a day.
     """
 
     accept: Accept
@@ -232,3 +317,5 @@ class Host:
     rate: Rate = keep_no_rating
     days: int = 30
     overviews: Overviews | None = None
+    find_conversation: FindConversation = find_no_conversation
+    uses: DailyUses = UNCOUNTED_USES

@@ -33,7 +33,10 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         courtesy: what a message without words says and asks nothing with, such as a sticker; a row of the catalogue's
             table ``courtesy``.
         quotes: id of the message that this one quotes.
-        leavers: ids of people who have left the group: their reminders in it end. Processes of an older version take
+        indexed: of a message whose conversation the platform does not name when the message is changed:
+            ``Host.find_conversation`` knows it.
+        leavers: ids of people who have left the group: their reminders in it end, and their unmentioned messages go.
+            Processes of an older version take
             the event for the retraction of no message.
         unmentioned: several people read the conversation, and the message does not call the bot. Processes of an older
             version take it for a message to the bot.
@@ -54,6 +57,7 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     courtesy: str = ""
     quotes: str = ""
     unmentioned: bool = False
+    indexed: bool = False
     leavers: tuple[str, ...] = ()
 
     @property

@@ -115,6 +115,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         cards: shown below the text, or told in words where that is impossible.
         choices: short texts that the person may press instead of writing; a press is their message.
         free: it is sent as long as that costs nothing, and otherwise dropped.
+        asker: id of the person whose reminder it is; empty for an answer, which is for whom the turn answers.
     """
 
     text: str
@@ -134,6 +135,14 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     fetches: Fetch | None = None
     cards: tuple[Card, ...] = ()
     choices: tuple[str, ...] = ()
+    asker: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a text for everybody there, with nothing below it, and must not get lost."""
+        is_more = self.question or self.settles or self.poll or self.files or self.cards or self.choices
+        may_get_lost = self.private or self.fleeting or self.free
+        return not (is_more or may_get_lost)
 
     @property
     def told_choices(self) -> str:
@@ -173,6 +182,8 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
         answers: ids of the answered messages; when these change, the delivery is void.
         late: what a press of a button has been found to fetch. It stays where it is kept until it has arrived.
         more_late: other answers to the asker are kept; a channel with buttons offers to fetch them.
+        brings: ids of kept deliveries that answer no message, as reminders; their texts stand above this one's. Only
+            while it is sent, not in the outbox.
         changes: ids of the edits and retractions that its turn has seen; None: an edit does not reopen the turn.
     """
 
@@ -189,6 +200,7 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
     answers: tuple[str, ...] = ()
     late: LateAnswer | None = None
     more_late: bool = False
+    brings: tuple[str, ...] = ()
     changes: tuple[str, ...] | None = None
 
     def in_parts(self, texts: Sequence[str]) -> list[Delivery]:

@@ -356,7 +356,7 @@ def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
         commands = SpokenCommands(catalogue)
         if not interactive:
             return Chat(session, loop, screen, commands, labels).run(sys.stdin)
-        chat = Chat(session, loop, screen, commands, labels, keyboard.discard_typeahead)
+        chat = Chat(session, loop, screen, commands, labels, keyboard.discard_typeahead, keyboard.above_prompt)
         with closing(keyboard.read_lines(chat.resume())) as lines:
             return chat.run(lines)
 

@@ -33,9 +33,11 @@ class Admitted:
         events: may be answered.
         messages: for the history: placeholders of refused messages, and the refusals.
         replies: the refusals with their addresses.
+        standing: of the author, if it is known.
     """
 
     events: list[ParsedEvent]
+    standing: Standing | None = None
     messages: list[Message] = field(default_factory=list)
     replies: list[tuple[Reply, str]] = field(default_factory=list)
 
@@ -64,20 +66,23 @@ class Admission:
         batch = [one for one in batch if one.event.message.id not in repeated]
         counted = self._counted(conversation, batch)
         counts = Counter(one.author_id for one in counted)
-        excess = await self._budgets.admit(turn_id, conversation, counts, standing) if counted else {}
-        beyond = [(found, [one for one in counted if one.author_id == author]) for author, found in excess.items()]
+        refused: dict[str, Excess] = {}
+        if counted:
+            verdict = await self._budgets.admit(turn_id, conversation, counts, standing)
+            refused, standing = verdict.refused, verdict.standing
+        beyond = [(found, [one for one in counted if one.author_id == author]) for author, found in refused.items()]
         for event in (event for event in forgets if event.message.id not in repeated):
             if not await self._budgets.may_forget(turn_id, conversation, event.author_id):
                 beyond.append((FORGETS, [event]))
-        refused_ids = {event.message.id for _, refused in beyond for event in refused}
-        admitted = Admitted([one for one in batch if one.event.message.id not in refused_ids])
-        for found, refused in beyond:
-            log.info("budget.refused", scope=found.scope, unit=found.unit, messages=len(refused))
-            if await self._may_refuse(conversation, refused[-1], turn_id):
-                newest = await self._enrich(conversation, refused[-1])
+        refused_ids = {event.message.id for _, events in beyond for event in events}
+        admitted = Admitted([one for one in batch if one.event.message.id not in refused_ids], standing)
+        for found, events in beyond:
+            log.info("budget.refused", scope=found.scope, unit=found.unit, messages=len(events))
+            if await self._may_refuse(conversation, events[-1], turn_id):
+                newest = await self._enrich(conversation, events[-1])
                 reply = self._refusal(found, newest)
                 answer = Message(new_id("msg"), "model", (Text(reply.text),), now_ms())
-                admitted.messages += [*_placeholders(conversation, refused), answer]
+                admitted.messages += [*_placeholders(conversation, events), answer]
                 admitted.replies.append((reply, newest.address))
         return admitted
 
@@ -95,12 +100,14 @@ class Admission:
     def _counted(self, conversation: str, batch: Sequence[ParsedEvent]) -> list[InboundEvent]:
         """Choose the events that count: those that get an answer, except greetings and sentences about a full inbox.
 
-        ``/forget me`` has a limit of its own, and a ``/stop`` that stops counted messages is free. On page and
+        A reminder counts as a message of its person: each may cost a push. ``/forget me`` has a limit of its own, and a
+        ``/stop`` that stops counted messages is free. On page and
         terminal only the model's answers count, since tokens are their only limit.
         """
         counted: list[InboundEvent] = []
-        for event, command in batch:
-            ours = command is not None or event.event == CANNED
+        for one in batch:
+            event, command = one
+            ours = command is not None or event.event == CANNED or one.is_reminder
             if event.event == CONVERSATION_DELETED:
                 counted.clear()
             elif event.event == "unsent":
@@ -112,14 +119,14 @@ class Admission:
         return counted
 
     async def _may_refuse(self, conversation: str, event: InboundEvent, turn_id: str) -> bool:
-        """Whether the refusal is sent: one a day for each routine; in a group, one an hour for each person.
+        """Whether the refusal is sent: one a day for each reminder; in a group, one an hour for each person.
 
         To people who have not called the bot it is sent once an hour for all of them.
         """
         who, kv = event.author_id, self._services.store.kv
-        if event.is_routine:
+        if event.reminder:
             until = f"{self._budgets.day_end:%Y-%m-%d}"
-            return await kv.claim(f"refused_routine:{until}:{conversation}:{event.target}", turn_id, DAY_S)
+            return await kv.claim(f"refused_reminder:{until}:{conversation}:{event.target}", turn_id, DAY_S)
         whom = f"{channel_of(conversation)}:{who}" if who and not event.unmentioned else conversation
         return not event.group or await kv.claim(f"refused:{whom}", turn_id, REFUSAL_PAUSE_S)
 
@@ -133,10 +140,11 @@ class Admission:
         limit = f"{self._budgets.limit(excess):,}"
         when = self._when(event, language)
         text = self._sentence(f"{excess.scope}_{excess.unit}", language, limit=limit, when=when)
-        if event.is_routine:
-            text = self._sentence("routine", language, routine=text_of(event), refusal=text)
+        if event.reminder:
+            key = "routine" if event.is_routine else "reminder"
+            text = self._sentence(key, language, text=text_of(event), refusal=text)
         note = f"the limit in {excess.unit} of one {excess.scope} and day is {limit}"
-        return Reply(text, failed=True, note=note)
+        return Reply(text, failed=True, note=note, asker=event.author_id if event.reminder else "")
 
     def _line(self, used: Used, language: str) -> str:
         tokens = self._amount("tokens", used.spent.tokens, used.limits.tokens, language)
@@ -163,9 +171,8 @@ class Admission:
 
 
 def _costs_nothing(event: InboundEvent) -> bool:
-    is_shown = event.reminder and not event.is_routine
     is_ours = event.left_out or event.target.endswith(".greeting")
-    return bool(event.event not in ("message", CANNED) or is_ours or is_shown)
+    return event.event not in ("message", CANNED) or is_ours
 
 
 def _placeholders(conversation: str, refused: Sequence[InboundEvent]) -> list[Message]:

@@ -40,7 +40,6 @@ from bot.conversation.history import HistoryWindow
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import RESPONSE, RESULT, STARTED, Step
 from bot.conversation.late_answers import LateButtons, TokenWatch
-from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
 from bot.conversation.media import TurnMedia
 from bot.conversation.memory import ToolFacts, facts_message, memory_of
@@ -52,14 +51,28 @@ from bot.conversation.triage import parse
 from bot.conversation.uses import ToolUses
 from bot.errors import ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
+from bot.safe_text.links import LinkFilter
 from bot.store import JournalledTurn, Lease
 from bot.texts import language_for, language_of
-from bot.transcript import BACKGROUND_ID, Message, Spending, Text, ToolResult, cards_of, choices_of, encode, new_id
+from bot.transcript import (
+    BACKGROUND_ID,
+    Message,
+    Spending,
+    Text,
+    ToolResult,
+    cards_of,
+    channel_of,
+    choices_of,
+    encode,
+    new_id,
+)
+from toolset.shown import Card
 
 log = structlog.stdlib.get_logger(__name__)
 
 TURN_S = 300.0
 YOUNG_S = 0.01  # after its beginning a new turn has taken all that was in the inbox
+FENCE = "```"
 KINDS: dict[type[TurnStep], str] = {RecordedResponse: RESPONSE, StartedCall: STARTED, ToolResult: RESULT}
 
 
@@ -97,7 +110,6 @@ class Attempt:
     """One attempt at a turn.
 
     Attributes:
-        standing: the author's, as the turn began.
         quietly: show nothing of the answer before it is delivered.
         history_changed: since the turn began.
         begun_at: ``time.monotonic()`` of the attempt.
@@ -107,7 +119,6 @@ class Attempt:
     channel: Channel
     journalled: JournalledTurn
     inbound: InboundMessages
-    standing: Standing | None
     quietly: bool
     history_changed: bool = False
     begun_at: float = field(default_factory=time.monotonic)
@@ -141,16 +152,17 @@ class ConversationPorts:
         if await self._services.store.journal.record(self._attempt.lease, KINDS[type(step)], encode(step)):
             self._waiting = True
 
-    async def check_inbox(self, *, certain: bool) -> TurnUpdate:
+    async def check_inbox(self, *, certain: bool, only_changes: bool) -> TurnUpdate:
         if not (self._waiting or certain):
             return TurnUpdate()
         self._waiting = False
-        return await self._attempt.inbound.check(self._watcher)
+        return await self._attempt.inbound.check(self._watcher, only_changes=only_changes)
 
     async def review(self, acting: ActingCall) -> ApprovalDecision:
         attempt = self._attempt
         address = attempt.channel.current(attempt.inbound.address)
-        decision = await self._approvals.review(attempt.lease, attempt.turn_id, address, acting)
+        answered = attempt.inbound.message_ids
+        decision = await self._approvals.review(attempt.lease, attempt.turn_id, address, acting, answered=answered)
         attempt.inbound.note_decision(decision)
         return decision
 
@@ -195,7 +207,8 @@ class Answerer:
         conversation, channel, inbound = attempt.lease.conversation, attempt.channel, attempt.inbound
         view = nullcontext(NoWatcher()) if attempt.quietly else channel.live_view(conversation, events[-1].address)
         support = self._agent.provider.media
-        async with TurnMedia(self._file_bytes, channel, conversation, support, self._reader) as media, view as watcher:
+        read_text = partial(self._reader.read, events[0].author_id or conversation)
+        async with TurnMedia(self._file_bytes, channel, conversation, support, read_text) as media, view as watcher:
             await watcher.show(TurnStarted(attempt.turn_id, tuple(event.message.id for event in events)))
             turn = await self._new_turn(attempt, events, watcher, media)
             if not steps and (said := courtesy(self._services, inbound.received, turn.history)):
@@ -263,6 +276,7 @@ class Answerer:
         time_zone = usable_zone(author.time_zone, defaults.time_zone)
         if background := await inbound.background.message(time_zone):
             history.append(background)
+        language = language_for(asked[-1].text, author.locale, defaults.language)
         lists = ToolLists(self._store.place_lists, attempt.channel.place(lease.conversation), author.id)
         context = TurnContext(
             conversation=lease.conversation,
@@ -273,6 +287,7 @@ class Answerer:
             load=media.load,
             tool_choice=choice_in(asked, self._agent.tools),
             commands=self._services.commands,
+            tokens_left=await self._tokens_left(inbound, lease.conversation, author.id),
             stores=ToolStores(
                 ToolFacts(memory) if memory else None,
                 lists,
@@ -282,9 +297,16 @@ class Answerer:
                 ToolUses(self._services.budgets, lease.conversation, author.id),
             ),
             shows_pictures=attempt.channel.shows_pictures,
+            withheld=self._services.texts.get("reply.withheld", language),
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
         return Turn(attempt.turn_id, context, history, asked, ports, time.monotonic() + TURN_S)
+
+    async def _tokens_left(self, inbound: InboundMessages, conversation: str, author: str) -> int | None:
+        """What the day has left for the turn; None without a limit, or if the store does not answer."""
+        budgets = self._services.budgets
+        standing = inbound.standing or await budgets.look_up(conversation, author)
+        return budgets.tokens_left(standing) if standing else None
 
     async def _restore(self, turn: Turn, step: Step, inbound: InboundMessages) -> None:
         """Apply one step of the journal to the turn."""
@@ -301,15 +323,22 @@ class Answerer:
             case InboundEvent():
                 turn.restore_update(await inbound.join(turn.context.watcher, [parse(step, self._services.commands)]))
 
-    async def _apologise(self, turn: Turn, failure: str, cause: str) -> Reply:
+    async def _apologise(self, turn: Turn, failure: str, cause: str) -> Reply | None:
         log.warning("turn.apologised", apology=failure, cause=cause)
         if (alarm := ALARMING.get(failure)) is not None:
             await self._services.alerts.notice(alarm, cause)
         stopped = failure == "stopped"
+        streams = self._services.channels[channel_of(turn.context.conversation)].streams
+        shown = "".join(turn.unfinished).strip() if streams else ""
         await self._agent.close(turn, stopped=stopped)
         if stopped:
             await turn.check_inbox(certain=True)  # the apology answers the stop
+        if turn.withdrawn:
+            return None
         apology = self._sentence(f"apology.{failure}", turn)
+        if stopped and shown:
+            mark = self._sentence("reply.stopped", turn)
+            apology = f"{_with_closed_fence(shown)}\n\n{mark}"
         # Recorded by the commit only: after a crash the turn goes on, and may succeed.
         turn.restore_response(own_message(apology), "end_turn")
         return Reply(apology, failed=not stopped, note="" if stopped else cause)
@@ -321,19 +350,45 @@ class Answerer:
             text = text.replace(SILENT, "").strip()
             if not text:
                 return Reply("")
+        links = self._agent.provenance(turn).link_filter(turn.context.withheld)
+        if links and (safe := links.text(text)) != text:
+            text = safe
+            # Without the vendor's own form, so that the model reads what people have read.
+            answer = replace(answer, parts=(Text(text),), opaque=None)
         sentence = partial(self._sentence, turn=turn)
         cut = () if turn.stop_reason == "end_turn" else (sentence("reply.cut"),)
         footer = "\n\n".join(source_lists(turn.grounding, sentence))
         turn.added[-1] = replace(answer, footer=footer)
         text, shown = "\n\n".join(filter(None, (text, *cut, footer))), turn.shown
         files = tuple(file for result in shown for file in result.files)[-MOST_FILES:]
-        return Reply(text, files=files, cards=cards_of(shown), choices=choices_of(shown), model=turn.model)
+        reply = Reply(text, files=files, cards=cards_of(shown), choices=choices_of(shown), model=turn.model)
+        return _without_links(reply, links) if links else reply
 
     def _sentence(self, key: str, turn: Turn) -> str:
         default = self._services.defaults.language
         return self._services.texts.get(key, language_for(turn.last_user_text, turn.asker.locale, default))
 
 
+def _without_links(reply: Reply, links: LinkFilter) -> Reply:
+    """The reply without composed links in what is shown below its text."""
+    cards = tuple(
+        Card(
+            links.text(card.title),
+            tuple((links.text(label), links.text(value)) for label, value in card.rows),
+            links.text(card.note),
+        )
+        for card in reply.cards
+    )
+    files = tuple(replace(file, name=links.text(file.name), text=links.text(file.text)) for file in reply.files)
+    return replace(reply, cards=cards, files=files, choices=tuple(map(links.text, reply.choices)))
+
+
 def own_message(text: str) -> Message:
     """A sentence of the catalogue as a message of the history."""
     return Message(new_id("msg"), "model", (Text(text),), now_ms())
+
+
+def _with_closed_fence(markdown: str) -> str:
+    """The text; a code block that it leaves open is closed, so that what follows is not part of it."""
+    fences = sum(line.lstrip().startswith(FENCE) for line in markdown.splitlines())
+    return f"{markdown}\n{FENCE}" if fences % 2 else markdown

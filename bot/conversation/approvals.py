@@ -30,13 +30,16 @@ log = structlog.stdlib.get_logger(__name__)
 
 REJECTED = "rejected by the user"
 EXPIRED = "approval expired"
+CHANGED = "not done: the request has been edited or taken back. Do what the user's messages say now."
 SWITCHED_OFF = "rejected: calls that act are switched off here"
+NO_ADDRESS = "rejected: only addresses that the user gave or a result of this turn named are opened here"
 NOBODY_MAY = "rejected: it is not known who asked, and nobody else may approve"
 TOO_LONG = (
     f"rejected: nobody can be asked about arguments that take more than {SHOWN} characters to show, as what is not "
     "shown whole must not be approved. Use less at a time."
 )
 VETOED = "rejected by the reviewers"
+OUTCOMES = {EXPIRED: "expired", CHANGED: "changed"}  # rows of the catalogue, by the reason of a no
 CHANGES = frozenset({"edited", "unsent", "left"})
 LONGEST = 4_900  # UTF-16 code units of a question: LINE takes 5,000 in a message, Slack 12,000 in a block
 SENTENCE_CAP = 120  # characters of a reviewer's sentence
@@ -98,9 +101,15 @@ class Approvals:
         self._reviewers = services.reviewers
         self._budgets = services.budgets
         self._language = services.defaults.language  # of texts whose language is unknown
+        self._language_of = services.language
 
-    async def review(self, lease: Lease, turn_id: str, address: str, acting: ActingCall) -> ApprovalDecision:
+    async def review(
+        self, lease: Lease, turn_id: str, address: str, acting: ActingCall, *, answered: Collection[str] = ()
+    ) -> ApprovalDecision:
         """Decide about a call at once, or ask a person. Reviewers vote first.
+
+        Args:
+            answered: ids of the messages that the turn answers.
 
         Raises:
             AwaitingApproval: a person has been asked; ``decide`` reads the answer.
@@ -115,6 +124,8 @@ class Approvals:
         arrivals = [parse(event, self._commands) for _, event in readable(waiting)]
         if any(one.is_stop for one in arrivals):
             return _decision(acting, approved=False, reason=REJECTED)
+        if any(one.event.is_change and one.event.target in answered for one in arrivals):
+            return _decision(acting, approved=False, reason=CHANGED)
         if (voted := self._by_votes(acting, votes, [one.event for one in arrivals])) is not None:
             await self._store.journal.record(lease, DECIDED, encode(voted))
             log.info("approval.voted", tool=acting.call.name, outcome="approved" if voted.approved else "rejected")
@@ -127,14 +138,14 @@ class Approvals:
         asked = ApprovalRequest(question, address, language, len(waiting))
         await self._store.journal.record(lease, ASKED, encode(asked), sends=encode(delivery))
         log.info("approval.asked", tool=acting.call.name)
-        raise AwaitingApproval(until, len(waiting))
+        raise AwaitingApproval(until, 0)  # what waits already is read at once: it may end the question
 
     def _at_once(self, acting: ActingCall, shown: str | None) -> ApprovalDecision | None:
         """The decision that needs neither votes nor a person."""
-        if self._policy.mode == "auto_approve":
+        if self._policy.mode == "auto_approve" and not acting.address:
             return _decision(acting, approved=True)
         if self._policy.mode == "auto_reject":
-            return _decision(acting, approved=False, reason=SWITCHED_OFF)
+            return _decision(acting, approved=False, reason=NO_ADDRESS if acting.address else SWITCHED_OFF)
         if not (acting.asker.id or self._policy.approvers):
             return _decision(acting, approved=False, reason=NOBODY_MAY)
         return _decision(acting, approved=False, reason=TOO_LONG) if shown is None else None
@@ -154,7 +165,8 @@ class Approvals:
         decides = self._policy.review_mode == "decide" and acting.call.name in self._policy.review_tools
         is_unanimous = bool(votes) and all(vote.verdict == "approve" for vote in votes)
         is_news = any(one.event in CHANGES or one.author_id in ("", acting.asker.id) for one in arrivals)
-        if decides and is_unanimous and not acting.tool.unaccepted and not is_news:
+        is_for_people = acting.tool.unaccepted or acting.address
+        if decides and is_unanimous and not is_for_people and not is_news:
             return _decision(acting, approved=True)
         return None
 
@@ -183,7 +195,7 @@ class Approvals:
         Args:
             divisor: of the length that the words may have.
         """
-        remarks = []
+        remarks = [self._texts.get("approval.address", language)] if acting.address else []
         if words := quotable(acting.reason, CAP // divisor):
             remarks.append(self._texts.get("approval.reason", language, words=words))
         for vote in votes:
@@ -261,6 +273,20 @@ class Approvals:
         delivery = Delivery(new_id("notice"), journalled.turn_id, reply, event.address)
         await self._store.journal.dismiss(lease, b"", encode(delivery))
 
+    async def notify_waiting(self, lease: Lease, turn_id: str, asked: ApprovalRequest) -> None:
+        """Say once to everybody whose messages wait behind another person's question that they do."""
+        question, channel = asked.question, channel_of(lease.conversation)
+        for _, event in readable(await self._store.inbox.read(lease.conversation)):
+            if not _waits_behind(event, question.asker_id):
+                continue
+            name = f"waiting:{channel}:{question.id}:{event.author_id}"
+            if not await self._store.kv.set_if_absent(name, self._policy.ttl_s + 1):
+                continue
+            (known,) = await self._channels[channel].enrich(lease.conversation, [event], is_new=False)
+            text = self._texts.get("approval.waiting", self._language_of(known))
+            delivery = Delivery(new_id("notice"), turn_id, Reply(text, private=True), event.address)
+            await self._store.journal.dismiss(lease, b"", encode(delivery))
+
     def _decision(self, reading: Reading, entry: InboxEntry, parsed: ParsedEvent) -> ApprovalDecision | None:
         """The decision that an event is; None if it decides nothing or its author may not decide."""
         event, question = parsed.event, reading.question
@@ -271,7 +297,8 @@ class Approvals:
             reason = "" if event.approved else REJECTED
             return ApprovalDecision(question.call_id, event.approved, question.arguments, reason, event.address)
         if _ends(reading, parsed):
-            return ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=REJECTED)
+            reason = CHANGED if event.event == "edited" else REJECTED
+            return ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=reason)
         is_said = event.event == "message" and not (event.reminder or event.unmentioned)
         if not (is_said and is_asker) or event.message.id in reading.changed:
             return None
@@ -309,7 +336,7 @@ class Approvals:
         author: Author | None,
         answers: tuple[bytes, ...] = (),
     ) -> None:
-        outcome = "approved" if decided.approved else "expired" if decided.reason == EXPIRED else "rejected"
+        outcome = "approved" if decided.approved else OUTCOMES.get(decided.reason, "rejected")
         text = self._texts.get(f"approval.{outcome}", asked.language, tool=asked.question.shown_tool)
         who = isolated_name(author.name) if author else ""
         if who:
@@ -321,10 +348,16 @@ class Approvals:
 
 
 def _ends(reading: Reading, parsed: ParsedEvent) -> bool:
-    """Whether an event makes the question void: a stop, the end of the conversation, or the request taken back."""
+    """Whether an event makes the question void: a stop, the end of the conversation, or a change of the request."""
     event = parsed.event
-    is_taken_back = event.event == "unsent" and event.target in reading.journal.ids_of(reading.question.asker_id)
-    return parsed.is_stop or event.event == CONVERSATION_DELETED or is_taken_back
+    is_changed = event.is_change and event.target in reading.journal.ids_of(reading.question.asker_id)
+    return parsed.is_stop or event.event == CONVERSATION_DELETED or is_changed
+
+
+def _waits_behind(event: InboundEvent, asker_id: str) -> bool:
+    """Whether a person of a group waits for an answer that comes after the question to somebody else."""
+    is_said = event.event == "message" and not (event.reminder or event.unmentioned)
+    return is_said and event.group and event.author_id not in ("", asker_id)
 
 
 def _decision(acting: ActingCall, *, approved: bool, reason: str = "") -> ApprovalDecision:

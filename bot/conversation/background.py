@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
+from bot.agent.turn import with_edit
 from bot.channels import Channel, InboundEvent
 from bot.clock import now_ms
 from bot.conversation.services import Services
@@ -65,7 +66,7 @@ async def change_background(store: Store, conversation: str, edits: Mapping[str,
     for body in await store.groups.read(conversation):
         if (kept := _read(body)) is not None and kept.id in edits:
             new = edits[kept.id]
-            edited = encode(replace(kept, parts=(Text(new.text[:CAP]),))) if new else b""
+            edited = encode(with_edit(kept, replace(new, parts=(Text(new.text[:CAP]),)))) if new else b""
             await store.groups.change(conversation, kept.author.id if kept.author else "", body, edited)
 
 

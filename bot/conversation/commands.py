@@ -30,7 +30,7 @@ from bot.texts import language_of
 from bot.transcript import Message, channel_of
 from toolset.tool_map import ToolMap
 
-UNRECORDED = ("memory", "memory_delete")  # in a group the history is for everybody
+UNRECORDED = ("memory", "memory_delete", "reminders")  # in a group the history is for everybody
 TOOL_COMMAND = re.compile(r"\s*[/／](\S+)\s*(.*)", re.DOTALL)
 
 
@@ -148,7 +148,7 @@ class Commands:
         own = reminders_of(self._services, context.lease.conversation, event, event.message.author or NOBODY)
         texts, language = self._services.texts, self._language(event)
         lines = [line_of(one, texts, language) for one in (await own.all() if own else ())]
-        return self.sentence("command.reminders" if lines else "command.no_reminders", event, list="\n".join(lines))
+        return self._private("command.reminders" if lines else "command.no_reminders", context, list="\n".join(lines))
 
     def reminder(self, event: InboundEvent) -> Reply:
         """What is said when the time of a reminder has come; one that has waited behind a turn says when that was."""
@@ -156,7 +156,8 @@ class Commands:
         at = datetime.fromtimestamp(event.planned_at / 1000, ZoneInfo(zone))
         has_waited = event.reminder == "due" and now_ms() - event.planned_at > PUNCTUAL_S * 1000
         key = "waited" if has_waited else event.reminder
-        return self.sentence(f"reminder.{key}", event, text=text_of(event), at=f"{at:%Y-%m-%d %H:%M}")
+        reply = self.sentence(f"reminder.{key}", event, text=text_of(event), at=f"{at:%Y-%m-%d %H:%M}")
+        return replace(reply, asker=event.author_id)
 
     async def _memory(self, context: CommandContext) -> Reply:
         """List the facts with their numbers."""

@@ -139,7 +139,7 @@ class OutboxRelay:
 
     async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
         name = channel_of(lease.conversation)
-        if (shown := await self._fetches.load(delivery)) is None:
+        if (shown := await self._fetches.load(lease.conversation, delivery)) is None:
             return await self._remove_head(lease)
         with span("delivery", self._metrics) as attempt:
             try:
@@ -193,7 +193,9 @@ class OutboxRelay:
         return shown_at
 
     async def _remove(self, lease: Lease, delivery: Delivery, shown_at: int | None) -> bytes | None:
-        """Remove what has arrived; a late answer from where it was kept, too."""
+        """Remove what has arrived; a late answer, or reminders that came along, from where they were kept, too."""
+        for brought_id in delivery.brings:
+            await self._store.late_answers.remove(lease.conversation, delivery.asker, brought_id)
         question_id = delivery.reply.question.id if delivery.reply.question else ""
         if (late := delivery.late) and late.id:
             kept_in, asker = late.kept_in, delivery.asker
@@ -206,10 +208,12 @@ class OutboxRelay:
             return await self._store.outbox.remove_head(lease, question_id, shown_at)
 
     def _may_be_fetched(self, conversation: str, delivery: Delivery) -> bool:
-        """Whether its asker can press a button for it. What answers no message, as a reminder, is not waited for."""
+        """Whether its asker can press a button for it. What answers no message, as a reminder, comes with the answer
+        to the next one; a question of a routine would wait too long for that."""
         channel = self._services.channel(conversation)
-        is_answer = delivery.asker and delivery.address and not delivery.reply.fleeting
-        return bool(delivery.late or (is_answer and channel and channel.fetches_of(conversation)))
+        is_awaited = delivery.address or not delivery.reply.question
+        is_kept = delivery.asker and is_awaited and not delivery.reply.fleeting
+        return bool(delivery.late or (is_kept and channel and channel.fetches_of(conversation)))
 
     async def _keep(self, lease: Lease, delivery: Delivery) -> bytes | None:
         """Keep an answer until its asker presses the button; a press that failed leaves it where it is kept."""

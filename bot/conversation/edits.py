@@ -116,8 +116,9 @@ class HistoryEditor:
         await self._store.history.purge(lease)
         await self._discard(await self._store.dead_letters.of(lease.conversation))
 
-    async def end_reminders(self, lease: Lease, leavers: Collection[str]) -> None:
-        """Delete the reminders of people who have left this group, also those that have come and were not said yet.
+    async def end_membership(self, lease: Lease, leavers: Collection[str]) -> None:
+        """Delete the reminders of people who have left this group, also those that have come and were not said yet,
+        and their unmentioned messages.
 
         Raises:
             LeaseLost: those that have come may still be said.
@@ -125,6 +126,14 @@ class HistoryEditor:
         for author_id in leavers:
             await self._drop_reminders(lease.conversation, SHARED, author_id)
         await self._withdraw_rung(lease, SHARED, leavers)
+        undelivered = await read_undelivered(self._store, lease.conversation)
+        theirs = [one for one in undelivered if one.delivery.asker in leavers]
+        if reminders := [one.raw for one in theirs if not one.delivery.address]:
+            await self._store.journal.withdraw(lease, reminders)
+        if self._group_memory:
+            overheard = await read_background(self._store, lease.conversation)
+            gone = {one.id: None for one in overheard if one.author and one.author.id in leavers}
+            await change_background(self._store, lease.conversation, gone)
 
     async def forget(self, lease: Lease, event: InboundEvent) -> Forgotten:
         """Delete a person's own conversations, and their messages in shared conversations.
@@ -200,14 +209,17 @@ class HistoryEditor:
         past = [message for _, record in (*turns.summarised, *turns.since) for message in record.messages]
         if self._group_memory:  # a turn under way may quote it
             past += await read_background(self._store, conversation)
-        for message in (*past, *running, *waiting):
-            if message.author and message.author.id == author_id:
-                back = Message(f"{deletion.message.id}:{message.id}", "user", (), event.message.at)
-                unsent = encode(InboundEvent(back, event="unsent", target=message.id))
-                await self._store.inbox.accept(conversation, back.id, unsent, CHANGE)
-                if message in running:  # the request to the model ends, so that it asks for no call that stores more
-                    change = Change(conversation, message.id, back.id, is_unsent=True)
-                    await self._store.live.publish(CHANGES, encode(change))
+        known = (*past, *running, *waiting)
+        own = [message.id for message in known if message.author and message.author.id == author_id]
+        quoted = [quote.id for message in known for quote in message.quotes if quote.author_id == author_id]
+        asked = {message.id for message in running}
+        for message_id in dict.fromkeys((*own, *quoted)):
+            back = Message(f"{deletion.message.id}:{message_id}", "user", (), event.message.at)
+            unsent = encode(InboundEvent(back, event="unsent", target=message_id))
+            await self._store.inbox.accept(conversation, back.id, unsent, CHANGE)
+            if message_id in asked:  # the request to the model ends, so that it asks for no call that stores more
+                change = Change(conversation, message_id, back.id, is_unsent=True)
+                await self._store.live.publish(CHANGES, encode(change))
 
     async def _withdraw(self, lease: Lease, author_id: str) -> None:
         """Delete a person's unanswered messages; give up a turn that answers them, with what it has shown."""

@@ -17,6 +17,7 @@ from bot.channels import InboundEvent
 from bot.conversation.background import Background
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.journal import read_event
+from bot.conversation.limits import Joining, Standing
 from bot.conversation.quotes import QuoteFinder
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, belongs, count_of_one_turn, parse, triage, wait_for_albums
@@ -24,7 +25,7 @@ from bot.conversation.undelivered import is_reopened_by, read_undelivered, withd
 from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
 from bot.safe_text.names import safe_name
-from bot.store import ARRIVAL, CHANGE, InboxEntry, Lease
+from bot.store import ARRIVAL, CHANGE, CONTROL, InboxEntry, Lease
 from bot.transcript import Message, channel_of
 
 log = structlog.stdlib.get_logger(__name__)
@@ -41,6 +42,7 @@ class InboundMessages:
 
     Args:
         journalled: those that its journal holds.
+        turn_id: the turn's.
 
     Attributes:
         address: where the answer goes: the address of the newest message or decision.
@@ -50,12 +52,19 @@ class InboundMessages:
         has_left_some: what this turn does not answer is in the inbox again.
         received: the messages, with names.
         changes: ids of the edits and retractions that have joined the turn.
+        message_ids: ids of the other events, so of all messages that the turn answers.
         is_blocked: an entry of the inbox cannot be read, so nothing after it can join.
         background: of the group.
+        standing: of the author as the turn began, if it is known.
     """
 
     def __init__(
-        self, services: Services, lease: Lease, editor: HistoryEditor, journalled: Iterable[InboundEvent] = ()
+        self,
+        services: Services,
+        lease: Lease,
+        editor: HistoryEditor,
+        journalled: Iterable[InboundEvent] = (),
+        turn_id: str = "",
     ) -> None:
         self._services = services
         self._lease = lease
@@ -70,9 +79,11 @@ class InboundMessages:
         self.has_left_some = False
         self.received: list[InboundEvent] = []
         self.changes: set[str] = set()
-        self._ids: set[str] = set()  # of the other events, so of all messages that the turn answers
+        self.message_ids: set[str] = set()
         self._note_ids(journalled)
         self.is_blocked = False
+        self.standing: Standing | None = None
+        self._turn_id = turn_id
         self._indexing: list[asyncio.Future[Any]] = []
 
     @property
@@ -96,18 +107,19 @@ class InboundMessages:
             return own
         self.authors = {one.event.author_id for one in own if one.is_text and not one.event.is_routine}
         if is_resumed:
-            waiting = await self._read_inbox()
-            changes = [one for one in waiting if one[0].kind == CHANGE]
-            own += await self._join(_without_changes_of(_message_ids(waiting), changes))
+            own += await self._join_changes()
         return await wait_for_albums(own, self._join_waiting)
 
-    async def check(self, watcher: Watcher) -> TurnUpdate:
+    async def check(self, watcher: Watcher, *, only_changes: bool = False) -> TurnUpdate:
         """Let what may join the turn do so, in the middle of the turn.
 
         Raises:
             LeaseLost: another process has the turn.
         """
-        joined = await wait_for_albums(await self._join_waiting(), self._join_waiting)
+        if only_changes:
+            joined = await self._join_changes()
+        else:
+            joined = await wait_for_albums(await self._join_admitted(), self._join_admitted)
         return await self.join(watcher, joined) if joined else TurnUpdate()
 
     async def join(self, watcher: Watcher, batch: Sequence[ParsedEvent]) -> TurnUpdate:
@@ -180,6 +192,28 @@ class InboundMessages:
         """Move what may join from the inbox into the turn's journal."""
         return await self._join(self._select_joining(await self._read_inbox()))
 
+    async def _join_admitted(self) -> list[ParsedEvent]:
+        """Move what may join, within the day's limits, into the turn's journal; the rest is for the next turn.
+
+        With a stop nothing is limited: the turn ends, and no message before it is answered.
+        """
+        joining = self._select_joining(await self._read_inbox())
+        arrivals = [one.event for entry, one in joining if entry.kind == ARRIVAL]
+        messages = [event for event in arrivals if event.message.id not in self.decisions]
+        if messages and not any(one.is_stop for _, one in joining):
+            batch = Joining(self._lease.conversation, messages[0].author_id, len(messages), len(self.received))
+            event_id = messages[0].message.id
+            number = await self._services.budgets.admit_joining(self._turn_id, event_id, batch, self.standing)
+            later = {event.message.id for event in messages[number:]}
+            joining = [(entry, one) for entry, one in joining if one.event.message.id not in later]
+            joining = _without_changes_of(later, joining)
+        return await self._join(joining)
+
+    async def _join_changes(self) -> list[ParsedEvent]:
+        """Move changes into the turn's journal, except those of messages that wait too."""
+        waiting = await self._read_inbox()
+        return await self._join(_without_changes_of(_message_ids(waiting), _changes_among(waiting)))
+
     async def _join(self, waiting: Sequence[WaitingEvent]) -> list[ParsedEvent]:
         if joining := await self._without_reopening(waiting):
             await self._services.store.journal.join(self._lease, [entry.frame for entry, _ in joining])
@@ -189,7 +223,7 @@ class InboundMessages:
     def _note_ids(self, events: Iterable[InboundEvent]) -> None:
         """Remember what the journal holds."""
         for event in events:
-            ids = self.changes if event.is_change else self._ids
+            ids = self.changes if event.is_change else self.message_ids
             ids.add(event.message.id)
 
     async def _without_reopening(self, joining: Sequence[WaitingEvent]) -> Sequence[WaitingEvent]:
@@ -197,7 +231,7 @@ class InboundMessages:
 
         An edit of this turn's own messages never stays: the commit would wait for it, whatever the outbox holds.
         """
-        edited = {one.event.target for _, one in joining if one.event.event == "edited"} - self._ids
+        edited = {one.event.target for _, one in joining if one.event.event == "edited"} - self.message_ids
         if not edited:
             return joining
         waiting = await read_undelivered(self._services.store, self._lease.conversation)
@@ -218,7 +252,8 @@ class InboundMessages:
     def _select_joining(self, waiting: Sequence[WaitingEvent]) -> list[WaitingEvent]:
         """Select what may join now.
 
-        With a stop in the inbox: all before it, except messages of people whose turn does not end, and changes to them.
+        With a stop in the inbox: all before it and the changes after it, except messages of people whose turn does not
+        end, and changes to messages that wait.
         Otherwise: all before the first entry that has to wait, messages that have decided a question, and changes to
         messages that do not wait.
         """
@@ -227,7 +262,7 @@ class InboundMessages:
             ended = self.authors | {waiting[index][1].event.author_id for index in stops}
             run = [waiting[index] for index in range(stops[-1] + 1) if _ends_with_stop(waiting[index], ended)]
             stay = _message_ids(waiting) - _message_ids(run)
-            return _without_changes_of(stay, run)
+            return _without_changes_of(stay, [*run, *_changes_among(waiting[stops[-1] + 1 :])])
         run = list(takewhile(self._may_join, waiting))
         later = waiting[len(run) :]
         free = [one for one in later if one[0].kind == CHANGE or one[1].event.message.id in self.decisions]
@@ -249,19 +284,24 @@ class InboundMessages:
 
 
 def _ends_with_stop(waiting: WaitingEvent, ended: Collection[str]) -> bool:
-    """Whether an entry before a stop joins the turn that it ends.
+    """Whether an entry before a stop joins the turn that it ends. What is no message is for the next turn.
 
     Args:
         ended: the authors whose turn ends.
     """
     entry, one = waiting
-    is_own = entry.kind != ARRIVAL or belongs(one.event, ended)
-    return is_own and not (one.event.reminder or one.event.unmentioned)
+    if entry.kind == ARRIVAL:
+        return belongs(one.event, ended) and not one.event.reminder
+    return entry.kind in (CHANGE, CONTROL)
 
 
 def _without_changes_of(ids: Collection[str], waiting: Iterable[WaitingEvent]) -> list[WaitingEvent]:
     """The entries without changes of these messages, which stay in the inbox: there the changes are found with them."""
     return [(entry, one) for entry, one in waiting if entry.kind != CHANGE or one.event.target not in ids]
+
+
+def _changes_among(waiting: Iterable[WaitingEvent]) -> list[WaitingEvent]:
+    return [(entry, one) for entry, one in waiting if entry.kind == CHANGE]
 
 
 def _message_ids(waiting: Iterable[WaitingEvent]) -> set[str]:

@@ -127,8 +127,16 @@ class Intake:
         is_called = event.event == "message" and not event.unmentioned
         decides = is_called and self._commands.decision(event.message.text) is not None
         entry = (event.message.id, encode(event), kind)
-        unsent = event.target if event.event == "unsent" else ""
-        return await self._store.inbox.accept(conversation, *entry, unsent_id=unsent, always=always, decides=decides)
+        changed, unsends = event.target if event.is_change else "", event.event == "unsent"
+        return await self._store.inbox.accept(
+            conversation,
+            *entry,
+            indexed=event.indexed,
+            changed_id=changed,
+            unsends=unsends,
+            always=always,
+            decides=decides,
+        )
 
 
 def _kind_of(parsed: ParsedEvent) -> str:

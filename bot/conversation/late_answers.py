@@ -33,6 +33,7 @@ LOOK_S = 10.0  # between two looks at the messages that wait behind a turn
 REST_S = 1.0  # after a failure of the store
 SOON_MS = 500  # until a card looks again whether the answer that is being sent has arrived
 MOST_FETCHES = 200  # presses that wait in one place …
+MOST_BROUGHT = 2_000  # characters of reminders above one answer
 MOST_OF_ASKER = 5  # … and of one person: each of these brings an answer, or says that there is none
 
 Progress = Literal["waiting", "asked", "sending", "sent"]
@@ -170,7 +171,9 @@ class Fetches:
             StoreUnavailable: it cannot be decided.
         """
         fetch, is_card = delivery.reply.fetches, bool(delivery.reply.fetched_by)
-        if fetch is None or delivery.late is not None or (is_card and not await self._is_pushed(fetch.conversation)):
+        if fetch is None or delivery.late is not None:
+            return delivery
+        if is_card and not await self._is_pushed(fetch.conversation, delivery.asker):
             return delivery
         # In the order in which messages and answers move, so that none is missed.
         progress, edited = await self._progress(fetch.conversation, delivery.asker)
@@ -188,10 +191,10 @@ class Fetches:
         reply = Reply(text, fetched_by=delivery.asker if again else "", private=True, fleeting=True)
         return replace(delivery, reply=reply, late=LateAnswer(fetch.conversation))
 
-    async def _is_pushed(self, conversation: str) -> bool:
+    async def _is_pushed(self, conversation: str, asker: str) -> bool:
         """Whether an answer without a token is sent, as far as that is known."""
         channel = self._services.channel(conversation)
-        return channel is not None and await channel.reaches(conversation)
+        return channel is not None and await channel.reaches(conversation, asker)
 
     async def _read_kept(self, conversation: str, asker: str, edited: Collection[str]) -> tuple[list[str], int]:
         """The ids of the asker's late answers that can be sent, oldest first, and the number of those whose turn is
@@ -202,21 +205,45 @@ class Fetches:
         wanted = [answer.id for answer in answers if not is_reopened_by(answer, edited)]
         return wanted, len(answers) - len(wanted)
 
-    async def load(self, delivery: Delivery) -> Delivery | None:
+    async def load(self, conversation: str, delivery: Delivery) -> Delivery | None:
         """The delivery as it is sent; None if its late answer is gone: an earlier attempt has brought it, somebody has
         deleted it, or it is a question that is over.
+
+        Args:
+            conversation: whose outbox holds it.
 
         Raises:
             StoreUnavailable: it cannot be read.
         """
         late = delivery.late
         if late is None or not late.id:
-            return delivery
+            return await self._bring_kept(conversation, delivery) if delivery.more_late else delivery
         kept = await self._store.late_answers.read(late.kept_in)
         found = next((one for one in kept if (one.asker, one.delivery_id) == (delivery.asker, late.id)), None)
         unsent = await self._read_unsent(late.kept_in)
         answer = await self._read_wanted(late.kept_in, found, unsent) if found else None
         return replace(delivery, reply=answer.reply) if answer else None
+
+    async def _bring_kept(self, conversation: str, delivery: Delivery) -> Delivery:
+        """The delivery with the texts of its asker's reminders that could not be pushed, as far as there is room.
+
+        They stand above its own text, the oldest first; what has more than a text waits for a press of the button.
+        """
+        if not delivery.reply.is_plain:
+            return delivery
+        kept = [one for one in await self._store.late_answers.read(conversation) if one.asker == delivery.asker]
+        brought: list[Delivery] = []
+        room = MOST_BROUGHT
+        for one in kept:
+            answer = _read(one.delivery)
+            is_reminder = answer and not answer.address and answer.reply.is_plain
+            if answer and is_reminder and len(answer.reply.text) <= room:
+                room -= len(answer.reply.text)
+                brought.append(answer)
+        text = "\n\n".join([*(answer.reply.text for answer in brought), delivery.reply.text])
+        ids = tuple(answer.id for answer in brought)
+        more_late = len(kept) > len(brought)
+        return replace(delivery, reply=replace(delivery.reply, text=text), brings=ids, more_late=more_late)
 
     async def _read_wanted(self, conversation: str, one: StoredLateAnswer, unsent: set[str]) -> Delivery | None:
         """A late answer that can be sent; a question that is over is removed, and what cannot be read given up.

@@ -99,6 +99,34 @@ class Standing:
         return (not messages or few) and (not tokens or spent.tokens < tokens * EXACT_SHARE)
 
 
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """Messages that may join a turn under way.
+
+    Attributes:
+        messages: how many there are.
+        earlier: how many the turn has already.
+    """
+
+    conversation: str
+    author: str
+    messages: int
+    earlier: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome of ``Budgets.admit``.
+
+    Attributes:
+        refused: the authors whose messages exceed a limit; their messages are not counted.
+        standing: of the author, if all messages have one.
+    """
+
+    refused: dict[str, Excess]
+    standing: Standing | None
+
+
 class Budgets:
     """Counts messages and tokens, and says which messages exceed a limit.
 
@@ -114,6 +142,7 @@ class Budgets:
         self._metrics = metrics
         self._uncounted: dict[str, list[Claim]] = {}  # of admitted turns, one for each counter
         self._recent: Counts[Counter] = Counts()  # messages that a standing may not hold yet
+        self._joined: Counts[str] = Counts()  # messages that ``admit_joining`` has counted, by turn
         self._totals: defaultdict[str, Totals] = defaultdict(Totals)  # by day
         self._flushing: asyncio.Task[None] | None = None
 
@@ -134,15 +163,12 @@ class Budgets:
 
     async def admit(
         self, turn_id: str, conversation: str, counts: Mapping[str, int], standing: Standing | None = None
-    ) -> dict[str, Excess]:
+    ) -> Verdict:
         """Count a turn's messages. A second request for the same turn counts nothing.
 
         Args:
             counts: number of messages by author id.
             standing: as the turn began; far below all limits the messages are counted later.
-
-        Returns:
-            The authors whose messages exceed a limit; their messages are not counted.
 
         Raises:
             StoreUnavailable: the messages may have been counted; a second request corrects that.
@@ -154,9 +180,8 @@ class Budgets:
         claims.append(Claim(whole, sum(counts.values())))
         if standing and {standing.author} == set(counts) and self._is_far_below_limits(day, standing, claims):
             self._count_later(turn_id, claims)
-            return {}
-        for waiting in [turn for turn, of_turn in self._uncounted.items() if _share(of_turn, claims)]:
-            self.count(waiting)
+            return Verdict({}, standing)
+        self._count_waiting(claims)
         verdicts = await self._budget.take(day, turn_id, claims)
         *of_users, of_conversation = verdicts.refused
         if self._is_used_up(day, verdicts.tokens):
@@ -171,7 +196,48 @@ class Budgets:
             await self._budget.give_back(day, turn_id, [*stay, Claim(whole, sum(kept.values()))])
         for found in excess.values():
             self._metrics.budget_refusals.labels(found.scope, found.unit).inc()
-        return excess
+        before = {claim.counter: spent for claim, spent in zip(claims, verdicts.before, strict=True)}
+        (author, *others) = counts
+        return Verdict(excess, None if others else Standing(day, author, verdicts.tokens, before))
+
+    async def admit_joining(self, turn_id: str, event_id: str, joining: Joining, standing: Standing | None) -> int:
+        """The number of messages that may join a turn under way; near a limit they are counted now.
+
+        Args:
+            event_id: of the first of them.
+            standing: as the turn began.
+
+        Raises:
+            StoreUnavailable: they may have been counted; a second request corrects that.
+        """
+        day = self._days.today
+        counters = self._counters(joining.conversation, joining.author)
+        claims = [Claim(counter, joining.earlier + joining.messages) for counter in counters]
+        if standing and standing.author == joining.author and self._is_far_below_limits(day, standing, claims):
+            return joining.messages
+        self._count_waiting(claims)
+        total, spent = await self._budget.read(day, counters)
+        number = 0 if self._is_used_up(day, total) else joining.messages
+        for counter, used in zip(counters, spent, strict=True):
+            if counter.message_limit:
+                number = min(number, counter.message_limit - used.messages)
+            if 0 < counter.token_limit <= used.tokens:
+                number = 0
+        if number <= 0:
+            return 0
+        key = f"{turn_id} {event_id}"
+        verdicts = await self._budget.take(day, key, [Claim(counter, number) for counter in counters])
+        if any(verdicts.refused):  # another turn of this person was faster
+            await self._budget.give_back(day, key, [Claim(counter, 0) for counter in counters])
+            return 0
+        self._joined[turn_id] += number
+        return number
+
+    def tokens_left(self, standing: Standing) -> int | None:
+        """What is left of the day's tokens; None without a limit."""
+        limits = [(counter.token_limit, spent.tokens) for counter, spent in standing.spent.items()]
+        limits.append((self._limits.bot_tokens, self._bot_tokens(standing.day, standing.bot_tokens)))
+        return min((limit - used for limit, used in limits if limit), default=None)
 
     async def may_forget(self, turn_id: str, conversation: str, author: str) -> bool:
         """Count a ``/forget me``, once for each turn; whether it is within the limit.
@@ -181,25 +247,44 @@ class Budgets:
         """
         return await self.may_use("forgets", self._limits.user_forgets, turn_id, conversation, author)
 
-    async def may_use(self, what: str, limit: int, key: str, conversation: str, author: str) -> bool:
-        """Count one of a person's uses of something that has a limit of its own; whether it is within the limit.
+    async def may_use(
+        self, what: str, limit: int, key: str, conversation: str, author: str, *, amount: int = 1
+    ) -> bool:
+        """Count a person's use of something that has a limit of its own; whether it is within the limit.
 
         Args:
             what: a word of ours.
             key: is counted once.
+            amount: counts as so many uses, all of them or none.
 
         Raises:
             StoreUnavailable: it may have been counted.
         """
-        person = _person(conversation, author) if author else conversation
-        if is_operators(person):
+        if is_operators(conversation):
             return True
-        counter = Counter("user", f"{person} {what}", limit)
-        verdicts = await self._budget.take(self._days.today, key, [Claim(counter, 1)])
+        counter = _counter_of_uses(what, limit, conversation, author)
+        verdicts = await self._budget.take(self._days.today, key, [Claim(counter, amount)])
         if verdicts.refused == [None]:
             return True
         self._metrics.budget_refusals.labels("user", what).inc()
         return False
+
+    def end(self, turn_id: str) -> None:
+        """Count the messages of an admitted turn if that has not happened yet; nothing more comes of it."""
+        self.count(turn_id)
+        self._joined.pop(turn_id, None)
+
+    async def could_use(self, what: str, limit: int, conversation: str, author: str, *, amount: int = 1) -> bool:
+        """Whether ``may_use`` would count so many uses now.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        if is_operators(conversation) or not limit:
+            return True
+        counter = _counter_of_uses(what, limit, conversation, author)
+        _, [used] = await self._budget.read(self._days.today, [counter])
+        return used.messages + amount <= limit
 
     def count(self, turn_id: str) -> None:
         """Count the messages of an admitted turn if that has not happened yet."""
@@ -213,11 +298,13 @@ class Budgets:
         response uncounted. One that dies before the journal's record asks the model again, which costs again.
         """
         usage, asker = spending.usage, spending.asker.id
-        tokens = usage.input + usage.output + usage.thinking
+        tokens = usage.total
         if claims := self._uncounted.pop(turn_id, None):
             self._count_claims(turn_id, claims, tokens)
         else:
             messages = 0 if spending.is_first else spending.messages  # ``admit`` has counted the first ones
+            if messages:
+                messages = max(0, messages - self._joined.pop(turn_id, 0))
             self._count("", [Claim(counter, messages) for counter in self._counters(conversation, asker)], tokens)
         totals = self._totals[self._days.today]
         totals.conversations[_shortened(conversation)] += tokens
@@ -286,8 +373,15 @@ class Budgets:
 
     def _is_used_up(self, day: str, stored: int) -> bool:
         """Whether the whole bot has reached its limit, with what is not stored yet."""
-        tokens = stored + (self._totals[day].counts["tokens"] if day in self._totals else 0)
-        return 0 < self._limits.bot_tokens <= tokens
+        return 0 < self._limits.bot_tokens <= self._bot_tokens(day, stored)
+
+    def _bot_tokens(self, day: str, stored: int) -> int:
+        return stored + (self._totals[day].counts["tokens"] if day in self._totals else 0)
+
+    def _count_waiting(self, claims: list[Claim]) -> None:
+        """Count what turns of the same people have not counted yet."""
+        for waiting in [turn for turn, of_turn in self._uncounted.items() if _share(of_turn, claims)]:
+            self.count(waiting)
 
     def _counters(self, conversation: str, author: str) -> list[Counter]:
         return [*([self._user(conversation, author)] if author else []), self._conversation(conversation)]
@@ -331,6 +425,11 @@ class Budgets:
 
     def _counter(self, scope: Literal["user", "conversation"], name: str, messages: int, tokens: int) -> Counter:
         return Counter(scope, name) if is_operators(name) else Counter(scope, name, messages, tokens)
+
+
+def _counter_of_uses(what: str, limit: int, conversation: str, author: str) -> Counter:
+    person = _person(conversation, author) if author else conversation
+    return Counter("user", f"{person} {what}", limit)
 
 
 def _share(some: list[Claim], others: list[Claim]) -> bool:

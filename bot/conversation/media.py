@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from bot.channels import Channel
 from bot.conversation.byte_semaphore import ByteSemaphore
-from bot.conversation.file_text import TEXT_CAP, FileReader, framed
+from bot.conversation.file_text import TEXT_CAP, ReadText, framed
 from bot.errors import ModelError
-from bot.file_types import MIB, MOST_BYTES, Kind, kind_of, label
+from bot.file_types import MIB, MOST_BYTES, Kind, checked_type, kind_of, label
 from bot.providers import MediaSupport
 from bot.transcript import Media, Message, Part, Text
 from toolset.tool import ToolError
@@ -29,11 +29,6 @@ MOST = 6  # files in a request, the newest ones
 MOST_INLINE = 12 * MIB  # bytes of all files inside a request: Gemini accepts 20 MB, base64 and text included
 MOST_UPLOADED = 32 * MIB  # bytes of all files of a request, where larger ones go to the vendor before it
 EARLIER_TURNS = 2  # whose files are sent again
-PDF_START, PDF_WITHIN = b"%PDF-", 1024  # readers take what stands before
-MIMES = {
-    b"\xff\xd8\xff": "image/jpeg",
-    b"\x89PNG\r\n\x1a\n": "image/png",
-}
 
 ATTACHED = "[{}: attached below]"
 EARLIER = "[{}: sent earlier, not shown again; whoever sent it can send it again]"
@@ -59,16 +54,17 @@ class TurnMedia:
 
     Args:
         support: what the model reads.
+        read_text: for what it does not read as it is.
     """
 
     def __init__(
-        self, free: ByteSemaphore, channel: Channel, conversation: str, support: MediaSupport, reader: FileReader
+        self, free: ByteSemaphore, channel: Channel, conversation: str, support: MediaSupport, read_text: ReadText
     ) -> None:
         self._bytes = free
         self._channel = channel
         self._conversation = conversation
         self._support = support
-        self._reader = reader
+        self._read_text = read_text
         self._most = MOST_UPLOADED if support.uploads else MOST_INLINE
         self._held = 0  # bytes
         self._known: dict[str, Media] = {}  # with the real type and size
@@ -198,16 +194,16 @@ class TurnMedia:
 
     async def _inspect(self, media: Media, data: bytes) -> None:
         kind = kind_of(media.mime)
-        mime = (mime_of(data) or media.mime) if kind == "image" else media.mime
-        self._known[media.ref] = replace(media, mime=mime, size=len(data))
-        if kind == "pdf" and PDF_START not in data[:PDF_WITHIN]:
+        mime = checked_type(media.mime, data)
+        self._known[media.ref] = replace(media, mime=mime or media.mime, size=len(data))
+        if kind == "pdf" and not mime:
             self._miss([media.ref], UNREADABLE)
         elif kind not in self._support.kinds:
             await self._read(media, data)
 
     async def _read(self, media: Media, data: bytes) -> None:
         try:
-            text = await self._reader.read(media.mime, data)
+            text = await self._read_text(media.mime, data)
         except ToolError as error:
             log.info("media.not_read", type=media.mime, cause=str(error))
             text = ""
@@ -347,15 +343,6 @@ def _recent(messages: Sequence[Message]) -> Iterator[Media]:
         if answers > EARLIER_TURNS:
             return
         yield from (part for part in reversed(message.parts) if isinstance(part, Media))
-
-
-def mime_of(data: bytes) -> str:
-    """The MIME type of an image by its first bytes; empty for types that models do not read."""
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    if data[4:8] == b"ftyp" and data[8:12] in (b"heic", b"heix", b"mif1"):
-        return "image/heic"
-    return next((mime for start, mime in MIMES.items() if data.startswith(start)), "")
 
 
 def _with_parts(message: Message, parts: tuple[Part, ...]) -> Message:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -26,13 +27,19 @@ from bot.errors import StoreUnavailable
 from bot.store import REMINDER_S, Alarm, Next, Store
 from bot.texts import Texts, language_for
 from bot.transcript import REMINDER_ID, UNREADABLE, Author, Message, Text, encode
-from toolset.recurrence import BadRuleError, next_time
+from toolset.recurrence import BadRuleError, is_hourly, next_time
 from toolset.stores import Reminder
 from toolset.tool import ToolError
 
 log = structlog.stdlib.get_logger(__name__)
 
 MOST = 20  # of one person, in all conversations
+MOST_HOURLY = 3  # of them, routines that repeat every hour
+TOO_MANY = f"the user has {MOST} reminders, all conversations together; cancel one first"
+TOO_MANY_HOURLY = (
+    f"the user has {MOST_HOURLY} routines that repeat every hour, all conversations together; cancel one first, or "
+    "repeat this one every two hours (FREQ=HOURLY;INTERVAL=2)"
+)
 SWEEP_S = 1.0
 READ_LIMIT = 100  # reminders read at once
 PUNCTUAL_S = 120  # later than that, a reminder says that it is late
@@ -99,11 +106,13 @@ class PersonalReminders:
         """Keep a reminder; a known id changes nothing.
 
         Raises:
-            ToolError: it would not be delivered, or the person has too many.
+            ToolError: it would never be delivered, or the person has too many.
         """
         channel = self._services.channel(self._conversation)
-        if channel is None or not await channel.reaches(self._conversation):
-            raise ToolError("not set: nothing can be sent here later (the month's messages are used up, or off)")
+        if channel is None:
+            raise ToolError("not set: nothing can be sent here later")
+        if refusal := await channel.refuses_reminders(self._conversation):
+            raise ToolError(f"not set: {refusal}")
         start = reminder.start or reminder.at.replace(tzinfo=None)
         body = StoredReminder(
             reminder.text,
@@ -119,8 +128,9 @@ class PersonalReminders:
         store, here = self._services.store, self._conversation
         async with store_errors_for_model():
             ms = body.at - await store.now_ms(here)
-            if not await count_reminder(store, here, self._event, reminder.id, ms):
-                raise ToolError(f"not set: the user has {MOST} reminders, all conversations together; cancel one first")
+            hourly = is_hourly(reminder.repeat)
+            if refusal := await count_reminder(store, here, self._event, reminder.id, ms, hourly=hourly):
+                raise ToolError(f"not set: {refusal}")
             await store.reminders.add(here, reminder.id, self._author.id, body.at, encode(body))
 
     async def read(self) -> list[Reminder]:
@@ -150,7 +160,9 @@ class PersonalReminders:
         reminders, here = self._services.store.reminders, self._conversation
         if not await reminders.drop(here, self._author.id, reminder_id):
             return False
-        await reminders.discount(person_of(here, self._event) or here, here, reminder_id)
+        person = person_of(here, self._event) or here
+        await reminders.discount(person, here, reminder_id)
+        await reminders.discount(_hourly(person), here, reminder_id)
         return True
 
     async def all(self) -> list[Reminder]:
@@ -231,7 +243,8 @@ class ReminderClock:
         event = self._event(alarm, reminder, now)
         then = reminder.next_after(now)
         if then:
-            await count_reminder(self._store, alarm.conversation, event, alarm.reminder_id, then.at - now)
+            ms, hourly = then.at - now, is_hourly(then.repeat)
+            await count_reminder(self._store, alarm.conversation, event, alarm.reminder_id, ms, hourly=hourly)
         again = Next(then.at, encode(then)) if then else None
         if await self._store.reminders.ring(alarm, event.message.id, encode(event), again):
             log.info("reminder.rung", conversation=alarm.conversation, outcome=event.reminder)
@@ -319,21 +332,35 @@ async def _answered_reminders(
     return [(one, key, reminder) for one, key in ids if (reminder := _read(bodies.get(key, b"")))]
 
 
-async def count_reminder(store: Store, conversation: str, event: InboundEvent, reminder_id: str, ms: int) -> bool:
+async def count_reminder(
+    store: Store, conversation: str, event: InboundEvent, reminder_id: str, ms: int, *, hourly: bool
+) -> str:
     """Count a reminder that comes in ``ms`` for its author, and index the conversation for ``/forget me``.
 
+    Args:
+        hourly: it repeats every hour.
+
     Returns:
-        False if the author has ``MOST`` others.
+        Why the author may have no other, for the model; empty if it is counted.
 
     Raises:
         StoreUnavailable: it may be counted; that ends by itself unless it is kept.
     """
     person, ttl_s = person_of(conversation, event), max(ms, 0) // 1000 + REMINDER_S
-    if not await store.reminders.count(person or conversation, conversation, reminder_id, ttl_s, most=MOST):
-        return False
+    whose = person or conversation
+    count = partial(store.reminders.count, conversation=conversation, reminder_id=reminder_id, ttl_s=ttl_s)
+    if hourly and not await count(_hourly(whose), most=MOST_HOURLY):
+        return TOO_MANY_HOURLY
+    if not await count(whose, most=MOST):
+        return TOO_MANY
     if person:
         await store.kv.add(f"person:{person}", entry_of(conversation, event), ttl_s)
-    return True
+    return ""
+
+
+def _hourly(person: str) -> str:
+    """The name under which the hourly routines of a person count."""
+    return f"{person}:hourly"
 
 
 def line_of(reminder: Reminder, texts: Texts, language: str) -> str:

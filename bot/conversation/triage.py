@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from bot.agent.turn import with_edit
 from bot.channels import InboundEvent
 from bot.commands import SpokenCommands
 from bot.transcript import Message
@@ -89,14 +90,18 @@ class Triage:
 
 
 def triage(batch: Iterable[ParsedEvent]) -> Triage:
-    """Go through a batch in order.
+    """Go through a batch in order. What the batch itself takes back is left out, wherever it stands.
 
     ``/stop``, ``/reset`` and ``/forget me`` cancel the messages before them; a routine that has come outlives a
     ``/reset``. A decision gets a canned answer: its question is closed, or it would not be in the batch.
     """
-    found = Triage()
-    for one in batch:
+    found, events = Triage(), list(batch)
+    ids = {one.event.message.id for one in events}
+    unsent = {one.event.target for one in events if one.event.is_change and one.event.event == "unsent"}
+    for one in events:
         event = one.event
+        if event.message.id in unsent:
+            continue
         if one.is_text:
             found.messages.append(event)
             continue
@@ -116,8 +121,11 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
             found.canned.append(replace(event, target="approval.over"))
         elif event.event == CONVERSATION_DELETED:
             found = Triage(conversation_deleted=event)
+        elif event.target in unsent:
+            if event.target not in ids:
+                found.edited[event.target] = None
         elif event.is_change:
-            _change(found, event)
+            _edit(found, event)
         found.leavers.update(event.leavers)
     _drop_reminders(found)
     return found
@@ -138,21 +146,16 @@ def _drop_reminders(found: Triage) -> None:
         found.reminders = [event for event in found.reminders if stays(event)]
 
 
-def _change(found: Triage, event: InboundEvent) -> None:
-    """Edit a message or take it back: here if the batch holds it, else later in the history."""
-    new = event.message if event.event == "edited" else None
-    if new is None:
-        found.canned = [known for known in found.canned if known.message.id != event.target]
-        found.reminders = [known for known in found.reminders if known.message.id != event.target]
-    index = next((index for index, known in enumerate(found.messages) if known.message.id == event.target), None)
-    if index is None:
-        found.edited[event.target] = new
-    elif new is None:
-        del found.messages[index]
-    else:
-        known = found.messages[index]
-        parts = (*known.message.quoted_pictures, *new.parts)
-        found.messages[index] = replace(known, message=replace(known.message, parts=parts))
+def _edit(found: Triage, event: InboundEvent) -> None:
+    """Edit a message: here if the batch holds it, else later in the history. Of several edits the newest counts."""
+    for messages in (found.messages, found.superseded):
+        for index, known in enumerate(messages):
+            if known.message.id == event.target:
+                messages[index] = replace(known, message=with_edit(known.message, event.message))
+                return
+    other = found.edited.get(event.target)
+    if other is None or event.message.at >= other.at:
+        found.edited[event.target] = event.message
 
 
 def belongs(event: InboundEvent, authors: Collection[str]) -> bool:

@@ -31,6 +31,7 @@ from bot.conversation.reminders import note_outcome
 from bot.conversation.reopening import AnsweredTurn, Reopening, last_address
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
+from bot.conversation.turn_entry import encode_turn
 from bot.conversation.undelivered import reply_taking_back, withdraw_answers
 from bot.errors import AwaitingApproval, LeaseLost, MessagesChanged, StoreUnavailable
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
@@ -118,8 +119,10 @@ class TurnRunner:
             journal = read_entries(journalled.entries)
             if await self._do_first(lease, channel, journalled, journal):
                 return Taken()
-            inbound = InboundMessages(self._services, lease, self._editor, journal.all_events)
-            attempt = Attempt(lease, channel, journalled, inbound, standing, quietly)
+            events, turn_id = journal.all_events, journalled.turn_id
+            inbound = InboundMessages(self._services, lease, self._editor, events, turn_id)
+            inbound.standing = standing
+            attempt = Attempt(lease, channel, journalled, inbound, quietly)
             return Taken(delivery=await self._attempt(attempt, journal))
         except MessagesChanged:
             log.info("turn.restarted")
@@ -130,7 +133,7 @@ class TurnRunner:
             log.exception("turn.crashed")
             return Taken(again_at=await self._try_again(lease, journalled, type(error).__name__))
         finally:
-            self._services.budgets.count(journalled.turn_id)  # however the attempt ended
+            self._services.budgets.end(journalled.turn_id)  # however the attempt ended
 
     async def _attempt(self, attempt: Attempt, journal: TurnJournal) -> Delivery | None:
         """Take the turn to its commit; the head of the outbox, see ``Taken``."""
@@ -187,7 +190,11 @@ class TurnRunner:
             await self._withdraw_answers(lease, channel)
             done = await self._run_others_commands(lease, journalled, journal.asked.question.asker_id)
             known = waiting.known - done
-            look_at = await self._tell_waiting(lease, channel) if known else None
+            look_at = None
+            if known and channel.fetches_of(lease.conversation):
+                look_at = await self._tell_waiting(lease, channel)
+            elif known:
+                await self._approvals.notify_waiting(lease, journalled.turn_id, journal.asked)
             raise AwaitingApproval(min(waiting.until, look_at or waiting.until), known) from waiting
 
     async def _withdraw_answers(self, lease: Lease, channel: Channel) -> None:
@@ -197,9 +204,7 @@ class TurnRunner:
             await withdraw_answers(self._store, lease, channel, unsent)
 
     async def _tell_waiting(self, lease: Lease, channel: Channel) -> int | None:
-        """Tell people who wait behind an open question; when to look again (ms of the store's clock)."""
-        if not channel.fetches_of(lease.conversation):
-            return None
+        """Tell people who wait behind an open question by a button; when to look again (ms of the store's clock)."""
         next_s = await LateButtons(self._services, lease, channel).tell_waiting()
         return None if next_s is None else await self._store.now_ms(lease.conversation) + round(next_s * 1000) + 1
 
@@ -301,7 +306,7 @@ class TurnRunner:
         if found.conversation_deleted:
             await self._editor.delete_conversation(lease, found.conversation_deleted)
         if found.leavers:
-            await self._editor.end_reminders(lease, found.leavers)
+            await self._editor.end_membership(lease, found.leavers)
         await attempt.inbound.change_history([event for event, _ in batch], found.edited)
         for event in (*found.reminders, *(event for event in found.messages if event.reminder == "late_routine")):
             reply = self._commands.reminder(event)
@@ -328,7 +333,8 @@ class TurnRunner:
         if attempt.journalled.is_reopened:  # its messages have been admitted, and an edit is no message
             return batch
         conversation, turn_id = attempt.lease.conversation, attempt.turn_id
-        admitted = await self._admission.admit(conversation, turn_id, batch, attempt.standing)
+        admitted = await self._admission.admit(conversation, turn_id, batch, attempt.inbound.standing)
+        attempt.inbound.standing = admitted.standing
         result.add(admitted.messages, admitted.replies)
         return admitted.events
 
@@ -357,7 +363,7 @@ class TurnRunner:
         await self._tell_late(lease, readable_events(journalled.entries), result.replies)
         turn_id, deliveries = journalled.turn_id, self._deliveries(lease, journalled, result)
         record = TurnRecord(turn_id, now_ms(), result.model or self._agent.provider.model, result.messages)
-        entry = encode(record) if result.messages else None
+        entry = encode_turn(record) if result.messages else None
         self._services.budgets.count(turn_id)  # together with the commit
         head = replace(deliveries[0], attempts=1) if deliveries and not given_up else None
         stored, attempted = [encode(delivery) for delivery in deliveries], encode(head) if head else b""
@@ -383,23 +389,24 @@ class TurnRunner:
         if (channel := self._services.channel(lease.conversation)) is None:
             return []
         authors = (message.author for message in reversed(result.messages) if message.role == "user")
-        asker = next((author.id for author in authors if author), result.asker)
+        answered = next((author.id for author in authors if author), result.asker)
         asked = (*result.answers, *(message.id for message in result.messages if message.role == "user"))
-        more = asker in journalled.late_askers
         may_be_reopened = result.may_be_reopened and len(result.changes) < MOST_CHANGES
         changes = result.changes if may_be_reopened else None
         parts = [(part, channel.current(address)) for reply, address in result.replies for part in channel.split(reply)]
-        turn_id = journalled.turn_id
-        return [
-            Delivery(
-                f"{turn_id}_{number}",
-                turn_id,
-                reply,
-                address,
-                asker=asker,
-                answers=asked,
-                more_late=more,
-                changes=changes,
+        turn_id, deliveries = journalled.turn_id, list[Delivery]()
+        for number, (reply, address) in enumerate(parts, 1):
+            asker = reply.asker or answered
+            deliveries.append(
+                Delivery(
+                    f"{turn_id}_{number}",
+                    turn_id,
+                    reply,
+                    address,
+                    asker=asker,
+                    answers=asked,
+                    more_late=asker in journalled.late_askers,
+                    changes=changes,
+                )
             )
-            for number, (reply, address) in enumerate(parts, 1)
-        ]
+        return deliveries

@@ -68,7 +68,7 @@ class _Ports:
     async def record(self, step: TurnStep) -> None:
         """Store nothing."""
 
-    async def check_inbox(self, *, certain: bool) -> TurnUpdate:
+    async def check_inbox(self, *, certain: bool, only_changes: bool) -> TurnUpdate:
         return TurnUpdate()
 
     async def review(self, acting: ActingCall) -> ApprovalDecision:

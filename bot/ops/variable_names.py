@@ -74,5 +74,5 @@ def _known(settings: Settings) -> Collection[str]:
 
 
 def _is_set(settings: Settings, variable: str) -> bool:
-    field = variable.lower()
-    return bool(getattr(settings, field) != Settings.model_fields[field].default)
+    name = variable.lower()
+    return bool(getattr(settings, name) != Settings.model_fields[name].default)

@@ -22,10 +22,16 @@ PIECE = re.compile(r"\s+|[!-~]+\s*|[^\s!-~]{1,3}\s*")  # a word, or three charac
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """Which tools the model may call: ``auto``, ``none``, ``required``, or ``one`` (then ``name`` says which)."""
+    """Which tools the model may call: ``auto``, ``none``, ``required``, or ``one`` (then ``name`` says which).
+
+    Attributes:
+        opens_addresses: also the vendor's tools that open addresses of the model's choice. It is left out of
+            comparisons: the choice among our tools is the same.
+    """
 
     mode: Literal["auto", "none", "required", "one"] = "auto"
     name: str = ""
+    opens_addresses: bool = field(default=True, compare=False)
 
 
 AUTO = ToolChoice("auto")

@@ -90,6 +90,11 @@ def lookalikes(text: str) -> set[int]:
     return found
 
 
+def without_surrogates(text: str) -> str:
+    """The text with U+FFFD for every half of a surrogate pair, which nothing can store or send."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def isolate_rtl(text: str) -> str:
     """The text with marks around each right-to-left run, so that the text beside it is not reordered."""
     return RTL_RUN.sub(lambda match: f"{LEFT_TO_RIGHT}{match[0]}{LEFT_TO_RIGHT}", text)

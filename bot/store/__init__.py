@@ -164,7 +164,7 @@ class Store:
         self._was_away = False
         self.clock = StoreClock()
         urgent = Scripts(priority, history_s)
-        self.inbox = Inbox(client, urgent)
+        self.inbox = Inbox(client, priority, urgent)
         self.groups = Groups(client, urgent)
         self.leases = Leases(client, priority, scripts)
         self.journal = Journal(client, scripts)

@@ -62,10 +62,12 @@ class TakeResult:
     Attributes:
         tokens: of the whole bot on this day.
         refused: for each claim, in order, the exceeded unit; None where it was counted.
+        before: for each claim the counter's value without it.
     """
 
     tokens: int
     refused: list[Unit | None]
+    before: list[Spent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +116,12 @@ class Budget:
         The same turn is counted once, however often it asks. A turn that starts below a token limit may exceed it: its
         cost is not known before.
         """
-        totals, *refused = await self._ask_each(
+        totals, *verdicts = await self._ask_each(
             [("HGET", totals_keys(day)[0], "tokens"), *(self._take_command(day, turn_id, claim) for claim in claims)]
         )
-        return TakeResult(int(totals or 0), [unit.decode() or None for unit in refused])
+        refused = [unit.decode() or None for unit, _, _ in verdicts]
+        before = [Spent(int(messages), int(tokens)) for _, messages, tokens in verdicts]
+        return TakeResult(int(totals or 0), refused, before)
 
     async def give_back(self, day: str, turn_id: str, stay: Sequence[Claim]) -> None:
         """Reduce the messages counted for a turn to the numbers in ``stay``."""

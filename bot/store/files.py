@@ -1,4 +1,7 @@
-"""Files of tool calls, each for a day and all within two limits: the oldest make room for a new one."""
+"""Files of tool calls and of messages on the page, each for a day.
+
+All are within two limits: the oldest make room for a new one.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import cast
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import FILES_KEY_S, FILES_S, file_key, files_keys
 
-FILES_BYTES = 8 * 1024 * 1024  # of all files, where nothing else is said
+FILES_BYTES = 16 * 1024 * 1024  # of all files, where nothing else is said
 MOST_FILES = 1_000  # whatever their size: each new one looks at all others
 OWN_SERVER_FILES_BYTES = 64 * 1024 * 1024  # on a server of the operator's
 

@@ -7,7 +7,7 @@ from typing import cast
 
 from bot.store.clients import ANSWER_S, Client, translate_errors
 from bot.store.frames import ARRIVAL, InboxEntry, unpack_waiting
-from bot.store.keys import Keys
+from bot.store.keys import Keys, message_keys
 from bot.store.scripts import Scripts
 
 
@@ -28,12 +28,20 @@ class Inbox:
     """Accepts and reads messages.
 
     Args:
-        priority: scripts over connections that no turn uses.
+        priority_client: with connections that no turn uses.
+        priority: scripts over these.
     """
 
-    def __init__(self, client: Client, priority: Scripts) -> None:
+    def __init__(self, client: Client, priority_client: Client, priority: Scripts) -> None:
         self._client = client
+        self._priority_client = priority_client
         self._priority = priority
+
+    async def find_conversation(self, message_id: str) -> str:
+        """The conversation of a message that was accepted as ``indexed``; empty if it is not known."""
+        async with translate_errors(ANSWER_S):
+            found = await self._priority_client.execute_each(("GET", key) for key in message_keys(message_id))
+        return next((value.decode() for value in found if value), "")
 
     async def read(self, conversation: str) -> list[InboxEntry]:
         """The waiting entries, oldest first."""
@@ -48,7 +56,9 @@ class Inbox:
         payload: bytes,
         kind: str = ARRIVAL,
         *,
-        unsent_id: str = "",
+        indexed: bool = False,
+        changed_id: str = "",
+        unsends: bool = False,
         always: bool = False,
         decides: bool = False,
     ) -> Accepted:
@@ -56,7 +66,10 @@ class Inbox:
 
         Args:
             kind: ``ARRIVAL``, ``CHANGE``, ``CONTROL`` or ``ASIDE`` of ``bot.store.frames``.
-            unsent_id: of the message that this one takes back; if it comes in later, it is a duplicate.
+            indexed: ``find_conversation`` finds it for as long as a history is kept.
+            changed_id: of the message that this one edits or takes back. If that comes in later, it is a duplicate
+                where it is taken back, and an edit comes in once more behind it.
+            unsends: it takes the message back.
             always: a full inbox accepts it too.
             decides: it is an approval or a rejection, for which the limits are doubled.
 
@@ -64,6 +77,8 @@ class Inbox:
             StoreUnavailable: the platform must send it again; if it was stored after all, that is a duplicate.
         """
         how = "always" if always else "decides" if decides else ""
-        entry, ids = (kind, message_id, payload, how, unsent_id), {"message_id": message_id, "unsent_id": unsent_id}
+        change = "" if not changed_id else "unsent" if unsends else "edited"
+        entry = kind, message_id, payload, how, change, "indexed" if indexed else ""
+        ids = {"message_id": message_id, "changed_id": changed_id}
         async with translate_errors(ANSWER_S):  # the queue included: the webhook's sender waits for all of it
             return Accepted(await self._priority.run("accept", conversation, *entry, **ids))

@@ -46,6 +46,8 @@ PINS = 1_000  # of one MCP server
 
 INBOX_ENTRIES = 200  # of one conversation; beyond this or INBOX_BYTES, messages are refused
 INBOX_BYTES = 512 * 1024
+EARLY_EDITS = 5  # of one conversation: the newest edits that came before their messages …
+EARLY_S = 3_600  # … and how long they wait for these
 INBOX_FEW = 4  # entries accepted whatever their size
 HISTORY_BYTES = 1024 * 1024  # of one conversation, unless its newest turn alone is larger
 HISTORY_SHARE = HISTORY_BYTES // 200  # bytes; while all turns are smaller, a history cannot exceed HISTORY_BYTES
@@ -56,6 +58,7 @@ FEEDBACK_SHARD = crc32(b"feedback") % SHARDS
 CONVERSATION_KINDS = (
     "lease",
     "inbox",
+    "early",
     "turn",
     "journal",
     "answered",
@@ -144,6 +147,10 @@ class Keys:
         """
         return f"{self._shard}seen:{_digest(self._conversation + chr(0) + message_id)}"
 
+    def message(self, message_id: str) -> str:
+        """A message's entry in the index of messages; its value is this conversation."""
+        return f"{self._shard}message:{_digest(message_id)}"
+
     def poll(self, poll_id: str) -> str:
         """One poll of this conversation; the key ``polls`` tells which are open."""
         return f"{self._own('poll')}:{poll_id}"
@@ -154,6 +161,11 @@ class Keys:
 
 def shard_of(conversation: str) -> int:
     return crc32(conversation.encode()) % SHARDS
+
+
+def message_keys(message_id: str) -> list[str]:
+    """The keys of which one may be the index entry of a message whose conversation is unknown; one for each shard."""
+    return [f"{_shard_prefix(shard)}message:{_digest(message_id)}" for shard in range(SHARDS)]
 
 
 def kv_key(name: str) -> str:

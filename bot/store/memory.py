@@ -15,6 +15,7 @@ from bot.store.scripts import Scripts
 
 TIGHT = 0.80  # of the memory allowed: from here on histories are shortened
 ENOUGH = 0.75  # down to here
+ABOVE_SHARE = 1.1  # of the mean size of all histories; nearly equal ones are equal
 MAKE_ROOM_S = 30.0
 AT_MOST = 5_000  # histories considered, and halvings, in one run
 PAGE = 500  # keys scanned in one request; more would delay other requests
@@ -101,16 +102,28 @@ class StoreMemory:
     async def make_room(self) -> Freed:
         """Halve the largest histories until there is room, each as often as it is among the largest.
 
-        Of histories within a factor of two in size, the oldest come first. A history of one turn is deleted only when
-        no longer one is left; a leased conversation stays as it is. Scans every key of the store, a page at a time.
+        First those above an equal share of what all histories take, also if it is one turn that is so large: nobody
+        else pays for them. Of histories within a factor of two in size, the oldest come first. A history of one turn
+        within its share is deleted only when no longer one is left; a leased conversation stays as it is. Scans every
+        key of the store, a page at a time.
         """
         async with translate_errors(MAKE_ROOM_S):
-            largest = await self._largest()
-            freed = await self._shorten(largest, least=1)
-            return freed if freed.turns else await self._shorten(largest, least=0)
+            largest, share = await self._largest()
+            gone = await self._shorten([history for history in largest if history.size > share], least=0, share=share)
+            gone += await self._shorten(largest, least=1)
+            gone = gone or await self._shorten(largest, least=0)
+            return Freed(len(gone), gone.total())
 
-    async def _shorten(self, histories: Sequence[_Weighed], least: int) -> Freed:
-        """Shorten one history after the other until there is room; each keeps at least ``least`` turns."""
+    async def _shorten(self, histories: Sequence[_Weighed], least: int, share: float = 0.0) -> Counter[str]:
+        """Shorten one history after the other until there is room; each keeps at least ``least`` turns.
+
+        Args:
+            histories: sorted.
+            share: bytes, below which a history is not shortened again.
+
+        Returns:
+            The number of turns deleted, by conversation.
+        """
         heap = list(histories)
         gone: Counter[str] = Counter()
         excess, halvings = 0.0, 0
@@ -126,15 +139,20 @@ class StoreMemory:
                 left = await self._weigh([history.key])
                 excess -= history.size - sum(rest.size for rest in left)
                 for rest in left:
-                    heappush(heap, rest)
-        return Freed(len(gone), gone.total())
+                    if rest.size > share:
+                        heappush(heap, rest)
+        return gone
 
-    async def _largest(self) -> list[_Weighed]:
-        """The largest histories, sorted, which makes them a heap."""
+    async def _largest(self) -> tuple[list[_Weighed], float]:
+        """The largest histories, sorted, which makes them a heap; and the share of each, in bytes."""
         largest: list[_Weighed] = []
+        number, size = 0, 0
         async for page in self._pages():
-            largest = sorted(largest + await self._weigh(page))[:AT_MOST]
-        return largest
+            weighed = await self._weigh(page)
+            number += len(weighed)
+            size += sum(history.size for history in weighed)
+            largest = sorted(largest + weighed)[:AT_MOST]
+        return largest, ABOVE_SHARE * size / max(number, 1)
 
     async def _weigh(self, keys: Sequence[str]) -> list[_Weighed]:
         """Size and remaining life of the histories that still exist."""

@@ -26,6 +26,8 @@ from bot.store.keys import (
     BACKGROUND_S,
     DEAD_LETTERS,
     DEAD_S,
+    EARLY_EDITS,
+    EARLY_S,
     HISTORY_BYTES,
     HISTORY_SHARE,
     INBOX_BYTES,
@@ -83,7 +85,8 @@ Name = Literal[
     "hear",
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
-SEEN, UNSENT, POLL = "seen", "unsent", "poll"  # the keys of two message ids and of a poll
+# The keys of two message ids, of the first one's index entry, and of a poll:
+SEEN, CHANGED, INDEX_ENTRY, POLL = "seen", "changed", "index_entry", "poll"
 REFUSALS = {"LEASELOST": LeaseLost, "MESSAGESCHANGED": MessagesChanged}  # by what scripts say
 
 Argument = str | int | bytes
@@ -113,14 +116,14 @@ class Scripts:
         conversation: str,
         *arguments: Argument,
         message_id: str = "",
-        unsent_id: str = "",
+        changed_id: str = "",
         poll_id: str = "",
     ) -> Any:
         """Run a script on a conversation.
 
         Args:
-            message_id: for scripts that use its seen-key.
-            unsent_id: of another message, likewise.
+            message_id: for scripts that use its seen-key or its index entry.
+            changed_id: of another message, likewise.
             poll_id: for scripts that use its key.
 
         Raises:
@@ -131,7 +134,8 @@ class Scripts:
         script, keys = self._scripts[name], Keys(conversation)
         others = {
             SEEN: lambda: keys.seen(message_id),
-            UNSENT: lambda: keys.seen(unsent_id),
+            CHANGED: lambda: keys.seen(changed_id),
+            INDEX_ENTRY: lambda: keys.message(message_id),
             POLL: lambda: keys.poll(poll_id),
         }
         names = [others[kind]() if kind in others else keys.of(kind) for kind in script.kinds]
@@ -162,6 +166,8 @@ def _read(name: Name, history_s: int) -> Script:
         "DEAD_S": DEAD_S,
         "DEAD_LETTERS": DEAD_LETTERS,
         "LATE_ANSWERS": LATE_ANSWERS,
+        "EARLY_EDITS": EARLY_EDITS,
+        "EARLY_S": EARLY_S,
         "INBOX_ENTRIES": INBOX_ENTRIES,
         "INBOX_BYTES": INBOX_BYTES,
         "INBOX_FEW": INBOX_FEW,
@@ -172,7 +178,7 @@ def _read(name: Name, history_s: int) -> Script:
     for definition in reversed((folder / "shared.lua").read_text("utf-8").split("\n\n")):
         if _defined_by(definition) in _words(body):
             body = f"{definition}\n{body}"
-    kinds = [kind for kind in (*SCRIPT_KINDS, SEEN, UNSENT, POLL) if kind in _words(body)]
+    kinds = [kind for kind in (*SCRIPT_KINDS, SEEN, CHANGED, INDEX_ENTRY, POLL) if kind in _words(body)]
     values = [f"local {constant} = {value}" for constant, value in constants.items() if constant in _words(body)]
     return Script("\n".join([first_line, f"local {', '.join(kinds)} = unpack(KEYS)", *values, body]), kinds)
 

@@ -73,10 +73,11 @@ def result_text(response: dict[str, Any]) -> str:
     return _line(error if isinstance(error, str) and len(response) == 1 else _json(response))
 
 
-def poll_text(poll: PollShown) -> str:
-    """A poll as lines: its question, each option with its count, and how it stands."""
-    lines = [f"· {option}: {count}" for option, count in zip(poll.options, poll.counts, strict=True)]
-    return "\n".join([poll.question, *lines, poll.status])
+def poll_text(poll: PollShown, how_to_vote: str) -> str:
+    """A poll as lines: its question, each option with its number and its count; below an open one, how to vote."""
+    counted = enumerate(zip(poll.options, poll.counts, strict=True), 1)
+    lines = [f"{number} {option}: {count}" for number, (option, count) in counted]
+    return "\n".join([poll.question, *lines, how_to_vote if poll.close else poll.status])
 
 
 def clock_time(at: int) -> str:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from bot.channels import MOST_FILES
 from bot.errors import StoreUnavailable
-from bot.live_events import Answered, ApprovalAsked, Joined, LiveEvent, Noticed, ShownFile, TurnStarted
+from bot.live_events import Answered, ApprovalAsked, Joined, LiveEvent, Noticed, PollShown, ShownFile, TurnStarted
 from bot.transcript import Message, ToolResult, cards_of, choices_of, new_id
 
 ReadHistory = Callable[[str], Awaitable[Sequence[Message]]]
@@ -35,6 +35,14 @@ class ConsoleClient(Protocol):
 
         Raises:
             StoreUnavailable: on entering, or later from the iterator.
+        """
+        ...
+
+    async def vote(self, conversation: str, poll_id: str, choice: int) -> None:
+        """Vote for an option of a poll by its number, from 1; 0 closes the poll.
+
+        Raises:
+            StoreUnavailable: nothing was stored.
         """
         ...
 
@@ -177,6 +185,22 @@ class Exchange:
             self.question = event
             self._done.set()
         self._show(event)
+
+
+async def vote(session: ChatSession, poll: PollShown, choice: int) -> PollShown | Noticed | None:
+    """Vote, and wait a moment for what comes of it: the poll as it stands then, or why the vote does not count.
+
+    Raises:
+        StoreUnavailable: nothing was stored.
+    """
+    async with session.client.watch(session.conversation) as events:
+        await session.client.vote(session.conversation, poll.id, choice)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(session.poll_s):
+                async for event in events:
+                    if isinstance(event, Noticed) or (isinstance(event, PollShown) and event.id == poll.id):
+                        return event
+    return None
 
 
 def answer_to(message_id: str, history: Iterable[Message]) -> Answered | None:

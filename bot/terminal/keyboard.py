@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 
 PROMPT = "› "
 COLOURED = "\001\x1b[1;36m\002›\001\x1b[0m\002 "  # readline must not count what is between \001 and \002
+COLOUR = COLOURED.replace("\001", "").replace("\002", "")
+ERASE = "\x1b[K"  # to the end of the line
 LOCAL_MODES = 3  # their index in the list of tcgetattr
 
 
@@ -30,6 +32,18 @@ def read_lines(earlier: Iterable[str]) -> Generator[str]:
             return
         with _without_modes(modes):
             yield line
+
+
+@contextmanager
+def above_prompt() -> Iterator[None]:
+    """Erase the prompt with what is typed behind it, and draw both again on exit. Another thread waits for the line."""
+    editor = sys.modules.get("readline")
+    print(f"\r{ERASE}", end="", flush=True)
+    try:
+        yield
+    finally:
+        shown = f"{COLOUR}{editor.get_line_buffer()}" if editor else PROMPT
+        print(shown, end="", flush=True)
 
 
 def discard_typeahead() -> None:

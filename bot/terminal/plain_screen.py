@@ -84,7 +84,7 @@ class _PlainDrawing:
                 self._screen.show_notice(text)
             case PollShown():
                 self.end_line()
-                self._screen.show_notice(poll_text(event))
+                self._screen.show_notice(poll_text(event, self._labels["vote"]))
             case Answered(_, text, True, note):
                 self.end_line()
                 self._screen.show_error(text, note)

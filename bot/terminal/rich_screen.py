@@ -126,7 +126,7 @@ class _RichDrawing:
             case Noticed(text):
                 self._print(Text(printable(text), style="dim"))
             case PollShown():
-                self._print(Text(printable(poll_text(event)), style="dim"))
+                self._print(Text(printable(poll_text(event, self._labels["vote"])), style="dim"))
             case Answered(_, text, True, note):
                 self.flush()
                 self._print(_complaint(text, note))

@@ -13,8 +13,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from bot.channels import Upload
 from bot.errors import StoreUnavailable
-from bot.store import Files
+from bot.store import FileOwner, Files
 from bot.transcript import FileRef
 
 EXTENSIONS = {"image/png": "png", "image/jpeg": "jpg"}
@@ -26,6 +27,28 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Robots-Tag": "noindex",
 }
+
+
+class StoredUploads:
+    """Uploaded files in the store (``bot.channels.console.uploads.Uploads``).
+
+    A file's id is made of its conversation too: who does not know that cannot name the file.
+    """
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    async def keep(self, conversation: str, ref: str, upload: Upload) -> None:
+        owner = FileOwner(conversation, conversation.partition(":")[2])
+        await self._files.keep(_upload_id(conversation, ref), owner, upload.mime, upload.data)
+
+    async def read(self, conversation: str, ref: str) -> Upload | None:
+        stored = await self._files.read(_upload_id(conversation, ref))
+        return Upload(stored.mime, stored.data) if stored else None
+
+
+def _upload_id(conversation: str, ref: str) -> str:
+    return hashlib.sha256(f"upload\0{conversation}\0{ref}".encode()).hexdigest()[:32]
 
 
 class SignedFiles:

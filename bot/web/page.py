@@ -25,6 +25,7 @@ class PageInfo(Struct, frozen=True):
     Attributes:
         demo: whether the demo model answers.
         language: of the page, unless the browser asks for another one that the catalogue has.
+        most_file_bytes: of a file that is uploaded.
         signs_out: whether visitors have signed in, so that the page offers to sign out.
     """
 
@@ -33,6 +34,7 @@ class PageInfo(Struct, frozen=True):
     demo: bool
     language: str
     signs_out: bool = False
+    most_file_bytes: int = 0
 
 
 def page_routes(info: PageInfo, texts: Texts) -> list[BaseRoute]:

@@ -97,12 +97,13 @@ class Harness:
         hooks: Sequence[Hook] = (),
         reviewers: Reviewers | None = None,
         clock: Callable[[], float] = time.monotonic,
+        kind: type[Agent] = Agent,
     ) -> None:
         self.store = store
         self.box = box or Mailbox()
         self.model = Scripted(steps)
         self.metrics = Metrics()
-        agent = Agent(self.model, tools or tool_map(Echo()), "SYSTEM", self.metrics, hooks=hooks)
+        agent = kind(self.model, tools or tool_map(Echo()), "SYSTEM", self.metrics, hooks=hooks)
         summarizer = Summarizer(self.model, "NOTES", self.metrics) if summarises else None
         options = ConversationSettings(
             policy=policy or Policy(), limits=limits, history_tokens=tokens, days=days, alert_to=alert_to

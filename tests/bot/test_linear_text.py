@@ -18,6 +18,7 @@ from bot.channels.line.formatting import Formatter
 from bot.channels.line.tables import segments
 from bot.channels.line.types import Chat, Content, Mention, Mentionee
 from bot.channels.slack import formatting as slack_text
+from bot.channels.slack.contents import with_text
 from bot.channels.slack.live_answer import TextBuffer
 from bot.channels.slack.lookups import render_thread
 from bot.channels.slack.types import SlackMessage
@@ -33,6 +34,8 @@ from bot.providers.demo.request import read_turn
 from bot.providers.shared.failures import Failures
 from bot.safe_text import arguments as disclosure
 from bot.safe_text import glyphs, names
+from bot.safe_text.addresses import keys_in
+from bot.safe_text.links import LinkFilter
 from bot.safe_text.quotations import quotable
 from bot.store import Fact
 from bot.terminal import call_text, printable, result_text
@@ -100,6 +103,9 @@ WORK: dict[str, Callable[[str], object]] = {
         slack_text.open_tag_start(text),
     ),
     "a thread in Slack": lambda text: render_thread([SlackMessage(ts="1", text=text, user="U1")], {}),
+    "blocks in Slack": lambda text: with_text(
+        SlackMessage(blocks=[{"type": "section", "text": {"type": "mrkdwn", "text": text}}])
+    ),
     "a stream in Slack": slack_stream,
     "UTF-16": lambda text: (units(text), head(text, len(text) // 2)),
     "a name in the context line": named_context,
@@ -110,7 +116,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "a fact": one_line,
     "facts": lambda text: facts_message([Fact(1, "tea")] * (FEW + 1), [said(text)]),
     "the demo's wishes": lambda text: read_turn([said(text)], "en"),
-    "what the page posts": console._complaint,
+    "what the page posts": lambda text: console._complaint(text, ()),
     "a vendor's words": lambda text: Failures("model", "KEY", "key").refusal(400, "", text),
 }
 BY_LETTER: dict[str, Callable[[str], object]] = {
@@ -124,6 +130,9 @@ BY_LETTER: dict[str, Callable[[str], object]] = {
     ),
     "a display name": lambda text: (names.safe_name(text), names.isolated_name(text)),
     "what a terminal can show": printable,
+    "addresses in a text": lambda text: list(keys_in(text)),
+    "links of an answer": lambda text: LinkFilter(str.isascii, "(withheld)").text(text),
+    "links of a streamed answer": lambda text: links_streamed(text),
     "a call on a terminal": lambda text: call_text(ToolStarted("c1", "echo", {"text": text})),
     "a result on a terminal": lambda text: result_text({"error": text}),
 }
@@ -139,6 +148,11 @@ def test_four_times_the_text_takes_four_times_the_work(work: Callable[[str], obj
 def test_what_looks_at_letters_looks_once(work: Callable[[str], object]) -> None:
     """With letters of every kind."""
     assert_linear(work, LETTERS)
+
+
+def links_streamed(text: str) -> str:
+    links = LinkFilter(str.isascii, "(withheld)")
+    return "".join(links.feed(text[at : at + 512]) for at in range(0, len(text), 512)) + links.end()
 
 
 def drawn(text: str) -> None:

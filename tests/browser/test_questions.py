@@ -123,7 +123,7 @@ async def test_a_call_is_refused_by_keyboard(browser: Browser) -> None:
     async with Site().open() as site, visit(browser, site.url) as page:
         turn, call = await asked(site, page)
         await expect(page.locator("#box")).to_be_focused()
-        for _ in range(2):
+        for _ in range(3):  # the button for files stands between
             await page.keyboard.press("Shift+Tab")
         await expect(page.get_by_role("button", name="Don’t allow")).to_be_focused()
         await page.keyboard.press("Enter")
@@ -184,7 +184,7 @@ async def test_a_press_that_comes_too_late_says_so(browser: Browser) -> None:
         turn, _ = await asked(site, page)
         site.questions.clear()
         await page.get_by_role("button", name="Allow", exact=True).click()
-        late = "This has been decided already, or its time is over."
+        late = "This has been decided already, or it has expired."
         await expect(page.get_by_role("alert")).to_have_text(late)
         await expect(page.locator(".decided")).to_have_text("This has been decided.")
         assert site.waiting == 0

@@ -52,7 +52,7 @@ async def test_a_tool_call_can_be_opened_by_keyboard(browser: Browser) -> None:
         call = await turn.calls("get_weather", {"location": "Tokyo", "days": 2})
         summary = page.locator(".tool summary")
         await expect(summary).to_have_text("get_weatherTokyo · 2running…")
-        await page.locator("#box").press("Shift+Tab")
+        await page.get_by_role("button", name="Attach files").press("Shift+Tab")
         await expect(summary).to_be_focused()
         await page.keyboard.press("Enter")
         given, returned = page.locator(".tool pre").all_inner_texts, page.locator(".tool pre").last

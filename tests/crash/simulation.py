@@ -42,6 +42,7 @@ TEXTS = (
 SCRIPTS = {hash_of(text): name for name, text in TEXTS.items()}
 LIFE_S = 20.0  # far longer than any of them lives
 NEVER = Cut()
+TOGETHER = "together"  # with what has come before
 ASKING = Policy()
 VISITS = 5  # more than any conversation here needs until nothing is left to do
 BY_MODEL = Opaque("scripted", "scripted", b"")  # tells the model's words from our own sentences
@@ -239,6 +240,9 @@ class Conversation:
             _, event = self.to_come.pop(0)
             await self.receive(event)
             self.void += done == "written"
+            while self.to_come and self.to_come[0][0] == TOGETHER:
+                _, event = self.to_come.pop(0)
+                await self.receive(event)
         self.void += done == "reopen"
 
 

@@ -15,7 +15,7 @@ from tests.fakes.cut_wire import Cut
 
 ANSWER, SORRY = "Heard: Tokyo?", "The language model does not answer at the moment. Please try again in a little while."
 CALL_HOME = "⏰ Call home\n(Planned for 1970-01-01 00:00.)"
-RESET = "Done: I have forgotten this conversation. What shall we talk about?"
+RESET = "Done: I have deleted this conversation. Memory, lists and reminders stay. What shall we talk about?"
 
 # A scenario, what is answered, and what is remembered.
 SCENARIOS = {

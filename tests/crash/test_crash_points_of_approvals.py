@@ -23,7 +23,7 @@ from tests.fakes.cut_wire import Cut
 ALLOWED, FORBIDDEN = "Allowed: launch.", "Not allowed: launch."
 TOO_LATE = "Nobody decided in time, so it was not done: launch."
 NOT_YOURS = "Only the person who asked can decide this."
-OVER = "This has been decided already, or its time is over."
+OVER = "This has been decided already, or it has expired."
 ANSWER, STOPPED = "Heard: Tokyo?", "Stopped."
 PAST = ["Tokyo?", ANSWER]
 

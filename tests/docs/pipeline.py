@@ -118,6 +118,7 @@ async def open_pipeline(
             defaults.language,
             listens=nullcontext,
             overviews=PersonalOverviews(runner.services),
+            find_conversation=store.inbox.find_conversation,
             rate=Feedback(store, metrics, Days("UTC")),
             files=SignedFiles(store.files, SecretStr(""), "https://kaiwa.test"),
         )

@@ -121,9 +121,11 @@ class GeminiFake:
         candidate = {"finishReason": reason, "index": 0} | ({"finishMessage": message} if message else {})
         self.answer(Answer(({"candidates": [candidate], "modelVersion": "gemini-3.5-flash"},)))
 
-    def fail(self, status: int, message: str = "refused", *, reason: str = "", retry_delay: str = "") -> None:
-        """An error in Google's form; ``retry_delay`` like ``48s``."""
-        self.answer(failure(status, message, reason, retry_delay))
+    def fail(
+        self, status: int, message: str = "refused", *, reason: str = "", retry_delay: str = "", quota: str = ""
+    ) -> None:
+        """An error in Google's form; ``retry_delay`` like ``48s``, ``quota`` is a metric."""
+        self.answer(failure(status, message, reason, retry_delay, quota))
 
     def raw(self, body: bytes, status: int = 200, content_type: str = SSE) -> None:
         """These bytes."""

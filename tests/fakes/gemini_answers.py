@@ -114,11 +114,19 @@ def whole(events: Sequence[JSON]) -> JSON:
     return {**last, "candidates": [{**last["candidates"][0], "content": {"parts": parts, "role": "model"}}]}
 
 
-def failure(status: int, message: str, reason: str = "", retry_delay: str = "") -> Answer:
-    """An error in Google's form."""
+HELP = {"description": "Learn more about Gemini API quotas", "url": "https://ai.google.dev/gemini-api/docs/rate-limits"}
+
+
+def failure(status: int, message: str, reason: str = "", retry_delay: str = "", quota: str = "") -> Answer:
+    """An error in Google's form; a 429 always links to the help."""
     details: list[JSON] = []
+    if status == 429:
+        details.append({"@type": f"{RPC}.Help", "links": [HELP]})
     if reason:
         details.append({"@type": f"{RPC}.ErrorInfo", "reason": reason, "domain": "googleapis.com"})
+    if quota:
+        violation = {"quotaMetric": quota, "quotaId": "PerModelPerMinute", "quotaValue": "1000000"}
+        details.append({"@type": f"{RPC}.QuotaFailure", "violations": [violation]})
     if retry_delay:
         details.append({"@type": f"{RPC}.RetryInfo", "retryDelay": retry_delay})
     error: JSON = {"code": status, "message": message, "status": STATUS.get(status, "UNAVAILABLE")}

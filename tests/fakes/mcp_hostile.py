@@ -5,6 +5,7 @@ each message; a file beside it, ``.called``, tells that a tool has been called:
 
     tools      what tools/list answers; with "endless" on page after page
     answers    what tools/call answers, by tool; a tool without an answer gets none, ever
+    levels     of the data that tools/call answers, more than json writes
     exits      tools whose call ends the process
     hangs      true: nothing is answered, and SIGTERM is ignored
     flood      true: the answer to tools/list is a line without an end
@@ -54,6 +55,13 @@ def answer(request: dict[str, Any], script: dict[str, Any]) -> object:
     return {}
 
 
+def deep_answer(request_id: int, levels: int) -> str:
+    """The answer to a call, with data of so many levels."""
+    data = '{"a": ' * levels + "1" + "}" * levels
+    result = f'{{"content": [], "structuredContent": {data}}}'
+    return f'{{"jsonrpc": "2.0", "id": {request_id}, "result": {result}}}'
+
+
 def serve(path: Path) -> None:
     """Answer until the input ends, and even longer where the script says so."""
     first = json.loads(path.read_text("utf-8"))
@@ -73,6 +81,8 @@ def serve(path: Path) -> None:
         if request["method"] == "server/discover":
             error = {"code": -32601, "message": "Method not found"}
             say({"jsonrpc": "2.0", "id": request["id"], "error": error})
+        elif (levels := script.get("levels")) and request["method"] == "tools/call":
+            print(deep_answer(request["id"], levels), flush=True)
         elif (result := answer(request, script)) is not None:
             say({"jsonrpc": "2.0", "id": request["id"], "result": result})
             while script.get("spam") and request["method"] == "tools/list":

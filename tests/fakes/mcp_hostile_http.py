@@ -8,6 +8,8 @@ the stream that a client opens by GET does:
     asks       requests without an end; the answers to them are never answered
     ends       it ends at once, and asks the client to come back at once
     grows      one event without an end
+
+An argument ``levels`` of a call asks for data of so many.
 """
 
 from __future__ import annotations
@@ -47,6 +49,11 @@ async def post(request: web.Request) -> web.Response:
     if message["method"] == "tools/call" and message["params"]["arguments"].get("opened"):
         text = {"type": "text", "text": str(len(request.app[OPENED]))}
         return web.json_response({"jsonrpc": "2.0", "id": message["id"], "result": {"content": [text]}})
+    if message["method"] == "tools/call" and (levels := message["params"]["arguments"].get("levels")):
+        data = '{"a": ' * levels + "1" + "}" * levels
+        result = f'{{"content": [], "structuredContent": {data}}}'
+        answer = f'{{"jsonrpc": "2.0", "id": {message["id"]}, "result": {result}}}'
+        return web.Response(text=answer, content_type="application/json")
     if message["method"] not in RESULTS:
         error = {"code": -32601, "message": "Method not found"}
         return web.json_response({"jsonrpc": "2.0", "id": message["id"], "error": error})

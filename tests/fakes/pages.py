@@ -61,7 +61,7 @@ class HostileSite:
         """Let a name resolve to these, one after the other; the last answer stays."""
         self._answers[name] = list(answers)
 
-    async def resolve(self, name: str) -> Sequence[str]:
+    async def resolve(self, name: str, _conversation: str = "") -> Sequence[str]:
         """The next answer; a public address for names that nobody has set."""
         self.lookups.append(name)
         answers = self._answers.get(name, [[PUBLIC]])

@@ -19,6 +19,7 @@ from starlette.routing import Mount, Route
 from bot import texts
 from bot.channels import Delivery, InboundEvent, Poll, Question, Reply
 from bot.channels.console.channel import Console, Reads
+from bot.channels.console.uploads import MOST_UPLOAD
 from bot.errors import StoreUnavailable
 from bot.live_events import AnswerRestarted, AnswerText, Joined, LiveEvent, ToolFinished, ToolStarted, TurnStarted
 from bot.store import DeadLetter
@@ -31,7 +32,7 @@ from bot.web.server import serving
 from bot.web.signin import SignIn
 from tests.bot.harness import ours
 from tests.fakes.live import LocalLive
-from tests.fakes.stored_files import LocalFiles
+from tests.fakes.stored_files import LocalFiles, LocalUploads
 from tests.waiting import until
 
 AT = 1_763_700_000_000
@@ -47,6 +48,7 @@ class Site:
         questions: the open one by conversation.
         letters: what could not be delivered.
         files: of tool calls.
+        uploads: of messages.
     """
 
     def __init__(self, *, demo: bool = False, token: str = "", bot_name: str = "Kaiwa") -> None:
@@ -54,13 +56,14 @@ class Site:
         self.live = LocalLive()
         self.letters = Letters()
         self.files = LocalFiles("")
+        self.uploads = LocalUploads()
         self.history: defaultdict[str, list[Message]] = defaultdict(list)
         self.questions: dict[str, Question] = {}
         self.polls: list[Poll] = []
         self.titles: dict[tuple[str, str], str] = {}
         self._arrivals: asyncio.Queue[tuple[str, InboundEvent]] = asyncio.Queue()
         self._seen: set[str] = set()
-        self._info = PageInfo(bot_name, "gemini-flash-latest", demo, "en", signs_out=bool(token))
+        self._info = PageInfo(bot_name, "gemini-flash-latest", demo, "en", bool(token), MOST_UPLOAD)
         self._token = token
         self._port = 0
 
@@ -73,7 +76,7 @@ class Site:
         """Serve while the context is open; opened again, at the same address."""
         catalogue = texts.load()
         reads = Reads(self._past, self._question, self._open_polls, self._past_polls, self.files, self._title)
-        console = Console(self._accept, self.live, reads, catalogue, "en")
+        console = Console(self._accept, self.live, reads, catalogue, "en", self.uploads)
         guard = Middleware(
             Guard,
             signin=SignIn(SecretStr(self._token), SecretStr(""), catalogue, self._info.bot_name),

@@ -18,6 +18,7 @@ SECRET = "test-signing-secret"
 INTERACTIONS = ("block_actions", "shortcut", "message_action", "view_submission", "view_closed")
 TEAM, BOT, USER = "T00000001", "U0000000B", "U00000001"
 CHANNEL, DIRECT = "C00000001", "D00000001"
+BETWEEN_TWO = "D00000009"  # a 1:1 between two people, where the bot is no member
 TRIGGERS = itertools.count(1)
 
 
@@ -77,6 +78,14 @@ def deleted(old: str, ts: str, *, channel: str = CHANNEL, user: str = USER, **fi
     event = {"type": "message", "subtype": "message_deleted", "channel": channel, "ts": at, "event_ts": at}
     inner = {"type": "message", "user": user, "ts": ts, "text": old, **fields}
     return envelope({**event, "deleted_ts": ts, "previous_message": inner})
+
+
+def bare(change: JSON) -> JSON:
+    """A change as Slack documents it: without the message as it was before, and without its thread."""
+    event = {name: value for name, value in change["event"].items() if name != "previous_message"}
+    if "message" in event:
+        event["message"] = {name: value for name, value in event["message"].items() if name != "thread_ts"}
+    return {**change, "event": event}
 
 
 def image(name: str = "cat.png", url: str = "", **fields: Any) -> JSON:

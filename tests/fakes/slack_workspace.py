@@ -45,6 +45,7 @@ class Workspace(Messages, Views):
         answers: what each of them showed, without buttons for feedback.
         whispered: the same of every message for one person alone.
         sessions: the status of each thread's session, by channel and thread.
+        directs: people's 1:1 channels with the bot by person; ``DIRECT`` for others.
         groups: handles of user groups by id.
         not_in: channels that the bot has not been invited to.
         is_agent: the app is declared as one.
@@ -62,6 +63,7 @@ class Workspace(Messages, Views):
     answers: list[str] = field(default_factory=list)
     whispered: list[JSON] = field(default_factory=list)
     sessions: dict[tuple[str, str], str] = field(default_factory=dict)
+    directs: dict[str, str] = field(default_factory=dict)
     groups: dict[str, str] = field(default_factory=dict)
     not_in: set[str] = field(default_factory=set)
     is_agent: bool = True
@@ -71,6 +73,11 @@ class Workspace(Messages, Views):
         """Somebody in the workspace."""
         profile = {"display_name": name, "real_name": f"{name} Real"}
         self.users[user] = {"id": user, "name": name.lower(), "locale": locale, "tz": zone, "profile": profile}
+
+    def add_direct(self, user: str, channel: str) -> None:
+        """Give somebody a 1:1 with the bot of their own."""
+        self.directs[user] = channel
+        self.messages.setdefault(channel, [])
 
     def add_message(self, channel: str, ts: str, text: str, **fields: Any) -> None:
         """Something somebody has said."""
@@ -173,7 +180,7 @@ class Workspace(Messages, Views):
     def _conversations_open(self, arguments: JSON) -> JSON:
         if arguments.get("users") not in self.users:
             raise Refused("user_not_found")
-        return {"ok": True, "channel": {"id": DIRECT}}
+        return {"ok": True, "channel": {"id": self.place(arguments["users"])}}
 
     def _conversations_replies(self, arguments: JSON) -> JSON:
         channel, thread = self.named(arguments.get("channel")), arguments.get("ts", "")
@@ -212,8 +219,8 @@ class Workspace(Messages, Views):
             raise Refused("invalid_arguments")
 
     def place(self, channel: object) -> str:
-        """A message to a person goes to the 1:1 with them."""
-        return super().place(DIRECT if channel in self.users else channel)
+        """A message to a person goes to the 1:1 with them. The bot is in no 1:1 between two people."""
+        return super().place(self.directs.get(str(channel), DIRECT) if channel in self.users else channel)
 
     def _threads(self, channel: str) -> set[str]:
         return {message["ts"] for message in self.messages[channel]}

@@ -1,7 +1,8 @@
-"""Files of tool calls in memory (``bot.channels.Files``)."""
+"""Files in memory: of tool calls (``bot.channels.Files``), and of messages on the page (``bot.channels.Uploads``)."""
 
 from __future__ import annotations
 
+from bot.channels import Upload
 from bot.errors import StoreUnavailable
 from bot.transcript import FileRef
 
@@ -36,3 +37,20 @@ class LocalFiles:
     async def url(self, file: FileRef) -> str:
         path = await self.path(file)
         return f"{self.public_url}{path}" if path and self.public_url else ""
+
+
+class LocalUploads:
+    """The files of messages.
+
+    Attributes:
+        kept: by conversation and ref.
+    """
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], Upload] = {}
+
+    async def keep(self, conversation: str, ref: str, upload: Upload) -> None:
+        self.kept[conversation, ref] = upload
+
+    async def read(self, conversation: str, ref: str) -> Upload | None:
+        return self.kept.get((conversation, ref))

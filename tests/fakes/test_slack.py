@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft4Validator
 
 from tests.fakes.slack import APP_TOKEN, BOT_TOKEN, SlackFake, slack_fake
-from tests.fakes.slack_events import CHANNEL, DIRECT, USER
+from tests.fakes.slack_events import BETWEEN_TWO, CHANNEL, DIRECT, USER
 from tests.fakes.slack_rules import METHODS
 from tests.shared_data import RECORDED
 
@@ -54,6 +54,8 @@ def read(fake: SlackFake, method: str, **arguments: Any) -> dict[str, Any]:
     [
         ("chat.nothing", {}, "unknown_method"),
         ("chat.postMessage", {}, "channel_not_found"),
+        ("chat.postMessage", {"channel": BETWEEN_TWO, "text": "x"}, "channel_not_found"),
+        ("chat.postEphemeral", {"channel": BETWEEN_TWO, "user": USER, "text": "x"}, "channel_not_found"),
         ("chat.postMessage", {"channel": CHANNEL}, "no_text"),
         ("chat.postMessage", {"channel": CHANNEL, "markdown_text": "x" * 12_001}, "msg_too_long"),
         ("chat.postMessage", {"channel": CHANNEL, "text": "x" * 40_001}, "msg_too_long"),

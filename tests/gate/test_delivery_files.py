@@ -121,7 +121,7 @@ def test_the_button_asks_for_what_the_commands_for_heroku_set() -> None:
     assert "](https://heroku.com/deploy)" in part
 
 
-@pytest.mark.parametrize("script", [".ci/run", "bin/post_compile", "scripts/setup.sh"])
+@pytest.mark.parametrize("script", [".ci/run", "bin/post_compile", "scripts/setup.sh", "scripts/types.sh"])
 def test_scripts_can_be_run(script: str) -> None:
     """A script without its executable bit fails on every other machine."""
     assert os.access(ROOT / script, os.X_OK)

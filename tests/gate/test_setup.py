@@ -32,7 +32,7 @@ def python(folder: Path, name: str, body: str) -> Path:
 def setup(clone: Path, kind: str = "runtime", **environment: str) -> tuple[int, list[str], bool]:
     """Exit status, lines said, and whether a .venv is left behind."""
     done = subprocess.run(
-        [clone / "scripts" / "setup.sh", kind],
+        [clone / "scripts" / "setup.sh", *kind.split()],
         env={"PATH": "/usr/bin:/bin"} | environment,
         capture_output=True,
         text=True,
@@ -74,6 +74,29 @@ def test_venv_is_missing(clone: Path, tmp_path: Path) -> None:
         ],
         False,
     )
+
+
+def release(folder: Path, version: str, number: str, can: str = "true") -> Path:
+    """A command that claims to be a release of a Python, with venv unless ``can`` says otherwise."""
+    path = folder / f"python{version}"
+    return python(
+        folder, path.name, f'case $2 in *executable*) echo "{path}" ;; *platform*) {can} && echo {number} ;; esac'
+    )
+
+
+def test_an_interpreter_of_a_version_is_found(clone: Path, tmp_path: Path) -> None:
+    """On the path or among pyenv's; the oldest release of several, for what it cannot do nobody may need."""
+    versions = tmp_path / "pyenv" / "versions"
+    versions.mkdir(parents=True)
+    release(tmp_path / "new", "3.99", "3.99.10")
+    bare = release(tmp_path / "bare", "3.99", "3.99.1", "false")
+    own = python(tmp_path / "own", "pyenv", f"echo {versions.parent}").parent
+    path = f"{tmp_path / 'new'}:{bare.parent}:{own}:/usr/bin:/bin"
+    assert setup(clone, "find 3.99", PATH=path)[:2] == (0, [f"{tmp_path / 'new'}/python3.99"])
+    (versions / "3.99.9").mkdir()
+    older = release(versions / "3.99.9" / "bin", "3.99", "3.99.9")
+    assert setup(clone, "find 3.99", PATH=path)[:2] == (0, [str(older)])
+    assert setup(clone, "find 3.98", PATH=path)[:2] == (0, [])
 
 
 def test_venv_fails_half_way(clone: Path, tmp_path: Path) -> None:

@@ -126,14 +126,29 @@ def answering(opened: Open, gemini: GeminiFake, wttr: WttrFake, answer: str) -> 
 
 
 def test_ctrl_c_leaves_an_answer_which_is_kept(opened: Open, gemini: GeminiFake, wttr: WttrFake) -> None:
-    """Back at the prompt at once; what is typed there finds the answer as soon as it is there."""
+    """Back at the prompt at once; the answer is shown above it as soon as it is there."""
     terminal = answering(opened, gemini, wttr, "No weather today.")
     terminal.type(CTRL_C)
     terminal.see(PROMPT)
     assert WORDS["left"] in terminal.newest.replace("\n", " ")
-    while WORDS["earlier"] not in terminal.text:
-        terminal.say("")
-    assert terminal.newest == f"\n{WORDS['earlier']}\n\nNo weather today.\n\n"
+    terminal.see("No weather today.")
+    terminal.see(PROMPT)
+    assert terminal.text.endswith(f"\n{WORDS['earlier']}\n\nNo weather today.\n\n›")
+    assert terminal.leave() == 0
+
+
+def test_a_reminder_comes_above_what_is_typed(opened: Open, gemini: GeminiFake) -> None:
+    """At its time, with no key pressed; the line that was begun is not lost, and is sent whole."""
+    gemini.call("set_reminder", {"text": "drink water", "in": "PT2S"})
+    gemini.say("Set.")
+    gemini.say("Hello Hanako.")
+    terminal = opened()
+    terminal.say("Remind me to drink water in two seconds")
+    terminal.type("I am Ha")
+    terminal.see("⏰ drink water")
+    terminal.see(f"{PROMPT}I am Ha")
+    assert terminal.text.endswith("\n\n⏰ drink water\n\n› I am Ha")
+    assert terminal.say("nako") == "I am Hanako\n\nHello Hanako.\n\n"
     assert terminal.leave() == 0
 
 

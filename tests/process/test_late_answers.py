@@ -13,7 +13,7 @@ from tests.waiting import until
 
 BUTTON = "Show the answer"
 LATE_S = 46.0
-SENT = "No answer is waiting for you"
+SENT = "There is no answer waiting"
 
 
 def redelivered(line: LineFake, text: str) -> JSON:

@@ -13,7 +13,9 @@ import pytest
 
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.process.kaiwa_process import KaiwaProcess, kaiwa, left_behind
+from tests.process.terminal import piped
 from tests.process.test_shutdown import stopping
+from tests.project import environment
 from tests.toolset.mcp.servers import REAL, TEXT, Hostile, flood, is_alive, listed
 from tests.waiting import until, until_true
 
@@ -118,6 +120,22 @@ async def test_a_stop_during_a_call_ends_server_and_process(tmp_path: Path, gemi
     gemini.say("It is done")
     async with kaiwa(tmp_path, "run", **variables) as running:
         assert await running.answers(TALK, 1) == ["It is done"]
+
+
+async def test_the_first_turn_of_a_chat_has_the_tools_of_its_servers(tmp_path: Path, gemini: GeminiFake) -> None:
+    """They start with it, and a line from a pipe comes before a server has listed its tools."""
+    config = Hostile(tmp_path / "script.json").says(tools=[listed("do")])
+    entry = {"mcpServers": {"bad": {"command": config.command, "args": [*config.args]}}}
+    (tmp_path / "mcp.json").write_text(json.dumps(entry), "utf-8")
+    variables = {"MCP_SERVERS": str(tmp_path / "mcp.json"), "KAIWA_DATA_DIR": str(tmp_path / "data")}
+    variables |= {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": gemini.base_url}
+    gemini.say("I have them")
+    chat = await piped(environment(**variables))
+    out, _ = await chat.communicate(b"Which tools do you have?\n")
+    assert (chat.returncode, out) == (0, b"I have them\n")
+    declared = gemini.requests[0].body["tools"][0]["functionDeclarations"]
+    assert "bad_do" in [one["name"] for one in declared]
+    assert left_behind(tmp_path) == []
 
 
 async def test_servers_that_flood_take_nothing_from_others(tmp_path: Path, gemini: GeminiFake) -> None:

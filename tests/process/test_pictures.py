@@ -13,6 +13,7 @@ from tests.fakes import line_events
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.gemini_answers import answer_of
 from tests.fakes.line import LineFake
+from tests.fakes.mcp_server import PNG
 from tests.process.kaiwa_process import KaiwaProcess, kaiwa
 from tests.process.webhooks import post_line
 from tests.toolset.webpage.office_files import word
@@ -110,3 +111,23 @@ def peak(running: KaiwaProcess) -> int:
     found = re.search(r"^VmHWM:\s*(\d+) kB$", status, re.MULTILINE)
     assert found
     return int(found[1]) // 1024
+
+
+async def test_a_file_of_the_page_reaches_the_model(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
+) -> None:
+    """Uploaded to one process of two and sent with a message; in the history it stays a name and a picture."""
+    gemini.say("A cat.")
+    async with kaiwa(tmp_path, "run", "--processes", "2", **variables) as running:
+        path = "/console/conversation-1/files/file_0001"
+        async with running.browser() as http:
+            stored = await http.put(path, params={"name": "cat.png"}, content=PNG)
+        assert stored.status_code == 201
+        file = {"ref": "file_0001", "name": "cat.png"} | stored.json()
+        await running.say("conversation-1", "What is this?", files=[file])
+        assert await running.answers("conversation-1", 1) == ["A cat."]
+        question, _ = await running.history("conversation-1")
+        assert question["files"] == [{"path": path, "name": "cat.png", "text": "cat.png", "url": ""}]
+        async with running.browser() as http:
+            assert (await http.get(path)).content == PNG
+    assert [request.raw.count(b"inlineData") for request in gemini.requests] == [1]

@@ -16,7 +16,6 @@ from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
 from tests.toolset.contexts import UsesInMemory, context, http_client
 from tests.toolset.images.pictures import opened, picture
 from toolset.create_image import (
-    ENOUGH,
     NO_PICTURE,
     NOT_SHOWN,
     SHOWN,
@@ -28,7 +27,7 @@ from toolset.images import gemini as client
 from toolset.images.gemini import NO_MODEL, NO_QUOTA, REFUSED, UNREADABLE
 from toolset.images.worker import NOT_READ
 from toolset.shown import ModelUse
-from toolset.tool import ToolContext, ToolOutcome, ToolSetupError, ValidatedTool, read_schemas
+from toolset.tool import USED_UP, ToolContext, ToolOutcome, ToolSetupError, ValidatedTool, read_schemas
 
 MODEL = "gemini-3.1-flash-image"
 CAT = {"prompt": "A cat under an umbrella"}
@@ -106,10 +105,9 @@ async def test_the_newest_picture_is_changed(fake: GeminiFake, tool: ValidatedTo
 
 @pytest.mark.parametrize(("data", "text"), [(None, NO_PICTURE), (b"x" * (7 * 1024 * 1024 + 1), TOO_LARGE)])
 async def test_nothing_can_be_changed(fake: GeminiFake, tool: ValidatedTool, data: bytes | None, text: str) -> None:
-    """No request, and no use is counted."""
-    uses = UsesInMemory()
-    outcome = await tool.call({"prompt": "Blue", "change": True}, replace(beside(data), uses=uses))
-    assert (outcome, fake.requests, uses.taken) == (ToolOutcome.error(text), [], {})
+    """No request is made."""
+    outcome = await tool.call({"prompt": "Blue", "change": True}, beside(data))
+    assert (outcome, fake.requests) == (ToolOutcome.error(text), [])
 
 
 async def test_a_person_has_so_many_a_day(http: httpx.AsyncClient, fake: GeminiFake) -> None:
@@ -119,7 +117,7 @@ async def test_a_person_has_so_many_a_day(http: httpx.AsyncClient, fake: GeminiF
         fake.paint(picture())
         assert not (await tool.call(CAT, replace(context(), uses=uses, idempotency_key=key))).is_error
     refused = await tool.call(CAT, replace(context(), uses=uses, idempotency_key="c"))
-    assert (refused, len(fake.requests)) == (ToolOutcome.error(ENOUGH.format(limit=2)), 3)
+    assert (refused, len(fake.requests)) == (ToolOutcome.error(USED_UP.format(name="create_image", limit=2)), 3)
 
 
 async def test_none_is_made_where_none_is_seen(fake: GeminiFake, tool: ValidatedTool) -> None:

@@ -9,8 +9,33 @@ import pytest
 
 from tests.toolset.contexts import context
 from tests.toolset.doer import PARAMETERS, RESPONSE, Acts, Doer, doer
-from toolset.tool import ToolOutcome, ToolSetupError, ValidatedTool, read_schemas
+from toolset.create_image import CreateImage
+from toolset.currency import ConvertCurrency
+from toolset.earthquakes import GetEarthquakes
+from toolset.mcp.catalog import RemoteTool
+from toolset.news import GetNews
+from toolset.openapi.tool import OperationTool
+from toolset.read_web_page import ReadWebPage
+from toolset.tool import FOREIGN_PER_TURN, ToolOutcome, ToolSetupError, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
+from toolset.weather import GetWeather
+from toolset.weather_warnings import GetWarnings
+from toolset.web_search import WebSearch
+from toolset.wikipedia import Wikipedia
+
+FOREIGN = (
+    ConvertCurrency,
+    CreateImage,
+    GetEarthquakes,
+    GetNews,
+    GetWeather,
+    GetWarnings,
+    ReadWebPage,
+    WebSearch,
+    Wikipedia,
+    RemoteTool,
+    OperationTool,
+)
 
 
 def test_the_definition_is_what_the_tool_declares() -> None:
@@ -31,6 +56,18 @@ def test_a_tool_may_ask_for_strict_arguments() -> None:
     assert [tool.definition.strict for tool in (doer(), doer(strict=True))] == [False, True]
 
 
+def test_only_a_tool_that_asks_a_foreign_server_has_a_limit_in_a_turn_unasked() -> None:
+    """A tool may declare another one, or none."""
+    made = [doer(), doer(foreign=True), doer(foreign=True, per_turn=2), doer(foreign=True, per_turn=0)]
+    assert [tool.per_turn for tool in made] == [0, FOREIGN_PER_TURN, 2, 0]
+
+
+@pytest.mark.parametrize("tool", FOREIGN)
+def test_what_asks_a_foreign_server_says_so(tool: type) -> None:
+    """Also the tools of MCP servers and APIs."""
+    assert getattr(tool, "foreign", False)
+
+
 @pytest.mark.parametrize(
     ("declared", "complaint"),
     [
@@ -43,6 +80,8 @@ def test_a_tool_may_ask_for_strict_arguments() -> None:
         ({"timeout_s": "3"}, "tool doer: timeout_s and concurrency must be numbers above 0"),
         ({"concurrency": 0}, "tool doer: timeout_s and concurrency must be numbers above 0"),
         ({"concurrency": 1.5}, "tool doer: timeout_s and concurrency must be numbers above 0"),
+        ({"per_turn": -1}, "tool doer: per_turn and per_day must be whole numbers from 0"),
+        ({"per_day": 1.5}, "tool doer: per_turn and per_day must be whole numbers from 0"),
         ({"commands": "do"}, "tool doer: commands must be a tuple of words without the slash"),
         ({"commands": ("/do",)}, "tool doer: commands must be a tuple of words without the slash"),
         ({"commands": ("do it",)}, "tool doer: commands must be a tuple of words without the slash"),

@@ -116,7 +116,7 @@ async def test_everything_together_takes_five_seconds(site: HostileSite, slow: s
             await asyncio.sleep(0.01 if slow == "drip" else 30)
             await write(b"a")
 
-    async def resolve(name: str) -> list[str]:
+    async def resolve(name: str, _conversation: str) -> list[str]:
         return list(await site.resolve(name)) if slow != "name" else await asyncio.Event().wait() and []
 
     async def extract_never(document: Document, seconds: float) -> dict[str, str]:

@@ -85,12 +85,22 @@ async def test_a_rule_keeps_the_time_that_was_asked_for(at: str, first: str, sta
         ({"in": "P1D", "text": "\u200b\u202e"}, "text is empty"),
         ({"at": "2026-11-23T11:00", "repeat": "daily"}, "must be an RRULE"),
         ({"at": "2026-11-23T11:00", "repeat": "FREQ=DAILY;UNTIL=20261101"}, "names no time"),
+        ({"in": "PT1H", "repeat": "FREQ=HOURLY"}, "only a routine may repeat every hour"),
+        ({"in": "PT1H", "repeat": "RRULE:FREQ=HOURLY;INTERVAL=1;COUNT=9"}, "only a routine may repeat every hour"),
     ],
 )
 async def test_a_time_that_cannot_be_is_explained(arguments: dict[str, str], why: str) -> None:
     """So that the model can call again."""
     with pytest.raises(ToolError, match=why):
         await call(set_reminder, {"text": "call home"} | arguments, asked_by(RemindersInMemory()))
+
+
+@pytest.mark.parametrize("more", [{"routine": True}, {"repeat": "FREQ=HOURLY;INTERVAL=2"}])
+async def test_a_task_may_repeat_every_hour_and_a_text_every_two(more: dict[str, Any]) -> None:
+    """A text that comes every hour is a nuisance, and in LINE each costs a push."""
+    kept = RemindersInMemory()
+    await call(set_reminder, {"text": "x", "in": "PT1H", "repeat": "FREQ=HOURLY"} | more, asked_by(kept))
+    assert len(kept.kept) == 1
 
 
 async def test_a_text_is_one_line_that_is_what_it_looks_like() -> None:

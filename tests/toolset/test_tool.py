@@ -6,14 +6,15 @@ import asyncio
 import json
 import logging
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.toolset.contexts import context
+from tests.toolset.contexts import UsesInMemory, context
 from tests.toolset.doer import ANYTHING, doer
 from toolset.shown import ToolFile
-from toolset.tool import OUTPUT_CAP, ToolOutcome
+from toolset.tool import MOST_LEVELS, OUTPUT_CAP, USED_UP, ToolOutcome
 
 
 async def answer_to(arguments: object, **options: Any) -> ToolOutcome:
@@ -114,6 +115,16 @@ async def test_a_tool_may_allow_few_calls_at_once() -> None:
     assert await tool.call({"do": "it"}, context()) == ToolOutcome({"done": "yes"})
 
 
+async def test_one_conversation_leaves_places_to_others() -> None:
+    """Half of them, whatever it asks for; its further calls wait for its own."""
+    tool = doer(concurrency=2, timeout_s=0.5)
+    slow = [asyncio.create_task(tool.call({"do": "wait"}, context())) for _ in range(3)]
+    await asyncio.sleep(0)
+    other = replace(context(), conversation="console:other")
+    assert await tool.call({"do": "it"}, other) == ToolOutcome({"done": "yes"})
+    assert [outcome.response["error"].split()[0] for outcome in await asyncio.gather(*slow)].count("timed") == 1
+
+
 @pytest.mark.parametrize("deed", ["crash", "refuse", "lie"])
 async def test_a_call_that_fails_gives_its_place_back(deed: str) -> None:
     """However it ends."""
@@ -172,12 +183,27 @@ async def test_a_response_that_just_fits_is_left_alone() -> None:
     assert await answer_to({"do": "it", "with": words}) == ToolOutcome({"done": words})
 
 
-@pytest.mark.parametrize(("levels", "is_text"), [(31, False), (32, True), (5_000, True)])
+def nested_lists(levels: int) -> list[Any]:
+    """Made in a loop: how deep a text ``json`` reads differs between versions of Python."""
+    nested: list[Any] = []
+    for _ in range(levels - 1):
+        nested = [nested]
+    return nested
+
+
+@pytest.mark.parametrize(("levels", "is_text"), [(31, False), (32, True), (MOST_LEVELS - 1, True)])
 async def test_a_response_nested_too_deeply_becomes_a_text(levels: int, is_text: bool) -> None:
-    """A server can nest thousands of levels in a few bytes."""
-    nested = json.loads("[" * levels + "]" * levels)
+    """A vendor may refuse it as an object."""
+    nested = nested_lists(levels)
     outcome = await answer_to({"do": "it", "with": nested})
     assert outcome == ToolOutcome({"output": json.dumps({"done": nested})} if is_text else {"done": nested})
+
+
+@pytest.mark.parametrize("levels", [MOST_LEVELS, 20_000])
+async def test_a_response_nested_far_too_deeply_is_an_error(levels: int) -> None:
+    """A server can nest thousands of levels in a few bytes; every Python answers the same."""
+    outcome = await answer_to({"do": "it", "with": nested_lists(levels)})
+    assert outcome == ToolOutcome.error("invalid response: nested too deeply")
 
 
 async def test_files_stand_beside_the_object() -> None:
@@ -185,3 +211,24 @@ async def test_files_stand_beside_the_object() -> None:
     chart = ToolFile("chart.png", "image/png", b"\x89PNG", "20 °C at noon")
     outcome = await answer_to({"do": "draw", "with": chart})
     assert outcome == ToolOutcome({"done": "drawn"}, files=(chart,))
+
+
+async def test_a_person_may_call_a_tool_so_often_a_day() -> None:
+    """A call that is repeated after a crash is counted once, and one with wrong arguments not at all."""
+    tool, uses = doer(per_day=2), UsesInMemory()
+
+    async def call(key: str, **arguments: Any) -> ToolOutcome:
+        return await tool.call(arguments, replace(context(), uses=uses, idempotency_key=key))
+
+    assert (await call("wrong", do=1)).is_error
+    assert [await call(key, do="it") for key in ("a", "a", "b")] == [ToolOutcome({"done": "yes"})] * 3
+    assert await call("c", do="it") == ToolOutcome.error(USED_UP.format(name="doer", limit=2))
+    assert await call("b", do="it") == ToolOutcome({"done": "yes"})
+
+
+async def test_where_nothing_is_counted_there_is_no_limit_of_the_day() -> None:
+    """On the command line, and of a tool without one."""
+    assert await doer(per_day=1).call({"do": "it"}, replace(context(), uses=None)) == ToolOutcome({"done": "yes"})
+    uses = UsesInMemory()
+    await doer().call({"do": "it"}, replace(context(), uses=uses))
+    assert uses.taken == {}

@@ -13,7 +13,7 @@ from toolset.mcp.config import ServerConfig, usable
 from toolset.mcp.pins import OWN_NAME_CAP, ListedTool
 from toolset.mcp.schema import plain_schema
 from toolset.shown import Shown
-from toolset.tool import NAME_CAP, NoConfig, Risk, Tool, ToolContext, ToolSetupError, ValidatedTool
+from toolset.tool import EVERY, NAME_CAP, NoConfig, Risk, Tool, ToolContext, ToolSetupError, ValidatedTool
 from toolset.web.text import one_line
 
 DESCRIPTION_CAP = 1_000
@@ -52,14 +52,17 @@ class Catalog:
 class RemoteTool:
     """A tool of a server."""
 
+    foreign = True
     Config = NoConfig
 
-    def __init__(self, server: str, listed: ListedTool, risk: Risk, call: Call, *, unaccepted: bool) -> None:
+    def __init__(self, config: ServerConfig, listed: ListedTool, risk: Risk, call: Call, *, unaccepted: bool) -> None:
+        server = config.name
         if len(listed.name) > OWN_NAME_CAP:
             raise ToolSetupError(f"its name has more than {OWN_NAME_CAP} characters")
         self.name = tool_name(server, listed.name)
         self.description = one_line(listed.description)[:DESCRIPTION_CAP] or f"{listed.name} of {server}"
         self.risk: Risk = risk
+        self.addresses = () if config.is_trusted else EVERY
         self.unaccepted = unaccepted
         self.timeout_s = CALL_S
         self.parameters = plain_schema(listed.parameters)
@@ -98,7 +101,7 @@ def make_catalog(
             if known is not None and (known.definition.risk, known.definition.unaccepted) == (risk, unaccepted):
                 made[digest] = known
             else:
-                made[digest] = _validated(config.name, one, risk, call, unaccepted=unaccepted)
+                made[digest] = _validated(config, one, risk, call, unaccepted=unaccepted)
         except ToolSetupError as error:
             left_out[one.name] = shown(str(error), REASON_CAP)
     return Catalog(every, made, left_out, changed)
@@ -131,10 +134,10 @@ def shown(text: str, cap: int = SHOWN_CAP) -> str:
     return one_line(text)[:cap]
 
 
-def _validated(server: str, listed: ListedTool, risk: Risk, call: Call, *, unaccepted: bool) -> ValidatedTool:
-    tool = RemoteTool(server, listed, risk, call, unaccepted=unaccepted)
+def _validated(config: ServerConfig, listed: ListedTool, risk: Risk, call: Call, *, unaccepted: bool) -> ValidatedTool:
+    tool = RemoteTool(config, listed, risk, call, unaccepted=unaccepted)
     # A tool's attributes are its class's; those of a server's tool are known when it is made, and nothing creates it.
-    return ValidatedTool(cast(Tool, tool), tool.parameters, tool.response, f"MCP server {server}", own=False)
+    return ValidatedTool(cast(Tool, tool), tool.parameters, tool.response, f"MCP server {config.name}", own=False)
 
 
 def _data_schema(schema: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import re
 import time
 
 import anyio
+from pydantic import ValidationError
 
 LINE_BYTES = 4 * 1024 * 1024  # of a message
 MOST_VALUES = 50_000  # of a message: to read and check so many takes a tenth of a second
@@ -13,6 +14,7 @@ TEXT = re.compile(rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?', re.DOTALL)  # to the end, i
 MARKS = (b",", b"[", b"{")  # a value has one, about
 A_SECOND = 500  # messages, each of up to PIECE bytes
 PIECE = 32 * 1024
+TOO_DEEP = "recursion limit exceeded"  # pydantic's words
 VALUES = 200  # in JSON that cost as much as a message: a megabyte of empty lists takes a quarter of a second
 
 
@@ -36,6 +38,12 @@ class Pace:
 def has_too_many_values(message: bytes) -> bool:
     """Whether a message in JSON would take the event loop for long. Texts are one value, whatever is in them."""
     return _values(message) > MOST_VALUES and _values(TEXT.sub(b"", message)) > MOST_VALUES
+
+
+def is_nested_too_deeply(error: ValidationError) -> bool:
+    """Whether a message could not be read because of its levels."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return first["type"] == "json_invalid" and TOO_DEEP in first["msg"]
 
 
 def _values(message: bytes) -> int:

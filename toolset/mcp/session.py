@@ -20,6 +20,7 @@ from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp_types import (
     CONNECTION_CLOSED,
     INVALID_REQUEST,
+    PARSE_ERROR,
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
@@ -48,6 +49,7 @@ MOST_PAGES = 20
 LARGEST_SCHEMA = 64 * 1024  # bytes that are kept, more than any tool may have
 REQUEST_S = 20.0  # of the handshake and of a page of the list
 LISTEN_PAUSE_S = 30.0
+NO_MCP = "the server's answer is not one of MCP"
 LOST = {(CONNECTION_CLOSED, "Connection closed"), (INVALID_REQUEST, "Session terminated")}  # what the SDK says
 
 
@@ -111,9 +113,11 @@ class Session:
         except MCPError as error:
             if (error.code, error.error.message) in LOST:
                 raise SessionLost from error
+            if error.code == PARSE_ERROR:  # the SDK quotes the answer
+                raise ToolError(NO_MCP) from error
             raise ToolError(f"the server refuses the call: {error.error.message}") from error
         except ValidationError as error:
-            raise ToolError("the server's answer is not one of MCP") from error
+            raise ToolError(NO_MCP) from error
         except (RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
             raise SessionLost from error
         return _answer(result)

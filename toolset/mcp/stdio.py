@@ -19,9 +19,10 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
+from pydantic import ValidationError
 
 from toolset.mcp.config import ServerConfig
-from toolset.mcp.pace import LINE_BYTES, Pace, has_too_many_values
+from toolset.mcp.pace import LINE_BYTES, Pace, has_too_many_values, is_nested_too_deeply
 from toolset.mcp.relay import Received, Streams
 
 EXIT_S = 1.5  # to end by itself when its input ends, and again after SIGTERM
@@ -84,8 +85,10 @@ async def _read(process: asyncio.subprocess.Process, heard: MemoryObjectSendStre
                 break
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-            except ValueError:  # not a message: servers print other things too
-                continue
+            except ValidationError as error:
+                if is_nested_too_deeply(error):  # whose call it answers cannot be read
+                    break
+                continue  # not a message: servers print other things too
             await heard.send(SessionMessage(message))
     await heard.aclose()
 

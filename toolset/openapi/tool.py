@@ -14,7 +14,7 @@ from pydantic import BaseModel, SecretStr, create_model
 
 from toolset.openapi.api_file import ApiFile, Credential, Operation, read_api_files
 from toolset.openapi.request import RequestParts, quoted, request_parts
-from toolset.tool import Risk, ToolContext, ToolError, ToolSetupError, ValidatedTool
+from toolset.tool import EVERY, Risk, ToolContext, ToolError, ToolSetupError, ValidatedTool
 from toolset.web.source import UNCOMPRESSED
 
 BODY_CAP = 1024 * 1024  # bytes that are read
@@ -55,10 +55,13 @@ def load_api_tools(folder: Path, http: httpx.AsyncClient, configure: Configure) 
 class OperationTool:
     """Sends one request; what the server answers is the result, whatever its status."""
 
+    foreign = True
+
     def __init__(self, http: httpx.AsyncClient, api: ApiFile, operation: Operation, secrets: Mapping[str, str]) -> None:
         self.name = operation.tool
         self.description = operation.description
         self.risk: Risk = "low" if operation.method == "GET" else "high"
+        self.addresses = EVERY
         self._http = http
         self._server = api.server
         self._operation = operation

@@ -16,10 +16,12 @@ from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any
 
+from toolset.shares import Shares
 from toolset.tool import ToolError
 
 Address = IPv4Address | IPv6Address
-Resolver = Callable[[str], Awaitable[Sequence[str]]]  # from a name to addresses; none if there are none
+# From a name, and the conversation that asks, to addresses; none if there are none.
+Resolver = Callable[[str, str], Awaitable[Sequence[str]]]
 
 # fmt: off
 REFUSED_V4 = tuple(map(IPv4Network, (
@@ -40,6 +42,7 @@ NAT64 = IPv6Network("64:ff9b::/96")  # how networks without IPv4 reach it; the l
 NAME = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]", re.ASCII)
 NUMBER = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z", re.ASCII)
 MAX_LOOKUPS = 8  # at once in this process
+MAX_OF_ONE = 2  # of these for one conversation
 
 NOT_PUBLIC = (
     "no public website has this address"  # the same for private and unknown ones: names of a network are private
@@ -56,11 +59,14 @@ def is_public(address: Address) -> bool:
     return address.scope_id is None and address in GLOBAL_V6 and not any(address in network for network in REFUSED_V6)
 
 
-async def public_addresses(host: str, resolve: Resolver) -> tuple[Address, ...]:
+async def public_addresses(host: str, resolve: Resolver, conversation: str = "") -> tuple[Address, ...]:
     """The addresses of a host, given as in the ASCII form of a URL, without the brackets of IPv6.
 
     Connect to these and not to the name: it may resolve to something else a moment later. A name with both public and
     other addresses is refused.
+
+    Args:
+        conversation: that asks; all that have no name share one.
 
     Raises:
         ToolError: it has no address, one that is not public, or is a number in any other form than 192.0.2.1.
@@ -71,7 +77,7 @@ async def public_addresses(host: str, resolve: Resolver) -> tuple[Address, ...]:
     except ValueError:
         if NUMBER.match(name.rpartition(".")[2]) or not NAME.fullmatch(name):
             raise ToolError(NOT_PUBLIC) from None
-        addresses = tuple(map(ip_address, await resolve(name)))
+        addresses = tuple(map(ip_address, await resolve(name, conversation)))
     if not addresses or not all(map(is_public, addresses)):
         raise ToolError(NOT_PUBLIC)
     return tuple(dict.fromkeys(addresses))
@@ -81,27 +87,37 @@ class SystemResolver:
     """The system's lookup, in threads of its own.
 
     A lookup cannot be stopped, and a hostile name server answers late. So threads are not those that others wait for,
-    are bounded in number, and do not delay the end of the process.
+    are bounded in number, for each conversation too, and do not delay the end of the process.
     """
 
     def __init__(self, most: int = MAX_LOOKUPS, look_up: Callable[..., list[Any]] = socket.getaddrinfo) -> None:
         self._free = threading.BoundedSemaphore(most)
+        self._shares = Shares(MAX_OF_ONE)
         self._getaddrinfo = look_up
 
-    async def __call__(self, name: str) -> Sequence[str]:
-        """The addresses of a name; the caller limits the time.
+    async def __call__(self, name: str, conversation: str) -> Sequence[str]:
+        """The addresses of a name, once the conversation's own lookups leave room; the caller limits the time.
 
         Raises:
             ToolError: too many lookups are under way.
         """
+        share = self._shares.of(conversation)
+        await share.acquire()
         if not self._free.acquire(blocking=False):
+            share.release()
             raise ToolError(BUSY)
         loop = asyncio.get_running_loop()
         found: asyncio.Future[list[str]] = loop.create_future()
-        threading.Thread(target=self._look_up, args=(name, loop, found), name="lookup", daemon=True).start()
+
+        def deliver(addresses: list[str]) -> None:
+            share.release()
+            if not found.done():
+                found.set_result(addresses)
+
+        threading.Thread(target=self._look_up, args=(name, loop, deliver), name="lookup", daemon=True).start()
         return await found
 
-    def _look_up(self, name: str, loop: asyncio.AbstractEventLoop, found: asyncio.Future[list[str]]) -> None:
+    def _look_up(self, name: str, loop: asyncio.AbstractEventLoop, deliver: Callable[[list[str]], None]) -> None:
         addresses: list[str] = []
         try:
             with suppress(OSError, UnicodeError):
@@ -109,9 +125,4 @@ class SystemResolver:
         finally:
             self._free.release()
         with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(_deliver, found, addresses)
-
-
-def _deliver(found: asyncio.Future[list[str]], addresses: list[str]) -> None:
-    if not found.done():
-        found.set_result(addresses)
+            loop.call_soon_threadsafe(deliver, addresses)

@@ -24,6 +24,7 @@ from zipfile import ZipFile
 if TYPE_CHECKING:
     from docx.blkcntnr import BlockItemContainer
     from docx.document import Document as WordDocument
+    from docx.table import _Row as WordRow
 
 TEXT_CAP = 200_000  # characters
 TITLE_CAP = 300
@@ -33,6 +34,7 @@ CPU_CAP_S = 10  # if nobody is there to end the process
 UNPACKED_CAP = 100 * 1024 * 1024  # bytes of an office document's parts, as its directory says
 MAX_PARTS = 10_000
 MAX_ROWS = 100_000  # of a sheet
+MAX_SPAN = 63  # columns of a Word table, as Word has them
 MANY_TAGS = 20_000  # of a page, for which finding its main text would take too long
 GUESSED = 500_000  # bytes of which an encoding is guessed
 SPARE_S = 0.5  # of a PDF's time, for what follows its last page
@@ -52,7 +54,7 @@ EMPTY_LINES = re.compile(r"\n{3,}")
 CELL_BREAKS = re.compile(r"\s+")
 BLOCKS = ("h1", "h2", "h3", "h4", "h5", "h6", "p", "li", "tr", "div", "blockquote", "pre", "br")
 BULLETS = {"li": "- ", "h1": "# ", "h2": "## ", "h3": "### "}
-OPEN_DOCUMENT_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+PARAGRAPHS = ("{urn:oasis:names:tc:opendocument:xmlns:text:1.0}h", "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}p")
 
 Extract = tuple[str, str, str]  # title, date, text
 
@@ -158,7 +160,19 @@ def _blocks(container: BlockItemContainer | WordDocument) -> Iterator[str]:
             yield block.text
             continue
         for row in block.rows:
-            yield _row(cell.text for cell in row.cells)
+            yield _row(_cell_texts(row))
+
+
+def _cell_texts(row: WordRow) -> Iterator[str]:
+    """The text of each cell of a row once; places that a merged cell takes beside it are empty.
+
+    ``row.cells`` repeats a text for each place, and looks for it row by row where cells are merged downwards.
+    """
+    from docx.table import _Cell
+
+    for cell in row._tr.tc_lst:
+        yield _Cell(cell, row.table).text
+        yield from [""] * (min(cell.grid_span, MAX_SPAN) - 1)
 
 
 def _pptx(body: bytes) -> Iterator[str]:
@@ -181,8 +195,8 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[str]:
         elif shape.has_text_frame:
             yield shape.text_frame.text
         elif shape.has_table:
-            for row in shape.table.rows:
-                yield _row(cell.text for cell in row.cells)
+            for row in shape.table._tbl.tr_lst:  # ``table.rows`` looks for each one from the first on
+                yield _row(cell.text for cell in row.tc_lst)
 
 
 def _sheets(body: bytes) -> Iterator[str]:
@@ -204,8 +218,11 @@ def _odf(body: bytes) -> Iterator[str]:
     with ZipFile(BytesIO(body)) as archive:
         content = archive.read("content.xml")
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-    for element in etree.fromstring(content, parser).iter(f"{OPEN_DOCUMENT_TEXT}h", f"{OPEN_DOCUMENT_TEXT}p"):
-        yield "".join(str(text) for text in element.itertext())
+    # Paragraphs may stand in paragraphs, as those of footnotes do: each text is taken once, by the outermost.
+    paragraphs = etree.iterwalk(etree.fromstring(content, parser), events=("start",), tag=PARAGRAPHS)
+    for _, paragraph in paragraphs:
+        yield "".join(str(text) for text in paragraph.itertext())
+        paragraphs.skip_subtree()
 
 
 def _canvas(body: bytes) -> Iterator[str]:

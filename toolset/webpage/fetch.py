@@ -85,15 +85,18 @@ class PageFetcher:
         self._make_tls = tls
         self._tls: ssl.SSLContext | None = None
 
-    async def fetch(self, url: str) -> Document:
+    async def fetch(self, url: str, conversation: str = "") -> Document:
         """The document at an address, after at most five redirects.
+
+        Args:
+            conversation: that asks for it.
 
         Raises:
             ToolError: the address, the server or the document is refused, with one text per reason.
         """
         target = _parsed(url)
         for _ in range(MAX_REDIRECTS + 1):
-            addresses = await public_addresses(target.raw_host.decode("ascii"), self._resolve)
+            addresses = await public_addresses(target.raw_host.decode("ascii"), self._resolve, conversation)
             answer = await self._ask(target, addresses)
             if isinstance(answer, Document):
                 return answer

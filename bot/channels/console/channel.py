@@ -11,18 +11,37 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
 
+import structlog
 from msgspec.structs import replace
 from starlette.routing import BaseRoute
 
-from bot.channels import NO_FILES, Accept, AssertLease, Channel, Delivery, Files, InboundEvent, Poll, Question, Reply
+from bot.channels import (
+    NO_FILES,
+    NO_UPLOADS,
+    Accept,
+    AssertLease,
+    Channel,
+    Delivery,
+    Files,
+    InboundEvent,
+    Poll,
+    Question,
+    Reply,
+    Take,
+    Uploads,
+)
 from bot.channels.console.entries import shown_files
 from bot.channels.console.inbound import ID, Endpoints, ReadHistory
 from bot.channels.console.live import BufferedWatcher, Live, decode_events
 from bot.clock import now_ms
-from bot.errors import BadInput
+from bot.errors import BadInput, StoreUnavailable
+from bot.file_types import READABLE
 from bot.live_events import Answered, ApprovalAsked, ApprovalSettled, LiveEvent, Noticed, PollShown, Watcher
+from bot.safe_text.names import safe_name
 from bot.texts import Texts, preferred_language
-from bot.transcript import Author, Message, Text, new_id
+from bot.transcript import Author, Media, Message, Text, new_id
+
+log = structlog.stdlib.get_logger(__name__)
 
 STYLE = "You write in a chat window that renders Markdown. Be concise: the answer first, then only what helps."
 LOCALE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")
@@ -72,8 +91,18 @@ class Console(Channel):
     name = "console"
     style = STYLE
     is_prompt = True
+    streams = True
 
-    def __init__(self, accept: Accept, live: Live, reads: Reads, texts: Texts, language: str) -> None:
+    def __init__(
+        self,
+        accept: Accept,
+        live: Live,
+        reads: Reads,
+        texts: Texts,
+        language: str,
+        uploads: Uploads = NO_UPLOADS,
+    ) -> None:
+        self._uploads = uploads
         self._accept = accept
         self._live = live
         self._reads = reads
@@ -87,6 +116,7 @@ class Console(Channel):
         conversation: str,
         text: str,
         *,
+        files: Sequence[Media] = (),
         message_id: str | None = None,
         locale: str = "",
         time_zone: str = "",
@@ -95,6 +125,7 @@ class Console(Channel):
         """Accept a message, durably; the same message id is accepted once.
 
         Args:
+            files: that were uploaded to this conversation.
             locale: of the device, like ``time_zone``; a value that cannot be used is left out.
 
         Returns:
@@ -105,14 +136,24 @@ class Console(Channel):
             StoreUnavailable: nothing was stored.
         """
         text = text.replace("\r\n", "\n").strip()
-        if complaint := _complaint(text):
+        if complaint := _complaint(text, files):
             raise BadInput(self.sentence(complaint, locale))
         if message_id is not None and not ID.fullmatch(message_id):
             raise BadInput(self.sentence("bad_id", locale))
         sender = Author(author or _person(conversation), "", _locale(locale), _zone(time_zone))
-        message = _message(message_id or new_id("msg"), sender, Text(text))
+        words = (Text(text),) if text else ()
+        sent = [replace(file, name=safe_name(file.name)) for file in files]
+        message = _message(message_id or new_id("msg"), sender, *words, *sent)
         await self._accept(conversation, InboundEvent(message))
         return message.id
+
+    async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
+        try:
+            upload = await self._uploads.read(conversation, media.ref)
+        except StoreUnavailable as error:
+            log.warning("media.not_fetched", cause=str(error))
+            return False
+        return upload is not None and take(upload.data)
 
     async def open_question(self, conversation: str) -> ApprovalAsked | None:
         """The open question of a conversation.
@@ -230,7 +271,8 @@ class Console(Channel):
 
     def routes(self) -> Sequence[BaseRoute]:
         """Messages, decisions, votes and stops in; history and live events out."""
-        return Endpoints(self, self._live, self._reads.history, self._reads.files, self._closing).routes()
+        reads = self._reads
+        return Endpoints(self, self._live, reads.history, reads.files, self._uploads, self._closing).routes()
 
     def tool_title(self, name: str, languages: str) -> str:
         """The title of a tool; empty without one.
@@ -240,17 +282,17 @@ class Console(Channel):
         """
         return self._reads.title(name, preferred_language(languages, self._language))
 
-    def sentence(self, key: str, languages: str) -> str:
+    def sentence(self, key: str, languages: str, **values: object) -> str:
         """A sentence of the catalogue.
 
         Args:
             languages: of a browser (Accept-Language) or a device.
         """
         language = preferred_language(languages, self._language)
-        return self._texts.get(f"console.{key}", language, limit=f"{MAX_CHARACTERS:,}")
+        return self._texts.get(f"console.{key}", language, limit=f"{MAX_CHARACTERS:,}", **values)
 
 
-def _message(message_id: str, author: Author, *parts: Text) -> Message:
+def _message(message_id: str, author: Author, *parts: Text | Media) -> Message:
     return Message(message_id, "user", parts, now_ms(), author=author)
 
 
@@ -259,9 +301,11 @@ def _approval_asked(question: Question) -> ApprovalAsked:
     return ApprovalAsked(question.id, question.call_id, *what, question.until, question.remarks)
 
 
-def _complaint(text: str) -> str:
-    """Key of the sentence about what is wrong with a text; empty if nothing is."""
-    if not any(character.isprintable() and not character.isspace() for character in text):
+def _complaint(text: str, files: Sequence[Media] = ()) -> str:
+    """Key of the sentence about what is wrong with a message; empty if nothing is."""
+    if any(file.mime not in READABLE for file in files):
+        return "not_json"
+    if not files and not any(character.isprintable() and not character.isspace() for character in text):
         return "empty"
     if len(text) > MAX_CHARACTERS:
         return "too_long"

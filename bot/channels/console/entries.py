@@ -8,8 +8,10 @@ from typing import Any
 from msgspec import Struct
 
 from bot.channels import MOST_FILES, Files
+from bot.channels.console.uploads import picture_path
+from bot.file_types import label
 from bot.live_events import ShownFile
-from bot.transcript import FileRef, Message, ToolResult, cards_of, choices_of
+from bot.transcript import FileRef, Media, Message, ToolResult, cards_of, choices_of
 from toolset.shown import Card
 
 
@@ -43,7 +45,15 @@ async def shown_files(files: Iterable[FileRef], source: Files) -> tuple[ShownFil
     return tuple([ShownFile(await source.path(file), file.name, file.text, await source.url(file)) for file in files])
 
 
-async def entries_of(messages: Iterable[Message], source: Files, title: Callable[[str], str]) -> list[Entry]:
+def sent_files(conversation: str, message: Message) -> list[ShownFile]:
+    """The files of a user's message."""
+    sent = [part for part in message.parts if isinstance(part, Media)]
+    return [ShownFile(picture_path(conversation, one), one.name, one.name or label(one.mime)) for one in sent]
+
+
+async def entries_of(
+    conversation: str, messages: Iterable[Message], source: Files, title: Callable[[str], str]
+) -> list[Entry]:
     """The entries.
 
     Args:
@@ -68,7 +78,7 @@ async def entries_of(messages: Iterable[Message], source: Files, title: Callable
             calls |= {call.id: call for call in made}
             role = "reminder" if message.is_reminder else message.role
             text = f"{message.text}\n\n{message.footer}" if message.footer else message.text
-            shown = files[-MOST_FILES:] if message.is_answer else []
+            shown = files[-MOST_FILES:] if message.is_answer else sent_files(conversation, message)
             beside = (cards_of(results), choices_of(results)) if message.is_answer else ()
             entries.append(Entry(message.id, role, message.at, text, made, shown, *beside))
             if message.role == "user" or message.is_answer:

@@ -16,14 +16,22 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from bot.channels import Files
+from bot.channels import Files, Uploads
 from bot.channels.console.entries import entries_of
 from bot.channels.console.live import Live
 from bot.channels.console.sse import EventStream
+from bot.channels.console.uploads import (
+    MOST_ATTACHED,
+    MOST_NAME,
+    MOST_UPLOAD,
+    UnfitFile,
+    picture_response,
+    read_upload,
+)
 from bot.errors import BadInput, KaiwaError, StoreUnavailable
 from bot.http import read_body
 from bot.live_events import ApprovalAsked, PollShown
-from bot.transcript import Message, encode
+from bot.transcript import Media, Message, encode
 
 T = TypeVar("T")
 MAX_BODY = 64 * 1024
@@ -42,10 +50,20 @@ class Refused(KaiwaError):
         self.key = key
 
 
+class PostedFile(Struct):
+    """A file that was uploaded before its message."""
+
+    ref: Annotated[str, Meta(pattern=f"^{ID.pattern}$")]
+    mime: Annotated[str, Meta(max_length=MOST_NAME)]
+    name: Annotated[str, Meta(max_length=MOST_NAME)] = ""
+    size: Annotated[int, Meta(ge=0, le=MOST_UPLOAD)] = 0
+
+
 class PostedMessage(Struct):
     """A message of the page."""
 
     text: str
+    files: Annotated[list[PostedFile], Meta(max_length=MOST_ATTACHED)] = []
     id: str | None = None
     locale: str = ""
     time_zone: str = ""
@@ -101,6 +119,7 @@ class ConsoleActions(Protocol):
         conversation: str,
         text: str,
         *,
+        files: Sequence[Media] = (),
         message_id: str | None = None,
         locale: str = "",
         time_zone: str = "",
@@ -123,7 +142,7 @@ class ConsoleActions(Protocol):
 
     def tool_title(self, name: str, languages: str) -> str: ...
 
-    def sentence(self, key: str, languages: str) -> str: ...
+    def sentence(self, key: str, languages: str, **values: object) -> str: ...
 
 
 class Endpoints:
@@ -135,12 +154,19 @@ class Endpoints:
     """
 
     def __init__(
-        self, console: ConsoleActions, live: Live, read_history: ReadHistory, files: Files, closing: asyncio.Event
+        self,
+        console: ConsoleActions,
+        live: Live,
+        read_history: ReadHistory,
+        files: Files,
+        uploads: Uploads,
+        closing: asyncio.Event,
     ) -> None:
         self._console = console
         self._live = live
         self._read_history = read_history
         self._files = files
+        self._uploads = uploads
         self._closing = closing
 
     def routes(self) -> Sequence[BaseRoute]:
@@ -152,6 +178,8 @@ class Endpoints:
             Route("/console/{id}/decisions", self._answer_errors(self._decide), methods=["POST"]),
             Route("/console/{id}/votes", self._answer_errors(self._vote), methods=["POST"]),
             Route("/console/{id}/stop", self._answer_errors(self._stop), methods=["POST"]),
+            Route("/console/{id}/files/{ref}", self._answer_errors(self._upload), methods=["PUT"]),
+            Route("/console/{id}/files/{ref}", self._answer_errors(self._picture)),
         )
 
     def _answer_errors(self, endpoint: Endpoint) -> Endpoint:
@@ -159,11 +187,14 @@ class Endpoints:
 
         async def answer(request: Request) -> ASGIApp:
             try:
-                if not ID.fullmatch(request.path_params["id"]):
+                if not all(map(ID.fullmatch, request.path_params.values())):
                     return _error(404, self._console.sentence("bad_id", _languages(request)))
                 return await endpoint(request)
             except Refused as refused:
                 return _error(refused.status, self._console.sentence(refused.key, _languages(request)))
+            except UnfitFile as error:
+                sentence = self._console.sentence(error.key, _languages(request), **error.values)
+                return _error(error.status, sentence)
             except BadInput as error:
                 return _error(400, str(error))
             except StoreUnavailable:
@@ -182,7 +213,7 @@ class Endpoints:
         )
         polls += await self._console.past_polls(conversation, messages, {poll.id for poll in polls})
         title = partial(self._console.tool_title, languages=_languages(request))
-        entries = await entries_of(messages, self._files, title)
+        entries = await entries_of(conversation, messages, self._files, title)
         ids = [entry.id for entry in entries]
         after = request.query_params.get("after")
         first = ids.index(after) + 1 if after in ids else 0
@@ -197,9 +228,23 @@ class Endpoints:
         message = await read_posted(request, decode_message, "not_json")
         locale = message.locale or _languages(request).partition(",")[0]
         message_id = await self._console.say(
-            _conversation(request), message.text, message_id=message.id, locale=locale, time_zone=message.time_zone
+            _conversation(request),
+            message.text,
+            files=[Media(file.ref, file.mime, file.size, name=file.name) for file in message.files],
+            message_id=message.id,
+            locale=locale,
+            time_zone=message.time_zone,
         )
         return _json({"id": message_id}, 202)
+
+    async def _upload(self, request: Request) -> Response:
+        """Store a file for a message that will name it. Pages of other sites cannot send a PUT."""
+        upload = await read_upload(request)
+        await self._uploads.keep(_conversation(request), request.path_params["ref"], upload)
+        return _json({"mime": upload.mime, "size": len(upload.data)}, 201)
+
+    async def _picture(self, request: Request) -> Response:
+        return picture_response(await self._uploads.read(_conversation(request), request.path_params["ref"]))
 
     async def _decide(self, request: Request) -> Response:
         decision = await read_posted(request, decode_decision, "no_decision")

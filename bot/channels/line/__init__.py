@@ -4,7 +4,7 @@
     inbound     the webhook endpoint        events        from an event to what stands in the inbox
     client      the API, by LINE's SDK      lookups       people
     formatting  a reply as messages         files         the files people send
-    approvals   questions with buttons      delivery      reply token or push, and the month's quota
+    approvals   questions with buttons      delivery      reply token or push
     presence    read, and loading           doctor        for kaiwa doctor
     text        Markdown as plain text, and long texts in pieces
     tables      those that fit on a card    flex          bubbles, LINE's cards
@@ -42,6 +42,7 @@ class Config(BaseModel):
     Attributes:
         line_push: ``auto`` replies by token, and pushes what is late while the month's quota lasts; ``always`` pushes;
             ``never`` does not. What is late and not pushed, its asker fetches by a button.
+        line_daily_user_pushes: how many messages a person's pushes may count as in a day; 0: no limit.
         line_sender_name: is shown in place of the account's name; so is the icon.
         allowed_users: user ids; empty for everybody.
         allowed_groups: group and room ids; empty for all.
@@ -52,6 +53,7 @@ class Config(BaseModel):
     line_api_base_url: BaseURL = "https://api.line.me"
     line_data_api_base_url: BaseURL = "https://api-data.line.me"
     line_push: Literal["auto", "always", "never"] = "auto"
+    line_daily_user_pushes: int = 20
     line_sender_name: LineName = ""
     line_sender_icon_url: PictureURL = ""
     allowed_users: Names = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.channels import Question
 from bot.channels.line.text import split
 from bot.channels.line.types import Button, LineMessage
+from bot.safe_text.addresses import unlinked
 from bot.safe_text.names import isolated_name, safe_name
 from bot.texts import Texts
 
@@ -31,7 +32,8 @@ def approval_messages(
     else:
         key = "confirm_group" if name else "confirm_nameless"
     invitation = texts.get(f"line.{key}", language, tool=question.title or question.tool, asker=name)
-    return [LineMessage(text), LineMessage(invitation, choice=buttons)]
+    # LINE opens the links of a message by itself, before anybody has decided.
+    return [LineMessage(unlinked(text)), LineMessage(invitation, choice=buttons)]
 
 
 def read_decision(data: str) -> tuple[str, bool] | None:

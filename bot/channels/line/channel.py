@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 from bot.channels import NOTHING_KNOWN, AssertLease, Channel, Delivery, Host, InboundEvent, KnownQuote, Take
 from bot.channels.line import Config
 from bot.channels.line.client import Client
-from bot.channels.line.delivery import MINUTE_MS, Allowance, OutboundMessage, Sender
+from bot.channels.line.delivery import MINUTE_MS, Allowance, OutboundMessage, PersonalAllowance, Sender
 from bot.channels.line.events import Reader
 from bot.channels.line.files import Files
 from bot.channels.line.formatting import Formatter
@@ -65,7 +65,8 @@ class Line(Channel):
         self._formatter = Formatter(host.texts, host.language)
         self._texts, self._language = host.texts, host.language
         allowance = Allowance(self._client, host.kv, partial(host.notify, platform=self.name))
-        self._sender = Sender(self._client, host.kv, allowance, config.line_push, clock)
+        personal = PersonalAllowance(host.uses, config.line_daily_user_pushes)
+        self._sender = Sender(self._client, host.kv, allowance, personal, config.line_push, clock=clock)
         self._files = Files(self._client)
         self._shown_files = host.files
         self.shows_pictures = host.files.public_url.startswith("https://")
@@ -96,7 +97,7 @@ class Line(Channel):
         if reply.settles and not reply.poll:  # LINE cannot change a sent message, and one more would cost money
             return
         chat, address = chat_of(conversation), read_address(delivery.address)
-        if reply.fetched_by and await self._sender.pushes_all(chat):
+        if reply.fetched_by and await self._sender.pushes_all(chat, delivery.asker):
             return
         messages = await self._messages(delivery, chat)
         outbound = OutboundMessage(delivery, chat, address, messages, free=reply.free or chat.bot in (POLLS, LATE))
@@ -109,7 +110,7 @@ class Line(Channel):
         reply = delivery.reply
         language = language_of(reply.text, self._language)
         if reply.fetched_by:
-            pushes = await self._sender.may_push(chat)
+            pushes = await self._sender.may_push(chat, delivery.asker)
             return [late_card(reply.text, reply.fetched_by, self._texts, language, chat=chat, pushes=pushes)]
         pictures, told = await find_pictures(reply, self._shown_files, is_late=delivery.late is not None)
         messages = self._formatter.messages(reply, chat, pictures, told)
@@ -150,12 +151,19 @@ class Line(Channel):
         """Nothing: a reply token is gone with the answer to its message."""
         return ""
 
-    async def reaches(self, conversation: str) -> bool:
-        """Whether pushes are on and the month's quota has room."""
+    async def reaches(self, conversation: str, person: str) -> bool:
+        """Whether pushes are on, and the month's quota and the person's limit of today have room."""
         try:
-            return await self._sender.may_push(chat_of(conversation))
+            return await self._sender.may_push(chat_of(conversation), person)
         except StoreUnavailable:
             return True
+
+    async def refuses_reminders(self, conversation: str) -> str:
+        """A reminder is a push: these may be off, used up, or cost more than a person's limit of a day."""
+        try:
+            return await self._sender.refuses_reminders(chat_of(conversation))
+        except StoreUnavailable:
+            return ""
 
     def hears_all(self, conversation: str) -> bool:
         """In groups the bot is called by a mention."""

@@ -37,6 +37,7 @@ from bot.channels.line.types import (
     WebhookTest,
 )
 from bot.http import open_session, read_beginning
+from bot.safe_text.glyphs import without_surrogates
 from bot.transcript import encode
 
 if TYPE_CHECKING:
@@ -155,9 +156,9 @@ class Client:
         sdk = await self.load()
         if chat.is_group:
             member = await self._get(sdk.GroupUserProfileResponse, f"{chat.kind}/{quote(chat.id)}/member/{quote(user)}")
-            return Person(member.display_name)
+            return Person(without_surrogates(member.display_name))
         profile = await self._get(sdk.UserProfileResponse, f"profile/{quote(user)}")
-        return Person(profile.display_name, profile.language or "")
+        return Person(without_surrogates(profile.display_name), profile.language or "")
 
     async def fetch_content(
         self, message_id: str, family: str, take: Take, timeout_s: float | None = None

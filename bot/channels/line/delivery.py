@@ -4,7 +4,7 @@ token of a press of its asker's button; never twice.
 The outcome of an attempt decides the next one. An attempt whose outcome is unknown is repeated with the same token;
 "Invalid reply token" for a young token then means that the message was delivered. A push carries a retry key made of
 the delivery's id, so LINE itself drops a second one. Pushes count against the month's quota, which is read from LINE,
-cached, and counted in between.
+cached, and counted in between. A person's pushes have a limit of a day besides.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Literal
 import structlog
 from msgspec.json import Decoder
 
-from bot.channels import AssertLease, Delivery, KeyValue
+from bot.channels import AssertLease, DailyUses, Delivery, KeyValue
 from bot.channels.line.client import Client, Failure
 from bot.channels.line.types import Address, Chat, LineMessage, Quota
 from bot.errors import DeliverLater, DeliverOnPress, DeliveryRefused, TokenRefused
@@ -39,6 +39,12 @@ HOUR_S = 3_600
 DAY_S = 86_400
 WARN_AT = 80  # percent of the month's quota
 READ, PUSHED = "line:quota", "line:quota:pushed"
+PUSHES = "pushes"  # the name of what a person's limit counts
+NOTHING_LATER = "nothing can be sent here later (the month's messages are used up, or off)"
+TOO_MANY_MEMBERS = (
+    "here a reminder would count as {members} messages, one for each member, and a user has {limit} a day; suggest "
+    "that the user asks for it in the 1:1 chat with you"
+)
 
 PushMode = Literal["auto", "always", "never"]
 
@@ -86,11 +92,18 @@ class Sender:
     """
 
     def __init__(
-        self, client: Client, kv: KeyValue, allowance: Allowance, push: PushMode, clock: Callable[[], int]
+        self,
+        client: Client,
+        kv: KeyValue,
+        allowance: Allowance,
+        personal: PersonalAllowance,
+        push: PushMode,
+        clock: Callable[[], int],
     ) -> None:
         self._client = client
         self._kv = kv
         self._allowance = allowance
+        self._personal = personal
         self._push_mode = push
         self._clock = clock
 
@@ -120,15 +133,25 @@ class Sender:
             return []
         return await self._push(message, assert_lease, again=past == PUSHING)
 
-    async def may_push(self, chat: Chat) -> bool:
-        """Whether a message without a reply token would be sent, as far as that is known."""
+    async def may_push(self, chat: Chat, person: str) -> bool:
+        """Whether a message to a person without a reply token would be sent, as far as that is known."""
         if self._push_mode == "never":
             return False
-        return await self._allowance.covers(await self._allowance.count_recipients(chat))
+        cost = await self._allowance.count_recipients(chat)
+        return await self._allowance.covers(cost) and await self._personal.covers(cost, chat, person)
 
-    async def pushes_all(self, chat: Chat) -> bool:
-        """Whether every answer is pushed, so that nobody waits for one that is late."""
-        return self._push_mode == "always" and await self.may_push(chat)
+    async def pushes_all(self, chat: Chat, person: str) -> bool:
+        """Whether every answer to a person is pushed, so that nobody waits for one that is late."""
+        return self._push_mode == "always" and await self.may_push(chat, person)
+
+    async def refuses_reminders(self, chat: Chat) -> str:
+        """Why nothing can be pushed there on any day, in words for the model; empty if it can."""
+        cost = await self._allowance.count_recipients(chat)
+        if self._push_mode == "never" or not await self._allowance.covers(cost):
+            return NOTHING_LATER
+        if self._personal.ever_covers(cost):
+            return ""
+        return TOO_MANY_MEMBERS.format(members=cost, limit=self._personal.limit)
 
     async def _may_reply(self, message: OutboundMessage, maybe_done: bool) -> bool:
         """Whether the reply token may be used. If it may have been used before, it shows that for its whole minute."""
@@ -136,7 +159,7 @@ class Sender:
         is_young = self._clock() - message.address.received_at < life
         if not (message.address.reply_token and is_young):
             return False
-        return message.free or maybe_done or not await self.pushes_all(message.chat)
+        return message.free or maybe_done or not await self.pushes_all(message.chat, message.delivery.asker)
 
     async def _reply(self, message: OutboundMessage, maybe_done: bool) -> list[str] | None:
         """Use the reply token; None if it is used or expired."""
@@ -166,7 +189,7 @@ class Sender:
         await self._client.load()  # importing takes a second, which must not pass between the lease check and the push
         cost = await self._allowance.count_recipients(message.chat)
         if not again:
-            await self._allow_push(cost)
+            await self._allow_push(message, cost)
         # The token may be dead because another process has used it meanwhile. That process then holds the lease, and
         # must not find ``PUSHING``.
         await assert_lease()
@@ -187,11 +210,13 @@ class Sender:
         await self._allowance.spend(cost)
         return sent
 
-    async def _allow_push(self, cost: int) -> None:
+    async def _allow_push(self, message: OutboundMessage, cost: int) -> None:
         if self._push_mode == "never":
             raise DeliverOnPress("the reply token is too old or used, and LINE_PUSH is never")
         if not await self._allowance.covers(cost):
             raise DeliverOnPress(f"this month's LINE messages do not cover a push to {cost}")
+        if not await self._personal.take(cost, message):
+            raise DeliverOnPress(f"LINE_DAILY_USER_PUSHES does not cover another push to {cost} today")
 
     async def _consequence(self, failure: Failure, attempt: int) -> DeliverLater | DeliveryRefused:
         if failure.is_used_up:
@@ -203,6 +228,35 @@ class Sender:
             wait = max(2.5 ** (attempt - 1), failure.after or 0.0)
             return DeliverLater(str(failure), min(wait, LONGEST_WAIT_S))
         return DeliveryRefused(str(failure))
+
+
+class PersonalAllowance:
+    """Decides whether a push for a person is within their limit of a day. What is for nobody, as an alert, has none.
+
+    Args:
+        limit: LINE_DAILY_USER_PUSHES.
+    """
+
+    def __init__(self, uses: DailyUses, limit: int) -> None:
+        self._uses = uses
+        self.limit = limit
+
+    def ever_covers(self, cost: int) -> bool:
+        """Whether a push that counts as so many messages is within the limit on a day without others."""
+        return not self.limit or cost <= self.limit
+
+    async def covers(self, cost: int, chat: Chat, person: str) -> bool:
+        """Whether today's limit has room for so many messages."""
+        if not person:
+            return True
+        return await self._uses.could_use(PUSHES, self.limit, chat.conversation, person, amount=cost)
+
+    async def take(self, cost: int, message: OutboundMessage) -> bool:
+        """Count a push, once however often it is tried; whether it is within today's limit."""
+        delivery, conversation = message.delivery, message.chat.conversation
+        if not delivery.asker:
+            return True
+        return await self._uses.may_use(PUSHES, self.limit, delivery.id, conversation, delivery.asker, amount=cost)
 
 
 _decode_quota = Decoder(Quota).decode

@@ -66,7 +66,7 @@ class Reader:
         if event.mode == "standby" or not is_known:
             return None
         if not self._is_allowed(event, chat):
-            return None if chat.is_group else _canned(event, chat, received_at, "not_allowed", once="daily")
+            return None if chat.is_group else _canned(event, chat, received_at, "not_allowed", is_daily=True)
         if decision:
             return _decision(event, chat, received_at, *decision)
         if vote:
@@ -76,7 +76,7 @@ class Reader:
         if fetch:
             return _fetch(event, chat, received_at, *fetch)
         if event.type != "message":
-            return _canned(event, chat, received_at, "greeting", once="ever")
+            return _canned(event, chat, received_at, "greeting")
         return _message(event, content, chat, received_at)
 
     def _is_allowed(self, event: Event, chat: Chat) -> bool:
@@ -175,12 +175,11 @@ def _departure(event: Event, chat: Chat, received_at: int) -> InboundEvent | Non
     return replace(_bare_event(event, chat, received_at), event="unsent", leavers=leavers) if leavers else None
 
 
-def _canned(event: Event, chat: Chat, received_at: int, key: str, once: str = "") -> InboundEvent:
-    """A canned answer. One that comes ``daily`` or once ``ever`` has an id of its own, which the inbox takes once."""
+def _canned(event: Event, chat: Chat, received_at: int, key: str, *, is_daily: bool = False) -> InboundEvent:
+    """A canned answer. One that comes once a day has an id of its own, which the inbox takes once."""
     arrival = _message_event(event, chat, received_at, ())
-    if once:
-        day = f"_{received_at // DAY_MS}" if once == "daily" else ""
-        arrival = replace(arrival, message=replace(arrival.message, id=f"{key}{day}"))
+    if is_daily:
+        arrival = replace(arrival, message=replace(arrival.message, id=f"{key}_{received_at // DAY_MS}"))
     return replace(arrival, event="told", target=f"line.{key}")
 
 

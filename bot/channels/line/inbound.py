@@ -26,6 +26,7 @@ from bot.channels.line.types import Event, Webhook, chat_of
 from bot.channels.traffic import TrafficRecorder
 from bot.errors import StoreUnavailable
 from bot.http import read_body
+from bot.safe_text.glyphs import without_surrogates
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -123,16 +124,22 @@ def read_webhook(body: bytes) -> Webhook:
 
 
 def _read_leniently(text: str) -> Webhook:
-    r"""The body, its events encoded again: msgspec refuses half a surrogate pair (``\ud83d`` alone), ``json`` takes it.
+    r"""The body, its events encoded again with U+FFFD for half a surrogate pair (``\ud83d`` alone).
+
+    msgspec refuses such a half, and nothing can store it; ``json`` takes it.
 
     Raises:
         ValueError: something else is wrong too.
     """
     try:
         found = json.loads(text, parse_constant=_no_number)
-        return convert({**found, "events": [Raw(json.dumps(event).encode()) for event in found["events"]]}, Webhook)
+        return convert({**found, "events": [_encode_event(event) for event in found["events"]]}, Webhook)
     except (TypeError, LookupError, RecursionError) as error:
         raise ValueError("not of a webhook's form") from error
+
+
+def _encode_event(event: object) -> Raw:
+    return Raw(without_surrogates(json.dumps(event, ensure_ascii=False)).encode())
 
 
 def _no_number(name: str) -> NoReturn:

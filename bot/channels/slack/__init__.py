@@ -8,7 +8,7 @@
     presence    status line, stop button    doctor     for kaiwa doctor
 
     transport   Bolt, and Socket Mode       messages   one message, posted once
-    streaming   an answer as it is written  assistant  the assistant's pane
+    streaming   an answer as it is written  assistant  the pane for agents
     live_answer what is to be shown of it   writers    streams, and drafts in a 1:1
     answers     post, or finish the stream  task_cards tool calls of a stream
     answer_blocks  what an answer holds     blocks     Block Kit's objects

@@ -1,4 +1,4 @@
-"""The assistant's pane: suggested prompts in an empty conversation, a title once it has a subject."""
+"""The pane for agents: suggested prompts when somebody opens it, a title once a thread has a subject."""
 
 from __future__ import annotations
 
@@ -25,21 +25,14 @@ class Assistant:
         self._texts = host.texts
 
     async def welcome(self, envelope: Envelope) -> None:
-        """Suggest prompts in a thread of the pane, or in the app's messages tab, when somebody opens it."""
+        """Suggest prompts in the app's messages tab once a day when somebody opens it, as people do so often."""
         event = envelope.event
-        thread = event.assistant_thread
+        if event.tab != "messages" or not event.channel:
+            return
         with suppress(DeliverLater, StoreUnavailable):
-            if event.type == "assistant_thread_started" and thread and thread.channel_id:
-                language = await self._people.find_language(envelope.team, thread.user_id or "")
-                await self._post_prompts(thread.channel_id, thread.thread_ts, language)
-                await self._post_title(thread.channel_id, thread.thread_ts, self._texts.get("slack.new", language))
-            elif event.type == "app_home_opened" and event.tab == "messages" and event.channel:
-                await self._welcome_home(envelope.team, event.channel, event.user or "")
-
-    async def _welcome_home(self, team: str, channel: str, user: str) -> None:
-        """Once a day, because people open the tab often. Slack drops these prompts if they name a thread."""
-        if await self._kv.incr(f"slack:welcomed:{channel}:{user}", DAY_S) == 1:
-            await self._post_prompts(channel, None, await self._people.find_language(team, user))
+            if await self._kv.incr(f"slack:welcomed:{event.channel}:{event.user}", DAY_S) == 1:
+                language = await self._people.find_language(envelope.team, event.user or "")
+                await self._post_prompts(event.channel, language)
 
     async def set_title(self, address: Address, text: str) -> None:
         """Give a thread of a 1:1 its first words as a title."""
@@ -49,15 +42,16 @@ class Assistant:
             if await self._kv.incr(f"slack:titled:{address.channel}:{address.thread}", DAY_S) == 1:
                 await self._post_title(address.channel, address.thread, one_line(text, TITLE_CAP))
 
-    async def _post_prompts(self, channel: str, thread: str | None, language: str) -> None:
+    async def _post_prompts(self, channel: str, language: str) -> None:
+        """Post the prompts without a thread: Slack drops those that name one there."""
         prompts = [
             {key: self._texts.get(f"slack.prompt_{number}_{key}", language) for key in ("title", "message")}
             for number in PROMPTS
         ]
         title = self._texts.get("slack.prompts", language)
         await self._client.post(
-            "assistant.threads.setSuggestedPrompts", channel_id=channel, thread_ts=thread, title=title, prompts=prompts
+            "assistant.threads.setSuggestedPrompts", channel_id=channel, title=title, prompts=prompts
         )
 
-    async def _post_title(self, channel: str, thread: str | None, title: str) -> None:
+    async def _post_title(self, channel: str, thread: str, title: str) -> None:
         await self._client.post("assistant.threads.setTitle", channel_id=channel, thread_ts=thread, title=title)

@@ -19,6 +19,7 @@ from bot.channels.slack.assistant import Assistant
 from bot.channels.slack.choices import read_choice, show_choice
 from bot.channels.slack.client import Client
 from bot.channels.slack.delivery import Sender
+from bot.channels.slack.directs import DirectChannels
 from bot.channels.slack.events import Reader, ReceivedEvent
 from bot.channels.slack.features import BUTTONS, GREETING, HOME, SHORTCUTS, SeenFeatures
 from bot.channels.slack.feedback import Feedback, read_rating
@@ -27,7 +28,7 @@ from bot.channels.slack.formatting import split
 from bot.channels.slack.groups import Groups
 from bot.channels.slack.home import Home
 from bot.channels.slack.inbound import PATH, WebhookReceiver
-from bot.channels.slack.lookups import Enricher, Identity, People
+from bot.channels.slack.lookups import DAY_S, Enricher, Identity, People
 from bot.channels.slack.messages import Messages, OutboundMessage
 from bot.channels.slack.modals import Modals, asks_for_modal
 from bot.channels.slack.polls import PAUSE_S, Polls, kept_in, read_vote
@@ -79,6 +80,7 @@ class Slack(Channel):
     name = "slack"
     style = STYLE
     takes_back = True
+    streams = True
     poll_pause_s = PAUSE_S
 
     def __init__(self, config: Config, host: Host, *, timing: Timing = DEFAULT_TIMING) -> None:
@@ -95,6 +97,7 @@ class Slack(Channel):
         groups = Groups(self._client, host.kv)
         self._enricher = Enricher(self._client, people, groups, self.identity, host.texts, timing.lookup_timeout_s)
         self._assistant = Assistant(self._client, people, host)
+        self._directs = DirectChannels(self._client, host)
         streaming = Streaming(self._client, host.kv, self.tasks, timing)
         messages = Messages(self._client, timing.settle_s)
         blocks = AnswerBlocks(host.texts, host.language, asks=config.slack_feedback)
@@ -108,7 +111,7 @@ class Slack(Channel):
         self._modals = Modals(self._client, config, host)
         self._home = Home(self._client, people, config, host, self.tasks)
         self._presence = Presence(self._client, host, self.tasks, streaming, self._seen, timing)
-        self._shortcuts = Shortcuts(self._client, people, config, host, self.tasks)
+        self._shortcuts = Shortcuts(self._client, people, config, host, self.tasks, directs=self._directs)
         listeners = (self._on_event, self._on_command, self._on_press, self._on_shortcut, self._on_submission)
         self._app = bolt_app(self._client.sdk, Listeners(*listeners))
         secret = config.slack_signing_secret.get_secret_value()
@@ -183,8 +186,14 @@ class Slack(Channel):
         first, newest = arrivals[0].message.id, arrivals[-1]
         # After /reset the bot must not read the thread's earlier messages again.
         is_new = await self._record_participation(conversation, first) == first and is_new
+        chat = chat_of(conversation)
+        if chat.channel.startswith("D") and newest.author_id:
+            self._directs.note(chat.team, newest.author_id, chat.channel)
         self.tasks.start(self._assistant.set_title(read_address(newest.address), newest.message.text))
-        return await self._enricher.enrich(conversation, arrivals, is_new=is_new)
+        enriched = await self._enricher.enrich(conversation, arrivals, is_new=is_new)
+        for quote in enriched[0].message.quotes:  # so that a deletion that names no thread finds it
+            self._host.kv.set_later(_quoted_key(quote.id), conversation.encode(), (self._host.days + 1) * DAY_S)
+        return enriched
 
     def shows_whole(self, question: Question) -> bool:
         """Not of a call with many arguments."""
@@ -215,21 +224,29 @@ class Slack(Channel):
         if envelope is None:
             log.warning("webhook.event_unreadable", type=str(payload["event"]["type"])[:40])
             return
-        if envelope.event.type in ("assistant_thread_started", "app_home_opened"):
-            self.tasks.start(self._assistant.welcome(envelope))
-        if envelope.event.type == "app_home_opened" and envelope.event.tab == "home":
-            self._seen.note(HOME)
-            self.tasks.start(self._home.open(envelope))
+        if envelope.event.type == "app_home_opened":
+            self._open_home(envelope)
         if envelope.event.type == "member_joined_channel":
             self._seen.note(GREETING)
         if envelope.event.type == "agent_session_stopped":
             self._presence.remove_stop_button(envelope.event.channel or "", envelope.event.thread_ts or "")
         await self._accept_received(self._reader.read_event(envelope, self.identity.users))
 
+    def _open_home(self, envelope: Envelope) -> None:
+        """Somebody opens a tab of the app, which stands in their 1:1 with the bot."""
+        event = envelope.event
+        if event.user and event.channel:
+            self._directs.note(envelope.team, event.user, event.channel)
+        self.tasks.start(self._assistant.welcome(envelope))
+        if event.tab == "home":
+            self._seen.note(HOME)
+            self.tasks.start(self._home.open(envelope))
+
     async def _on_command(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())
-        command = read(payload, Command)
-        await self._accept_received(self._reader.read_command(command) if command else None)
+        if command := read(payload, Command):
+            is_direct = await self._directs.is_sent_in(command)
+            await self._accept_received(self._reader.read_command(command, is_direct=is_direct))
 
     async def _on_press(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())
@@ -270,12 +287,25 @@ class Slack(Channel):
 
     async def _accept_received(self, received: ReceivedEvent | None) -> bool:
         """Accept an event for the bot; false if it is none, or was accepted before."""
+        if received is not None and received.names_no_thread:
+            received = await self._in_thread(received)
         if received is None or not is_conversation(received.conversation) or not await self._is_for_bot(received):
             return False
         conversation, author = received.conversation, received.event.message.author
         if received.shown_in and author:
             conversation = await self._approvals.find_asked(conversation, received.shown_in, author.id)
         return await self._host.accept(conversation, received.event)
+
+    async def _in_thread(self, received: ReceivedEvent) -> ReceivedEvent:
+        """A change in the conversation of its message, if the message is known."""
+        target = received.event.target
+        conversation = await self._host.find_conversation(target)
+        if not conversation:
+            conversation = (await self._host.priority_kv.get(_quoted_key(target)) or b"").decode()
+        if not conversation:
+            return received
+        address = replace(read_address(received.event.address), thread=chat_of(conversation).thread)
+        return ReceivedEvent(conversation, replace(received.event, address=write_address(address)))
 
     async def _is_for_bot(self, received: ReceivedEvent) -> bool:
         if received.if_participating:
@@ -308,3 +338,8 @@ class Slack(Channel):
 
 def _participation_key(conversation: str) -> str:
     return f"slack:takes_part:{conversation}"
+
+
+def _quoted_key(message_id: str) -> str:
+    """The note of the conversation that quotes an earlier message of its thread."""
+    return f"slack:quoted:{message_id}"

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from bot.channels import Host, InboundEvent
 from bot.channels.slack import Config
+from bot.channels.slack.contents import files_of, forwarded_words, with_text
 from bot.channels.slack.formatting import mentioned_users, plain_text, without_mentions
 from bot.channels.slack.types import (
     CLIPS,
@@ -43,6 +44,7 @@ class ReceivedEvent:
         if_participating: counts only where the bot takes part in the conversation already.
         if_asked: counts only if the conversation has an open question to its author.
         shown_in: the 1:1 channel of a yes or no, in which questions of slash commands are shown too.
+        names_no_thread: a change of a message that may be in another thread than its own, which the event does not say.
     """
 
     conversation: str
@@ -50,6 +52,7 @@ class ReceivedEvent:
     if_participating: bool = False
     if_asked: bool = False
     shown_in: str = ""
+    names_no_thread: bool = False
 
 
 class Reader:
@@ -66,6 +69,7 @@ class Reader:
         Args:
             bot_users: the bot's user ids that are known besides those the event names.
         """
+        envelope = _with_texts(envelope)
         event, bot_users = envelope.event, bot_users | envelope.bots
         if event.type == "agent_session_stopped" and event.channel and event.user:
             return self._read_stop(envelope, event.channel, event.user)
@@ -75,15 +79,18 @@ class Reader:
             return None
         if event.subtype == "message_changed" and event.message:
             return self._read_edit(envelope, event.message, bot_users)
-        if event.subtype == "message_deleted" and event.previous_message:
-            return self._read_deletion(envelope, event.previous_message, bot_users)
+        if event.subtype == "message_deleted":
+            return self._read_deletion(envelope, event.deleted_ts, bot_users)
         if event.subtype in MESSAGE_SUBTYPES and _is_person(event, bot_users) and event.ts and event.channel:
             return self._read_message(envelope, event.ts, bot_users)
         return None
 
-    def read_command(self, command: Command) -> ReceivedEvent | None:
-        """A slash command as a message. Its answer is for the sender alone, so it has a conversation of its own."""
-        is_direct = command.channel_id.startswith("D")
+    def read_command(self, command: Command, *, is_direct: bool) -> ReceivedEvent:
+        """A slash command as a message. Its answer is for the sender alone, so it has a conversation of its own.
+
+        Args:
+            is_direct: it was given in the sender's 1:1 with the bot, to whose conversation it belongs.
+        """
         recipient = command.channel_id if is_direct else command.user_id
         text = self._as_command(plain_text(command.text)) or "/help"
         message_id = Chat(command.team_id, command.channel_id).message_id(command.trigger_id or new_id("command"))
@@ -143,17 +150,15 @@ class Reader:
             return None
         parts = self._parts(event, bot_users, is_mention=is_mention)
         arrival = self._message_event(chat, event, ts, parts)
-        if arrival and not is_allowed:
+        if not is_allowed:
             arrival = replace(arrival, event="told", target="slack.not_allowed")
-        if arrival is None:
-            return None
         follows = follows and not is_called
         shown_in = chat.channel if not chat.is_group and is_decision else ""
         if_asked = decides and not (is_called or follows)
         return ReceivedEvent(chat.conversation, arrival, follows, if_asked, shown_in)
 
-    def _message_event(self, chat: Chat, event: Event, ts: str, parts: tuple[Part, ...]) -> InboundEvent | None:
-        """The message. A bare mention asks about its thread or its files, else it gets a canned answer."""
+    def _message_event(self, chat: Chat, event: Event, ts: str, parts: tuple[Part, ...]) -> InboundEvent:
+        """The message. A bare mention asks about its thread or its files, else what is empty gets a canned answer."""
         message = _message(chat, event, ts, parts)
         in_thread = event.thread_ts or (ts if chat.is_group else "")
         language = self._language(message.text)
@@ -162,19 +167,19 @@ class Reader:
         address = write_address(Address(chat.channel, ts, in_thread, language=language, partial=partial, **asker))
         group = chat.is_group
         if parts:
-            return InboundEvent(message, address, group)
-        if not chat.is_group:
-            return None
+            return InboundEvent(message, address, group, indexed=group)
+        if not group:
+            return InboundEvent(message, address, group, "told", "slack.empty")
         if event.thread_ts or partial:
             question = (Text(self._host.texts.get("slack.bare_mention", language)),)
-            return InboundEvent(_message(chat, event, ts, question), address, group)
+            return InboundEvent(_message(chat, event, ts, question), address, group, indexed=group)
         return InboundEvent(message, address, group, "told", "slack.mentioned")
 
     def _read_edit(self, envelope: Envelope, new: SlackMessage, bot_users: frozenset[str]) -> ReceivedEvent | None:
         """An edit by a person. Slack sends the same event for link previews, replies and the bot's own messages."""
         old = envelope.event.previous_message or SlackMessage()
         if new.subtype in DELETED_SUBTYPES:
-            return self._read_deletion(envelope, old, bot_users)
+            return self._read_deletion(envelope, new.ts, bot_users)
         ts = new.ts or old.ts
         if (
             not ts
@@ -186,11 +191,16 @@ class Reader:
         parts = self._parts(new, bot_users, is_mention=bool(mentioned_users(new.text or "") & bot_users))
         return self._changed_event(envelope, parts, new, old, ts, bot_users)
 
-    def _read_deletion(self, envelope: Envelope, old: SlackMessage, bot_users: frozenset[str]) -> ReceivedEvent | None:
-        ts = old.ts or envelope.event.deleted_ts
-        if not ts or not self._is_relevant(envelope.event, old, bot_users):
+    def _read_deletion(
+        self, envelope: Envelope, deleted_ts: str | None, bot_users: frozenset[str]
+    ) -> ReceivedEvent | None:
+        """A deletion. As Slack documents it, it names the channel and the message's time, and nothing else."""
+        event, old = envelope.event, envelope.event.previous_message
+        ts = (old.ts if old else None) or deleted_ts
+        if not ts or not event.channel or (old and not self._is_relevant(event, old, bot_users)):
             return None
-        return self._changed_event(envelope, (), old, old, ts, bot_users)
+        known = old or SlackMessage()
+        return self._changed_event(envelope, (), known, known, ts, bot_users)
 
     def _changed_event(
         self,
@@ -205,9 +215,11 @@ class Reader:
         in_thread = new.thread_ts or old.thread_ts or ""
         chat = _locate(envelope, event, in_thread or ts)
         concerns_us = bool(mentioned_users(f"{new.text} {old.text}") & bot_users)
-        message = _message(chat, new, event.event_ts or event.ts or ts, parts)
+        message = _message(chat, new, event.event_ts or event.ts or f"{ts}:changed", parts)
         # What was shown of the answer is looked for there; a 1:1 is one conversation, but its threads are not.
-        address = write_address(Address(chat.channel, ts, in_thread or chat.thread))
+        thread = in_thread or chat.thread
+        is_located = bool(thread) or event.previous_message is not None
+        address = write_address(Address(chat.channel, ts, thread)) if is_located else ""
         arrival = InboundEvent(
             message,
             address,
@@ -215,21 +227,17 @@ class Reader:
             "edited" if parts else "unsent",
             chat.message_id(ts),
         )
-        return ReceivedEvent(chat.conversation, arrival, if_participating=chat.is_group and not concerns_us)
+        names_no_thread = chat.is_group and not in_thread and event.previous_message is None
+        if_participating = chat.is_group and not concerns_us
+        return ReceivedEvent(chat.conversation, arrival, if_participating, names_no_thread=names_no_thread)
 
     def _parts(self, posted: SlackMessage, bot_users: frozenset[str], *, is_mention: bool) -> tuple[Part, ...]:
         text = posted.text or ""
         if is_mention:
             text = without_mentions(text, mentioned_users(text) & bot_users)
-        files = posted.files or []
-        # Quoted, so that a shared text is neither a decision nor a command.
-        shared = [
-            "\n".join(f"> {line}" for line in plain_text(one.text).splitlines())
-            for one in posted.attachments or ()
-            if one.text and (one.is_share or one.is_msg_unfurl)
-        ]
+        files = files_of(posted)
         unread = [_unreadable_file(file) for file in files if not file.is_readable]
-        content = "\n\n".join(filter(None, (plain_text(text), *shared, *unread)))
+        content = "\n\n".join(filter(None, (plain_text(text), *forwarded_words(posted), *unread)))
         return ((Text(content),) if content else ()) + media_of(files)
 
     def _is_relevant(self, event: Event, posted: SlackMessage, bot_users: frozenset[str]) -> bool:
@@ -256,6 +264,13 @@ def press_address(pressed: Press, config: Config) -> Address:
         user=user.id,
         team=user.team_id or "",
     )
+
+
+def _with_texts(envelope: Envelope) -> Envelope:
+    """The event, its messages with the words of their blocks where they have no text."""
+    event = with_text(envelope.event)
+    new, old = (with_text(one) if one else None for one in (event.message, event.previous_message))
+    return replace(envelope, event=replace(event, message=new, previous_message=old))
 
 
 def _is_person(posted: SlackMessage, bot_users: frozenset[str]) -> bool:

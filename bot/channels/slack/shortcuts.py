@@ -18,13 +18,14 @@ from bot.channels import Host, InboundEvent
 from bot.channels.slack import Config
 from bot.channels.slack.blocks import Block, context, modal, plain, rich_section, rich_text, words
 from bot.channels.slack.client import Client
+from bot.channels.slack.contents import files_of, with_text
+from bot.channels.slack.directs import LOOKUP_S, DirectChannels
 from bot.channels.slack.events import media_of
 from bot.channels.slack.formatting import plain_text
 from bot.channels.slack.lookups import People, quote
 from bot.channels.slack.tasks import BackgroundTasks
 from bot.channels.slack.types import Address, Chat, File, Presser, Shortcut, Submission, is_conversation, write_address
 from bot.clock import now_ms
-from bot.errors import DeliverLater
 from bot.transcript import UNREADABLE, Message, Part, Text, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -32,8 +33,6 @@ log = structlog.stdlib.get_logger(__name__)
 ASK, SUMMARISE = "kaiwa_ask", "kaiwa_summarise"
 INPUT = "question"
 KEPT_S = 3_600  # a message while its question is being typed
-DIRECT_S = 30 * 86_400
-LOOKUP_S = 0.8  # for each lookup before Slack gets its answer, which it awaits for three seconds
 MOST_TYPED = 3_000
 MESSAGE_CAP = 12_000
 SHOWN = 500  # characters of the message in the modal
@@ -68,12 +67,21 @@ _decode = Decoder(ChosenMessage).decode
 class Shortcuts:
     """Turns shortcuts into messages of the person's 1:1."""
 
-    def __init__(self, client: Client, people: People, config: Config, host: Host, tasks: BackgroundTasks) -> None:
+    def __init__(
+        self,
+        client: Client,
+        people: People,
+        config: Config,
+        host: Host,
+        tasks: BackgroundTasks,
+        directs: DirectChannels,
+    ) -> None:
         self._client = client
         self._people = people
         self._config = config
         self._host = host
         self._tasks = tasks
+        self._directs = directs
 
     async def begin(self, shortcut: Shortcut) -> None:
         """Open the modal for a question, or ask for a summary.
@@ -136,7 +144,7 @@ class Shortcuts:
             press_id: makes the message's id, so that a press that comes again asks once.
             question: empty: the message is about the whole thread, which is read for the turn.
         """
-        chat = Chat(chosen.team, await self._direct(chosen.team, user.id))
+        chat = Chat(chosen.team, await self._directs.find(chosen.team, user.id))
         address = Address(chat.channel, language=language, user=user.id, team=chosen.team)
         if not question:
             address = replace(address, quoted_channel=chosen.channel, quoted_thread=chosen.thread)
@@ -179,22 +187,6 @@ class Shortcuts:
         ):
             log.warning("slack.shortcut_not_announced", cause=cause)
 
-    async def _direct(self, team: str, user: str) -> str:
-        """The person's 1:1; the person's own id, to which Slack delivers too, where it cannot be found out in time."""
-        key = f"slack:direct:{team}:{user}"
-        if known := await self._host.priority_kv.get(key):
-            return known.decode()
-        try:
-            async with asyncio.timeout(LOOKUP_S):
-                response = await self._client.post("conversations.open", users=user)
-        except (DeliverLater, TimeoutError):
-            return user
-        channel = response.data.get("channel")
-        direct = str(channel.get("id") or "") if isinstance(channel, dict) else ""
-        if direct:
-            self._host.kv.set_later(key, direct.encode(), DIRECT_S)
-        return direct or user
-
     async def _read(self, chosen_id: str) -> ChosenMessage | None:
         value = await self._host.priority_kv.get(_key(chosen_id))
         try:
@@ -216,7 +208,7 @@ class Shortcuts:
 
 
 def _chosen(shortcut: Shortcut) -> ChosenMessage:
-    message, domain = shortcut.message, shortcut.team.domain
+    message, domain = with_text(shortcut.message), shortcut.team.domain
     return ChosenMessage(
         shortcut.user.id,
         shortcut.team.id,
@@ -226,7 +218,7 @@ def _chosen(shortcut: Shortcut) -> ChosenMessage:
         (message.text or "")[: 2 * MESSAGE_CAP],
         (message.user or "") if not message.bot_id else "",
         domain if DOMAIN.fullmatch(domain) else "",
-        list(message.files or ())[:4],
+        files_of(message)[:4],
     )
 
 

@@ -133,11 +133,17 @@ class File(Struct, frozen=True):
 
 
 class Attachment(Struct, frozen=True):
-    """An attachment: a shared message, or another app's."""
+    """An attachment: a forwarded message, or another app's.
+
+    Attributes:
+        message_blocks: the blocks of a forwarded message, each with its place.
+    """
 
     text: str | None = None
     is_share: bool | None = None
     is_msg_unfurl: bool | None = None
+    files: list[File] | None = None
+    message_blocks: Any = None
 
 
 class BotProfile(Struct, frozen=True):
@@ -165,17 +171,10 @@ class SlackMessage(Struct, frozen=True):
     app_id: str | None = None
     bot_profile: BotProfile | None = None
     subtype: str | None = None
+    blocks: Any = None
     files: list[File] | None = None
     attachments: list[Attachment] | None = None
     metadata: Metadata | None = None
-
-
-class AssistantThread(Struct, frozen=True):
-    """A thread of the assistant's pane."""
-
-    user_id: str | None = None
-    channel_id: str | None = None
-    thread_ts: str | None = None
 
 
 class Event(SlackMessage, frozen=True):
@@ -191,7 +190,6 @@ class Event(SlackMessage, frozen=True):
     inviter: str | None = None
     message: SlackMessage | None = None
     previous_message: SlackMessage | None = None
-    assistant_thread: AssistantThread | None = None
 
 
 class Authorization(Struct, frozen=True):

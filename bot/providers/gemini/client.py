@@ -27,7 +27,7 @@ from bot.providers.gemini.failures import ServiceError, cause_of, read_refusal, 
 from bot.providers.gemini.relay import EVENT_STREAM, Relay
 from bot.providers.gemini.request import JSON, contents, declarations, generation_config, kinds_of, tool_config
 from bot.providers.gemini.response import Answer
-from bot.providers.gemini.server_tools import declared, may_be_refusal, own_tools
+from bot.providers.gemini.server_tools import OPENING, declared, may_be_refusal, own_tools
 from bot.providers.gemini.uploads import UploadedFiles
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.providers.shared.entry import USUAL, Options
@@ -106,7 +106,7 @@ class GenerateContent:
         self._client = account, self._http, tls, api_version, base_url
         self._sdk: Sdk | None = None
         self._opening = asyncio.Lock()
-        self._prefixes: dict[tuple[str, int, ToolChoice, bool], Prefix] = {}
+        self._prefixes: dict[tuple[str, int, ToolChoice, tuple[str, ...]], Prefix] = {}
         self._server_tools = ServerTools(own_tools(options.server_tools, self.model), self.model)
         self._cached = CachedContents(self._open_sdk, failures)
 
@@ -120,7 +120,10 @@ class GenerateContent:
     ) -> AsyncGenerator[StreamEvent]:
         """Ask once; raises as the Protocol says."""
         attachments = Attachments()
-        own = declared(self._server_tools.offered()) if tools else {}
+        offered = self._server_tools.offered()
+        if not tool_choice.opens_addresses:
+            offered = tuple(name for name in offered if name not in OPENING)
+        own = declared(offered) if tools else {}
 
         def write(own: JSON) -> Request:
             prefix = self._prefix(system, tools, tool_choice, own)
@@ -162,7 +165,7 @@ class GenerateContent:
         Args:
             own: Google's own, as fields of a ``Tool``.
         """
-        key = (system, id(tools), tool_choice, bool(own))
+        key = (system, id(tools), tool_choice, tuple(own))
         if (known := self._prefixes.get(key)) is not None:
             return known
         fields: JSON = {"systemInstruction": {"parts": [{"text": system}]}} if system else {}

@@ -17,6 +17,7 @@ from bot.providers.shared import failures as shared
 from bot.providers.shared.failures import Failures
 from bot.transcript import UNREADABLE
 
+QUOTA_FAILURE = "google.rpc.QuotaFailure"
 TOKEN = re.compile(r"ya29\.[\w.-]+")  # Google's access tokens
 
 # ValueErrors are of bodies that cannot be read; pydantic's and the SDK's own classes are among them.
@@ -104,6 +105,13 @@ def refuses_key(error: ServiceError) -> bool:
     """Whether the key is bad, which Google answers with a 400."""
     has_reason = any(detail.get("reason") == "API_KEY_INVALID" for detail in _details(error.details))
     return has_reason or shared.refuses_key(error.code, "", error.message)
+
+
+def names_a_limit(error: ServiceError) -> bool:
+    """Whether a 429 names the model's quota, or says when to try again."""
+    details = _details(error.details)
+    has_quota = any(str(detail.get("@type")).endswith(QUOTA_FAILURE) for detail in details)
+    return has_quota or _delay(details, error.response) is not None
 
 
 def _refusal(error: ServiceError, failures: Failures) -> ModelError:

@@ -5,11 +5,12 @@ https://ai.google.dev/gemini-api/docs/tool-combination
 
 from __future__ import annotations
 
-from bot.providers.gemini.failures import ServiceError, refuses_key
+from bot.providers.gemini.failures import ServiceError, names_a_limit, refuses_key
 from bot.providers.gemini.request import FAMILY, JSON, is_third
 from bot.providers.shared.entry import AUTO_TOOLS
 
 FIELDS = {"google_search": "googleSearch", "url_context": "urlContext", "code_execution": "codeExecution"}
+OPENING = frozenset({"url_context"})  # the model chooses the addresses
 OF_MODEL = "/generate_content"  # in the metrics of a quota that has nothing to do with search
 
 
@@ -30,8 +31,8 @@ def may_be_refusal(error: ServiceError) -> bool:
     """Whether Google's own tools may be what is refused; only the same request without them can tell.
 
     Not every 400 names them ("Request contains an invalid argument."). A key without a quota of searches, as in the
-    free tier, gets a 429 that names no quota.
+    free tier, gets a 429 that names no quota and no time: its details hold only ``google.rpc.Help``.
     """
     if error.code == 429:
-        return OF_MODEL not in error.message
+        return not (names_a_limit(error) or OF_MODEL in error.message)
     return error.code == 400 and not refuses_key(error)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bot.providers.shared.response import without_surrogates
+from bot.safe_text.glyphs import without_surrogates
 from bot.transcript import encode
 
 JSON = dict[str, Any]

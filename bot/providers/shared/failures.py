@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong, TryAgain
-from bot.providers.shared.response import without_surrogates
+from bot.safe_text.glyphs import without_surrogates
 
 PASSING = {408, 425}  # and every 5xx
 MESSAGE_CAP = 300  # characters of the vendor's message in a cause

@@ -13,6 +13,7 @@ from msgspec import DecodeError
 from msgspec.json import Decoder
 
 from bot.providers import ModelResponse, StopReason, ToolCallDelta
+from bot.safe_text.glyphs import without_surrogates
 from bot.transcript import UNREADABLE, Message, Opaque, Text, ToolCall, Usage, encode, is_blank, new_id
 
 USUAL = ("end_turn", "tool_use")
@@ -48,11 +49,6 @@ def event_decoder(kind: type[T], has_calls: Callable[[T], bool]) -> Callable[[by
             raise DecodeError("nested too deeply") from error
 
     return read
-
-
-def without_surrogates(text: str) -> str:
-    """The text with U+FFFD for every half of a surrogate pair, which nothing can store or send."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _with_replacements(data: bytes) -> bytes:

@@ -2,13 +2,16 @@
 if not redis.call('SET', seen, '', 'NX', 'EX', SEEN_S) then
     return 0
 end
-local kind, id, body, always, takes_back = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-if takes_back ~= '' then
-    redis.call('SET', unsent, '', 'NX', 'EX', SEEN_S) -- a message that has not come in yet is a duplicate when it does
+local kind, id, body, always, change = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local is_early = change ~= '' and redis.call('EXISTS', changed) == 0 -- its message has not come in yet
+if is_early and change == 'unsent' then
+    redis.call('SET', changed, '', 'EX', SEEN_S) -- the message is a duplicate when it does
+    redis.call('DEL', early) -- may hold its words
 end
 local now = now_ms()
 local stamped = string.format('%s@%d', id, now)
-local waiting = redis.call('RPUSH', inbox, string.format('%s %d:%s', kind, #stamped, stamped) .. body)
+local frame = string.format('%s %d:%s', kind, #stamped, stamped) .. body
+local waiting = redis.call('RPUSH', inbox, frame)
 local most = always == 'decides' and 2 or 1 -- an approval or rejection is accepted where messages have filled the inbox
 if always ~= 'always' and waiting > INBOX_FEW * most
     and (waiting > INBOX_ENTRIES * most or size_of(inbox) > INBOX_BYTES * most) then
@@ -17,6 +20,20 @@ if always ~= 'always' and waiting > INBOX_FEW * most
     return 3
 end
 redis.call('EXPIRE', inbox, WORK_S)
+if ARGV[7] == 'indexed' then
+    redis.call('SET', index_entry, conversation, 'EX', HISTORY_S)
+end
+if is_early and change == 'edited' then
+    redis.call('RPUSH', early, frame)
+    redis.call('LTRIM', early, -EARLY_EDITS, -1)
+    redis.call('EXPIRE', early, EARLY_S)
+end
+for _, edit in ipairs(change == '' and redis.call('LRANGE', early, 0, -1) or {}) do
+    if string.find(edit, '"target":"' .. id .. '"', 1, true) then
+        redis.call('RPUSH', inbox, edit) -- once more, behind its message
+        redis.call('LREM', early, 1, edit)
+    end
+end
 if redis.call('EXISTS', lease) == 1 then
     -- The holder reads the inbox again before releasing the lease; if it dies, the conversation is due at the expiry.
     return 2

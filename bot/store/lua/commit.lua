@@ -4,7 +4,12 @@ local keep_turns, turn_record, given_up, attempted = ARGV[3], ARGV[4], ARGV[5], 
 local answered_frame, only_unsent = ARGV[7], ARGV[8] == 'unsent'
 local first = 10 + ARGV[9] -- the place of the first delivery
 if is_changed_by(inbox, only_unsent, 10, first - 1) then
-    redis.call('HSET', turn, 'starts', 0) -- it has come this far: no message kills its process
+    local length = redis.call('LLEN', journal)
+    if length > tonumber(redis.call('HGET', turn, 'refused_at') or 0) then
+        -- It has come this far: no message kills its process. Where nothing has joined since the last refusal, the turn
+        -- might be refused for ever, and this start counts.
+        redis.call('HSET', turn, 'starts', 0, 'refused_at', length)
+    end
     return MESSAGES_CHANGED
 end
 if given_up ~= '' then

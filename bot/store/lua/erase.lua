@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 if lease_lost() then return LEASE_LOST end
-redis.call('DEL', history, summary, outbox, late, answered, background, interpreter)
+redis.call('DEL', history, summary, early, outbox, late, answered, background, interpreter)
 if ARGV[3] == 'whole' then
     redis.call('DEL', inbox, turn, journal)
 end

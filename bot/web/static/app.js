@@ -1,5 +1,6 @@
 // The page: what is typed goes out, what happens is shown.
 
+import { Attachments } from "./attachments.js";
 import { choiceIn } from "./card.js";
 import { Composer } from "./composer.js";
 import { Conversation, STORED, randomId } from "./conversation.js";
@@ -24,10 +25,16 @@ class Page {
     this.parts = Object.fromEntries([...document.querySelectorAll("[id]")].map((element) => [element.id, element]));
     this.view = new View(this.parts.log, this.words);
     this.server = new Server(this.words, () => location.reload());
-    this.composer = new Composer(this.parts, {
-      send: (text) => this.send(text),
+    this.attachments = new Attachments(this.parts, this.words, info.most_file_bytes, {
+      upload: (entry) => this.server.upload(this.conversation.id, entry),
+      changed: () => this.composer?.fit(),
+      complain: (text) => this.notify("send", text),
+    });
+    this.composer = new Composer(this.parts, this.attachments, {
+      send: (text, files) => this.send(text, files),
       edited: () => this.notify("send", ""),
       stop: () => this.stop(),
+      wait: () => this.notify("send", this.words.say("uploading")),
     });
     this.letters = new Letters(this.parts, this.words, this.server, () => this.composer.focus());
     this.stream = new Stream({
@@ -104,6 +111,7 @@ class Page {
   }
 
   enter(id) {
+    if (this.conversation?.id !== id) this.attachments.clear(); // they were uploaded to the other one
     this.conversation = new Conversation(id);
     this.loaded = false;
     this.pinned = true;
@@ -170,14 +178,14 @@ class Page {
 
   // Sending
 
-  send(text) {
+  send(text, files = []) {
     // The same words again have the same id: if the first try arrived after all, they still count once.
-    const id = this.returned?.text === text ? this.returned.id : randomId();
+    const id = this.returned && sameWords(this.returned, { text, files }) ? this.returned.id : randomId();
     this.returned = null;
     this.newsAt = performance.now();
     this.pinned = true;
-    this.conversation.send({ id, text, at: Date.now() });
-    this.deliver({ id, text });
+    this.conversation.send({ id, text, files, at: Date.now() });
+    this.deliver({ id, text, files });
     this.render();
   }
 
@@ -190,7 +198,7 @@ class Page {
     }
     this.returned = message;
     conversation.unsend(message.id);
-    this.composer.giveBack(message.text);
+    this.composer.giveBack(message.text, message.files ?? []);
     this.notify("send", problem);
     this.render();
   }
@@ -235,7 +243,7 @@ class Page {
     if (!returned || !ids.includes(returned.id)) return;
     this.returned = null;
     this.notify("send", "");
-    this.composer.forget(returned.text);
+    this.composer.forget(returned.text, returned.files ?? []);
     this.conversation.send({ ...returned, at: Date.now(), accepted: true });
   }
 
@@ -295,6 +303,11 @@ class Page {
     if (this.pinned) scroller.scrollTop = scroller.scrollHeight;
     this.scrolled();
   }
+}
+
+function sameWords(one, other) {
+  const [refs, otherRefs] = [one, other].map(({ files = [] }) => files.map((file) => file.ref).join());
+  return one.text === other.text && refs === otherRefs;
 }
 
 new Page(...(await Promise.all(["/console/info", "/static/texts.json"].map(fetchJSON)))).start();

@@ -3,8 +3,9 @@
 const DRAFT = "kaiwa.draft";
 
 export class Composer {
-  /** `handlers`: send(text), edited(), stop(). */
-  constructor({ composer, box, send, stop }, handlers) {
+  /** `handlers`: send(text, files), edited(), stop(), wait(). */
+  constructor({ composer, box, send, stop }, attachments, handlers) {
+    this.attachments = attachments;
     this.box = box;
     this.button = send;
     this.stopButton = stop;
@@ -24,15 +25,18 @@ export class Composer {
     this.box.focus();
   }
 
-  /** Put words back that could not be sent, before whatever has been typed since. */
-  giveBack(text) {
+  /** Put words and files back that could not be sent, before whatever has been added since. */
+  giveBack(text, files) {
+    this.attachments.giveBack(files);
     this.box.value = [text, this.box.value].filter(Boolean).join("\n");
     this.fit();
   }
 
-  /** Empty the box where it holds just these words. */
-  forget(text) {
+  /** Empty the box where it holds just these words, and drop these files. */
+  forget(text, files) {
     if (this.box.value === text) this.box.value = "";
+    const refs = files.map((file) => file.ref);
+    for (const entry of this.attachments.entries.filter(({ ref }) => refs.includes(ref))) this.attachments.remove(entry);
     this.fit();
   }
 
@@ -61,10 +65,14 @@ export class Composer {
 
   submit() {
     const text = this.box.value.trim();
-    if (!text) return;
+    if (!text && this.attachments.isEmpty) return;
+    if (this.attachments.busy) {
+      this.handlers.wait();
+      return;
+    }
     this.box.value = "";
     this.edited();
-    this.handlers.send(text);
+    this.handlers.send(text, this.attachments.take());
   }
 
   key(event) {
@@ -83,7 +91,7 @@ export class Composer {
 
   /** As high as its words. */
   fit() {
-    this.button.disabled = !this.box.value.trim();
+    this.button.disabled = !this.box.value.trim() && this.attachments.isEmpty;
     this.box.style.height = "auto";
     this.box.style.height = `${this.box.scrollHeight}px`;
   }

@@ -14,7 +14,7 @@ export class Conversation {
     this.turns = []; // { id, users: [ids], segments: [{text} | {call}], gap, over, reply }
     this.endings = new Map(); // last user id of a turn → how it ended, as far as the history does not say
     this.durations = new Map(); // tool call id → ms
-    this.sent = readSent(id); // { id, text, at, accepted, dismissed }
+    this.sent = readSent(id); // { id, text, files, at, accepted, dismissed }
     this.questions = new Map(); // tool call id → { id, tool, shown, until, remarks, pressed, over, outcome }
     this.polls = new Map(); // id → { id, question, options, counts, status, close }
   }
@@ -210,7 +210,7 @@ export class Conversation {
     let ending;
     this.history.forEach((entry, index) => {
       if (entry.role === "user") {
-        items.push({ kind: "user", id: entry.id, text: entry.text, at: entry.at });
+        items.push({ kind: "user", id: entry.id, text: entry.text, files: entry.files, at: entry.at });
         ending = this.endings.get(entry.id);
         return;
       }

@@ -1,6 +1,7 @@
 // What the page asks of the server besides live events.
 
 const SEND_LIMIT_MS = 15_000;
+const UPLOAD_LIMIT_MS = 60_000;
 
 export class Server {
   /** `signIn` is called when the server does not know this browser any more. */
@@ -23,12 +24,31 @@ export class Server {
   }
 
   /** Returns what went wrong, in words; nothing where the message was accepted. */
-  async send(conversation, { id, text }) {
+  async send(conversation, { id, text, files = [] }) {
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-    const message = { id, text, locale: this.words.locale, time_zone: zone };
+    const sent = files.map(({ ref, name, mime, size }) => ({ ref, name, mime, size }));
+    const message = { id, text, files: sent, locale: this.words.locale, time_zone: zone };
     const response = await this.post(`/console/${conversation}/messages`, message);
+    return response?.ok ? "" : this.problem(response);
+  }
+
+  /** Uploads a file for a message: { mime, size, path } of what was stored, or { problem } in words. */
+  async upload(conversation, { ref, name, file }) {
+    const path = `/console/${conversation}/files/${ref}`;
+    const response = await this.ask(`${path}?${new URLSearchParams({ name, type: file.type })}`, {
+      method: "PUT",
+      headers: { "Content-Type": "application/octet-stream" },
+      body: file,
+      signal: AbortSignal.timeout(UPLOAD_LIMIT_MS),
+    });
+    if (!response?.ok) return { problem: await this.problem(response) };
+    const stored = await response.json();
+    return { ...stored, path: stored.mime.startsWith("image/") ? path : "" };
+  }
+
+  /** What went wrong, in words; `response` is null where none came. */
+  async problem(response) {
     if (!response) return this.words.say("unreachable");
-    if (response.ok) return "";
     return (await sentenceIn(response)) ?? this.words.say("refused", { status: response.status });
   }
 

@@ -6,7 +6,7 @@ import { createPoll, updatePoll } from "./poll.js";
 import { createQuestion, updateQuestion } from "./question.js";
 import { unturned, unturnedJSON } from "./turning.js";
 
-const FILE = /^\/files\/[0-9a-f]{64}\.(png|jpg)$/;
+const FILE = /^\/(files\/[0-9a-f]{64}\.(png|jpg)|console\/[\w-]{8,64}\/files\/[\w-]{8,64})$/;
 const JAPANESE = /[\u3040-\u30ff]/;
 
 export class View {
@@ -46,7 +46,7 @@ export class View {
 
 const create = {
   day: () => [make("time")],
-  user: () => [make("p", "words")],
+  user: () => [make("p", "words"), make("div", "files")],
   answer: () => [
     make("span", "mark"),
     ...["markdown", "cards", "files", "choices"].map((part) => make("div", part)),
@@ -64,6 +64,8 @@ const update = {
 
   user(element, item, words) {
     setText(element.firstChild, unturned(item.text));
+    element.firstChild.hidden = !item.text;
+    showFiles(element.lastChild, item.files ?? []);
     setLanguage(element, item.text);
     element.title = words.time(item.at);
   },
@@ -139,7 +141,7 @@ function gistOf(values) {
   return plain.join(" · ");
 }
 
-/** Pictures of the answer; in place of one that is gone, its words. Paths are the server's own. */
+/** Pictures of an answer or of a message; in place of one that is gone, its words. Paths are the server's own. */
 function showFiles(container, files) {
   const shown = JSON.stringify(files);
   container.hidden = !files.length;

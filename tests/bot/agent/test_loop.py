@@ -58,7 +58,7 @@ class Notes:
     async def spend(self, spending: Spending) -> None:
         self.spendings.append(spending)
 
-    async def check_inbox(self, *, certain: bool) -> TurnUpdate:
+    async def check_inbox(self, *, certain: bool, only_changes: bool) -> TurnUpdate:
         return self.waiting.pop(0) if self.waiting else TurnUpdate()
 
     async def review(self, acting: ActingCall) -> ApprovalDecision:
@@ -93,7 +93,7 @@ class ToldAfterwards(Notes):
     turn: Turn
     checked: list[bool]
 
-    async def check_inbox(self, *, certain: bool) -> TurnUpdate:
+    async def check_inbox(self, *, certain: bool, only_changes: bool) -> TurnUpdate:
         self.checked.append(certain)
         if len(self.checked) == 1:
             self.turn.restart("another")

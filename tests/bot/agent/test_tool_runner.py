@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bot.agent.hooks import Hooks
+from bot.agent.provenance import Provenance
 from bot.agent.tool_runner import INTERRUPTED, ToolRunner
 from bot.agent.turn import ApprovalDecision
 from bot.errors import AwaitingApproval
@@ -203,5 +204,7 @@ async def test_closing_gives_open_calls_the_one_result() -> None:
     """Those that have theirs keep it."""
     round_ = Round(call("echo", "r1"), call("echo", "r2"))
     round_.turn.restore_result(ToolResult("r1", "echo", {"heard": {}}))
-    await ToolRunner(tool_map(Echo()), Hooks(), Metrics()).close(round_.turn, INTERRUPTED)
+    tools = tool_map(Echo())
+    runner = ToolRunner(tools, Hooks(), Metrics(), Provenance(round_.turn, tools))
+    await runner.close(round_.turn, INTERRUPTED)
     assert round_.responses() == [{"heard": {}}, {"error": INTERRUPTED}]

@@ -123,9 +123,9 @@ async def test_a_call_is_begun_and_reviewed_once_in_its_round() -> None:
         call = ToolCall("c", "echo", {"n": number})
         turn.restore_response(Message("m", "model", (call,), 1), "tool_use")
         assert [await turn.record_started(call), await turn.record_started(call)] == [True, False]
-        assert [(await turn.review(call, LAUNCH)).arguments for _ in range(2)] == [call.arguments] * 2
+        assert [(await turn.review(call, LAUNCH, "", "")).arguments for _ in range(2)] == [call.arguments] * 2
         turn.restore_decision(ApprovalDecision("c", approved=True, arguments=call.arguments))
-        assert (await turn.review(call, LAUNCH)).approved
+        assert (await turn.review(call, LAUNCH, "", "")).approved
         turn.restore_result(ToolResult("c", "echo", {}))
 
 

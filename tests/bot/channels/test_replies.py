@@ -196,7 +196,7 @@ async def in_console() -> AsyncIterator[Place]:
             return "\n".join((asked[0].tool, asked[0].shown, *asked[0].remarks))
         [answered] = [event for event in events if isinstance(event, Answered)]
         assert (answered.cards, answered.choices) == (reply.cards, reply.choices)
-        polls = [poll_text(event) for event in events if isinstance(event, PollShown)]
+        polls = [poll_text(event, "Vote.") for event in events if isinstance(event, PollShown)]
         return "\n".join([answered.text, beside_text(answered), *polls])
 
     yield Place(show)

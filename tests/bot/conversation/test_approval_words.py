@@ -221,7 +221,7 @@ async def test_a_decision_after_the_deadline_is_none(store: Store) -> None:
     await scene.press(True, "p1")
     assert scene.launch.contexts == []
     assert scene.result.response == {"error": "approval expired"}  # type: ignore[attr-defined]
-    assert "This has been decided already, or its time is over." in scene.harness.box.texts
+    assert "This has been decided already, or it has expired." in scene.harness.box.texts
 
 
 @pytest.mark.long
@@ -327,7 +327,7 @@ async def test_a_second_press_does_not_stop_what_the_first_has_allowed(store: St
     assert scene.harness.box.texts[1:] == [
         "Allowed: launch. (U1)",
         "Launched",
-        "This has been decided already, or its time is over.",
+        "This has been decided already, or it has expired.",
     ]
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
 
 import pytest
 
 from bot.channels import InboundEvent
 from bot.commands import SpokenCommands
+from bot.conversation.approvals import CHANGED
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
 from bot.conversation.services import Policy
@@ -16,7 +18,7 @@ from bot.store import ASIDE, Store
 from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Author, Message, Text, ToolCall, encode
-from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, Harness, Mailbox, process_later
+from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, Harness, Mailbox, edited, process_later, unsent
 from tests.fakes.tools import Echo, Launch, tool_map
 from toolset.tool import ToolContext
 
@@ -37,9 +39,17 @@ class Watched(Launch):
 class Scene:
     """A conversation in which a rocket may be launched."""
 
-    def __init__(self, store: Store, *steps: Step, policy: Policy | None = None, first: Step | None = LAUNCH) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *steps: Step,
+        policy: Policy | None = None,
+        first: Step | None = LAUNCH,
+        others: Sequence[Echo] = (),
+    ) -> None:
         self.launch = Watched()
-        self.harness = Harness(store, [first, *steps] if first else steps, None, tool_map(self.launch, Echo()), policy)
+        tools = tool_map(self.launch, Echo(), *others)
+        self.harness = Harness(store, [first, *steps] if first else steps, None, tools, policy)
         self.launch.box = self.harness.box
         self.store = store
         self._intake = Intake(store, process_later, SpokenCommands(load()), Metrics())
@@ -87,7 +97,7 @@ async def test_an_approved_call_runs_once_however_often_the_button_is_pressed(st
     assert [d.reply.text for d in scene.harness.box.delivered[1:]] == [
         "Allowed: launch. (U1)",
         "Launched",
-        "This has been decided already, or its time is over.",
+        "This has been decided already, or it has expired.",
     ]
     assert scene.harness.box.delivered[2].address == "at-p1"
     assert await store.leases.due(10) == []
@@ -229,3 +239,86 @@ async def test_a_stop_for_what_has_not_begun_says_so(store: Store) -> None:
     assert scene.harness.box.texts == ["Stopped."]
     await scene.say("/stop", "m3")
     assert scene.harness.box.texts[-1] == "There was nothing to stop."
+
+
+@pytest.mark.parametrize("change", [edited("e1", "m1", "land it"), unsent("e1", "m1")], ids=["edited", "taken back"])
+async def test_a_stop_and_then_a_change_end_a_parked_turn(store: Store, change: InboundEvent) -> None:
+    """Once: what comes next is answered."""
+    scene = Scene(store, Step("Hello!"))
+    await scene.say("launch it", "m1")
+    await scene.accept("/stop", "m2")
+    await scene.harness.arrive(change)
+    await scene.harness.runner.process(HERE)
+    await scene.say("Hi", "m3")
+    assert scene.harness.box.texts[-2:] == ["Stopped.", "Hello!"]
+    assert "launch it" not in await scene.harness.past()
+    assert scene.launch.contexts == []
+
+
+async def test_an_edit_of_the_request_ends_its_question(store: Store) -> None:
+    """The new words are answered, and the old button runs nothing."""
+    again = Step(calls=(ToolCall("c2", "launch", {"what": "balloon"}),))
+    scene = Scene(store, again, Step("Launched"))
+    await scene.say("launch a rocket", "m1")
+    old = scene.question
+    await scene.harness.arrive(edited("e1", "m1", "launch a balloon"))
+    await scene.harness.runner.process(HERE)
+    asked = scene.harness.model.requests[-1].messages
+    assert [message.text for message in asked if message.role == "user"] == ["launch a balloon"]
+    assert asked[2].results[0].response == {"error": CHANGED}
+    assert "The request was edited, so this was not done: launch." in scene.harness.box.texts
+    await scene.press(True, "p1", question=old)
+    assert scene.launch.contexts == []
+    await scene.press(True, "p2")
+    assert [context.call_id for context in scene.launch.contexts] == ["c2"]
+    assert scene.harness.box.texts[-1] == "Launched"
+
+
+class Interrupted(Echo):
+    """Is called while something comes in."""
+
+    name: ClassVar[str] = "interrupted"
+    scene: Scene
+    event: InboundEvent
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        await self.scene.harness.arrive(self.event)
+        return await super().call(arguments, context)
+
+
+def interrupted(store: Store, event: InboundEvent, *steps: Step) -> Scene:
+    """Something comes in between the model's calls and the question about one of them."""
+    first = Step(calls=(ToolCall("c0", "interrupted", {}), *LAUNCH.calls))
+    tool = Interrupted()
+    scene = Scene(store, *steps, first=first, others=(tool,))
+    tool.scene, tool.event = scene, event
+    return scene
+
+
+async def test_nobody_is_asked_about_a_request_that_was_edited_before(store: Store) -> None:
+    """The new words are answered."""
+    scene = interrupted(store, edited("e1", "m1", "never mind"), Step("Very well."))
+    await scene.say("launch it", "m1")
+    assert (scene.harness.box.texts, scene.launch.contexts) == (["Very well."], [])
+
+
+async def test_a_command_that_came_before_the_question_ends_it(store: Store) -> None:
+    """It is not left to wait for the question's deadline."""
+    reset = InboundEvent(Message("m2", "user", (Text("/reset"),), WRITTEN_AT, Author("u1")))
+    scene = interrupted(store, reset, Step("Not launched."), Step("Hello!"))
+    await scene.say("launch it", "m1")
+    await scene.say("Hi", "m3")
+    assert scene.harness.box.texts[-1] == "Hello!"
+    assert await scene.harness.past() == ["/reset", scene.harness.box.texts[-2], "Hi", "Hello!"]
+
+
+@pytest.mark.parametrize("command", ["/reset", "/forget me"])
+async def test_a_command_before_a_stop_is_run(store: Store, command: str) -> None:
+    """The stop ends the turn, and the command follows."""
+    scene = Scene(store, Step("Hello!"))
+    await scene.say("launch it", "m1")
+    await scene.accept(command, "m2")
+    await scene.say("/stop", "m3")
+    await scene.say("Hi", "m4")
+    assert "launch it" not in await scene.harness.past()
+    assert scene.harness.box.texts[-1] == "Hello!"

@@ -16,11 +16,12 @@ from bot.channels import InboundEvent, Take
 from bot.conversation.answering import YOUNG_S
 from bot.conversation.cancellation import TOPIC, CancelRegistry
 from bot.conversation.history import read_history
+from bot.providers import Restarted, TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
 from bot.transcript import Author, Media, Message
-from tests.bot.conversation.held_turns import Held, calling
+from tests.bot.conversation.held_turns import Held, asked, calling
 from tests.bot.harness import HERE, Harness, Mailbox, words
 from tests.fakes.tools import tool_map
 from tests.waiting import until_true
@@ -129,6 +130,55 @@ async def test_a_stop_in_the_first_milliseconds_of_a_turn_is_heard(store: Store)
     await harness.receive("go", "m1")
     await harness.runner.process(HERE)
     assert (box.texts, harness.model.requests) == (["Stopped."], [])
+
+
+class Streaming(Mailbox):
+    """Shows an answer while it is written."""
+
+    streams = True
+
+
+@pytest.mark.parametrize(
+    ("question", "written", "kept"),
+    [
+        ("tell me a story", "Once upon a time", "Once upon a time\n\n(Stopped.)"),
+        ("お話をして", "昔々", "昔々\n\n（ここで停止しました。）"),
+        ("a script", "Here:\n```sh\nls", "Here:\n```sh\nls\n```\n\n(Stopped.)"),
+    ],
+    ids=["english", "japanese", "open code block"],
+)
+async def test_what_was_written_before_a_stop_stays_with_a_mark(
+    store: Store, redis: Redis, question: str, written: str, kept: str
+) -> None:
+    """People have read it: it is the answer, in the history and in the next request to the model."""
+    step = Step(before=(TextDelta("void"), Restarted(), TextDelta(written)), gate=asyncio.Event(), gate_after=3)
+    harness = Harness(store, [step, Step("Yes.")], Streaming())
+    await harness.receive(question, "m1")
+    async with harness.runner.cancellations.listen():
+        await until_true(partial(listens, redis))
+        attending = asyncio.create_task(harness.runner.process(HERE))
+        await step.at_gate.wait()
+        await harness.arrive(button())
+        await attending
+    assert harness.box.texts == [kept]
+    assert await harness.past() == [question, kept]
+    await harness.receive("go on", "m2")
+    await harness.runner.process(HERE)
+    assert asked(harness) == [("user", question), ("model", kept), ("user", "go on")]
+
+
+async def test_where_nothing_is_shown_of_an_answer_nothing_stays_of_it(store: Store, redis: Redis) -> None:
+    """Nobody has read a word of it, and whoever stopped it wants none."""
+    step = Step(before=(TextDelta("Once upon"),), gate=asyncio.Event(), gate_after=1)
+    harness = Harness(store, [step])
+    await harness.receive("tell me a story", "m1")
+    async with harness.runner.cancellations.listen():
+        await until_true(partial(listens, redis))
+        attending = asyncio.create_task(harness.runner.process(HERE))
+        await step.at_gate.wait()
+        await harness.arrive(button())
+        await attending
+    assert harness.box.texts == ["Stopped."]
 
 
 async def test_a_stop_for_a_conversation_that_is_at_rest_ends_nothing(store: Store, redis: Redis) -> None:

@@ -8,8 +8,10 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 from redis.asyncio import Redis
 
+from bot.channels import InboundEvent
 from bot.conversation.cancellation import CHANGES, TOPIC, Change
 from bot.conversation.inbound import MOST_CHANGES
 from bot.live_events import AnswerRestarted, AnswerText
@@ -18,7 +20,7 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
 from tests.bot.conversation.held_turns import asked, calling, held
-from tests.bot.harness import HERE, Harness, edited, unsent
+from tests.bot.harness import HERE, WRITTEN_AT, Harness, edited, unsent, words
 from tests.waiting import until_true
 
 
@@ -215,3 +217,38 @@ async def test_a_turn_that_goes_on_leaves_a_change_behind_its_message(store: Sto
     for _ in range(2):
         await other.runner.process(HERE)
     assert (len(other.model.requests), other.box.texts, await other.past()) == (1, ["One."], ["One?", "One."])
+
+
+async def test_an_edit_that_overtakes_its_message_counts(store: Store) -> None:
+    """Also if a turn has read it before the message comes in; of two, the newer one by the platform's time."""
+    harness = Harness(store, [Step("Sunny.")])
+    newer = edited("e2", "m1", "Weather?")
+    await harness.arrive(replace(newer, message=replace(newer.message, at=WRITTEN_AT + 2)))
+    await harness.arrive(edited("e1", "m1", "Wether!"))
+    await harness.runner.process(HERE)
+    await harness.receive("Wether?", "m1")
+    await harness.runner.process(HERE)
+    assert (asked(harness), harness.box.texts) == ([("user", "Weather?")], ["Sunny."])
+
+
+async def test_what_is_taken_back_before_it_comes_leaves_no_edit_behind(store: Store, redis: Redis) -> None:
+    """Neither is the message answered, nor are its words stored."""
+    harness = Harness(store, [])
+    await harness.arrive(edited("e1", "m1", "Weather?"), unsent("u1", "m1"))
+    await harness.runner.process(HERE)
+    assert not await harness.intake(HERE, InboundEvent(words("m1", "Wether?")))
+    assert await redis.exists(Keys(HERE).of("early")) == 0
+
+
+@pytest.mark.parametrize("change", [edited("e1", "m1", "Weather?"), unsent("e1", "m1")], ids=["edited", "taken back"])
+async def test_a_change_after_a_stop_joins_the_stopped_turn(store: Store, change: InboundEvent) -> None:
+    """The turn ends, with the words as they are now, and what comes next is answered."""
+    step = calling(held=True)
+    harness = Harness(store, [step, Step("Hello!")])
+    await harness.receive("Wether?", "m1")
+    async with held(harness, step):
+        await harness.arrive(InboundEvent(words("s1", "/stop")), change)
+    await harness.receive("Hi", "m2")
+    await harness.runner.process(HERE)
+    assert harness.box.texts == ["Stopped.", "Hello!"]
+    assert "Wether?" not in await harness.past()

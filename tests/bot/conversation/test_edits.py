@@ -81,7 +81,7 @@ async def test_reset_forgets_the_conversation_and_says_so(store: Store) -> None:
     await harness.runner.process(HERE)
     await harness.receive("リセット", "m2")
     await harness.runner.process(HERE)
-    assert harness.box.texts[1].startswith("この会話の内容をすべて忘れました")
+    assert harness.box.texts[1].startswith("この会話のやり取りを削除しました")
     await harness.receive("which number?", "m3")
     await harness.runner.process(HERE)
     assert "remember 42" not in [message.text for message in harness.model.requests[1].messages]
@@ -193,7 +193,7 @@ async def test_reset_leaves_answers_that_are_still_to_be_delivered(store: Store)
     await harness.receive("/reset", "m2", "address")
     await harness.runner.process(HERE)
     assert harness.box.texts[0] == "For somebody else"
-    assert harness.box.texts[1].startswith("Done: I have forgotten this conversation")
+    assert harness.box.texts[1].startswith("Done: I have deleted this conversation")
     assert await words(harness) == ["/reset", harness.box.texts[1]]
 
 

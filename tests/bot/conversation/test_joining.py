@@ -71,7 +71,7 @@ class Unread(InboundMessages):
 
     looks = 0
 
-    async def check(self, watcher: Watcher) -> TurnUpdate:
+    async def check(self, watcher: Watcher, *, only_changes: bool = False) -> TurnUpdate:
         self.looks += 1
         return TurnUpdate()
 
@@ -85,11 +85,11 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     journalled = JournalledTurn("turn_1", 1, [], is_resumed=True)
     services = Harness(store, []).runner.services
     inbound = Unread(services, lease, HistoryEditor(store, 30))
-    attempt = Attempt(lease, services.channels["mailbox"], journalled, inbound, None, quietly=True)
+    attempt = Attempt(lease, services.channels["mailbox"], journalled, inbound, quietly=True)
     ports = ConversationPorts(services, attempt, Approvals(services), NoWatcher())
 
     async def looks(*, certain: bool = False) -> int:
-        await ports.check_inbox(certain=certain)
+        await ports.check_inbox(certain=certain, only_changes=False)
         return inbound.looks
 
     await ports.record(ToolResult("c1", "echo", {}))
@@ -101,7 +101,7 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     assert [await looks(), await looks()] == [3, 3]
 
 
-HELP, RESET, FORGET = "I am Kaiwa.", "Done: I have forgotten", "Done: I have deleted"
+HELP, RESET, FORGET = "I am Kaiwa.", "Done: I have deleted this conversation", "Done: I have deleted"
 
 
 @pytest.mark.parametrize(

@@ -128,8 +128,9 @@ async def test_many_conversations_of_one_user_share_the_limit(store: Store) -> N
     """Thirty turns at once, in as many conversations: ten are let in."""
     budgets = make_budgets(store, Limits(user_messages=10))
     verdicts = await asyncio.gather(*(budgets.admit(f"t{n}", f"line:bot:group:{n}", {"u1": 1}) for n in range(30)))
-    assert verdicts.count({}) == 10
-    assert verdicts.count({"u1": Excess("user", "messages")}) == 20
+    refused = [verdict.refused for verdict in verdicts]
+    assert refused.count({}) == 10
+    assert refused.count({"u1": Excess("user", "messages")}) == 20
     assert (await budgets.used("line:bot:group:1", "u1"))[0].spent == Spent(messages=10)
 
 
@@ -139,7 +140,7 @@ async def test_turns_that_all_looked_before_the_first_was_counted_share_the_limi
     places = [f"line:bot:group:{number}" for number in range(200)]
     standings = [await budgets.look_up(place, "u1") for place in places]
     verdicts = [
-        await budgets.admit(f"t{number}", place, {"u1": 1}, standing)
+        (await budgets.admit(f"t{number}", place, {"u1": 1}, standing)).refused
         for number, (place, standing) in enumerate(zip(places, standings, strict=True))
     ]
     for number in range(200):
@@ -168,20 +169,21 @@ async def test_a_turn_far_below_its_limits_is_counted_with_its_first_response(st
     budgets = make_budgets(store, Limits(user_messages=100, bot_tokens=1000))
     place = "line:bot:group:1"
     for _ in range(2):
-        assert await budgets.admit("t1", place, {"u1": 2}, await budgets.look_up(place, "u1")) == {}
+        assert (await budgets.admit("t1", place, {"u1": 2}, await budgets.look_up(place, "u1"))).refused == {}
         await budgets.spend(place, Spending("m", Usage(7), Author("u1"), 2, is_first=True), "t1")
     await budgets.spend(place, Spending("m", Usage(7), Author("u1"), 1, is_first=False), "t1")
     assert [used.spent for used in await budgets.used(place, "u1")] == [Spent(3, 21)] * 2
     standing = await budgets.look_up(place, "u1")
     await budgets.spend(place, Spending("m", Usage(979), Author("u1"), 0, is_first=False), "t1")
-    assert await budgets.admit("t2", place, {"u1": 1}, standing) == {"u1": Excess("bot", "tokens")}
+    assert (await budgets.admit("t2", place, {"u1": 1}, standing)).refused == {"u1": Excess("bot", "tokens")}
 
 
 async def test_what_one_limit_refuses_no_other_counts(store: Store) -> None:
     """A refused message costs neither its author nor the conversation anything."""
     budgets = make_budgets(store, Limits(user_messages=9, conversation_messages=1))
-    assert await budgets.admit("t1", "line:bot:group:1", {"u1": 1}) == {}
-    assert set(await budgets.admit("t2", "line:bot:group:1", {"u1": 1, "u2": 1})) == {"u1", "u2"}
+    assert (await budgets.admit("t1", "line:bot:group:1", {"u1": 1})).refused == {}
+    verdict = await budgets.admit("t2", "line:bot:group:1", {"u1": 1, "u2": 1})
+    assert set(verdict.refused) == {"u1", "u2"}
     assert [used.spent.messages for used in await budgets.used("line:bot:group:1", "u1")] == [1, 1]
     assert [used.spent.messages for used in await budgets.used("line:bot:group:1", "u2")] == [0, 1]
 
@@ -190,26 +192,26 @@ async def test_a_turn_that_is_resumed_counts_once(store: Store) -> None:
     """Another process goes on, before and after the first response: one message, and each response once."""
     steps = [
         Step(error=LeaseLost(HERE)),
-        Step(calls=(CALL,), usage=Usage(10, 8, 1)),
+        Step(calls=(CALL,), usage=Usage(25, 8, 1)),
         Step(error=LeaseLost(HERE)),
         Step("Done", usage=Usage(20, 0, 2, 3)),
     ]
-    limits = Limits(user_messages=1, bot_tokens=5)  # spent by then; a turn that has got on was let in
+    limits = Limits(user_messages=1, bot_tokens=20)  # spent by then; a turn that has got on was let in
     harness = Harness(store, steps, limits=limits, days=Days("UTC", Clock()))
     assert await receive(harness, said("hi", "m1")) == []
     await harness.runner.process(HERE)
     await harness.runner.process(HERE)
     assert harness.box.texts == ["Done"]
     assert await harness.budgets.used(HERE, "u1") == [
-        Used("user", Spent(1, 36), Spent(1, 0)),
-        Used("conversation", Spent(1, 36), Spent()),
+        Used("user", Spent(1, 51), Spent(1, 0)),
+        Used("conversation", Spent(1, 51), Spent()),
     ]
     (day,) = await store.budget.days(["2026-11-21"])
     assert day.counts == {
-        "tokens": 36,
+        "tokens": 51,
         "turns scripted": 1,
         "messages scripted": 1,
-        "input scripted": 30,
+        "input scripted": 45,
         "cached scripted": 8,
         "output scripted": 3,
         "thinking scripted": 3,
@@ -217,19 +219,21 @@ async def test_a_turn_that_is_resumed_counts_once(store: Store) -> None:
 
 
 async def test_a_turn_under_way_is_never_cut_off(store: Store) -> None:
-    """Its first response spends all there is; its second one is asked for, and what joined it is counted."""
+    """Its first response spends all there is; its second one is asked for, but no other message joins it."""
     gate = asyncio.Event()
     first = Step(calls=(CALL,), usage=Usage(100), gate=gate)
     harness = Harness(
-        store, [first, Step("Done")], limits=Limits(user_tokens=10, user_messages=1), days=Days("UTC", Clock())
+        store, [first, Step("Done")], limits=Limits(user_tokens=20, user_messages=1), days=Days("UTC", Clock())
     )
     turn = asyncio.create_task(receive(harness, said("hi", "m1")))
     await first.at_gate.wait()
     joining = said("and this", "m2")
     assert await store.inbox.accept(HERE, "m2", encode(joining))
     gate.set()
-    assert await turn == ["Done"]
-    assert (await harness.budgets.used(HERE, "u1"))[0].spent == Spent(2, 100)
+    done, refused = await turn
+    assert done == "Done"
+    assert refused.startswith("You have used up what I may spend on you in a day.")
+    assert (await harness.budgets.used(HERE, "u1"))[0].spent == Spent(1, 100)
 
 
 async def test_a_useless_response_costs_too(store: Store) -> None:
@@ -244,9 +248,9 @@ async def test_page_and_terminal_know_the_bots_limit_alone(store: Store) -> None
     budgets = make_budgets(store, Limits(50, 1, 1, 1, 1))
     spending = Spending("m", Usage(49), Author("me"), 1, is_first=True)
     for turn in ("t1", "t2"):
-        assert await budgets.admit(turn, "console:me", {"me": 1}) == {}
+        assert (await budgets.admit(turn, "console:me", {"me": 1})).refused == {}
         await budgets.spend("console:me", spending)
-    assert await budgets.admit("t3", "console:me", {"me": 1}) == {"me": Excess("bot", "tokens")}
+    assert (await budgets.admit("t3", "console:me", {"me": 1})).refused == {"me": Excess("bot", "tokens")}
     assert await budgets.used("console:me", "me") == [
         Used("user", Spent(2, 98), Spent()),
         Used("conversation", Spent(2, 98), Spent()),
@@ -258,8 +262,8 @@ async def test_somebody_without_an_id_counts_for_the_conversation(store: Store) 
     """Platforms do not always tell who speaks."""
     budgets = make_budgets(store, Limits(user_messages=1, conversation_messages=2))
     for turn in ("t1", "t2"):
-        assert await budgets.admit(turn, "line:bot:group:1", {"": 1}) == {}
-    assert await budgets.admit("t3", "line:bot:group:1", {"": 1}) == {"": Excess("conversation", "messages")}
+        assert (await budgets.admit(turn, "line:bot:group:1", {"": 1})).refused == {}
+    assert (await budgets.admit("t3", "line:bot:group:1", {"": 1})).refused == {"": Excess("conversation", "messages")}
     await budgets.spend("line:bot:group:1", Spending("m", Usage(5), Author(), 1, is_first=True))
     assert await budgets.used("line:bot:group:1", "") == [Used("conversation", Spent(2, 5), Spent(2, 0))]
 
@@ -294,3 +298,28 @@ async def test_usage_tells_what_was_used_and_what_may_be(store: Store, words: st
     harness = Harness(store, [Step("Hello", usage=Usage(1_000, 0, 200))], limits=limits, days=Days("UTC", Clock()))
     await receive(harness, said("hi", "m1"))
     assert await receive(harness, said(words, "m2")) == [answer]
+
+
+@pytest.mark.parametrize("before", [0, 1], ids=["read with the turn", "known from admission"])
+async def test_a_turn_reads_no_more_than_the_day_has_left(store: Store, before: int) -> None:
+    """Its next request has no tools, and of the results what is left; the next turn of the same attempt, too."""
+    large = Step(calls=(ToolCall("", "echo", {"text": "x" * 90_000}),), usage=Usage(500))
+    limits = Limits(user_tokens=2_000, user_messages=5)
+    harness = Harness(store, [*[Step("Hello")] * before, large, Step("Done")], limits=limits, days=Days("UTC", Clock()))
+    events = [said("hi", "m0", "u0"), said("Read it", "m1")][1 - before :]
+    assert (await receive(harness, *events))[-1] == "Done"
+    first, second = harness.model.requests[-2:]
+    assert (first.tool_choice.mode, second.tool_choice.mode) == ("auto", "none")
+    assert len(encode(second.messages[-1])) < 1_500 * 3 + 500
+
+
+async def test_a_turn_that_goes_on_after_a_crash_knows_what_is_left(store: Store) -> None:
+    """It is not admitted again, so it asks what was used."""
+    large = Step(calls=(ToolCall("", "echo", {"text": "x" * 90_000}),), usage=Usage(500))
+    limits, days = Limits(user_tokens=2_000), Days("UTC", Clock())
+    cut = Step(error=LeaseLost(HERE))
+    harness = Harness(store, [large, cut, Step("Done")], limits=limits, days=days)
+    await receive(harness, said("Read it", "m1"))
+    await harness.runner.process(HERE)
+    assert harness.box.texts == ["Done"]
+    assert harness.model.requests[-1].tool_choice.mode == "none"

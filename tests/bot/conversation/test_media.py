@@ -9,7 +9,8 @@ import pytest
 
 from bot.channels import InboundEvent, Take
 from bot.conversation.history import read_history
-from bot.conversation.media import EARLIER, MOST, mime_of
+from bot.conversation.media import EARLIER, MOST
+from bot.file_types import mime_of
 from bot.providers.gemini.request import contents
 from bot.providers.scripted import Step
 from bot.store import Store

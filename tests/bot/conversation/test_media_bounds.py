@@ -6,6 +6,7 @@ import asyncio
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
+from functools import partial
 
 import pytest
 
@@ -73,7 +74,7 @@ def mib(ref: str) -> int:
 
 def media(source: Source, free: ByteSemaphore | None = None) -> TurnMedia:
     free = free or ByteSemaphore(MOST_INLINE, wait_s=0)
-    return TurnMedia(free, source, HERE, PICTURES, FileReader())
+    return TurnMedia(free, source, HERE, PICTURES, partial(FileReader().read, "U1"))
 
 
 def sent(*refs: str, size: int = 0) -> Message:

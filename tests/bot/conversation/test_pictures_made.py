@@ -27,8 +27,8 @@ from tests.bot.harness import HERE, UTC, WRITTEN_AT, Harness
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
 from tests.toolset.contexts import http_client
 from tests.toolset.images.pictures import opened, picture
-from toolset.create_image import ENOUGH, NO_PICTURE, NOT_SHOWN, SHOWN, CreateImage, CreateImageConfig
-from toolset.tool import ToolError, ValidatedTool, read_schemas
+from toolset.create_image import NO_PICTURE, NOT_SHOWN, SHOWN, CreateImage, CreateImageConfig
+from toolset.tool import USED_UP, ToolError, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
 MODEL = "gemini-3.1-flash-image"
@@ -124,7 +124,7 @@ async def test_there_may_be_none(store: Store, fake: GeminiFake, tools: ToolMap)
     (file,) = harness.box.delivered[-1].reply.files
     await store.files.erase("mailbox", ["room-0001"])
     assert await store.files.read(file.id) is None
-    await say(harness, 3, Text("Make it blue"))
+    await say(harness, 3, Text("Make it blue"), author="u2")
     assert results(harness) == [{"error": NO_PICTURE}]
 
 
@@ -134,7 +134,7 @@ async def test_a_person_has_so_many_a_day(store: Store, fake: GeminiFake, tools:
     for number in range(3):
         fake.paint(picture())
         await say(harness, number, Text("Draw a cat"))
-    assert results(harness) == [{"error": ENOUGH.format(limit=2)}]
+    assert results(harness) == [{"error": USED_UP.format(name="create_image", limit=2)}]
     await say(harness, 4, Text("Draw a cat"), author="u2")
     assert (results(harness), fake.unused) == ([{"image": SHOWN}], 0)
 

@@ -112,7 +112,7 @@ async def test_a_press_that_does_not_count_is_explained_once_a_minute(store: Sto
     await harness.runner.process(HERE)
     assert harness.box.texts[1:] == [
         "この投票を締め切れるのは、始めた本人だけです。",
-        "This poll is over and no longer kept.",
+        "This poll has ended, and its data has been deleted.",
     ]
 
 

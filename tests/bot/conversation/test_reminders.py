@@ -19,6 +19,7 @@ from bot.conversation.reminders import (
     MAX_FAILURES,
     MOST,
     READ_LIMIT,
+    TOO_MANY_HOURLY,
     PersonalReminders,
     ReminderClock,
     StoredReminder,
@@ -29,7 +30,7 @@ from bot.errors import DeliverOnPress, DeliveryRefused, ModelError
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import REMINDER_ID, Author, Message, Text, ToolCall, encode
-from tests.bot.harness import HERE, Harness, Mailbox, texts
+from tests.bot.harness import HERE, Harness, Mailbox, texts, words
 from tests.bot.store.turns import leased
 from tests.fixtures_store import endless_keys
 from toolset.reminders import CancelReminder, ListReminders, SetReminder
@@ -182,9 +183,9 @@ REFUSED = DeliveryRefused("chat.postMessage: is_archived")
 @pytest.mark.parametrize("routine", [False, True])
 async def test_what_repeats_ends_where_it_is_refused_three_times(store: Store, routine: bool) -> None:
     """In a row: a ring that arrives begins the count anew. The operator reads why, once."""
-    steps = setting(text="joke", at="2027-01-04T07:00", repeat="FREQ=HOURLY", routine=routine)
+    steps = setting(text="joke", at="2027-01-04T07:00", repeat="FREQ=DAILY", routine=routine)
     stage = Stage(store, [*steps, *[Step("⏰ joke")] * 6 * routine])
-    await stage.say("every hour a joke", "m1", Author("u1"))
+    await stage.say("every day a joke", "m1", Author("u1"))
     with structlog.testing.capture_logs() as logs:
         for refused in (True, True, False, True, True):
             stage.harness.box.failures = [REFUSED] * refused
@@ -205,8 +206,8 @@ async def test_what_repeats_ends_where_it_is_refused_three_times(store: Store, r
 @pytest.mark.parametrize("failure", [DeliverOnPress("the month's messages are used up"), RuntimeError("crashed")])
 async def test_what_may_pass_ends_nothing(store: Store, failure: Exception) -> None:
     """A used-up month, and a failure that nobody foresaw."""
-    stage = Stage(store, setting(text="joke", at="2027-01-04T07:00", repeat="FREQ=HOURLY"))
-    await stage.say("every hour a joke", "m1", Author("u1"))
+    stage = Stage(store, setting(text="joke", at="2027-01-04T07:00", repeat="FREQ=DAILY"))
+    await stage.say("every day a joke", "m1", Author("u1"))
     for _ in range(MAX_FAILURES):
         stage.harness.box.failures = [failure]
         assert await stage.ring() == []
@@ -215,8 +216,8 @@ async def test_what_may_pass_ends_nothing(store: Store, failure: Exception) -> N
 
 async def test_one_ring_counts_once_however_often_it_is_refused(store: Store) -> None:
     """As after a crash between the count and the dead letter; what comes after the end finds nothing."""
-    stage = Stage(store, setting(text="joke", at="2027-01-04T07:00", repeat="FREQ=HOURLY"))
-    await stage.say("every hour a joke", "m1", Author("u1"))
+    stage = Stage(store, setting(text="joke", at="2027-01-04T07:00", repeat="FREQ=DAILY"))
+    await stage.say("every day a joke", "m1", Author("u1"))
     ((reminder_id, _),) = (await store.reminders.read(HERE)).items()
     for ring in (1, 1, 1, 2, 2):
         await note_refusal(
@@ -228,18 +229,53 @@ async def test_one_ring_counts_once_however_often_it_is_refused(store: Store) ->
     assert await stage.kept() == []
 
 
-async def test_budgets_hold_for_routines_and_not_for_plain_texts(store: Store) -> None:
-    """A reminder costs nothing; a routine is a message of its author."""
-    stage = Stage(store, setting(text="call home", **{"in": "PT2M"}), limits=Limits(user_messages=1))
+async def test_a_reminder_counts_as_a_message_of_its_person(store: Store) -> None:
+    """Over the day's limit it is named once a day, however often it repeats; other people have their own limit."""
+    steps = setting(text="call home", at="2027-01-04T07:00", repeat="FREQ=DAILY")
+    stage = Stage(store, [*steps, Step("Hello.")], limits=Limits(user_messages=2))
     await stage.say("remind me", "m1", Author("u1"))
     assert await stage.ring() == ["⏰ call home"]
-    other = Stage(store, [], limits=Limits(user_messages=1))
-    event = InboundEvent(
-        Message("r", "user", (Text("Routine:"), Text("x")), 1, Author("u1")), reminder="routine", target="x"
-    )
-    await other.harness.arrive(event)
-    await other.harness.runner.process(HERE)
-    assert "today's limit of 1 messages" in other.harness.box.texts[0]
+    (refusal,) = await stage.ring()
+    assert refusal.startswith("It is time for this reminder: call home\nYou have reached today's limit of 2 messages.")
+    assert await stage.ring() == []
+    assert "limit of 2" in (await stage.say("hi", "m2", Author("u1")))[0]
+    assert await stage.say("hi", "m3", Author("u2")) == ["Hello."]
+
+
+async def test_a_routine_counts_as_a_message_of_its_person(store: Store) -> None:
+    """It is refused beyond the day's limit."""
+    stage = Stage(store, [Step("Hello.")], limits=Limits(user_messages=1))
+    await stage.say("hi", "m1", Author("u1"))
+    message = Message("r", "user", (Text("Routine:"), Text("x")), 1, Author("u1"))
+    await stage.harness.arrive(InboundEvent(message, reminder="routine", target="x"))
+    await stage.harness.runner.process(HERE)
+    assert "today's limit of 1 messages" in stage.harness.box.texts[-1]
+
+
+async def test_nobody_has_more_than_three_hourly_routines(store: Store) -> None:
+    """In all conversations together, also if all are set at once; one that is cancelled makes room."""
+    services = Stage(store, []).harness.runner.services
+    event = InboundEvent(words("m1", "remind me"))
+
+    def own(conversation: str) -> PersonalReminders:
+        return PersonalReminders(services, conversation, event, Author("u1"))
+
+    async def add(number: int, repeat: str = "FREQ=HOURLY") -> str:
+        at = datetime.now(UTC) + timedelta(hours=1)
+        try:
+            await own(f"mailbox:thread-{number}").add(Reminder(f"r{number}", "x", at, repeat, routine=True))
+        except ToolError as error:
+            return str(error)
+        return ""
+
+    errors = await asyncio.gather(*map(add, range(10)))
+    assert errors.count("") == 3
+    assert {error for error in errors if error} == {f"not set: {TOO_MANY_HOURLY}"}
+    assert await add(10, "FREQ=HOURLY;INTERVAL=2") == ""
+    kept = errors.index("")
+    assert await own(f"mailbox:thread-{kept}").cancel(f"r{kept}")
+    assert await add(11) == ""
+    assert await add(12) != ""
 
 
 async def test_commands_in_a_reminder_are_only_words(store: Store) -> None:
@@ -330,8 +366,8 @@ async def test_nobody_has_more_than_twenty_wherever_they_are(store: Store, redis
 class Mute(Mailbox):
     """A place where nothing can be sent later."""
 
-    async def reaches(self, conversation: str) -> bool:
-        return False
+    async def refuses_reminders(self, conversation: str) -> str:
+        return "nothing can be sent here later"
 
 
 async def test_where_nothing_can_be_sent_nothing_is_promised(store: Store) -> None:
@@ -344,14 +380,17 @@ async def test_where_nothing_can_be_sent_nothing_is_promised(store: Store) -> No
 
 
 async def test_the_list_is_everybodys_own(store: Store) -> None:
-    """By command, in the asker's language; others' are not shown, nor cancelled."""
+    """By command, in the asker's language, for the asker alone; others' are not shown, nor cancelled."""
     steps = setting(text="水を飲む", at="2027-01-04T07:00", repeat="FREQ=DAILY")
     stage = Stage(store, steps)
     await stage.say("毎日7時に水を飲むようリマインドして", "m1", group=True)
     assert (await stage.say("リマインダー", "m2", group=True))[0].split("\n")[1] == (
         "・2027-01-04 07:00、繰り返し（FREQ=DAILY）：水を飲む"
     )
-    assert "nothing here" in (await stage.say("/reminders", "m3", Author("u2"), group=True))[0]
+    assert "no reminders here" in (await stage.say("/reminders", "m3", Author("u2"), group=True))[0]
+    listed = [one.reply for one in stage.harness.box.delivered[1:]]
+    assert [(reply.private, reply.fleeting) for reply in listed] == [(True, True), (True, True)]
+    assert not any("リマインダー" in words for words in await stage.harness.past())
 
 
 async def test_a_reminder_that_cannot_be_read_is_left_alone(store: Store) -> None:
@@ -438,7 +477,7 @@ async def test_in_a_group_somebody_unknown_has_no_reminders(store: Store) -> Non
     await stage.say("remind me", "m1", Author(), group=True)
     (result,) = stage.harness.model.requests[1].messages[-1].results
     assert "whose id the platform tells" in result.response["error"]
-    assert "nothing here" in (await stage.say("/reminders", "m2", Author(), group=True))[0]
+    assert "no reminders here" in (await stage.say("/reminders", "m2", Author(), group=True))[0]
 
 
 async def test_a_reminder_that_another_process_has_rung_is_no_trouble(store: Store) -> None:

@@ -83,7 +83,7 @@ async def test_a_reset_takes_no_reminder_that_has_come(store: Store) -> None:
     await harness.runner.process(HERE)
     _, said, reset, joke = harness.box.texts
     assert (said, joke) == ("⏰ call home", "A joke.")
-    assert "forgotten" in reset
+    assert "deleted this conversation" in reset
     assert "SECRET" not in str(harness.model.requests[-1].messages)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from bot.channels import InboundEvent, Take
@@ -209,7 +211,7 @@ async def test_an_uploaded_file_gives_way_to_newer_ones() -> None:
     sent = Message("m1", "user", (Media("film", "video/mp4"),), 1)
     newer = Message("m2", "user", tuple(Media(ref, "image/jpeg") for ref in pictures), 2)
     support = MediaSupport(EVERYTHING.kinds, shelf)
-    async with TurnMedia(ByteSemaphore(IN_FLIGHT), drive, HERE, support, FileReader()) as media:
+    async with TurnMedia(ByteSemaphore(IN_FLIGHT), drive, HERE, support, partial(FileReader().read, "U1")) as media:
         assert (await media.load([sent]))[0].parts == (Media("film", "video/mp4", 13 * MIB, uri="shelf/1"),)
         assert (await media.load([sent, newer]))[0].text == UNFIT.format("video")
     assert shelf.kept == {}

@@ -91,3 +91,34 @@ def test_commands_are_whole_messages_in_both_languages() -> None:
     }
     assert COMMANDS.read("Can you help me with the weather?") is None
     assert COMMANDS.read("") is None
+
+
+def test_a_message_before_a_stop_can_be_taken_back_in_the_same_batch() -> None:
+    """Its words stay nowhere; those of its neighbour stay, with the edit that has come with them."""
+    before = [said("a", "oops"), said("b", "wether?"), said("s", "/stop")]
+    batch = sort([*before, edit("e1", "b", "weather?"), unsend("u", "a")])
+    assert (texts(batch.superseded), batch.messages, batch.edited) == (["weather?"], [], {})
+
+
+def test_a_command_that_is_taken_back_in_time_is_not_run() -> None:
+    """As if nobody had said it."""
+    batch = sort([said("a", "weather?"), said("r", "/reset"), unsend("u", "r")])
+    assert (texts(batch.messages), batch.commands) == (["weather?"], [])
+
+
+def test_of_two_crossed_edits_the_newer_one_counts() -> None:
+    """By the platform's time, whether or not the message is in the batch."""
+    older = edit("e1", "a", "older")
+    newer = replace(older, message=replace(said("e2", "newer").message, at=older.message.at + 1))
+    assert texts(sort([said("a", "old"), newer, older]).messages) == ["newer"]
+    edited = sort([newer, older]).edited["a"]
+    assert edited is not None
+    assert edited.text == "newer"
+    once = apply_changes([said("a", "old").message], sort([newer]).edited)
+    assert [message.text for message in apply_changes(once, sort([older]).edited)] == ["newer"]
+
+
+def test_an_edit_behind_a_retraction_brings_nothing_back() -> None:
+    """They have crossed: what was taken back stays so."""
+    batch = sort([unsend("u", "old"), edit("e1", "old", "newer")])
+    assert batch.edited == {"old": None}

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.agent.hooks import Hook, Hooks
+from bot.agent.provenance import Provenance
 from bot.agent.tool_runner import ToolRunner
 from bot.agent.turn import ActingCall, ApprovalDecision, StartedCall, Turn, TurnContext, TurnStep, TurnUpdate
 from bot.live_events import LiveEvent
@@ -37,7 +38,7 @@ class Diary:
     async def spend(self, spending: Spending) -> None:
         """No model is asked while calls run."""
 
-    async def check_inbox(self, *, certain: bool) -> TurnUpdate:
+    async def check_inbox(self, *, certain: bool, only_changes: bool) -> TurnUpdate:
         return TurnUpdate()
 
     async def review(self, acting: ActingCall) -> ApprovalDecision:
@@ -72,7 +73,9 @@ class Round:
 
     async def run(self, tools: ToolMap | None = None) -> list[ToolResult]:
         """Make the calls; their results as the model gets them."""
-        await ToolRunner(tools or tool_map(self.echo, self.launch), Hooks(self.hooks), self.metrics).run(self.turn)
+        tools = tools or tool_map(self.echo, self.launch)
+        provenance = Provenance(self.turn, tools)
+        await ToolRunner(tools, Hooks(self.hooks), self.metrics, provenance).run(self.turn)
         return list(self.turn.added[-1].results)
 
     def responses(self) -> list[object]:

@@ -307,6 +307,41 @@ async def test_an_older_model_refuses_named_tools(fake: GeminiFake) -> None:
 
 
 @pytest.mark.parametrize(
+    ("details", "after"),
+    [
+        ({"retry_delay": "1s"}, 1.0),
+        ({"quota": "generativelanguage.googleapis.com/generate_content_paid_tier_input_token_count"}, None),
+        ({"quota": "generativelanguage.googleapis.com/input_token_count", "retry_delay": "48s"}, 48.0),
+    ],
+    ids=["a delay", "a quota", "both"],
+)
+async def test_a_429_that_names_a_limit_is_none_of_the_search(
+    fake: GeminiFake, searching: Gemini, details: dict[str, str], after: float | None
+) -> None:
+    """It is waited for, or the next model is asked: there is no second request at once, and the search stays on."""
+    fake.fail(429, FREE_TIER, **details)
+    with pytest.raises(TryAgain) as caught:
+        await ask(searching, [user("?")], TOOLS)
+    assert (caught.value.apology, caught.value.after) == ("rate_limited", after)
+    assert len(bodies(fake)) == 1
+    fake.say("ok")
+    await ask(searching, [user("?")], TOOLS)
+    assert googles(bodies(fake)[-1]) == {"googleSearch"}
+
+
+async def test_a_429_that_names_nothing_is_tried_once_without_the_search(fake: GeminiFake, searching: Gemini) -> None:
+    """If that is refused too, the search was not the cause and stays on."""
+    for _ in range(2):
+        fake.fail(429, FREE_TIER)
+    with pytest.raises(TryAgain):
+        await ask(searching, [user("?")], TOOLS)
+    assert [googles(body) for body in bodies(fake)] == [{"googleSearch"}, set()]
+    fake.say("ok")
+    await ask(searching, [user("?")], TOOLS)
+    assert googles(bodies(fake)[-1]) == {"googleSearch"}
+
+
+@pytest.mark.parametrize(
     ("status", "message", "requests"),
     [
         (400, "bad picture", 2),

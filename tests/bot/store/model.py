@@ -31,6 +31,7 @@ class Turn:
     id: str
     entries: list[Entry]
     starts: int = 0
+    refused_at: int = 0
     reason: str = ""
     failures: int = 0
     retry_at: int = 0
@@ -183,6 +184,12 @@ class Model:
         if only_unsent:
             changes = [body for body in changes if b'"event":"unsent"' in body]
         return any(b'"target":"%b"' % one.encode() in body for one in message_ids for body in changes)
+
+    def refuse(self) -> None:
+        """A restart counts as a start unless the journal has grown since the last one."""
+        assert self.turn is not None
+        if len(self.turn.entries) > self.turn.refused_at:
+            self.turn.starts, self.turn.refused_at = 0, len(self.turn.entries)
 
     def commit(
         self, turn: Turn, entry: bytes | None, deliveries: list[bytes], keep: int, given_up: str, *, is_kept: bool

@@ -214,7 +214,7 @@ class Workers(Bench):
         if self.model.is_changed(list(unless.message_ids), only_unsent=unless.only_unsent):
             with pytest.raises(MessagesChanged):
                 self.held(commit, entry, deliveries, KEEP_TURNS)
-            self.turn().starts = 0
+            self.model.refuse()
             return
         is_whole, _ = self.held(commit, entry, deliveries, KEEP_TURNS)
         assert is_whole is (not deliveries or not self.model.outbox)

@@ -71,6 +71,23 @@ async def test_the_largest_histories_give_way_and_nobody_elses(store: Store, red
     assert set(await lengths(redis, large)) <= {1, 2, 3}
 
 
+@pytest.mark.parametrize("large", [2, 30])
+async def test_who_takes_more_than_a_share_pays_alone(store: Store, redis: Redis, large: int) -> None:
+    """Also with one turn each, and also if they are as many as the others, whose histories are far smaller."""
+    small = await fill(redis, large)
+    hogs = [f"console:hog-{number}" for number in range(large)]
+    for conversation in hogs:
+        await redis.rpush(key("history", conversation), "x" * 100 * TURN_BYTES)
+        await redis.expire(key("history", conversation), 60 * 86_400)
+    async with at_most(redis, 0.82):
+        relief = await store.memory.make_room()
+        assert (await store.memory.measure()).ratio < ENOUGH
+    assert relief == Freed(relief.turns, relief.turns)
+    assert relief.turns > 0
+    assert set(await lengths(redis, small)) == {TURNS}
+    assert (await lengths(redis, hogs)).count(0) == relief.turns
+
+
 async def test_one_halving_is_not_followed_by_others_that_nobody_needs(store: Store, redis: Redis) -> None:
     """What was freed is reckoned after every halving: the small ones are spared although they would be next."""
     small = await fill(redis, MANY)

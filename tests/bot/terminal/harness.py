@@ -63,6 +63,7 @@ class ChatHarness:
     Attributes:
         scripts: events (the id ``ours`` stands for the message's) and functions to call.
         history: the committed messages.
+        votes: that were accepted.
         question: the open one.
         forgotten: how often typeahead was discarded.
         at_looks: functions to call, one at each read of the store.
@@ -74,6 +75,7 @@ class ChatHarness:
         self.scripts: list[Sequence[LiveEvent | Callable[[], None]]] = []
         self.history: list[Message] = []
         self.said: list[Message] = []
+        self.votes: list[InboundEvent] = []
         self.question: Question | None = None
         self.forgotten = 0
         self.at_looks: list[Callable[[], None]] = []
@@ -94,6 +96,7 @@ class ChatHarness:
     async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:
         await self._past(conversation)
         self.said.append(arrival.message)
+        self.votes += [arrival] if arrival.event == "vote" else []
         for step in self.scripts.pop(0):
             if step == STARTED:
                 await self.live.publish(HERE, encode(TurnStarted("t1", (arrival.message.id,))))

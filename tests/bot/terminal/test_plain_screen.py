@@ -18,6 +18,7 @@ from bot.live_events import (
 )
 from bot.terminal import clock_time
 from bot.terminal.plain_screen import PlainScreen
+from tests.bot.terminal.harness import WORDS
 from toolset.shown import Card
 
 
@@ -27,7 +28,7 @@ class Pipe:
     def __init__(self) -> None:
         self.out = io.StringIO()
         self.err = io.StringIO()
-        self.screen = PlainScreen(self.out, self.err, {"restarted": "(again)", "question": "Until {time}?"})
+        self.screen = PlainScreen(self.out, self.err, WORDS | {"restarted": "(again)", "question": "Until {time}?"})
 
     def draw(self, *events: LiveEvent) -> tuple[str, str]:
         """An answer from these events; what came out."""
@@ -118,5 +119,5 @@ def test_cards_and_choices_are_told_below_the_answer() -> None:
 def test_a_poll_is_told_beside_the_answer() -> None:
     """With its counts."""
     poll = PollShown("poll_1", "Where?", ("Sushi", "Curry"), (2, 0), "Votes: 2.", "Close")
-    told = "Where?\n· Sushi: 2\n· Curry: 0\nVotes: 2.\n"
+    told = f"Where?\n1 Sushi: 2\n2 Curry: 0\n{WORDS['vote']}\n"
     assert Pipe().draw(AnswerText("Please"), poll, Answered("t1", "Please vote.")) == ("Please\nPlease vote.\n", told)

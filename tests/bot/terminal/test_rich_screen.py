@@ -288,4 +288,4 @@ def test_a_poll_is_shown_with_its_counts(display: Display) -> None:
     """Its options are lines; its control characters do not get through."""
     poll = PollShown("poll_1", "Where?\u202e", ("Sushi", "Curry"), (2, 0), "Votes: 2.", "Close")
     lines = display.draw(poll, Answered("t1", "Please vote."))
-    assert lines == ["", "Where?", "· Sushi: 2", "· Curry: 0", "Votes: 2.", "", "Please vote."]
+    assert " ".join(lines) == f" Where? 1 Sushi: 2 2 Curry: 0 {WORDS['vote']}  Please vote."

@@ -233,3 +233,11 @@ async def test_a_server_that_keeps_dying_is_tried_ever_less_often(
         away = {"error": "the server bad is not connected at the moment; try again later"}
         assert (await served.call("bad_do")).response == away
         assert list(served.tools) == ["bad_do"]
+
+
+@pytest.mark.parametrize("levels", [210, 20_000])
+async def test_an_answer_nested_too_deeply_is_an_error_at_once(hostile: Hostile, levels: int) -> None:
+    """Its call does not wait until its time is over."""
+    async with serving(hostile.says(tools=[listed("do")], levels=levels)) as served:
+        outcome = await served.call("bad_do")
+        assert outcome.response == {"error": "the connection to bad broke: the outcome is unknown"}

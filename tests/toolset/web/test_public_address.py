@@ -12,9 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolset.tool import ToolError
-from toolset.web.public_address import BUSY, NOT_PUBLIC, SystemResolver, is_public, public_addresses
+from toolset.web.public_address import (
+    BUSY,
+    MAX_LOOKUPS,
+    NOT_PUBLIC,
+    SystemResolver,
+    is_public,
+    public_addresses,
+)
 
 PUBLIC = "93.184.215.14"
+HERE, THERE = "slack:C1", "slack:C2"  # conversations
 
 # fmt: off
 REFUSED = [
@@ -50,7 +58,7 @@ class Names:
         self.asked: list[str] = []
         self._answers = list(answers)
 
-    async def __call__(self, name: str) -> Sequence[str]:
+    async def __call__(self, name: str, _conversation: str = "") -> Sequence[str]:
         self.asked.append(name)
         return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
 
@@ -116,8 +124,8 @@ async def test_a_public_address_needs_no_lookup(host: str) -> None:
 async def test_the_systems_own_lookup() -> None:
     """It finds this machine, and nothing for what is no name."""
     resolve = SystemResolver()
-    assert set(await resolve("localhost")) <= {"127.0.0.1", "::1"}
-    assert await resolve(f"{'a' * 64}.localhost") == []
+    assert set(await resolve("localhost", HERE)) <= {"127.0.0.1", "::1"}
+    assert await resolve(f"{'a' * 64}.localhost", HERE) == []
 
 
 async def test_lookups_that_do_not_end_are_bounded() -> None:
@@ -130,14 +138,48 @@ async def test_lookups_that_do_not_end_are_bounded() -> None:
 
     resolve = SystemResolver(most=1, look_up=stalled)
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(resolve("slow.example"), 0.05)
+        await asyncio.wait_for(resolve("slow.example", HERE), 0.05)
     with pytest.raises(ToolError, match=f"^{BUSY}$"):
-        await resolve("other.example")
+        await resolve("other.example", THERE)
     answer.set()
     async with asyncio.timeout(5):
         while True:
             try:
-                assert await resolve("other.example") == []
+                assert await resolve("other.example", THERE) == []
                 break
             except ToolError:
                 await asyncio.sleep(0.01)
+
+
+async def test_one_conversation_holds_two_lookups_at_once() -> None:
+    """Its further names wait for its own; the names of others are looked up beside them."""
+    answer = threading.Event()
+    asked: list[object] = []
+
+    def look_up(name: object, *arguments: object, **options: object) -> list[object]:
+        asked.append(name)
+        if name != "quick.example":
+            answer.wait(10)
+        return []
+
+    resolve = SystemResolver(look_up=look_up)
+    slow = [asyncio.create_task(resolve(f"slow{number}.example", HERE)) for number in range(MAX_LOOKUPS)]
+    await asyncio.sleep(0)
+    assert await resolve("quick.example", THERE) == []
+    assert {"slow0.example", "slow1.example", "quick.example"} >= set(asked)
+    answer.set()
+    assert await asyncio.gather(*slow) == [[]] * MAX_LOOKUPS
+
+
+async def test_a_lookup_that_goes_on_counts_after_its_caller_has_left() -> None:
+    """Else a conversation would hold as many as it can begin one after the other."""
+    answer = threading.Event()
+    resolve = SystemResolver(look_up=lambda *arguments, **options: [answer.wait(10)][:0])
+    for number in range(2):
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(resolve(f"slow{number}.example", HERE), 0.05)
+    third = asyncio.create_task(resolve("third.example", HERE))
+    await asyncio.sleep(0)
+    assert [thread.name for thread in threading.enumerate()].count("lookup") == 2
+    answer.set()
+    assert await third == []

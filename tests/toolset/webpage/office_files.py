@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -68,6 +69,25 @@ def open_document(*paragraphs: str, doctype: bytes = b"", inside: bytes = b"") -
     body = b"".join(b"<t:p>%b</t:p>" % paragraph.encode() for paragraph in paragraphs)
     content = b"<?xml version='1.0'?>%b<o:d xmlns:o='%boffice:1.0' xmlns:t='%btext:1.0'>%b%b</o:d>"
     return archive({"content.xml": content % (doctype, name, name, body, inside)})
+
+
+def merged_table(rows: int, span: int = 1, *, downwards: bool = False) -> bytes:
+    """A docx with a table of one column, or of many that are merged in each row, or with all of its rows merged."""
+    properties = f'<w:tcPr><w:gridSpan w:val="{span}"/>{"<w:vMerge/>" * downwards}</w:tcPr>'
+    row = f"<w:tr><w:tc>{properties}<w:p><w:r><w:t>tea</w:t></w:r></w:p></w:tc></w:tr>"
+    return _with_xml(word(rows=["x"]), "word/document.xml", r"<w:tr>.*</w:tr>", row * rows)
+
+
+def long_table(rows: int) -> bytes:
+    """A pptx with a table of so many rows, all alike."""
+    row = '<a:tr h="1"><a:tc><a:txBody><a:bodyPr/><a:p><a:r><a:t>tea</a:t></a:r></a:p></a:txBody></a:tc></a:tr>'
+    return _with_xml(slides("x", rows=["x"]), "ppt/slides/slide1.xml", r"<a:tr .*</a:tr>", row * rows)
+
+
+def _with_xml(document: bytes, name: str, pattern: str, new: str) -> bytes:
+    with ZipFile(BytesIO(document)) as file:
+        xml = file.read(name).decode()
+    return with_part(document, name, re.sub(pattern, new, xml, flags=re.DOTALL).encode())
 
 
 def archive(parts: Mapping[str, bytes]) -> bytes:

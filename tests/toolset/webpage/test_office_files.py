@@ -7,7 +7,19 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.toolset.webpage.office_files import BOMB, ROWS, archive, open_document, sheet, slides, with_part, word
+from tests.growth import assert_grows
+from tests.toolset.webpage.office_files import (
+    BOMB,
+    ROWS,
+    archive,
+    long_table,
+    merged_table,
+    open_document,
+    sheet,
+    slides,
+    with_part,
+    word,
+)
 from toolset.tool import ToolError
 from toolset.webpage.extract import MAX_PARTS, UNPACKED_CAP, extract
 from toolset.webpage.worker import UNREADABLE, read_file
@@ -40,6 +52,31 @@ def test_a_workbook_is_read_row_by_row() -> None:
 def test_an_open_document_is_read() -> None:
     """Its paragraphs."""
     assert text_of("odf", open_document("One", "<t:span>Two</t:span> and more")) == "One\nTwo and more"
+
+
+def test_a_paragraph_within_a_paragraph_is_read_once() -> None:
+    """A footnote's is; each level of deep ones would repeat all that is below it."""
+    assert text_of("odf", open_document("One<t:note><t:p>(Two)</t:p></t:note>", "Three")) == "One(Two)\nThree"
+
+
+def test_the_text_of_a_merged_cell_is_read_once() -> None:
+    """Three columns in one, as often as there are rows; a document may claim a billion of them."""
+    assert text_of("docx", merged_table(2, 3)) == "tea | |\ntea | |"
+    assert text_of("docx", merged_table(1, 1_000_000_000)) == f"tea{' |' * 62}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [
+        ("docx", lambda size: merged_table(size // 50)),
+        ("docx", lambda size: merged_table(size // 50, downwards=True)),
+        ("pptx", lambda size: long_table(size // 12)),
+    ],
+    ids=["docx", "docx merged downwards", "pptx"],
+)
+def test_a_document_is_read_in_linear_time(kind: str, shape: Callable[[int], bytes]) -> None:
+    """Else a few kilobytes would occupy its reader until the time is over."""
+    assert_grows(lambda body: text_of(kind, body, 600), {kind: shape}, 50_000)
 
 
 def test_a_canvas_is_read_whole() -> None:

@@ -220,7 +220,7 @@ async def test_a_decision_is_accepted_while_the_question_is_open(site: Site, cli
     assert arrival.message.author == Author("conversation", locale="ja-JP")
     site.questions.clear()
     late = await client.post(DECISIONS, json=decision)
-    assert (late.status_code, late.json()) == (409, {"error": "This has been decided already, or its time is over."})
+    assert (late.status_code, late.json()) == (409, {"error": "This has been decided already, or it has expired."})
     assert site.waiting == 0
 
 

@@ -19,7 +19,7 @@ from tests.waiting import until_true
 LATE_HERE = f"line:late:user:{USER}"
 LATE_IN_GROUP = f"line:late:group:{GROUP}"
 BUTTON, EARLIER = "Show the answer", "Earlier answer"
-WAITING, SENT = "I am still working on your question.", "No answer is waiting for you"
+WAITING, SENT = "I am still working on your question.", "There is no answer waiting"
 LATE_S = 46.0  # more than the answer's part of a reply token's minute
 WAIT_S = 10.0
 

@@ -11,7 +11,7 @@ import httpx
 from starlette.applications import Starlette
 
 from bot.agent.loop import Agent
-from bot.channels import NO_FILES, Files, Host
+from bot.channels import NO_FILES, Channel, Files, Host
 from bot.channels.line.channel import Line
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
@@ -110,11 +110,13 @@ async def open_pipeline(
     def clock() -> int:
         return here.clock()
 
-    host = Host(accept, store.kv, store.priority_kv, catalogue, files=files, clock=clock)
-    line = Line(line_config(fake.base_url, **settings), host, timeout_s=patience_s)
     agent = Agent(model, toolset or tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
-    options = ConversationSettings(defaults, policy, limits)
-    runner = build(store, agent, {"line": line}, catalogue, metrics, options, reviewers=reviewers)
+    options, channels = ConversationSettings(defaults, policy, limits), dict[str, Channel]()
+    runner = build(store, agent, channels, catalogue, metrics, options, reviewers=reviewers)
+    uses = runner.services.budgets
+    host = Host(accept, store.kv, store.priority_kv, catalogue, files=files, clock=clock, uses=uses)
+    channels["line"] = line = Line(line_config(fake.base_url, **settings), host, timeout_s=patience_s)
+    runner.services.alerts.connect(channels)
     transport = httpx.ASGITransport(Starlette(routes=line.routes()))
     async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, line:
         here = LinePipeline(model, runner, http, due, fake)

@@ -30,7 +30,8 @@ async def test_what_looks_like_markdown_is_shown_as_it_is(fake: LineFake, rig: R
     """A command must not lose a letter on its way to whoever approves it."""
     hostile = {"a": "**rm** -rf `x` [y](https://a.example) ~~z~~ | - # > 1\\.", "b": "````", "c_d": "_e_ <br> &amp;"}
     await rig.say(question_of(**hostile), rig.address(fake.token()))
-    assert fake.texts[0][0].split("\n\n")[1] == render_arguments(hostile)
+    shown = render_arguments(hostile).replace("https://a.example", "https[:]//a[.]example")  # LINE opens no link
+    assert fake.texts[0][0].split("\n\n")[1] == shown
 
 
 async def test_no_argument_looks_like_another(fake: LineFake, rig: Rig) -> None:

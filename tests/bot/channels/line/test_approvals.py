@@ -25,7 +25,7 @@ OTHER = "U" + "9" * 32
 LAUNCH = Step(calls=(ToolCall("c1", "launch", {"what": "rocket", "to": "月"}),))
 REFUSED = "Only the person who asked can decide this."
 OVER = "すでに決まったか、時間切れになっています。"  # a press has no words: the language is that of the profile
-OVER_IN_GROUP = "This has been decided already, or its time is over."  # where LINE tells no language
+OVER_IN_GROUP = "This has been decided already, or it has expired."  # where LINE tells no language
 
 
 class Pad:

@@ -215,6 +215,24 @@ async def test_what_is_forgotten_is_gone(store: Store, fake: LineFake, how: str)
     assert len(keys) == (1 if how == "forget me" else 0)
 
 
+async def test_whoever_leaves_the_group_takes_their_words_along(store: Store, fake: LineFake) -> None:
+    """Nobody asks the model about that; the words of those who stay are kept."""
+    gone = event("memberLeft", GROUP, None, left={"members": [{"type": "user", "userId": TARO}]})
+    async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
+        await here.hear(said(fake, "canary"), said(fake, "hello all", "U" + "3" * 32), gone)
+    [left] = await kept(store)
+    assert b"hello all" in left
+
+
+async def test_a_group_that_invites_the_bot_again_reads_again_what_is_kept(store: Store, fake: LineFake) -> None:
+    """Also on the same day: people may have joined who have not read it."""
+    async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
+        await here.hear(fake.event("join", GROUP, None))
+        await here.hear(event("leave", GROUP, None), fake.event("join", GROUP, None))
+    assert len(fake.texts) == 2
+    assert all("the last 20 messages that do not mention me" in greeting for [greeting] in fake.texts)
+
+
 async def test_being_forgotten_in_1_1_reaches_groups(store: Store, fake: LineFake) -> None:
     """Nothing told where the person had written."""
     async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:

@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.channels.line.inbound import is_signed
+from bot.transcript import Media
 from tests.bot.channels.line.rig import IN_PRIVATE, Rig, open_rig
-from tests.fakes.line_events import event, signed, text_message, webhook
+from tests.fakes.line_events import GROUP, addressed_message, event, signed, text_message, webhook
 from tests.shared_data import recorded
 
 HELLO = event(message=text_message("Hello"))
@@ -129,15 +130,29 @@ async def test_an_event_that_cannot_be_read_costs_only_itself(rig: Rig) -> None:
 
 @pytest.mark.parametrize(
     "broken",
-    [rb'{"type": "message", "message": {"type": "text", "id": "1", "text": "\ud83d"}}', b"[" * 900 + b"]" * 900],
-    ids=["half a character", "nested deeply"],
+    [b'{"type": "message", "timestamp": "\\ud83d"}', b"[" * 900 + b"]" * 900],
+    ids=["half a character in place of a number", "nested deeply"],
 )
 async def test_what_no_parser_takes_costs_only_its_event(rig: Rig, broken: bytes) -> None:
-    """Half a character's escape is not even JSON to some; the events beside it are accepted all the same."""
+    """The events beside it are accepted all the same."""
     events = [json.dumps(HELLO).encode(), broken, json.dumps(event(message=text_message("Bye"))).encode()]
     body = b'{"destination": "U", "events": [' + b",".join(events) + b"]}"
     assert await rig.post(*signed(body)) == 200
     assert [arrival.message.text for arrival in rig.arrivals] == ["Hello", "Bye"]
+
+
+async def test_half_a_character_costs_only_itself(rig: Rig) -> None:
+    """In the text, the postback and the name of a file; what is whole stays whole, and mentions stay where they are."""
+    half, smile = "\ud83d", "\N{GRINNING FACE}"
+    pressed = event("postback", postback={"data": f"late:en:{half}"})
+    spoken = event(message=text_message(f"Look {half} {smile}"))
+    mentioned = event(place=GROUP, message=addressed_message("weather?", name=f"@Kai{half}"))
+    sent = event(message={"id": "7001", "type": "file", "fileName": f"{half}.pdf", "fileSize": 9})
+    arrivals = await rig.receive(pressed, spoken, mentioned, sent)
+    assert [arrival.message.text for arrival in arrivals] == [f"Look \ufffd {smile}", "weather?", ""]
+    [file] = arrivals[-1].message.parts
+    assert isinstance(file, Media)
+    assert file.name == "\ufffd.pdf"
 
 
 async def test_a_redelivered_event_is_the_same_message(rig: Rig) -> None:

@@ -163,7 +163,7 @@ async def test_commands_stay_commands(store: Store, fake: LineFake) -> None:
         assert fake.texts == [["<reset>"], ["<stop>"]]
         assert len(await read_history(store, IN_GROUP)) > 2
         await here.hear(said(fake, "/reset"))
-        assert "forgotten this conversation" in fake.texts[-1][0]
+        assert "deleted this conversation" in fake.texts[-1][0]
         assert await store.groups.languages(IN_GROUP) == "en ja"
 
 

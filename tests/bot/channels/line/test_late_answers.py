@@ -45,7 +45,7 @@ OTHER = f"U{'2' * 32}"
             "Hello, who are you?",
             ["I am still working on your question.", "It takes longer than LINE lets me wait.", "7 days"],
         ),
-        ("こんにちは", ["ご質問にまだ取り組んでいます。", "LINEで待てる時間を超えました。", "7日間"]),
+        ("こんにちは", ["ただいま回答を作成しています。", "LINEで待てる時間を超えました。", "7日間"]),
     ],
 )
 async def test_after_45_seconds_the_token_brings_a_button(
@@ -188,7 +188,7 @@ async def test_an_answer_that_is_not_pushed_after_all_has_its_card(store: Store,
     """Others have used the month's messages up meanwhile."""
     fake.limit = 5
     async with open_pipeline(store, fake, []) as here:
-        assert await here.runner.services.channels["line"].reaches(IN_PRIVATE)
+        assert await here.runner.services.channels["line"].reaches(IN_PRIVATE, USER)
         fake.used = 5
         await here.receive(question(fake, "/help"))
         here.wait(LATE_S)

@@ -45,6 +45,16 @@ async def test_a_turn_of_several_people_asks_for_each_once(fake: LineFake, rig: 
     assert len(fake.requests) == 2
 
 
+@pytest.mark.parametrize("conversation", [IN_PRIVATE, IN_GROUP])
+async def test_a_name_with_half_a_character_can_be_kept(fake: LineFake, rig: Rig, conversation: str) -> None:
+    """A name that was cut in the middle of an emoji."""
+    fake.people[USER] = {"displayName": "Hana\ud83d"}
+    for _ in range(2):
+        [author] = await prepared(rig, conversation, USER)
+        assert author
+        assert author.name == "Hana\ufffd"
+
+
 async def test_a_profile_that_cannot_be_seen_is_not_asked_for_at_once_again(fake: LineFake, rig: Rig) -> None:
     """Somebody who has not added the bot: an hour later perhaps."""
     fake.people.clear()

@@ -184,7 +184,7 @@ async def test_forget_me_takes_a_vote(store: Store, poll: LinePipeline, fake: Li
     assert "・Sushi: 0\n・Curry: 2\n" in fake.texts[-1][0]
     await store.personal_data.erase("line", [USER])
     await poll.hear(fake.press("2 Curry", OTHER))
-    assert fake.texts[-1] == ["This poll is over and no longer kept."]
+    assert fake.texts[-1] == ["This poll has ended, and its data has been deleted."]
 
 
 async def test_who_may_not_use_the_bot_does_not_vote(store: Store, fake: LineFake) -> None:

@@ -123,7 +123,8 @@ async def test_a_follower_is_greeted_and_a_leaver_forgotten(store: Store, fake: 
         await here.receive(event("unfollow"))
         await here.process()
         assert await read_history(store, IN_PRIVATE) == []
-    assert len(fake.sent) == 2
+        await here.hear(fake.event("follow"))
+    assert fake.texts[2:] == [[greeting]]
 
 
 @pytest.mark.long

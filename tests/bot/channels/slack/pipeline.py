@@ -63,7 +63,8 @@ class SlackPipeline:
         votes = Votes(store, texts, self._start)
         intake = Intake(store, self._start, SpokenCommands(texts), metrics, votes)
         rate, overviews = Feedback(store, metrics, Days("UTC")), PersonalOverviews(self.runner.services)
-        host = slack_host(intake, store.kv, rate=rate, overviews=overviews)
+        find = store.inbox.find_conversation
+        host = slack_host(intake, store.kv, rate=rate, overviews=overviews, find_conversation=find)
         self.slack = Slack(slack_config(fake.api_base_url, **settings), host, timing=timing)
         channels["slack"] = self.slack
         transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))

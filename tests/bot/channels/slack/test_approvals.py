@@ -151,3 +151,35 @@ async def test_a_plain_yes_in_the_thread_is_enough(store: Store, fake: SlackFake
         assert fake.shown[1] == "Launched"
         await pipeline.send(message("ok", later(fake, 3), thread_ts=TS))
         assert len(fake.shown) == 2
+
+
+async def test_whoever_waits_behind_a_question_is_told_so_once(store: Store, fake: SlackFake) -> None:
+    """For their eyes, in their language, without a word of the call; answers come after the decision."""
+    fake.add_user(OTHER, "Taro", locale="en-US")
+    fake.add_user("U00000003", "Jiro", locale="ja-JP")
+    steps = LAUNCH, Step("Launched"), Step("Noon."), Step("正午です。")
+    async with LaunchPipeline(store, fake, *steps) as pipeline:
+        await pipeline.send(mention("launch the rocket", TS))
+        asked = [("When is lunch?", OTHER), ("And where?", OTHER), ("いつですか", "U00000003")]
+        for number, (text, user) in enumerate(asked, 1):
+            ts = f"{TS[:-1]}{number}"
+            fake.add_message("C00000001", ts, text, user=user, thread_ts=TS)
+            await pipeline.send(mention(text, ts, user=user, thread_ts=TS))
+        told = [(one["user"], one["thread_ts"], one["markdown_text"]) for one in fake.whispered]
+        assert told == [
+            (
+                OTHER,
+                TS,
+                "Somebody has asked me for something that needs their approval. I am waiting for their decision, and "
+                "answer you right after it.",
+            ),
+            (
+                "U00000003",
+                TS,
+                "先にご依頼いただいた方の承認が必要な操作があり、その方のお返事を待っています。そのあとすぐにお答えします。",
+            ),
+        ]
+        await pipeline.press(APPROVE)
+        await pipeline.process()
+        assert fake.shown[1:] == ["Launched", "Noon.", "正午です。"]
+    assert len(fake.whispered) == 2

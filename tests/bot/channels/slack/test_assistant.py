@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.bot.channels.slack.rig import TS, Rig, arrival
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import DIRECT, USER, envelope
 
 PROMPTS, TITLE = "assistant.threads.setSuggestedPrompts", "assistant.threads.setTitle"
 IN_DIRECT = f"slack:T00000001:{DIRECT}"
-
-
-def started(**thread: Any) -> dict[str, Any]:
-    context = {"channel_id": "C1", "team_id": "T00000001"}
-    fields = {"user_id": USER, "channel_id": DIRECT, "thread_ts": TS, "context": context}
-    return envelope({"type": "assistant_thread_started", "assistant_thread": fields | thread, "event_ts": TS})
 
 
 def opened(tab: str = "messages") -> dict[str, Any]:
@@ -29,40 +21,32 @@ async def hear(rig: Rig, payload: dict[str, Any]) -> None:
     await rig.slack.tasks.join()
 
 
-async def test_a_new_thread_of_the_pane_has_prompts_and_a_title(fake: SlackFake, rig: Rig) -> None:
-    """In the language of whoever opened it, and nothing is accepted for a turn."""
-    await hear(rig, started())
-    [prompts] = fake.called(PROMPTS)
-    assert (prompts["channel_id"], prompts["thread_ts"], prompts["title"]) == (DIRECT, TS, "たとえば")
-    assert [prompt["title"] for prompt in prompts["prompts"]] == ["明日の天気", "海外の時刻", "計算"]
-    assert [call["title"] for call in fake.called(TITLE)] == ["新しい会話"]
-    assert rig.inbox.accepted == []
-
-
 async def test_an_opened_messages_tab_has_prompts_once_a_day(fake: SlackFake, rig: Rig) -> None:
-    """Without a thread: with one Slack would drop them silently."""
+    """In the language of whoever opens it, and without a thread: with one Slack would drop them silently."""
     for _ in range(2):
         await hear(rig, opened())
         await hear(rig, opened("home"))
     [prompts] = fake.called(PROMPTS)
+    assert (prompts["channel_id"], prompts["title"]) == (DIRECT, "たとえば")
+    assert [prompt["title"] for prompt in prompts["prompts"]] == ["明日の天気", "海外の時刻", "計算"]
     assert "thread_ts" not in prompts
+    assert rig.inbox.accepted == []
 
 
-@pytest.mark.parametrize("kind", ["assistant_thread_context_changed", "app_context_changed"])
-async def test_a_changed_context_is_taken(fake: SlackFake, rig: Rig, kind: str) -> None:
-    """It changes nothing here."""
-    thread = {"user_id": USER, "channel_id": DIRECT, "thread_ts": TS, "context": {"channel_id": "C2"}}
-    await hear(rig, envelope({"type": kind, "assistant_thread": thread, "event_ts": TS}))
+async def test_a_changed_context_is_taken(fake: SlackFake, rig: Rig) -> None:
+    """What somebody looks at changes nothing here."""
+    entity = {"type": "slack#/types/channel_id", "value": "C2", "team_id": "T00000001"}
+    await hear(rig, envelope({"type": "app_context_changed", "context": {"entities": [entity]}}))
     assert {call.method for call in fake.calls} == {"auth.test"}
 
 
 async def test_trouble_with_decoration_is_no_trouble(fake: SlackFake, rig: Rig) -> None:
     """Slack or the store may be away."""
     fake.break_down(PROMPTS)
-    await hear(rig, started(user_id=None))
+    await hear(rig, opened())
     rig.kv.away = True
     await hear(rig, opened())
-    assert [call["title"] for call in fake.called(PROMPTS)] == ["For example"]
+    assert [call["title"] for call in fake.called(PROMPTS)] == ["たとえば"]
 
 
 async def test_a_thread_of_a_1_to_1_gets_its_first_words_as_title(fake: SlackFake, rig: Rig) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from bot.channels.slack.types import Address, read_address
+from bot.store import Store
 from bot.transcript import Author
-from tests.bot.channels.slack.rig import Rig, open_rig
+from tests.bot.channels.slack.pipeline import SlackPipeline
+from tests.bot.channels.slack.rig import TS, Rig, open_rig
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import DIRECT, TEAM, USER, command
+from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, command, home_opened, mention
 
 IN_DIRECT = f"slack:{TEAM}:{DIRECT}"
 
@@ -41,6 +43,7 @@ async def test_a_command_is_words_for_the_senders_eyes(fake: SlackFake, rig: Rig
 
 async def test_a_command_in_a_1_to_1_belongs_to_it(rig: Rig) -> None:
     """`/kaiwa reset` there forgets what was said there; a response URL that is not Slack's is not used."""
+    await rig.send(home_opened(tab="messages"))
     heard = await rig.hear(command("reset", channel=DIRECT, response_url="https://evil.example/x"))
     assert heard
     assert (heard[0], read_address(heard[1].address)) == (IN_DIRECT, Address(DIRECT, language="en"))
@@ -57,3 +60,12 @@ async def test_a_command_of_somebody_not_allowed_is_told_so(fake: SlackFake) -> 
 async def test_a_command_without_its_parts_is_acknowledged(rig: Rig) -> None:
     """There is nobody to answer."""
     assert await rig.hear({"command": "/kaiwa", "text": "help"}) is None
+
+
+async def test_the_reminders_of_somebody_in_a_channel_are_for_their_eyes(store: Store, fake: SlackFake) -> None:
+    """The thread neither shows nor keeps them."""
+    async with SlackPipeline(store, fake) as here:
+        await here.send(mention("/reminders", TS))
+    [listed] = fake.whispered
+    assert (listed["user"], listed["thread_ts"], fake.posted) == (USER, TS, [])
+    assert await store.history.read(f"slack:{TEAM}:{CHANNEL}:{TS}", 10) == []

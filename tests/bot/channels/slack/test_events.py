@@ -37,7 +37,7 @@ async def test_a_mention_opens_a_thread(rig: Rig) -> None:
     heard = await rig.hear(mention("Hello &amp; good day", TS))
     words = Message(f"{TEAM}:{CHANNEL}:{TS}", "user", (Text("Hello & good day"),), 1_700_000_000_000, Author(USER))
     address = Address(CHANNEL, TS, TS, language="en", partial=True, user=USER, team=TEAM)
-    assert heard == (THREAD, InboundEvent(words, write_address(address), group=True))
+    assert heard == (THREAD, InboundEvent(words, write_address(address), group=True, indexed=True))
 
 
 async def test_a_message_is_heard_once_whatever_it_comes_as(rig: Rig) -> None:
@@ -82,7 +82,6 @@ async def test_a_message_in_a_1_to_1_needs_no_mention(rig: Rig) -> None:
         message(f"{ME} slackbot's", TS, user="USLACKBOT"),
         message(f"{ME} nobody's", TS, user=""),
         message(f"{ME} has joined", TS, subtype="channel_join"),
-        message("", TS, channel=DIRECT),
         message("Hello", "", channel=DIRECT),
         mention("Hello", TS, channel=""),
     ],
@@ -226,13 +225,23 @@ async def test_edits_and_deletions_concern_the_message_they_change(
         edited("New", "Old", TS, channel=DIRECT, user=BOT),
         edited("New", "Old", TS, channel=DIRECT, user=""),
         deleted("Old", TS, channel=DIRECT, bot_id=BOT_ID),
-        envelope({"type": "message", "subtype": "message_deleted", "channel": DIRECT, "deleted_ts": TS}),
+        envelope({"type": "message", "subtype": "message_deleted", "channel": CHANNEL, "deleted_ts": TS}),
+        envelope({"type": "message", "subtype": "message_deleted", "channel": DIRECT}),
         envelope({"type": "message", "subtype": "message_changed", "channel": DIRECT, "message": {"text": "x"}}),
     ],
 )
 async def test_changes_that_concern_nobody_are_left_alone(rig: Rig, payload: dict[str, Any]) -> None:
     """Other people's messages, link previews, and what the bot itself has changed."""
     assert await rig.hear(payload) is None
+
+
+async def test_a_deletion_with_nothing_but_channel_and_time_counts(rig: Rig) -> None:
+    """As Slack documents it; its id is not that of the message."""
+    deletion = {"type": "message", "subtype": "message_deleted", "channel": DIRECT, "deleted_ts": TS}
+    assert await rig.hear(message("Old", TS, channel=DIRECT))
+    heard = await rig.hear(envelope(deletion))
+    assert heard
+    assert (heard[0], heard[1].event, heard[1].target) == (IN_DIRECT, "unsent", f"{TEAM}:{DIRECT}:{TS}")
 
 
 async def test_changes_in_a_thread_the_bot_takes_part_in_are_heard(rig: Rig) -> None:

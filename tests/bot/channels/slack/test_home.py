@@ -74,7 +74,7 @@ async def test_an_empty_tab_says_so_in_the_persons_language(here: SlackPipeline,
         "[Forget me]",
     )
     assert "0 messages, 0 tokens" in used
-    assert (none, nothing) == ("I remind you of nothing.", "You have had me remember nothing.")
+    assert (none, nothing) == ("You have no reminders.", "You have not asked me to remember anything.")
     assert "30 days" in kept
     await here.send(home_opened(user=OTHER))
     assert tab(fake, OTHER)[0] == "使用量"
@@ -110,13 +110,13 @@ async def test_buttons_delete_and_the_tab_follows(here: SlackPipeline, fake: Sla
     await here.post(view_press(before, CANCEL))
     assert await store.reminders.read(ALONE) == {}
     await here.process()
-    assert "I remind you of nothing." in tab(fake)
+    assert "You have no reminders." in tab(fake)
     await here.send(view_press(fake.homes[USER], DELETE))
-    assert "You have had me remember nothing." in tab(fake)
+    assert "You have not asked me to remember anything." in tab(fake)
     assert await store.person_facts.read(CHANNEL_PLACE, USER) == []
     await here.send(view_press(before, CANCEL))  # an old view, of another window
     await here.send(view_press(before, DELETE))
-    assert "I remind you of nothing." in tab(fake)
+    assert "You have no reminders." in tab(fake)
     assert fake.called(PUBLISH)[1]["hash"] == before["hash"]
 
 
@@ -129,7 +129,7 @@ async def test_two_presses_at_once_end_in_the_newest_tab(here: SlackPipeline, fa
     keys = [block["accessory"]["value"] for block in view["blocks"] if "accessory" in block]
     await asyncio.gather(*(here.post(view_press(view, DELETE, key)) for key in keys))
     await here.process()
-    assert "You have had me remember nothing." in tab(fake)
+    assert "You have not asked me to remember anything." in tab(fake)
     assert len(fake.called(PUBLISH)) == 4
     assert "hash" not in fake.called(PUBLISH)[-1]
 

@@ -16,9 +16,8 @@ ROOT = Path(__file__).parents[4]
 NAMES = ("slack_manifest.yaml", "slack_manifest.socket.yaml")
 EVENTS_OF_SCOPES = {
     "agent_session_stopped": "assistant:write",
+    "app_context_changed": "assistant:write",
     "app_mention": "app_mentions:read",
-    "assistant_thread_context_changed": "assistant:write",
-    "assistant_thread_started": "assistant:write",
     "member_joined_channel": "channels:read",
     "message.channels": "channels:history",
     "message.groups": "groups:history",
@@ -63,6 +62,7 @@ def test_every_event_has_its_scope_and_the_app_is_reachable(name: str) -> None:
     home = manifest["features"]["app_home"]
     assert (home["messages_tab_enabled"], home["messages_tab_read_only_enabled"]) == (True, False)
     assert home["home_tab_enabled"] is True
+    assert "assistant_view" not in manifest["features"]
     assert len(manifest["features"]["agent_view"]["agent_description"]) <= 300
     assert len(manifest["display_information"]["description"]) <= 140
 

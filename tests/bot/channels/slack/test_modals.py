@@ -146,7 +146,7 @@ async def test_an_old_question_opens_nothing(here: Launches) -> None:
     url, late = f"{here.fake.origin}/actions/2", here.fake.trigger()
     await here.send(press(again, REVIEW, response_url=url, trigger=late))
     await here.send(press(again, REVIEW, trigger=here.fake.trigger()))
-    assert here.told == ["This has been decided already, or its time is over."]
+    assert here.told == ["This has been decided already, or it has expired."]
     assert here.fake.modals == {}
 
 

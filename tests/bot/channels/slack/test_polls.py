@@ -18,12 +18,14 @@ from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import TS
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import (
+    BETWEEN_TWO,
     CHANNEL,
     DIRECT,
     JSON,
     USER,
     as_interaction,
     command,
+    home_opened,
     mention,
     message,
     press,
@@ -161,7 +163,7 @@ async def test_a_poll_that_is_gone_is_not_voted_on(poll: PollPipeline) -> None:
     await poll.store.personal_data.erase("slack", [USER])
     await poll.press("kaiwa_vote_1", user=OTHER)
     told = [one["text"] for responses in poll.fake.responses.values() for one in responses]
-    assert told == ["This poll is over and no longer kept."]
+    assert told == ["This poll has ended, and its data has been deleted."]
     assert "Sushi: 0\n" in poll.shown
 
 
@@ -244,7 +246,9 @@ async def test_a_poll_in_a_1_to_1(fake: SlackFake, store: Store) -> None:
 
 async def test_a_command_in_a_channel_starts_no_poll(fake: SlackFake, store: Store) -> None:
     """Its answer is for the sender alone; in a 1:1 there is nobody else."""
-    for channel, starts in ((CHANNEL, False), (DIRECT, True)):
+    async with SlackPipeline(store, fake) as here:
+        await here.send(home_opened(tab="messages"))
+    for channel, starts in ((CHANNEL, False), (BETWEEN_TWO, False), (DIRECT, True)):
         opening = command("a poll, please", channel=channel, response_url=f"{fake.origin}/commands/1")
         async with open_poll(fake, store, opening) as poll:
             [result] = poll.model.requests[1].messages[-1].results

@@ -22,7 +22,7 @@ from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import TS, Rig, open_rig
 from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import BOT, CHANNEL, DIRECT, TEAM, USER, deleted, edited, mention, message
+from tests.fakes.slack_events import BOT, CHANNEL, DIRECT, TEAM, USER, bare, deleted, edited, mention, message
 from tests.fakes.slack_rules import JSON
 from tests.fakes.stored_files import CHART, LocalFiles
 from tests.waiting import until, until_true
@@ -66,6 +66,7 @@ def in_old_thread(fake: SlackFake) -> Question:
     )
 
 
+SHAPES = pytest.mark.parametrize("shape", [lambda change: change, bare], ids=["whole", "as documented"])
 PLACES = pytest.mark.parametrize("ask", [in_channel, in_assistant, in_old_thread])
 
 
@@ -100,25 +101,27 @@ async def streaming(
 
 
 @PLACES
+@SHAPES
 async def test_a_deleted_message_takes_its_half_answer_along(
-    store: Store, redis: Redis, fake: SlackFake, ask: Callable[[SlackFake], Question]
+    store: Store, redis: Redis, fake: SlackFake, ask: Callable[[SlackFake], Question], shape: Callable[[JSON], JSON]
 ) -> None:
     """The request to the model ends at once, and nothing is left in the thread."""
     question, _, deletion = ask(fake)
     async with streaming(store, redis, fake, question) as web:
-        await web.post(deletion)
+        await web.post(shape(deletion))
     assert (fake.shown, fake.posted) == ([], [])
     assert await store.leases.due(10) == []
 
 
 @PLACES
+@SHAPES
 async def test_an_edited_message_is_answered_anew_in_the_same_stream(
-    store: Store, redis: Redis, fake: SlackFake, ask: Callable[[SlackFake], Question]
+    store: Store, redis: Redis, fake: SlackFake, ask: Callable[[SlackFake], Question], shape: Callable[[JSON], JSON]
 ) -> None:
     """Its message holds exactly the new answer in the end."""
     question, edit, _ = ask(fake)
     async with streaming(store, redis, fake, question, Step("Sunny.")) as web:
-        await web.post(edit)
+        await web.post(shape(edit))
     assert (fake.shown, fake.posted) == (["Sunny."], [])
 
 

@@ -1,0 +1,175 @@
+"""Where the addresses of a request come from, and which of them may be opened or shown.
+
+While a request holds something private and something that a stranger may have written, text could have the model put
+the one into an address of the other. Then an address must be given by the asker or found in a result; every other one
+is composed. All is a function of the messages, so that it is the same in another process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from bot.agent.turn import Turn
+from bot.safe_text.addresses import is_address, key_of, keys_in, place_of, strings_in
+from bot.safe_text.links import LinkFilter
+from bot.transcript import BACKGROUND_ID, FACTS_ID, SUMMARY_ID, Media, Message, ToolCall
+from toolset.tool import EVERY, ToolDefinition
+from toolset.tool_map import ToolMap
+
+MOST_OPENED = 3  # found addresses, of a turn
+MOST_SHOWN = 5  # found addresses, of an answer
+NOTES = frozenset({SUMMARY_ID, FACTS_ID, BACKGROUND_ID})  # nobody has written these to the bot
+QUOTED = ">"  # begins a line that somebody else wrote
+
+
+class Provenance:
+    """The addresses of a turn, as far as it has come.
+
+    Args:
+        tools: those of the place.
+    """
+
+    def __init__(self, turn: Turn, tools: ToolMap) -> None:
+        self._asker = turn.asker.id
+        self._history = turn.history
+        self._added: Sequence[Message] = tuple(turn.added)
+        self._grounding = turn.grounding
+        self._tools = tools
+
+    @cached_property
+    def is_judged(self) -> bool:
+        """Whether addresses matter: the request holds something private, and something strange."""
+        return self._is_private and self._is_strange
+
+    @property
+    def _is_private(self) -> bool:
+        """Whether it holds more than the asker's newest message and results that are public."""
+        if self._history:
+            return True
+        asked = [message for message in self._added if message.role == "user"]
+        if len(asked) > 1 or any(one.quotes or one.is_reminder or _has_quoted_lines(one) for one in asked):
+            return True
+        results = (result for message in self._added for result in message.results)
+        return not all(self._is_public(result.name) for result in results)
+
+    @property
+    def _is_strange(self) -> bool:
+        """Whether it holds what somebody else than the asker may have written, also by way of the model."""
+        return bool(self._grounding.sources) or any(
+            message.results
+            or message.footer
+            or (message.role == "user" and (not self._is_askers(message) or _brings_others_words(message)))
+            for message in (*self._history, *self._added)
+        )
+
+    @cached_property
+    def _given(self) -> frozenset[str]:
+        """The keys of addresses in the asker's own lines."""
+        own = (message for message in (*self._history, *self._added) if self._is_askers(message))
+        lines = (line for message in own for line in message.text.splitlines() if not line.startswith(QUOTED))
+        return frozenset(key for line in lines for key in keys_in(line))
+
+    @cached_property
+    def _grounded(self) -> frozenset[str]:
+        """The keys of pages that the vendor's own search has found."""
+        return frozenset(key for source in self._grounding.sources for key in keys_in(source.url))
+
+    @cached_property
+    def _found(self) -> frozenset[str]:
+        """The keys of addresses in results of this turn, and in a reminder, which holds no composed one.
+
+        What the model has written in a call before is not found in the result, which may repeat it.
+        """
+        found, written = set(self._grounded), set[str]()
+        for message in self._added:
+            if message.is_reminder:
+                found.update(keys_in(message.text))
+            for call in message.calls:
+                written.update(key for key in _keys(call.arguments) if key not in found)
+            for result in message.results:
+                found.update(key for key in _keys(result.response) if key not in written)
+        return frozenset(found)
+
+    def composed_in(self, call: ToolCall, tool: ToolDefinition) -> str:
+        """The first address that the call would open and may not without a person; empty if there is none."""
+        if not tool.addresses or not self.is_judged:
+            return ""
+        opened = self._opened_before(call)
+        for address in _opened_by(call, tool):
+            place = place_of(key_of(address))
+            if place in self._given:
+                continue
+            if place in self._found:
+                opened.add(place)
+            if place not in self._found or len(opened) > MOST_OPENED:
+                return address
+        return ""
+
+    def composed_to_keep(self, call: ToolCall, tool: ToolDefinition) -> str:
+        """The first address that the call would store, and that is composed: later it would pass for found."""
+        if not (tool.own and tool.writes) or not self.is_judged:
+            return ""
+        known = self._given | self._found
+        return next((key for key in _keys(call.arguments) if key not in known), "")
+
+    def link_filter(self, withheld: str) -> LinkFilter | None:
+        """What takes the composed links out of one answer, and those found beyond five; None where all are shown."""
+        if not self.is_judged:
+            return None
+        shown: set[str] = set()
+
+        def allows(key: str) -> bool:
+            if key in self._given or key in self._grounded or key in shown:
+                return True
+            if key not in self._found or len(shown) >= MOST_SHOWN:
+                return False
+            shown.add(key)
+            return True
+
+        return LinkFilter(allows, withheld)
+
+    def _opened_before(self, call: ToolCall) -> set[str]:
+        """The found places that earlier calls of the turn open."""
+        places: set[str] = set()
+        for message in self._added:
+            for other in message.calls:
+                if other.id == call.id:
+                    return (places & self._found) - self._given
+                if (tool := self._tools.get(other.name)) is not None:
+                    places.update(place_of(key_of(address)) for address in _opened_by(other, tool.definition))
+        return (places & self._found) - self._given
+
+    def _is_askers(self, message: Message) -> bool:
+        """Whether the asker has written the message; a reminder is the model's text."""
+        if message.role != "user" or message.id in NOTES or message.is_reminder:
+            return False
+        author = message.author.id if message.author else ""
+        return author == self._asker and bool(author or message in self._added)
+
+    def _is_public(self, name: str) -> bool:
+        tool = self._tools.get(name)
+        return tool is not None and tool.definition.public
+
+
+def _brings_others_words(message: Message) -> bool:
+    """Whether a message has a file, a quote, or lines that somebody else wrote."""
+    return bool(message.quotes) or any(isinstance(part, Media) for part in message.parts) or _has_quoted_lines(message)
+
+
+def _has_quoted_lines(message: Message) -> bool:
+    text = message.text
+    return text.startswith(QUOTED) or f"\n{QUOTED}" in text
+
+
+def _opened_by(call: ToolCall, tool: ToolDefinition) -> Iterable[str]:
+    """The addresses that a call opens."""
+    if tool.addresses == EVERY:
+        return (text for text in strings_in(call.arguments) if is_address(text))
+    return (str(call.arguments[name]) for name in tool.addresses if name in call.arguments)
+
+
+def _keys(value: Mapping[str, Any]) -> Iterator[str]:
+    for text in strings_in(value):
+        yield from keys_in(text)

@@ -1,0 +1,148 @@
+"""Addresses in text: where they stand, and when two of them are the same.
+
+Found are addresses with a scheme, and names of hosts without one, as channels make links of both. An e-mail address is
+none. All work is linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+from bot.safe_text.endings import ENDINGS, OF_FILES
+
+# What no text has without having an address. Looking for it costs next to nothing.
+SIGNS = (".", ":", "//")
+HARD = "、。，．！？…「」『』（）【】・"  # ends an address in Japanese text
+AFTER = ".,;:!?*_~'\"`)}"  # behind an address this is the sentence's, not the address's
+MOST_AFTER = 4  # characters of it
+_REST = rf"(?:[^\s<>\"|\[\]{HARD}])*+"
+# Marks that a channel removes may stand within the name of a host.
+_LABEL = r"[A-Za-z0-9_*`\\~-]++"
+TOKEN = re.compile(
+    r"(?P<mail>(?<![A-Za-z0-9_.%+-])[A-Za-z0-9_.%+-]++@[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++(?![*`\\~_.]*+[/?#:@]?[A-Za-z0-9]))"
+    rf"|(?P<url>(?:(?<![A-Za-z])[A-Za-z][A-Za-z0-9+.-]{{0,30}}:[/\\]{{2}}|(?<![A-Za-z])https?:[/\\]*+(?=[\w\[]))"
+    rf"(?:\[[0-9A-Fa-f:.]{{2,45}}\])?{_REST})"
+    rf"|(?P<bare>(?<![A-Za-z0-9_*`\\~-]){_LABEL}(?:\.{_LABEL})++(?::[0-9]{{1,5}}(?![0-9]))?(?:[/?#\\]{_REST})?)",
+    re.IGNORECASE,
+)
+HOST = re.compile(r"(?P<host>[^/?#:\\]++)(?P<more>.*)", re.DOTALL)
+ASCII = re.compile(r"[!-~]*+")
+WEB = re.compile(r"https?://", re.IGNORECASE)
+PORT = re.compile(r":(?:80|443)?\Z")
+
+
+def key_of(address: str) -> str:
+    """The same text for addresses that lead to the same place.
+
+    Equal are letters of scheme and host in both cases, ``http`` and ``https``, a host in its two forms, a port that is
+    the usual one or left out, and letters outside of ASCII with their bytes. All else is compared as it is written: a
+    server could read a choice between two writings.
+    """
+    rest = WEB.sub("", address.strip(), count=1)
+    end = next((index for index, letter in enumerate(rest) if letter in "/?#"), len(rest))
+    user, at, host = rest[:end].rpartition("@")
+    path = rest[end:] if rest[end : end + 1] == "/" else f"/{rest[end:]}"
+    return quote(f"{user}{at}{PORT.sub('', _host(host))}{path}", safe="".join(map(chr, range(33, 127))))
+
+
+def place_of(key: str) -> str:
+    """The key without its fragment, which no server gets."""
+    return key.partition("#")[0]
+
+
+def is_address(text: str) -> bool:
+    """Whether a whole text is an address."""
+    match = TOKEN.fullmatch(text.strip())
+    return match is not None and is_link(match)
+
+
+def is_link(token: re.Match[str]) -> bool:
+    """Whether a channel may make a link of what ``TOKEN`` has found."""
+    if token.lastgroup == "mail":
+        return False
+    if token.lastgroup == "url":
+        return True
+    parts = HOST.match(token["bare"])
+    host = re.sub(r"[*`\\~]", "", parts["host"]) if parts else ""
+    *labels, ending = host.rstrip("_-").lower().split(".")
+    has_path = bool(parts and parts["more"].lstrip(AFTER + "\\"))
+    if ending.startswith("xn--") or host.lower().startswith("www."):
+        return True
+    if ending.isdecimal():
+        return len(labels) == 3 and all(label.isdecimal() and len(label) <= 3 for label in (*labels, ending))
+    if has_path:
+        return ending.isalpha() and len(ending) > 1
+    return ending in ENDINGS and not (ending in OF_FILES and len(labels) == 1)
+
+
+def forms_of(token: str) -> Iterator[str]:
+    """How much of a found address may be meant, the longest first: Japanese needs no space behind it."""
+    pressed = ASCII.match(token)
+    for form in (token, pressed[0] if pressed else ""):
+        yield form
+        yield trimmed(form)
+
+
+def trimmed(address: str) -> str:
+    """The address without what stands behind it, or around it."""
+    start = len(address) - len(address.lstrip("*_~`"))
+    end, least = len(address), max(len(address) - MOST_AFTER, start)
+    while end > least and address[end - 1] in AFTER:
+        if address[end - 1] == ")" and address.count("(", 0, end) >= address.count(")", 0, end):
+            break
+        end -= 1
+    return address[start:end]
+
+
+def keys_in(text: str) -> Iterator[str]:
+    """The keys of all addresses that stand in a text, each with and without its fragment."""
+    if not any(sign in text for sign in SIGNS):
+        return
+    for token in TOKEN.finditer(text):
+        if is_link(token):
+            for form in dict.fromkeys(forms_of(token[0])):
+                key = key_of(form)
+                yield key
+                yield place_of(key)
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """All texts in a value of JSON, the names of fields left out."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list | tuple):
+            waiting += one
+
+
+def unlinked(text: str) -> str:
+    """The text with its addresses written so that no channel makes links of them: ``https[:]//a[.]example/x``."""
+
+    def broken(token: re.Match[str]) -> str:
+        if not is_link(token):
+            return token[0]
+        scheme, separator, rest = token[0].rpartition("://") if token.lastgroup == "url" else ("", "", token[0])
+        head = len(rest) if not separator and token.lastgroup == "url" else _host_end(rest)
+        host = rest[:head].replace(".", "[.]").replace(":", "[:]")
+        return f"{scheme.replace('.', '[.]')}{'[:]//' if separator else ''}{host}{rest[head:]}"
+
+    return TOKEN.sub(broken, text) if any(sign in text for sign in SIGNS) else text
+
+
+def _host_end(rest: str) -> int:
+    return next((index for index, letter in enumerate(rest) if letter in "/?#\\"), len(rest))
+
+
+def _host(host: str) -> str:
+    """The host in lower case, in ASCII if it can be."""
+    try:
+        return host.lower() if host.isascii() else host.encode("idna").decode().lower()
+    except UnicodeError:
+        return host.lower()

@@ -1,0 +1,177 @@
+"""Takes links out of an answer, before any channel makes links of its addresses, whole or while it streams."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+
+from bot.safe_text.addresses import HARD, SIGNS, TOKEN, forms_of, is_address, is_link, key_of, trimmed
+
+LONGEST_LABEL, LONGEST_TARGET = 300, 4_000  # characters of a link in Markdown
+HELD = 256  # characters that are looked through again with each piece; of more, each time they have doubled
+_LABEL = rf"(?:[^\[\]\n]){{0,{LONGEST_LABEL}}}+"
+LINK = re.compile(
+    rf"(?P<open>!?\[)(?P<label>{_LABEL})\]\(\s*+<?(?P<target>(?:[^\s()<>\[\]]|\([^\s()<>\[\]]*+\))++)>?"
+    r"(?:\s++(?:\"[^\"\n]*+\"|'[^'\n]*+'))?\s*+\)"
+)
+ANGLED = re.compile(rf"<(?P<target>[^\s<>|]++)(?:\|(?P<label>[^<>\n]{{0,{LONGEST_LABEL}}}+))?>")
+# A link that may still become one of these.
+UNFINISHED = re.compile(
+    rf"!?\[{_LABEL}(?:\](?:\([^)\n\[\]]{{0,{LONGEST_TARGET}}}+\)?+)?)?+\Z"
+    rf"|<[^\s<>|]{{0,{LONGEST_TARGET}}}+(?:\|[^<>\n]{{0,{LONGEST_LABEL}}}+)?\Z"
+)
+OPENING = re.compile(r"!?\[|<")
+PIECE = re.compile(rf"{LINK.pattern}|(?P<angled><)|{TOKEN.pattern}", re.IGNORECASE)
+BOUNDARY = re.compile(rf"[\s{HARD}]")
+PRINTED = "".join(map(chr, range(ord("!"), ord("~") + 1)))
+SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|[/\\]{2}", re.IGNORECASE)
+# Behind an address: marks that end here, then what no channel takes for a part of the address.
+CLOSING = re.compile(r"[*_~)}\]'\"`»”’]*+")
+ENDED = re.compile(rf"[.,;:!?…]*+(?:\Z|[\s{HARD}])")
+
+Allows = Callable[[str], bool]
+
+
+class LinkFilter:
+    """Shows a text's links that are allowed; in place of another one stand its words and a remark.
+
+    Args:
+        allows: whether a link may be shown, by its key; asked for each, in the order of the text.
+        withheld: the remark.
+    """
+
+    def __init__(self, allows: Allows, withheld: str) -> None:
+        self._allows = allows
+        self._withheld = withheld
+        self._pieces: list[str] = []
+        self._length = 0
+        self._looked_at = 0  # at this length the pieces are looked through
+        self._before = ""  # the last letter that was shown
+
+    def text(self, text: str) -> str:
+        """A whole text."""
+        return _Scan(self._allows, self._withheld, text).run() if any(sign in text for sign in SIGNS) else text
+
+    def feed(self, piece: str) -> str:
+        """As much as can be shown after one more piece: a link is held until it is whole."""
+        self._pieces.append(piece)
+        self._length += len(piece)
+        if self._length < self._looked_at:
+            return ""
+        text = "".join(self._pieces)
+        end = _settled(text)
+        shown = self._shown(text[:end])
+        self._pieces = [text[end:]]
+        self._length = len(text) - end
+        self._looked_at = 2 * self._length if self._length > HELD else 0
+        return shown
+
+    def end(self) -> str:
+        """The rest."""
+        rest = self._shown("".join(self._pieces))
+        self._pieces, self._length, self._looked_at, self._before = [], 0, 0, ""
+        return rest
+
+    def _shown(self, text: str) -> str:
+        """The text, filtered as it stands behind what was shown before it."""
+        shown = self.text(self._before + text)[len(self._before) :]
+        self._before = text[-1:] or self._before
+        return shown
+
+
+class _Scan:
+    """One pass through a text."""
+
+    def __init__(self, allows: Allows, withheld: str, text: str) -> None:
+        self._allows = allows
+        self._withheld = withheld
+        self._text = text
+        self._out: list[str] = []
+        self._at = 0
+
+    def run(self) -> str:
+        while (found := PIECE.search(self._text, self._at)) is not None:
+            self._copy(found.start())
+            if found["open"]:
+                self._link(found)
+            elif found["angled"]:
+                self._angled()
+            elif is_link(found):
+                self._token(found)
+            else:
+                self._copy(found.end())
+        self._copy(len(self._text))
+        return "".join(self._out)
+
+    def _copy(self, end: int) -> None:
+        self._out.append(self._text[self._at : end])
+        self._at = end
+
+    def _link(self, found: re.Match[str]) -> None:
+        label, target = self._words(found["label"]), found["target"]
+        if not _is_target(target):
+            self._copy(found.start() + len(found["open"]))
+            return
+        if self._allows(key_of(target)):
+            self._out.append(f"{found['open']}{label}]({target})")
+        else:
+            self._withhold(label)
+        self._at = found.end()
+
+    def _angled(self) -> None:
+        found = ANGLED.match(self._text, self._at)
+        if found is None or not _is_target(found["target"]):
+            self._copy(self._at + 1)
+            return
+        if self._allows(key_of(found["target"])):
+            label = f"|{self._words(found['label'])}" if found["label"] else ""
+            self._out.append(f"<{found['target']}{label}>")
+        else:
+            self._withhold(self._words(found["label"] or ""))
+        self._at = found.end()
+
+    def _token(self, found: re.Match[str]) -> None:
+        forms = list(dict.fromkeys(filter(None, forms_of(found[0]))))
+        form = next((form for form in forms if self._allows(key_of(form))), None)
+        if form is None:
+            start = found.start() + found[0].index(forms[-1])
+            self._copy(start)
+            self._out.append(self._withheld)
+            self._at = start + len(forms[-1])
+            return
+        before = self._text[found.start() - 1 : found.start()]
+        if found.lastgroup == "bare" and (before in (".", "@") or before.isalnum()):
+            self._out.append(" ")  # else what stands before could become a part of the host's name
+        self._copy(found.start() + found[0].index(form) + len(form))
+        closing = CLOSING.match(self._text, self._at)
+        end = closing.end() if closing else self._at
+        if not ENDED.match(self._text, end):
+            self._copy(end)
+            self._out.append(" ")  # else what follows could become a part of the address
+
+    def _words(self, label: str) -> str:
+        """A link's words, without addresses that may not be shown."""
+        return _Scan(self._allows, self._withheld, label).run()
+
+    def _withhold(self, label: str) -> None:
+        words = label.replace(self._withheld, "").strip()
+        self._out.append(f"{words} {self._withheld}" if words else self._withheld)
+
+
+def _is_target(target: str) -> bool:
+    return bool(SCHEME.match(target)) or is_address(target) or is_address(trimmed(target))
+
+
+def _settled(text: str) -> int:
+    """The end of what cannot become a part of a link any more, whatever follows."""
+    boundaries = [0, *(match.end() for match in BOUNDARY.finditer(text))]
+    end = len(text.rstrip(PRINTED))
+    if any(sign in text[boundaries[-1] :] for sign in SIGNS):
+        end = min(end, boundaries[-1])
+    for opening in reversed(list(OPENING.finditer(text))):
+        link = LINK.match(text, opening.start()) or ANGLED.match(text, opening.start())
+        is_cut = link is not None and link.start() < end < link.end()
+        if is_cut or UNFINISHED.match(text, opening.start()):
+            end = min(end, boundaries[bisect_right(boundaries, opening.start()) - 1])
+    return end

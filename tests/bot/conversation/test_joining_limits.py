@@ -1,0 +1,134 @@
+"""The day's limits for messages that join a running turn: those beyond them wait for the next turn."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bot.channels import InboundEvent
+from bot.clock import Days
+from bot.conversation.admission import UNREAD
+from bot.conversation.limits import Joining, Limits
+from bot.providers.scripted import Step
+from bot.store import Spent, Store
+from bot.transcript import Spending, Usage
+from tests.bot.conversation.budgets_harness import Clock, make_budgets
+from tests.bot.conversation.held_turns import asked, calling, held
+from tests.bot.harness import HERE, Harness, edited, words
+
+DAYS = Days("UTC", Clock())
+REFUSAL = "You have reached today's limit of 3 messages. I can answer you again from 2026-11-22 00:00 (UTC)."
+
+
+def limited(store: Store, *steps: Step, limits: Limits) -> Harness:
+    return Harness(store, steps, limits=limits, days=DAYS)
+
+
+@pytest.mark.parametrize("limits", [Limits(user_messages=3), Limits(conversation_messages=3)], ids=["user", "place"])
+async def test_only_as_many_messages_join_as_the_day_has_left(store: Store, limits: Limits) -> None:
+    """The first ones, in order; the others are refused together in the next turn, with one sentence."""
+    first = calling(held=True)
+    harness = limited(store, first, Step("Done"), limits=limits)
+    await harness.receive("one", "m1")
+    async with held(harness, first):
+        for number in range(150):
+            await harness.receive(f"more {number}", f"j{number}")
+    assert [text for role, text in asked(harness) if role == "user"] == ["one", "more 0", "more 1"]
+    assert len(harness.model.requests) == 2
+    assert harness.box.texts[0] == "Done"
+    assert len(harness.box.texts) == 2
+    assert "today's limit of 3 messages" in harness.box.texts[1]
+    assert (await harness.past())[-2:] == [UNREAD.text, harness.box.texts[1]]
+    assert [used.spent.messages for used in await harness.budgets.used(HERE, "u1")] == [3, 3]
+
+
+async def test_far_below_the_limit_all_join_and_are_counted(store: Store) -> None:
+    """Each once, with the next response."""
+    first = calling(held=True)
+    harness = limited(store, first, Step("Done"), limits=Limits(user_messages=300))
+    await harness.receive("one", "m1")
+    async with held(harness, first):
+        for number in range(20):
+            await harness.receive(f"more {number}", f"j{number}")
+    assert len([text for role, text in asked(harness) if role == "user"]) == 21
+    assert harness.box.texts == ["Done"]
+    assert (await harness.budgets.used(HERE, "u1"))[0].spent.messages == 21
+
+
+async def test_each_round_may_take_what_the_rounds_before_have_left(store: Store) -> None:
+    """A turn of many rounds gets no more than one of few."""
+    first, second = calling("c1", held=True), calling("c2", held=True)
+    harness = limited(store, first, second, Step("Done"), limits=Limits(user_messages=3))
+    await harness.receive("one", "m1")
+    attending = asyncio.create_task(harness.runner.process(HERE))
+    for step, text in ((first, "two"), (second, "three"), (second, "four")):
+        await step.at_gate.wait()
+        await harness.receive(text, text)
+        if text != "three":
+            assert step.gate
+            step.gate.set()
+    await attending
+    assert [text for role, text in asked(harness) if role == "user"] == ["one", "two", "three"]
+    assert harness.box.texts == ["Done", REFUSAL]
+
+
+async def test_nothing_joins_once_the_whole_bot_has_used_up_its_tokens(store: Store) -> None:
+    """The turn that used them up ends; who wrote meanwhile is told."""
+    first = Step(calls=calling().calls, usage=Usage(100), gate=asyncio.Event())
+    harness = limited(store, first, Step("Done"), limits=Limits(bot_tokens=50, user_messages=2))
+    await harness.receive("one", "m1")
+    async with held(harness, first):
+        await harness.receive("two", "m2")
+    assert [text for role, text in asked(harness) if role == "user"] == ["one"]
+    assert len(harness.box.texts) == 2
+
+
+async def test_a_change_stays_with_the_message_that_has_to_wait(store: Store) -> None:
+    """The next turn finds both; nothing of either is read before."""
+    first = calling(held=True)
+    harness = limited(store, first, Step("Done"), limits=Limits(user_messages=1))
+    await harness.receive("one", "m1")
+    async with held(harness, first):
+        await harness.receive("secret", "m2")
+        await harness.arrive(edited("e1", "m2", "other secret"))
+    assert [text for role, text in asked(harness) if role == "user"] == ["one"]
+    assert len(harness.box.texts) == 2
+    assert "secret" not in "".join(await harness.past())
+
+
+async def test_a_stop_ends_the_turn_with_all_that_came_before(store: Store) -> None:
+    """Messages that nobody answers cost nothing, so none of them has to wait for a refusal."""
+    first = calling(held=True)
+    harness = limited(store, first, limits=Limits(user_messages=1))
+    await harness.receive("one", "m1")
+    async with held(harness, first):
+        await harness.receive("two", "m2")
+        await harness.arrive(InboundEvent(words("m3", "/stop")))
+    assert len(harness.box.texts) == 1
+    assert await harness.store.inbox.read(HERE) == []
+
+
+async def test_of_many_turns_at_once_no_more_join_than_the_day_has_left(store: Store) -> None:
+    """One person's threads run side by side, and in several processes."""
+    budgets = [make_budgets(store, Limits(user_messages=10)) for _ in range(2)]
+
+    async def join(number: int) -> int:
+        joining = Joining(f"line:bot:group:{number}", "u1", 3, 1)
+        return await budgets[number % 2].admit_joining(f"t{number}", f"m{number}", joining, None)
+
+    joined = await asyncio.gather(*map(join, range(20)))
+    [of_user, _] = await budgets[0].used("line:bot:group:1", "u1")
+    assert sum(joined) == of_user.spent.messages <= 10
+
+
+async def test_what_a_tool_spends_counts_no_message(store: Store) -> None:
+    """The messages that joined are counted with the model's next response, and once."""
+    budgets = make_budgets(store, Limits(user_messages=10))
+    place = "line:bot:user:u1"
+    assert await budgets.admit_joining("t1", "m1", Joining(place, "u1", 4, 1), None) == 4
+    author = words("m1", "hi").author
+    assert author
+    await budgets.spend(place, Spending("image", Usage(5), author, 0, is_first=False), "t1")
+    await budgets.spend(place, Spending("model", Usage(5), author, 4, is_first=False), "t1")
+    assert (await budgets.used(place, "u1"))[0].spent == Spent(4, 10)
