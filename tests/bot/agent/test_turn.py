@@ -111,7 +111,7 @@ def test_an_edit_changes_the_words_and_nothing_else() -> None:
     """Author, time and place in the order are the first message's."""
     first, new = user("u1", Author("hanako")), Message("e1", "user", (Text("corrected"),), 9)
     assert apply_changes([first, user("u2")], {"u1": new}) == [
-        Message("u1", "user", (Text("corrected"),), 1, Author("hanako")),
+        Message("u1", "user", (Text("corrected"),), 1, Author("hanako"), edited_at=9),
         user("u2"),
     ]
 

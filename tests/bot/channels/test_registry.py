@@ -201,7 +201,8 @@ def test_alerts_need_their_platform(monkeypatch: pytest.MonkeyPatch, recipient: 
     monkeypatch.setenv("ALERT_TO", recipient)
     with pytest.raises(SettingsError, match=r"^ALERT_TO: that platform is off"):
         check_channels(load())
-    for variable in ("SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET", "LINE_CHANNEL_SECRET", "LINE_CHANNEL_ACCESS_TOKEN"):
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-made-up")
+    for variable in ("SLACK_SIGNING_SECRET", "LINE_CHANNEL_SECRET", "LINE_CHANNEL_ACCESS_TOKEN"):
         monkeypatch.setenv(variable, "made-up")
     check_channels(load())
     assert load().alert_to == recipient
