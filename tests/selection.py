@@ -52,7 +52,6 @@ NOT_QUICK = (
     "tests/gate/",
     "tests/injections/",
     "tests/process/",
-    "tests/rolling/",
     "tests/toolset/",
 )
 NIGHTLY = "tests/fakes/"  # run by make nightly alone
@@ -84,7 +83,6 @@ SAMPLED = {
     "tests/process/test_late_answers.py": 40,
     "tests/process/test_run.py": 4,
     "tests/process/test_shutdown.py": 4,
-    "tests/rolling/": 4,
     "tests/toolset/confined/test_process.py": 3,
     "tests/toolset/mcp/test_connection.py": 2,
     "tests/toolset/mcp/test_floods.py": 3,
@@ -121,7 +119,6 @@ UNMEASURED = (
     "tests/crash/",
     "tests/injections/",
     "tests/process/",
-    "tests/rolling/",
     "tests/toolset/test_contract.py",
     "tests/toolset/test_contract_arguments.py",
 )

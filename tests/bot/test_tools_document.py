@@ -32,9 +32,9 @@ def test_its_ten_minutes_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv(*call[0].split("="))
     called = CliRunner().invoke(cli, call[2:])
     assert (called.exit_code, called.stdout) == (0, '{\n  "text": "HELLO"\n}\n')
-    assert test[:3] == ["python", "-m", "pytest"]
-    assert Path(test[3]).is_file()
-    assert test[3] in written.stdout
+    assert test[:6] == ["make", "dev", "&&", ".venv/bin/python", "-m", "pytest"]
+    assert Path(test[6]).is_file()
+    assert test[6] in written.stdout
 
 
 async def test_its_hook_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

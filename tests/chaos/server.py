@@ -21,6 +21,7 @@ RESTING = (
     "fence",
     "forgotten",
     "seen",
+    "message",
     "note",
     "spent",
     "totals",

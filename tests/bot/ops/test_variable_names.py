@@ -14,6 +14,9 @@ from tests.bot.command_line import Call
 from tests.project import ROOT
 
 
+pytestmark = pytest.mark.usefixtures("restored_logging")
+
+
 def warning(detail: str, fix: str) -> CheckResult:
     """A line of the report."""
     return CheckResult("warning", "variables", detail, fix)

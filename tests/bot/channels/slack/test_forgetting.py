@@ -44,7 +44,7 @@ async def traces(redis: Redis) -> list[bytes]:
 
 def half() -> Step:
     """An answer that does not end by itself."""
-    return Step(f"{WORDS} Never.", before=(TextDelta(WORDS),), gate=asyncio.Event(), gate_after=1)
+    return Step(f"{WORDS} Never.", before=(TextDelta(f"{WORDS} "),), gate=asyncio.Event(), gate_after=1)
 
 
 @pytest.mark.parametrize("ask", WHERE)
@@ -56,7 +56,7 @@ async def test_the_half_that_a_dead_process_has_shown_elsewhere_is_deleted(
     async with SlackPipeline(store, fake, [half()]) as dead:
         await dead.post(question)
         processing = asyncio.create_task(dead.process())
-        await until(lambda: fake.shown == [WORDS])
+        await until(lambda: [text.strip() for text in fake.shown] == [WORDS])
         processing.cancel()
         await asyncio.wait([processing])
     async with SlackPipeline(store, fake) as here:

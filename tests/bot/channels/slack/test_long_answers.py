@@ -56,11 +56,11 @@ async def test_the_message_that_was_streamed_holds_the_first_part(
     """The others follow it."""
     question, _, _ = ask(fake)
     first = PARAGRAPHS[0]
-    step = Step(LONG, before=(TextDelta(first),), gate=asyncio.Event(), gate_after=1)
+    step = Step(LONG, before=(TextDelta(f"{first}\n"),), gate=asyncio.Event(), gate_after=1)
     async with SlackPipeline(store, fake, [step]) as here:
         await here.post(question)
         processing = asyncio.create_task(here.process())
-        await until(lambda: fake.shown == [first])
+        await until(lambda: [text.strip() for text in fake.shown] == [first])
         assert step.gate
         step.gate.set()
         await processing

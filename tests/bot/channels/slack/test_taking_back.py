@@ -72,7 +72,7 @@ PLACES = pytest.mark.parametrize("ask", [in_channel, in_assistant, in_old_thread
 
 def shown_first() -> Step:
     """An answer that people see half of; it does not end by itself."""
-    return Step(f"{WORDS} Old.", before=(TextDelta(WORDS),), gate=asyncio.Event(), gate_after=1)
+    return Step(f"{WORDS} Old.", before=(TextDelta(f"{WORDS} "),), gate=asyncio.Event(), gate_after=1)
 
 
 async def listens(redis: Redis) -> bool:
@@ -93,7 +93,7 @@ async def streaming(
         await until_true(partial(listens, redis))
         await worker.post(question)
         processing = asyncio.create_task(worker.process())
-        await until(lambda: fake.shown == [WORDS])
+        await until(lambda: [text.strip() for text in fake.shown] == [WORDS])
         yield web
         async with asyncio.timeout(10):
             await processing
