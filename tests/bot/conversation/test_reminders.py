@@ -381,15 +381,12 @@ async def test_where_nothing_can_be_sent_nothing_is_promised(store: Store) -> No
 
 async def test_the_list_is_everybodys_own(store: Store) -> None:
     """By command, in the asker's language, for the asker alone; others' are not shown, nor cancelled."""
-    steps = setting(text="水を飲む", at="2027-01-04T07:00", repeat="FREQ=DAILY")
-    stage = Stage(store, steps)
+    stage = Stage(store, setting(text="水を飲む", at="2027-01-04T07:00", repeat="FREQ=DAILY"))
     await stage.say("毎日7時に水を飲むようリマインドして", "m1", group=True)
-    assert (await stage.say("リマインダー", "m2", group=True))[0].split("\n")[1] == (
-        "・2027-01-04 07:00、繰り返し（FREQ=DAILY）：水を飲む"
-    )
+    listed = (await stage.say("リマインダー", "m2", group=True))[0].split("\n")
+    assert listed[1] == "・2027-01-04 07:00、繰り返し（FREQ=DAILY）：水を飲む"
     assert "no reminders here" in (await stage.say("/reminders", "m3", Author("u2"), group=True))[0]
-    listed = [one.reply for one in stage.harness.box.delivered[1:]]
-    assert all(reply.private and reply.fleeting for reply in listed)
+    assert all(one.reply.private and one.reply.fleeting for one in stage.harness.box.delivered[1:])
     assert not any("リマインダー" in words for words in await stage.harness.past())
 
 
