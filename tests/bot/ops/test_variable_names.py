@@ -13,7 +13,6 @@ from bot.settings import load
 from tests.bot.command_line import Call
 from tests.project import ROOT
 
-
 pytestmark = pytest.mark.usefixtures("restored_logging")
 
 
