@@ -1,4 +1,5 @@
-"""Every benchmark of whole processes, one after the other; the tables are ready for docs/performance.md.
+"""Every benchmark of whole processes, one after the other; the tables are ready for
+docs/performance.md.
 
     .venv/bin/python -m benchmarks [cost growth scale flood ack start]
 

@@ -1,9 +1,10 @@
-"""How long LINE waits for its 200 while 500 turns wait for a slow model, beside a bare app that only signs and writes.
+"""How long LINE waits for its 200 while 500 turns wait for a slow model, beside a bare app that
+only signs and writes.
 
     .venv/bin/python -m benchmarks.ack
 
-Both are processes of their own, on the same bundled Valkey, in one run. Each webhook carries one new message of one of
-the 500 users whose turns are under way, so every one is a durable write.
+Both are processes of their own, on the same bundled Valkey, in one run. Each webhook carries one
+new message of one of the 500 users whose turns are under way, so every one is a durable write.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ async def post(http: aiohttp.ClientSession, port: int) -> float:
     """Milliseconds until the 200."""
     body, headers = webhook()
     started = time.perf_counter()
-    async with http.post(f"http://127.0.0.1:{port}/webhooks/line", data=body, headers=headers) as answer:
+    async with http.post(
+        f"http://127.0.0.1:{port}/webhooks/line", data=body, headers=headers
+    ) as answer:
         assert answer.status == 200, await answer.text()
     return (time.perf_counter() - started) * 1000
 
@@ -70,7 +73,8 @@ async def load(port: int, connections: int, requests: int, rate: float = 0) -> l
     """The waits of so many requests over so many connections, in milliseconds.
 
     Args:
-        rate: requests a second of all connections together; 0: each sends its next as soon as it is answered.
+        rate: requests a second of all connections together; 0: each sends its next as soon as it is
+        answered.
     """
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=connections)) as http:
 
@@ -122,11 +126,17 @@ async def main() -> None:
                 await up(kaiwa, "/readyz")
                 await up(bare, "/webhooks/line")
                 await load(kaiwa, 50, TURNS)
-                await asyncio.sleep(8)  # until LINE's SDK is loaded and all turns wait for the model
+                await asyncio.sleep(
+                    8
+                )  # until LINE's SDK is loaded and all turns wait for the model
                 kinds = ((1, 0), (64, 1_000), (64, 0))
                 bots = (("bare app", bare), ("Kaiwa", kaiwa))
                 rows = [await row(name, port, *kind) for kind in kinds for name, port in bots]
-    print(heading(f"The 200 while {TURNS} turns wait for a model", "python -m benchmarks.ack", ONE_RUN))
+    print(
+        heading(
+            f"The 200 while {TURNS} turns wait for a model", "python -m benchmarks.ack", ONE_RUN
+        )
+    )
     print(table(("", "connections", "asked", "p50 ms", "p99 ms", "webhooks/s"), rows))
 
 

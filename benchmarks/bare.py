@@ -1,4 +1,5 @@
-"""The floor for a webhook: Starlette, one HMAC, one XADD. Run as a process: python -m benchmarks.bare REDIS_URL PORT"""
+"""The floor for a webhook: Starlette, one HMAC, one XADD. Run as a process: python -m
+benchmarks.bare REDIS_URL PORT"""
 
 from __future__ import annotations
 

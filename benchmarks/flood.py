@@ -1,10 +1,12 @@
-"""So many new people write at once, half in LINE, half in Slack: what the door answers, and when they are answered.
+"""So many new people write at once, half in LINE, half in Slack: what the door answers, and when
+they are answered.
 
     .venv/bin/python -m benchmarks.flood [people [connections [processes]]]
 
-Three times in one run, over one bundled Valkey: a bare Starlette app that verifies a signature and does one XADD; one
-``kaiwa run``, whose model thinks for five seconds; and ``kaiwa run --no-worker``, the door alone. The stand-ins for
-LINE, Slack and Gemini are the tests' own, in a process of their own.
+Three times in one run, over one bundled Valkey: a bare Starlette app that verifies a signature and
+does one XADD; one
+``kaiwa run``, whose model thinks for five seconds; and ``kaiwa run --no-worker``, the door alone.
+The stand-ins for LINE, Slack and Gemini are the tests' own, in a process of their own.
 """
 
 from __future__ import annotations
@@ -82,7 +84,9 @@ async def pour(port: int, webhooks: Sequence[Webhook], connections: int) -> Acks
     async def one(http: aiohttp.ClientSession) -> None:
         for path, body, headers in left:
             started = time.perf_counter()
-            async with http.post(f"http://127.0.0.1:{port}{path}", data=body.encode(), headers=headers) as answer:
+            async with http.post(
+                f"http://127.0.0.1:{port}{path}", data=body.encode(), headers=headers
+            ) as answer:
                 acks.statuses[answer.status] += 1
             acks.waits.append((time.perf_counter() - started) * 1000)
 
@@ -106,7 +110,11 @@ async def bare(url: str, people: int, connections: int) -> list[Row]:
     async with process("-m", "benchmarks.bare", url, str(port)):
         await up(port, "/webhooks/line")
         signed = (webhook() for _ in range(people))
-        acks = await pour(port, [("/webhooks/line", body.decode(), headers) for body, headers in signed], connections)
+        acks = await pour(
+            port,
+            [("/webhooks/line", body.decode(), headers) for body, headers in signed],
+            connections,
+        )
     return [["bare app: verifies, one XADD", *acked(acks), "", "", ""]]
 
 
@@ -118,7 +126,9 @@ async def flood(url: str, people: int, connections: int, processes: int = 1) -> 
         ports = [free_port() for _ in range(processes)]
         pids = []
         for port in ports:
-            running = await stack.enter_async_context(process(*kaiwa_run(), **settings, PORT=str(port)))
+            running = await stack.enter_async_context(
+                process(*kaiwa_run(), **settings, PORT=str(port))
+            )
             await up(port, "/readyz")
             pids += family(running.pid)
         await asyncio.sleep(LOADING_S)
@@ -133,7 +143,9 @@ async def flood(url: str, people: int, connections: int, processes: int = 1) -> 
             most = max(most, seen["in_flight"])
             await asyncio.sleep(0.25)
         seconds, cpu = time.perf_counter() - started, cpu_s(pids) - before
-        answered = f"{seen['people']:,}, {seen['more_than_once']} of them twice, after {seconds:.1f} s"
+        answered = (
+            f"{seen['people']:,}, {seen['more_than_once']} of them twice, after {seconds:.1f} s"
+        )
         name = f"`kaiwa run`{f' × {processes}' if processes > 1 else ''}"
         return [[name, *acked(await pouring), answered, f"{most:,}", f"{cpu * 1000 / people:.1f}"]]
 
@@ -149,9 +161,13 @@ async def alone(url: str, people: int, connections: int) -> list[Row]:
             await calm([running.pid])
             for name, path in (("LINE", "/webhooks/line"), ("Slack", "/webhooks/slack")):
                 before = cpu_s([running.pid])
-                acks = await pour(port, [one for one in ready["webhooks"] if one[0] == path], connections)
+                acks = await pour(
+                    port, [one for one in ready["webhooks"] if one[0] == path], connections
+                )
                 used = (cpu_s([running.pid]) - before) * 1000 / len(acks.waits)
-                rows.append([f"`kaiwa run --no-worker`, {name}", *acked(acks), "", "", f"{used:.2f}"])
+                rows.append(
+                    [f"`kaiwa run --no-worker`, {name}", *acked(acks), "", "", f"{used:.2f}"]
+                )
     return rows
 
 
@@ -168,10 +184,22 @@ async def main(people: int = 1_000, connections: int = 64, processes: int = 1) -
     command = f"python -m benchmarks.flood {people} {connections} {processes}"
     print(
         heading(
-            f"{people:,} new people at once, {connections} connections, a model of {THINKING_S:.0f} s", command, ONE_RUN
+            (
+                f"{people:,} new people at once, {connections} connections, a model of "
+                f"{THINKING_S:.0f} s"
+            ),
+            command,
+            ONE_RUN,
         )
     )
-    columns = ["", "statuses", "acknowledged, p50 / p99 ms", "webhooks/s", "answered", "in flight at most"]
+    columns = [
+        "",
+        "statuses",
+        "acknowledged, p50 / p99 ms",
+        "webhooks/s",
+        "answered",
+        "in flight at most",
+    ]
     print(table([*columns, "CPU ms each"], rows))
 
 

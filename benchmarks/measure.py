@@ -1,6 +1,8 @@
-"""How loops are compared: in turn, round after round in one run, by the CPU time of this process alone.
+"""How loops are compared: in turn, round after round in one run, by the CPU time of this process
+alone.
 
-Other work on the machine makes a round slower, for each loop alike; the medians' ratio is what is told.
+Other work on the machine makes a round slower, for each loop alike; the medians' ratio is what is
+told.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ class Cost(NamedTuple):
 
 @asynccontextmanager
 async def process(module: str) -> AsyncIterator[str]:
-    """The address of a server that is a module of ours, a process of its own, which prints its port."""
+    """The address of a server that is a module of ours, a process of its own, which prints its
+    port."""
     running = await asyncio.create_subprocess_exec(
         sys.executable, "-m", module, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -39,7 +42,9 @@ async def process(module: str) -> AsyncIterator[str]:
     await running.wait()
 
 
-async def compare(loops: Mapping[str, Turn], at_once: int, turns: int, rounds: int) -> dict[str, Cost]:
+async def compare(
+    loops: Mapping[str, Turn], at_once: int, turns: int, rounds: int
+) -> dict[str, Cost]:
     """What a turn of each loop costs, so many at once.
 
     Args:
@@ -56,7 +61,9 @@ async def compare(loops: Mapping[str, Turn], at_once: int, turns: int, rounds: i
             for _ in range(turns // at_once):
                 walls[name] += await asyncio.gather(*(_timed(turn) for _ in range(at_once)))
             cpu[name].append((time.process_time() - started) * 1000 / turns)
-    return {name: Cost(statistics.median(cpu[name]), statistics.median(walls[name])) for name in loops}
+    return {
+        name: Cost(statistics.median(cpu[name]), statistics.median(walls[name])) for name in loops
+    }
 
 
 async def _timed(turn: Turn) -> float:

@@ -1,11 +1,12 @@
-"""What a turn costs over each provider: our agent, the vendor's SDK alone, pydantic-ai's model of the same vendor.
+"""What a turn costs over each provider: our agent, the vendor's SDK alone, pydantic-ai's model of
+the same vendor.
 
     .venv/bin/pip install --requirement requirements-benchmarks.txt
     .venv/bin/python -m benchmarks.providers [gemini openai json anthropic ollama]
 
-A turn is: user text → model (four parallel calls, streamed) → four no-op tools → model → thirty pieces of text. The
-models are a process apart, and CPU is this process's own. A peer of requirements-benchmarks.txt that is not installed
-is left out.
+A turn is: user text → model (four parallel calls, streamed) → four no-op tools → model → thirty
+pieces of text. The models are a process apart, and CPU is this process's own. A peer of
+requirements-benchmarks.txt that is not installed is left out.
 """
 
 from __future__ import annotations
@@ -23,13 +24,17 @@ from bot import log
 
 VENDORS = ("gemini", "openai", "json", "anthropic", "ollama")
 SDKS = {"json": "openai"}
-PEERS = {"ollama": "ollama", "pydantic_ai": "pydantic-ai-slim"}  # what may be missing, by the name it is imported as
+PEERS = {
+    "ollama": "ollama",
+    "pydantic_ai": "pydantic-ai-slim",
+}  # what may be missing, by the name it is imported as
 KAIWA, SDK, PYDANTIC_AI = "Kaiwa", "SDK alone", "pydantic-ai"
 TURNS, ROUNDS = 20, 5  # at least; as many turns as there are at once
 
 
 def modules(vendor: str) -> dict[str, str]:
-    """The loops of a vendor, by what they are called in the table. No model of pydantic-ai's speaks JSON mode."""
+    """The loops of a vendor, by what they are called in the table. No model of pydantic-ai's speaks
+    JSON mode."""
     names = {KAIWA: "kaiwa", SDK: SDKS.get(vendor, vendor)}
     return names if vendor == "json" else names | {PYDANTIC_AI: "pydantic_ai"}
 
@@ -55,7 +60,9 @@ def row(vendor: str, costs: dict[str, Cost]) -> str:
     cells = [f"{vendor:<9}", f"{own.cpu_ms:6.2f} ({own.wall_ms:4.0f})"]
     for name in (SDK, PYDANTIC_AI):
         if cost := costs.get(name):
-            cells.append(f"{cost.cpu_ms:6.2f} ({cost.wall_ms:4.0f}) {own.cpu_ms / cost.cpu_ms:5.2f}")
+            cells.append(
+                f"{cost.cpu_ms:6.2f} ({cost.wall_ms:4.0f}) {own.cpu_ms / cost.cpu_ms:5.2f}"
+            )
         else:
             cells.append(f"{'not there':>19}" if name in modules(vendor) else " " * 19)
     return "  ".join(cells)

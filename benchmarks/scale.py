@@ -2,10 +2,11 @@
 
     .venv/bin/python -m benchmarks.scale [turns [at once [rounds]]]
 
-Every second turn calls a tool. People, platforms and Redis share the machine with Kaiwa, so the first table has the
-turns a second that were reached here, and the CPU that each party spent on a turn. The second table derives from these
-where a party with cores of its own would end: a process of Kaiwa, and a node of Redis, use one core each. The third is
-the plan of docs/scaling.md, from the row PLAN_BY and the assumptions below.
+Every second turn calls a tool. People, platforms and Redis share the machine with Kaiwa, so the
+first table has the turns a second that were reached here, and the CPU that each party spent on a
+turn. The second table derives from these where a party with cores of its own would end: a process
+of Kaiwa, and a node of Redis, use one core each. The third is the plan of docs/scaling.md, from the
+row PLAN_BY and the assumptions below.
 
 Where ``kaiwa run`` has ``--processes`` the processes share a port; else each has its own.
 """
@@ -60,8 +61,22 @@ MEASURED = (
     "idle",
     "connections",
 )
-DERIVED = ("derived", "turns/s until Kaiwa is full", "until Redis is full", "ends at", "processes that fill Redis")
-PLANNED = ("people a day", "turns/s at the peak", "in flight", "cores: Kaiwa", "Redis", "memory: Kaiwa", "Redis")
+DERIVED = (
+    "derived",
+    "turns/s until Kaiwa is full",
+    "until Redis is full",
+    "ends at",
+    "processes that fill Redis",
+)
+PLANNED = (
+    "people a day",
+    "turns/s at the peak",
+    "in flight",
+    "cores: Kaiwa",
+    "Redis",
+    "memory: Kaiwa",
+    "Redis",
+)
 
 Opened = Callable[[], AbstractAsyncContextManager[Store]]
 
@@ -71,12 +86,17 @@ async def three_servers() -> AsyncIterator[Store]:
     """A cluster of bundled Valkeys, which sync as the bundled one does."""
     with cluster.running(NODES, str(get_binary_path()), fsync="everysec") as servers:
         async with AsyncExitStack() as stack:
-            nodes = [await stack.enter_async_context(Redis(port=node.port)) for node in servers.nodes]
+            nodes = [
+                await stack.enter_async_context(Redis(port=node.port)) for node in servers.nodes
+            ]
             pids = [(await node.info("server"))["process_id"] for node in nodes]
             yield Store(servers.url, nodes, pids)
 
 
-STORES: dict[str, Opened] = {ONE: partial(one_server, counted=False), f"a cluster of {NODES}": three_servers}
+STORES: dict[str, Opened] = {
+    ONE: partial(one_server, counted=False),
+    f"a cluster of {NODES}": three_servers,
+}
 
 
 class Scaled(NamedTuple):
@@ -103,10 +123,17 @@ class Scaled(NamedTuple):
         return [str(self), number(cost.rate), *map(number, parties), *cores, str(self.connections)]
 
     def derived(self) -> list[str]:
-        """A row about machines with cores enough: turns a second until all processes, or the busiest node, are full."""
+        """A row about machines with cores enough: turns a second until all processes, or the
+        busiest node, are full."""
         bots, redis = self.processes * 1000 / self.cost.cpu_ms, 1000 / self.cost.busiest_ms
         ends = "Kaiwa" if bots < redis else "Redis' busiest node"
-        return [str(self), number(bots), number(redis), ends, number(self.cost.cpu_ms / self.cost.busiest_ms)]
+        return [
+            str(self),
+            number(bots),
+            number(redis),
+            ends,
+            number(self.cost.cpu_ms / self.cost.busiest_ms),
+        ]
 
 
 @cache
@@ -116,7 +143,9 @@ def shares_a_port() -> bool:
     return any("--processes" in parameter.opts for parameter in run.params)
 
 
-async def measure(store: str, opened: Opened, processes: int, turns: int, at_once: int, rounds: int) -> Scaled:
+async def measure(
+    store: str, opened: Opened, processes: int, turns: int, at_once: int, rounds: int
+) -> Scaled:
     """New people's LINE turns, through so many processes."""
     options = ("--processes", str(processes)) if shares_a_port() else ()
     async with (
@@ -127,7 +156,9 @@ async def measure(store: str, opened: Opened, processes: int, turns: int, at_onc
         turn = partial(line_turn, measuring)
         await measuring.cost(repeat(turn, min(WARM_UP, turns)), at_once)
         cost = medians([await measuring.cost(repeat(turn, turns), at_once) for _ in range(rounds)])
-        clients = [int((await node.info("clients"))["connected_clients"]) - 1 for node in servers.nodes]
+        clients = [
+            int((await node.info("clients"))["connected_clients"]) - 1 for node in servers.nodes
+        ]
     return Scaled(store, processes, cost, max(clients))
 
 
@@ -147,7 +178,9 @@ async def main(turns: int = 600, at_once: int = 64, rounds: int = 3) -> None:
     found: dict[tuple[str, int], Scaled] = {}
     for store, opened in STORES.items():
         for processes in PROCESSES:
-            found[store, processes] = await measure(store, opened, processes, turns, at_once, rounds)
+            found[store, processes] = await measure(
+                store, opened, processes, turns, at_once, rounds
+            )
             print(f"{found[store, processes]}: measured", file=sys.stderr, flush=True)
     how = "one port" if shares_a_port() else "a port each"
     print(
@@ -160,12 +193,19 @@ async def main(turns: int = 600, at_once: int = 64, rounds: int = 3) -> None:
     print(table(DERIVED, [scaled.derived() for scaled in found.values()]))
     memory, by = await measure_memory(), found[PLAN_BY]
     print(
-        f"{MESSAGES} messages a person and day, a peak of {PEAK} times the average, a model of {MODEL_S:.0f} s, cores "
-        f"{BUSY:.0%} busy at the peak, {RETURNING} people a month for each a day with 100 messages each; from {by}:\n"
+        f"{MESSAGES} messages a person and day, a peak of {PEAK} times the average, a model of "
+        f"{MODEL_S:.0f} s, cores "
+        f"{BUSY:.0%} busy at the peak, {RETURNING} people a month for each a day with 100 "
+        f"messages each; from {by}:\n"
     )
     print(table(PLANNED, [planned(people, by, memory) for people in PEOPLE]))
-    carried = [BUSY * 1000 / ms * 86_400 / MESSAGES / PEAK for ms in (by.cost.cpu_ms, by.cost.redis_ms)]
-    print(f"A core of Kaiwa carries {number(carried[0])} people a day, a core of Redis {number(carried[1])}.")
+    carried = [
+        BUSY * 1000 / ms * 86_400 / MESSAGES / PEAK for ms in (by.cost.cpu_ms, by.cost.redis_ms)
+    ]
+    print(
+        f"A core of Kaiwa carries {number(carried[0])} people a day, a core of Redis "
+        f"{number(carried[1])}."
+    )
 
 
 if __name__ == "__main__":

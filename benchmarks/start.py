@@ -1,9 +1,11 @@
-"""How long ``kaiwa run`` takes to be ready, and what it weighs then, with LINE, Slack and Gemini on.
+"""How long ``kaiwa run`` takes to be ready, and what it weighs then, with LINE, Slack and Gemini
+on.
 
     .venv/bin/python -m benchmarks.start
 
-The bundled Valkey is included. Nothing is called outside this machine: the addresses of LINE, Slack and Gemini point to
-a port of loopback where nobody listens. The last lines say which packages take longest to import.
+The bundled Valkey is included. Nothing is called outside this machine: the addresses of LINE, Slack
+and Gemini point to a port of loopback where nobody listens. The last lines say which packages take
+longest to import.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ CHANNELS = {
     "SLACK_BOT_TOKEN": "xoxb-token",
     "SLACK_API_BASE_URL": f"{NOWHERE}/api/",
 }
-IMPORTED = re.compile(r"import time:\s+(\d+) \|\s+\d+ \|\s*(\w+)")  # microseconds without what it imports itself
+IMPORTED = re.compile(
+    r"import time:\s+(\d+) \|\s+\d+ \|\s*(\w+)"
+)  # microseconds without what it imports itself
 
 
 def is_ready() -> bool:
@@ -66,7 +70,9 @@ def running(folder: Path, *options: str) -> Iterator[int]:
     }
     with (
         (folder / "stderr").open("wb") as errors,
-        subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=errors) as process,
+        subprocess.Popen(
+            command, env=environment, stdout=subprocess.DEVNULL, stderr=errors
+        ) as process,
     ):
         while not is_ready():
             time.sleep(0.01)
@@ -77,7 +83,9 @@ def running(folder: Path, *options: str) -> Iterator[int]:
 def megabytes(pid: int) -> float:
     """The resident memory of a process."""
     status = Path(f"/proc/{pid}/status").read_text()
-    return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmRSS"))
+    return next(
+        int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmRSS")
+    )
 
 
 def cpu_s(pid: int) -> float:
@@ -87,7 +95,8 @@ def cpu_s(pid: int) -> float:
 
 
 def measure(folder: Path) -> tuple[float, float, float, float]:
-    """Seconds to ready, CPU seconds until then, and megabytes of Kaiwa and of Valkey five seconds later."""
+    """Seconds to ready, CPU seconds until then, and megabytes of Kaiwa and of Valkey five seconds
+    later."""
     started = time.monotonic()
     with running(folder) as pid:
         seconds, cpu = time.monotonic() - started, cpu_s(pid)
@@ -111,7 +120,9 @@ def main() -> None:
         folder = Path(name)
         runs = [measure(folder) for _ in range(RUNS)]
         spent = imports(folder)
-    seconds, cpu, kaiwa, valkey = (f"{statistics.median(values):.3g}" for values in zip(*runs, strict=True))
+    seconds, cpu, kaiwa, valkey = (
+        f"{statistics.median(values):.3g}" for values in zip(*runs, strict=True)
+    )
     rows = [
         ["s until ready", seconds, "1.5"],
         ["CPU s", cpu, ""],

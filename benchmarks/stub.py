@@ -1,4 +1,5 @@
-"""A model that costs nothing: answers Gemini's streams with four calls, then with a sentence. Run as a process.
+"""A model that costs nothing: answers Gemini's streams with four calls, then with a sentence. Run
+as a process.
 
     python -m benchmarks.stub [seconds to wait within each answer]
 
@@ -17,11 +18,16 @@ WORDS = [{"text": "The four answers are in, and all of them are fine."}]
 
 
 def answer(parts: Sequence[Mapping[str, object]]) -> tuple[bytes, bytes]:
-    """An HTTP response in two pieces: a first word, so that nobody takes the model for dead, and all the rest."""
+    """An HTTP response in two pieces: a first word, so that nobody takes the model for dead, and
+    all the rest."""
     candidate = {"content": {"parts": parts, "role": "model"}, "finishReason": "STOP", "index": 0}
-    begun = {"candidates": [{"content": {"parts": [{"text": "Well, "}], "role": "model"}, "index": 0}]}
+    begun = {
+        "candidates": [{"content": {"parts": [{"text": "Well, "}], "role": "model"}, "index": 0}]
+    }
     usage = {"promptTokenCount": 10, "candidatesTokenCount": 10, "totalTokenCount": 20}
-    event = json.dumps({"candidates": [candidate], "usageMetadata": usage, "modelVersion": "gemini-2.5-flash"})
+    event = json.dumps(
+        {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "gemini-2.5-flash"}
+    )
     first, rest = f"data: {json.dumps(begun)}\n\n".encode(), f"data: {event}\n\n".encode()
     length = len(first) + len(rest)
     head = f"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {length}\r\n\r\n"
@@ -38,7 +44,11 @@ async def serve(wait_s: float) -> None:
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
-                fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:] if b": " in line)
+                fields = dict(
+                    line.lower().split(b": ", 1)
+                    for line in head.split(b"\r\n")[1:]
+                    if b": " in line
+                )
                 body = await reader.readexactly(int(fields[b"content-length"]))
                 newest = json.loads(body)["contents"][-1]["parts"]
                 first, rest = SAYS if any("functionResponse" in part for part in newest) else ASKS

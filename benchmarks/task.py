@@ -1,4 +1,5 @@
-"""What every loop is measured at: one question, four tools that do nothing, and the words that end it."""
+"""What every loop is measured at: one question, four tools that do nothing, and the words that end
+it."""
 
 from __future__ import annotations
 
@@ -15,7 +16,11 @@ PARAMETERS: dict[str, Any] = {
     "required": ["n"],
     "additionalProperties": False,
 }
-RESPONSE: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+RESPONSE: dict[str, Any] = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}},
+    "required": ["n"],
+}
 WORDS = tuple(f"word{number} " for number in range(30))  # an event each
 ANSWER = "".join(WORDS)
 

@@ -1,10 +1,12 @@
-"""What a turn costs: Kaiwa's whole path beside google-genai's own loop without any store, in one run.
+"""What a turn costs: Kaiwa's whole path beside google-genai's own loop without any store, in one
+run.
 
     .venv/bin/python -m benchmarks.turn
 
-A turn is: user text → model (four parallel calls) → four no-op tools → model → text. Kaiwa's includes accepting the
-message, lease, journal, validation, history, outbox and delivery on the bundled Valkey; the other one keeps nothing.
-CPU is this process's own; the model and the store are processes apart.
+A turn is: user text → model (four parallel calls) → four no-op tools → model → text. Kaiwa's
+includes accepting the message, lease, journal, validation, history, outbox and delivery on the
+bundled Valkey; the other one keeps nothing. CPU is this process's own; the model and the store are
+processes apart.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
         async with open_embedded(Path(folder)) as url, open_store(url, history_days=1) as store:
             metrics = Metrics()
             provider = FallbackProvider([Gemini("key", MODEL, base_url)], metrics)
-            tools = ToolMap([ValidatedTool(Noop("noop"), PARAMETERS, RESPONSE)])  # type: ignore[arg-type]  # no create()
+            # no create()
+            tools = ToolMap([ValidatedTool(Noop("noop"), PARAMETERS, RESPONSE)])  # type: ignore[arg-type]
             agent = Agent(provider, tools, SYSTEM, metrics)
             texts = load()
             intake = Intake(store, process_later, SpokenCommands(texts), metrics)
@@ -69,7 +72,12 @@ async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
 
             async def turn() -> None:
                 conversation = f"console:benchmark-{next(numbers)}"
-                message = Message(new_id("msg"), "user", (Text("Call noop four times."),), time.time_ns() // 1_000_000)
+                message = Message(
+                    new_id("msg"),
+                    "user",
+                    (Text("Call noop four times."),),
+                    time.time_ns() // 1_000_000,
+                )
                 assert await intake(conversation, InboundEvent(message))
                 await runner.process(conversation)
 

@@ -1,9 +1,10 @@
-"""Models that cost nothing, in the wire format of each vendor: four calls first, then an answer in thirty pieces.
+"""Models that cost nothing, in the wire format of each vendor: four calls first, then an answer in
+thirty pieces.
 
     python -m benchmarks.vendors
 
-Run as a process, it prints its port and serves until its standard input is closed. Each event leaves by itself, a
-moment after the one before, as events of a model that writes do.
+Run as a process, it prints its port and serves until its standard input is closed. Each event
+leaves by itself, a moment after the one before, as events of a model that writes do.
 """
 
 from __future__ import annotations
@@ -27,8 +28,15 @@ def gemini(called: bool) -> Iterator[JSON]:
     usage = {"promptTokenCount": 10, "candidatesTokenCount": 10, "totalTokenCount": 20}
     calls = [{"functionCall": {"name": name, "args": ARGUMENTS}} for name in TOOLS]
     for parts in [[{"text": word}] for word in WORDS] if called else [calls]:
-        yield {"candidates": [{"content": {"parts": parts, "role": "model"}, "index": 0}], "usageMetadata": usage}
-    end = {"content": {"parts": [{"text": ""}], "role": "model"}, "finishReason": "STOP", "index": 0}
+        yield {
+            "candidates": [{"content": {"parts": parts, "role": "model"}, "index": 0}],
+            "usageMetadata": usage,
+        }
+    end = {
+        "content": {"parts": [{"text": ""}], "role": "model"},
+        "finishReason": "STOP",
+        "index": 0,
+    }
     yield {"candidates": [end], "usageMetadata": usage, "modelVersion": "gemini-2.5-flash"}
 
 
@@ -41,7 +49,9 @@ def openai(called: bool) -> Iterator[JSON]:
 
 def json_mode(called: bool) -> Iterator[JSON]:
     calls = None if called else [{"name": name, "arguments": ARGUMENTS} for name in TOOLS]
-    text = json.dumps({"thought": "So be it.", "tool_calls": calls, "reply": ANSWER if called else ""})
+    text = json.dumps(
+        {"thought": "So be it.", "tool_calls": calls, "reply": ANSWER if called else ""}
+    )
     length = len(text) // len(WORDS) + 1
     for start in range(0, len(text), length):
         yield _openai_chunk({"content": text[start : start + length]})
@@ -51,14 +61,31 @@ def json_mode(called: bool) -> Iterator[JSON]:
 
 def anthropic(called: bool) -> Iterator[JSON]:
     usage = {"input_tokens": 10, "output_tokens": 1}
-    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": []}
-    yield {"type": "message_start", "message": {**head, "stop_reason": None, "stop_sequence": None, "usage": usage}}
+    head = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-sonnet-4-5",
+        "content": [],
+    }
+    yield {
+        "type": "message_start",
+        "message": {**head, "stop_reason": None, "stop_sequence": None, "usage": usage},
+    }
     if called:
-        yield from _block(0, {"type": "text", "text": ""}, [{"type": "text_delta", "text": word} for word in WORDS])
+        yield from _block(
+            0,
+            {"type": "text", "text": ""},
+            [{"type": "text_delta", "text": word} for word in WORDS],
+        )
     else:
         grown = [{"type": "input_json_delta", "partial_json": piece} for piece in PIECES]
         for index, name in enumerate(TOOLS):
-            yield from _block(index, {"type": "tool_use", "id": f"toolu_{index}", "name": name, "input": {}}, grown)
+            yield from _block(
+                index,
+                {"type": "tool_use", "id": f"toolu_{index}", "name": name, "input": {}},
+                grown,
+            )
     delta = {"stop_reason": "end_turn" if called else "tool_use", "stop_sequence": None}
     yield {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 10}}
     yield {"type": "message_stop"}
@@ -66,24 +93,45 @@ def anthropic(called: bool) -> Iterator[JSON]:
 
 def ollama(called: bool) -> Iterator[JSON]:
     line = {"model": "qwen3", "created_at": "2026-11-22T00:00:00Z", "done": False}
-    calls = [{"content": "", "tool_calls": [{"function": {"name": name, "arguments": ARGUMENTS}}]} for name in TOOLS]
+    calls = [
+        {"content": "", "tool_calls": [{"function": {"name": name, "arguments": ARGUMENTS}}]}
+        for name in TOOLS
+    ]
     for message in [{"content": word} for word in WORDS] if called else calls:
         yield {**line, "message": {"role": "assistant", **message}}
     counts = {"prompt_eval_count": 10, "eval_count": 10, "total_duration": 1}
-    yield {**line, "message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop", **counts}
+    yield {
+        **line,
+        "message": {"role": "assistant", "content": ""},
+        "done": True,
+        "done_reason": "stop",
+        **counts,
+    }
 
 
 def _openai_calls() -> Iterator[JSON]:
     for index, name in enumerate(TOOLS):
         function: JSON = {"name": name, "arguments": ""}
-        yield {"tool_calls": [{"index": index, "id": f"call_{index}", "type": "function", "function": function}]}
+        yield {
+            "tool_calls": [
+                {"index": index, "id": f"call_{index}", "type": "function", "function": function}
+            ]
+        }
         for piece in PIECES:
             yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
 
 
 def _openai_chunk(delta: JSON, finish: str | None = None) -> JSON:
-    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-5-mini"}
-    return {**head, "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}]}
+    head = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "gpt-5-mini",
+    }
+    return {
+        **head,
+        "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}],
+    }
 
 
 def _openai_usage() -> JSON:
@@ -144,7 +192,10 @@ async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
             body = json.loads(await reader.readexactly(int(fields[b"content-length"])))
             asked = answer_to(first.split(b" ")[1], body)
             kind = LINES if asked[0] == "ollama" else EVENT_STREAM
-            writer.write(f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+            writer.write(
+                f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n"
+                "Transfer-Encoding: chunked\r\n\r\n".encode()
+            )
             for event in STREAMS[asked]:
                 await asyncio.sleep(PAUSE_S)
                 writer.write(b"%x\r\n%b\r\n" % (len(event), event))

@@ -1,10 +1,17 @@
-"""The composition root: builds everything from the settings. The only module that knows all others."""
+"""The composition root: builds everything from the settings. The only module that knows all
+others."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    aclosing,
+    asynccontextmanager,
+    nullcontext,
+)
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
@@ -71,7 +78,8 @@ class ProcessServices:
     """What every process needs, opened.
 
     Attributes:
-        shared: the folder of the processes that share a port; None: this one has its port for itself.
+        shared: the folder of the processes that share a port; None: this one has its port for
+        itself.
     """
 
     settings: Settings
@@ -132,7 +140,9 @@ def _open_store(url: str, settings: Settings) -> AbstractAsyncContextManager[Sto
 
 
 @asynccontextmanager
-async def open_services(settings: Settings, shared: Path | None = None) -> AsyncIterator[ProcessServices]:
+async def open_services(
+    settings: Settings, shared: Path | None = None
+) -> AsyncIterator[ProcessServices]:
     """Open the store, the tools, the models and the agent.
 
     Args:
@@ -160,9 +170,15 @@ async def open_services(settings: Settings, shared: Path | None = None) -> Async
 
 
 def persona(settings: Settings) -> str:
-    """The system prompt without a channel's style: the operator's file or ``system.md``, then ``data.md``."""
-    texts = (settings.persona_file or files("bot.prompts") / "system.md", files("bot.prompts") / "data.md")
-    return "\n\n".join(text.read_text("utf-8").strip() for text in texts).replace("{bot_name}", settings.bot_name)
+    """The system prompt without a channel's style: the operator's file or ``system.md``, then
+    ``data.md``."""
+    texts = (
+        settings.persona_file or files("bot.prompts") / "system.md",
+        files("bot.prompts") / "data.md",
+    )
+    return "\n\n".join(text.read_text("utf-8").strip() for text in texts).replace(
+        "{bot_name}", settings.bot_name
+    )
 
 
 def _summarizer(services: ProcessServices) -> Summarizer | None:
@@ -201,17 +217,26 @@ async def open_runtime(
         registry: all channels that exist.
     """
     settings, store, texts = services.settings, services.store, services.texts
-    options, votes = ConversationSettings.of(settings), Votes(store, texts, start, settings.language)
+    options, votes = (
+        ConversationSettings.of(settings),
+        Votes(store, texts, start, settings.language),
+    )
     memory = options.defaults.group_memory
-    intake = Intake(store, start, SpokenCommands(texts), services.metrics, votes, group_memory=memory)
+    intake = Intake(
+        store, start, SpokenCommands(texts), services.metrics, votes, group_memory=memory
+    )
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
     signed = SignedFiles(store.files, settings.secret_key, settings.public_url)
     refusals = Refusals(intake, services.metrics, partial(alerts.notice, "webhooks_refused"))
     uploads = StoredUploads(store.files)
-    console = Console(refusals, store.live, _reads(services, signed), texts, settings.language, uploads)
+    console = Console(
+        refusals, store.live, _reads(services, signed), texts, settings.language, uploads
+    )
     channels: dict[str, Channel] = {console.name: console}
     parts = store, services.agent, MappingProxyType(channels), texts, services.metrics, options
-    runner = build(*parts, alerts=alerts, summarizer=_summarizer(services), reviewers=services.reviewers)
+    runner = build(
+        *parts, alerts=alerts, summarizer=_summarizer(services), reviewers=services.reviewers
+    )
     async with AsyncExitStack() as stack:
         if not only_console:
             host = _host(services, refusals, alerts, signed, runner.services, listens=listens)
@@ -266,7 +291,8 @@ def _host(
 
 
 async def _accept_nothing(conversation: str, event: InboundEvent) -> bool:
-    """Stands for the intake (``bot.channels.Accept``) in checks, where no channel accepts messages."""
+    """Stands for the intake (``bot.channels.Accept``) in checks, where no channel accepts
+    messages."""
     raise NotImplementedError
 
 
@@ -276,7 +302,14 @@ def checks_of_channels(settings: Settings) -> dict[str, Callable[[], Awaitable[l
     @asynccontextmanager
     async def open_host() -> AsyncIterator[Host]:
         async with open_store_of(settings) as store:
-            yield Host(_accept_nothing, store.kv, store.priority_kv, load(), settings.language, settings.bot_name)
+            yield Host(
+                _accept_nothing,
+                store.kv,
+                store.priority_kv,
+                load(),
+                settings.language,
+                settings.bot_name,
+            )
 
     return channel_checks(settings, open_host)
 
@@ -304,12 +337,15 @@ async def set_up_line(settings: Settings, url: str) -> list[CheckResult]:
     """
     config = channel_config(line.Config, settings)
     if not config.is_on:
-        raise SettingsError("LINE_CHANNEL_ACCESS_TOKEN", "LINE is off; set this and LINE_CHANNEL_SECRET first")
+        raise SettingsError(
+            "LINE_CHANNEL_ACCESS_TOKEN", "LINE is off; set this and LINE_CHANNEL_SECRET first"
+        )
     return await set_up(config, url, load(), settings.language)
 
 
 def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> Starlette:
-    """The web application: health routes, webhooks, and page, console and metrics behind ``Guard``."""
+    """The web application: health routes, webhooks, and page, console and metrics behind
+    ``Guard``."""
     settings = services.settings
 
     async def ready() -> str:
@@ -336,13 +372,21 @@ def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> 
         metrics_route(services.metrics, services.store),
         dead_letters_route(services.store.dead_letters),
     ]
-    webhooks = [route for name, channel in runtime.channels.items() if name != "console" for route in channel.routes()]
+    webhooks = [
+        route
+        for name, channel in runtime.channels.items()
+        if name != "console"
+        for route in channel.routes()
+    ]
     guard = Middleware(
         Guard,
-        signin=SignIn(settings.console_token, settings.secret_key, services.texts, settings.bot_name),
+        signin=SignIn(
+            settings.console_token, settings.secret_key, services.texts, settings.bot_name
+        ),
         texts=services.texts,
         language=settings.language,
-        trusts_machine=not webhooks,  # with webhooks a proxy stands in front, and every visitor may look local
+        # with webhooks a proxy stands in front, and every visitor may look local
+        trusts_machine=not webhooks,
     )
     mcp = mcp_route(services.tools, settings, services.metrics, guard)
     files = runtime.files.route()

@@ -9,14 +9,16 @@ from zoneinfo import ZoneInfo
 
 
 def now_ms() -> int:
-    """Milliseconds since the epoch by this process's clock; never compare them between processes."""
+    """Milliseconds since the epoch by this process's clock; never compare them between
+    processes."""
     return time.time_ns() // 1_000_000
 
 
 class Days:
     """The calendar of limits and alerts.
 
-    Processes with different clocks begin a day at different moments; counts in between go to either day.
+    Processes with different clocks begin a day at different moments; counts in between go to either
+    day.
 
     Args:
         time_zone: IANA name.
@@ -40,7 +42,9 @@ class Days:
 
     def of(self, at_ms: int) -> str:
         """The day of a time, milliseconds since the epoch; of a time to come, today."""
-        return datetime.fromtimestamp(min(at_ms / 1000, self._clock()), self._zone).date().isoformat()
+        return (
+            datetime.fromtimestamp(min(at_ms / 1000, self._clock()), self._zone).date().isoformat()
+        )
 
     def latest(self, count: int) -> list[str]:
         """Today and the days before it, the newest first."""

@@ -1,4 +1,5 @@
-"""Commands in a conversation: messages whose whole text is ``/help``, ``reset``, 「忘れて」 and the like."""
+"""Commands in a conversation: messages whose whole text is ``/help``, ``reset``, 「忘れて」 and the
+like."""
 
 from __future__ import annotations
 
@@ -27,10 +28,14 @@ class SpokenCommands:
     def __init__(self, texts: Texts) -> None:
         self.names = [name for name in texts.table("words", LANGUAGES[0]) if name not in ANSWERS]
         self._commands = _words(texts, self.names)
-        self._decisions = {word: name == "approve" for word, name in _words(texts, ("approve", "reject")).items()}
+        self._decisions = {
+            word: name == "approve" for word, name in _words(texts, ("approve", "reject")).items()
+        }
         self._numbered = _words(texts, NUMBERED)
         self._polite = frozenset(_words(texts, ("polite",)))
-        names = [pair for language in LANGUAGES for pair in texts.table("languages", language).items()]
+        names = [
+            pair for language in LANGUAGES for pair in texts.table("languages", language).items()
+        ]
         self._languages = {word.casefold(): code for code, name in names for word in (code, name)}
 
     def read(self, text: str) -> str | None:
@@ -41,7 +46,8 @@ class SpokenCommands:
         return self._commands.get(bare) or numbered or self._with_languages(bare)
 
     def languages(self, text: str) -> tuple[str, str] | None:
-        """The codes of the two languages that stand after a command's word; None unless there are exactly two."""
+        """The codes of the two languages that stand after a command's word; None unless there are
+        exactly two."""
         names = filter(None, BETWEEN.split(_bare(text).partition(" ")[2]))
         codes = [self._languages.get(name) for name in names]
         match codes:
@@ -52,7 +58,11 @@ class SpokenCommands:
     def _with_languages(self, bare: str) -> str | None:
         """The command that is followed by two languages; behind a slash by anything."""
         word, _, rest = bare.partition(" ")
-        is_meant = rest and self._commands.get(word) == INTERPRET and (word[0] == "/" or self.languages(bare))
+        is_meant = (
+            rest
+            and self._commands.get(word) == INTERPRET
+            and (word[0] == "/" or self.languages(bare))
+        )
         return INTERPRET if is_meant else None
 
     def decision(self, text: str) -> bool | None:
@@ -81,6 +91,7 @@ def _words(texts: Texts, names: Sequence[str]) -> dict[str, str]:
 
 
 def _bare(text: str) -> str:
-    """The text as the catalogue writes words: Japanese keyboards also write wide letters and narrow kana."""
+    """The text as the catalogue writes words: Japanese keyboards also write wide letters and narrow
+    kana."""
     folded = OTHER_WIDTH.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
     return " ".join(folded.split()).strip(TRAILING).casefold()

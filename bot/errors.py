@@ -5,22 +5,22 @@
     ├── BadInput                 the edge refuses what came in; the sender gets the sentence
     ├── StoreUnavailable         webhooks answer 503, the worker waits and tries again
     ├── LeaseLost                another process owns the turn: leave without a word
-    ├── MessagesChanged          people have edited or taken back what was answered: the turn goes on
-    ├── ModelError               the model gave no answer
-    │   ├── TryAgain             passing: the same request may be sent again
-    │   ├── ModelUnusable        a refused key, an unknown model: go on to the next model
-    │   └── RequestRefused       this request will never be taken, by any attempt
-    │       └── TooLong          … but one with less of the history may be
-    ├── TurnFailed               a turn ends in an apology to the user
-    ├── AwaitingApproval                   a turn waits for a person: leave it in its journal, give the lease back
-    └── DeliveryError            a reply did not get out
+    ├── MessagesChanged          people have edited or taken back what was answered: the turn goes
+    on ├── ModelError               the model gave no answer │   ├── TryAgain             passing:
+    the same request may be sent again │   ├── ModelUnusable        a refused key, an unknown model:
+    go on to the next model │   └── RequestRefused       this request will never be taken, by any
+    attempt │       └── TooLong          … but one with less of the history may be ├── TurnFailed
+               a turn ends in an apology to the user ├── AwaitingApproval                   a turn
+    waits for a person: leave it in its journal, give the lease back └── DeliveryError            a
+    reply did not get out
         ├── DeliverLater         passing: try again after a while
         │   └── TokenRefused     until the operator has set a new token
         └── DeliveryRefused      final: the delivery becomes a dead letter
             ├── DeliverOnPress   … unless its asker can fetch it by a button
             └── DeliverInParts   … unless several messages can bring its text
 
-Exceptions carry data, not text to match; vendor exceptions become these in the file that imports the vendor.
+Exceptions carry data, not text to match; vendor exceptions become these in the file that imports
+the vendor.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ class TryAgain(ModelError):
 
 
 class ModelUnusable(ModelError):
-    """The key was refused or the model does not exist: another attempt cannot help, another model can."""
+    """The key was refused or the model does not exist: another attempt cannot help, another model
+    can."""
 
 
 class RequestRefused(ModelError):

@@ -26,10 +26,28 @@ DOCUMENTS = {
 }
 PDF = "application/pdf"
 TEXT = "text/plain"
-# https://ai.google.dev/gemini-api/docs/image-understanding, …/audio and …/video-understanding: the types Gemini reads
+# https://ai.google.dev/gemini-api/docs/image-understanding, …/audio and …/video-understanding: the
+# types Gemini reads
 IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
-AUDIO = ("audio/mp4", "audio/mpeg", "audio/aac", "audio/wav", "audio/ogg", "audio/flac", "audio/aiff", "audio/webm")
-VIDEO = ("video/mp4", "video/mov", "video/webm", "video/mpeg", "video/avi", "video/wmv", "video/3gpp")
+AUDIO = (
+    "audio/mp4",
+    "audio/mpeg",
+    "audio/aac",
+    "audio/wav",
+    "audio/ogg",
+    "audio/flac",
+    "audio/aiff",
+    "audio/webm",
+)
+VIDEO = (
+    "video/mp4",
+    "video/mov",
+    "video/webm",
+    "video/mpeg",
+    "video/avi",
+    "video/wmv",
+    "video/3gpp",
+)
 READABLE = frozenset((*IMAGES, *AUDIO, *VIDEO, *DOCUMENTS, PDF, TEXT))
 SAME = {
     "audio/m4a": "audio/mp4",
@@ -58,22 +76,94 @@ EXTENSIONS = MappingProxyType(
     {
         **{"jpg": "image/jpeg", "jpeg": "image/jpeg", "png": "image/png", "webp": "image/webp"},
         **{"heic": "image/heic", "heif": "image/heif", "pdf": PDF},
-        **{"m4a": "audio/mp4", "mp3": "audio/mpeg", "aac": "audio/aac", "wav": "audio/wav", "ogg": "audio/ogg"},
-        **{"oga": "audio/ogg", "opus": "audio/ogg", "flac": "audio/flac", "aiff": "audio/aiff", "aif": "audio/aiff"},
+        **{
+            "m4a": "audio/mp4",
+            "mp3": "audio/mpeg",
+            "aac": "audio/aac",
+            "wav": "audio/wav",
+            "ogg": "audio/ogg",
+        },
+        **{
+            "oga": "audio/ogg",
+            "opus": "audio/ogg",
+            "flac": "audio/flac",
+            "aiff": "audio/aiff",
+            "aif": "audio/aiff",
+        },
         **{"mp4": "video/mp4", "m4v": "video/mp4", "mov": "video/mov", "webm": "video/webm"},
         **{"mpg": "video/mpeg", "mpeg": "video/mpeg", "avi": "video/avi", "wmv": "video/wmv"},
         **{"3gp": "video/3gpp", "docx": WORD, "xlsx": EXCEL, "pptx": POWERPOINT},
-        **{"xlsm": "application/vnd.ms-excel.sheet.macroenabled.12", "xls": "application/vnd.ms-excel"},
-        **{"ods": "application/vnd.oasis.opendocument.spreadsheet", "odt": "application/vnd.oasis.opendocument.text"},
+        **{
+            "xlsm": "application/vnd.ms-excel.sheet.macroenabled.12",
+            "xls": "application/vnd.ms-excel",
+        },
+        **{
+            "ods": "application/vnd.oasis.opendocument.spreadsheet",
+            "odt": "application/vnd.oasis.opendocument.text",
+        },
         **{"odp": "application/vnd.oasis.opendocument.presentation"},
-        **dict.fromkeys(("txt", "text", "md", "markdown", "rst", "log", "csv", "tsv", "json", "jsonl", "ndjson"), TEXT),
         **dict.fromkeys(
-            ("yaml", "yml", "toml", "ini", "cfg", "conf", "env", "xml", "html", "htm", "css", "scss"), TEXT
+            (
+                "txt",
+                "text",
+                "md",
+                "markdown",
+                "rst",
+                "log",
+                "csv",
+                "tsv",
+                "json",
+                "jsonl",
+                "ndjson",
+            ),
+            TEXT,
         ),
-        **dict.fromkeys(("py", "pyi", "js", "mjs", "jsx", "ts", "tsx", "java", "kt", "kts", "swift", "c", "h"), TEXT),
-        **dict.fromkeys(("cc", "cpp", "hpp", "cs", "go", "rs", "rb", "php", "pl", "lua", "r", "scala", "dart"), TEXT),
-        **dict.fromkeys(("sh", "bash", "zsh", "ps1", "bat", "sql", "graphql", "proto", "tf", "vue", "svelte"), TEXT),
-        **dict.fromkeys(("ex", "exs", "erl", "hs", "clj", "gradle", "diff", "patch", "tex", "srt", "vtt", "ics"), TEXT),
+        **dict.fromkeys(
+            (
+                "yaml",
+                "yml",
+                "toml",
+                "ini",
+                "cfg",
+                "conf",
+                "env",
+                "xml",
+                "html",
+                "htm",
+                "css",
+                "scss",
+            ),
+            TEXT,
+        ),
+        **dict.fromkeys(
+            ("py", "pyi", "js", "mjs", "jsx", "ts", "tsx", "java", "kt", "kts", "swift", "c", "h"),
+            TEXT,
+        ),
+        **dict.fromkeys(
+            ("cc", "cpp", "hpp", "cs", "go", "rs", "rb", "php", "pl", "lua", "r", "scala", "dart"),
+            TEXT,
+        ),
+        **dict.fromkeys(
+            ("sh", "bash", "zsh", "ps1", "bat", "sql", "graphql", "proto", "tf", "vue", "svelte"),
+            TEXT,
+        ),
+        **dict.fromkeys(
+            (
+                "ex",
+                "exs",
+                "erl",
+                "hs",
+                "clj",
+                "gradle",
+                "diff",
+                "patch",
+                "tex",
+                "srt",
+                "vtt",
+                "ics",
+            ),
+            TEXT,
+        ),
     }
 )
 FAMILIES: MappingProxyType[str, Kind] = MappingProxyType(
@@ -97,7 +187,8 @@ BEGINNINGS = {
 
 
 def type_of(name: str, claimed: str = "") -> str:
-    """The MIME type of a file that can be read: by its name's extension, else as the platform says; empty for others.
+    """The MIME type of a file that can be read: by its name's extension, else as the platform says;
+    empty for others.
 
     A platform names most source code, and any file it does not know, ``application/octet-stream``.
     """
@@ -130,7 +221,8 @@ def mime_of(data: bytes) -> str:
 
 
 def checked_type(mime: str, data: bytes) -> str:
-    """The MIME type of a file, of a picture by its first bytes; empty if it is not of its kind, or empty."""
+    """The MIME type of a file, of a picture by its first bytes; empty if it is not of its kind, or
+    empty."""
     kind = kind_of(mime)
     if kind == "image":
         return mime_of(data)

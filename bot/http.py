@@ -1,6 +1,7 @@
 """HTTP: sessions for calling others, and the bodies of requests and responses, read up to a limit.
 
-Kaiwa asks for no compression. A body that is compressed all the same is not expanded: one megabyte may become many.
+Kaiwa asks for no compression. A body that is compressed all the same is not expanded: one megabyte
+may become many.
 """
 
 from __future__ import annotations
@@ -29,7 +30,12 @@ def tls_context() -> ssl.SSLContext:
 
 
 def open_session(
-    url: str, *, connect_s: float, connections: int = 0, tls: ssl.SSLContext | bool = True, is_local: bool = False
+    url: str,
+    *,
+    connect_s: float,
+    connections: int = 0,
+    tls: ssl.SSLContext | bool = True,
+    is_local: bool = False,
 ) -> ClientSession:
     """A session for one service. It limits the time for connecting; whoever asks limits the rest.
 

@@ -1,4 +1,5 @@
-"""Live events: what a viewer sees of a turn while it runs. Events may be lost; the outbox holds the answer."""
+"""Live events: what a viewer sees of a turn while it runs. Events may be lost; the outbox holds the
+answer."""
 
 from __future__ import annotations
 
@@ -79,7 +80,8 @@ class ApprovalSettled(Struct, frozen=True, tag="settled"):
 
 
 class PollShown(Struct, frozen=True, tag="poll"):
-    """A poll as it stands; ``counts`` are those of the options, and ``status`` is the sentence below them.
+    """A poll as it stands; ``counts`` are those of the options, and ``status`` is the sentence
+    below them.
 
     Attributes:
         close: what the button that closes the poll says; empty where it is closed.
@@ -115,7 +117,8 @@ class ShownFile(Struct, frozen=True):
 
 
 class Answered(Struct, frozen=True, tag="answered"):
-    """The turn is over; ``text`` is the whole answer, ``note`` cause and fix for an operator after a failure."""
+    """The turn is over; ``text`` is the whole answer, ``note`` cause and fix for an operator after
+    a failure."""
 
     turn_id: str
     text: str

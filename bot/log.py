@@ -1,7 +1,8 @@
-"""The log: JSON lines, or readable ones on a terminal, with conversation and turn; without secrets and messages.
+"""The log: JSON lines, or readable ones on a terminal, with conversation and turn; without secrets
+and messages.
 
-Our own events skip most of the standard library's logging, which took half the time of a line. Both kinds of lines come
-to one handler and look alike.
+Our own events skip most of the standard library's logging, which took half the time of a line. Both
+kinds of lines come to one handler and look alike.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ def configure(
     structlog.configure(
         processors=shared,
         logger_factory=_ModuleLogger,
-        wrapper_class=structlog.make_filtering_bound_logger(level),  # with the methods that our modules use
+        wrapper_class=structlog.make_filtering_bound_logger(
+            level
+        ),  # with the methods that our modules use
         cache_logger_on_first_use=True,
     )
     root = logging.getLogger()
@@ -93,7 +96,8 @@ class _Event(logging.LogRecord):
 
 
 class _ModuleLogger:
-    """Hands the events of one module to the handler of the moment; modules keep their loggers when it changes."""
+    """Hands the events of one module to the handler of the moment; modules keep their loggers when
+    it changes."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -132,7 +136,9 @@ def _renderers(readable: bool, messages: bool) -> list[Processor]:
     last: Processor = structlog.processors.JSONRenderer(ensure_ascii=False)
     if readable:
         # Exceptions are already formatted; plain_traceback is the formatter that accepts that.
-        last = structlog.dev.ConsoleRenderer(colors=True, exception_formatter=structlog.dev.plain_traceback)
+        last = structlog.dev.ConsoleRenderer(
+            colors=True, exception_formatter=structlog.dev.plain_traceback
+        )
     if messages:
         return [structlog.processors.format_exc_info, last]
     return [_hide_messages, structlog.processors.ExceptionRenderer(_traceback), last]
@@ -141,14 +147,23 @@ def _renderers(readable: bool, messages: bool) -> list[Processor]:
 def _hide_messages(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     """Remove an exception's message, which asyncio writes into the event itself."""
     found = event.get("exc_info")
-    error = found[1] if isinstance(found, tuple) else found if isinstance(found, BaseException) else None
+    error = (
+        found[1]
+        if isinstance(found, tuple)
+        else found
+        if isinstance(found, BaseException)
+        else None
+    )
     if error is not None and str(error):
-        event["event"] = str(event["event"]).replace(repr(error), type(error).__name__).replace(str(error), "…")
+        event["event"] = (
+            str(event["event"]).replace(repr(error), type(error).__name__).replace(str(error), "…")
+        )
     return event
 
 
 def _traceback(exc_info: ExcInfo) -> str:
-    """The types and places of a traceback, without messages, values and notes, which may quote people."""
+    """The types and places of a traceback, without messages, values and notes, which may quote
+    people."""
     return "\n".join(_frames(exc_info[1], set()))
 
 
@@ -164,7 +179,8 @@ def _frames(error: BaseException, seen: set[int]) -> Iterator[str]:
         yield f"{frame.filename}:{frame.lineno} in {frame.name}"
     kind = type(error)
     number = f" (errno {error.errno})" if isinstance(error, OSError) and error.errno else ""
-    yield f"{kind.__qualname__ if kind.__module__ == 'builtins' else f'{kind.__module__}.{kind.__qualname__}'}{number}"
+    module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    yield f"{module}{kind.__qualname__}{number}"
 
 
 def _handler(file: Path | None) -> logging.Handler:
@@ -177,7 +193,9 @@ def hide(secrets: Iterable[str]) -> None:
     """Replace these values too wherever they occur, until the log is configured anew."""
     long = [secret for secret in secrets if len(secret) >= SHORTEST]
     # JSON escapes quotes and backslashes in a secret.
-    _hidden.extend({form for secret in long for form in (secret, json.dumps(secret, ensure_ascii=False)[1:-1])})
+    _hidden.extend(
+        {form for secret in long for form in (secret, json.dumps(secret, ensure_ascii=False)[1:-1])}
+    )
 
 
 def _remove_secrets(_logger: WrappedLogger, _method: str, line: str | EventDict) -> str | EventDict:

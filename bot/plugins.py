@@ -46,7 +46,9 @@ async def open_tools(settings: Settings) -> AsyncIterator[ToolMap]:
         except ToolSetupError as error:
             raise SettingsError("TOOLS_ALLOW", str(error)) from error
         try:
-            added = load_api_tools(settings.tools_dir, http, _tool_config) if settings.tools_dir else ()
+            added = (
+                load_api_tools(settings.tools_dir, http, _tool_config) if settings.tools_dir else ()
+            )
             tools = toolset.build(find_tools(settings.tools_dir), http, _tool_config, rules, added)
         except ToolSetupError as error:
             raise SettingsError("tools", str(error)) from error
@@ -56,7 +58,9 @@ async def open_tools(settings: Settings) -> AsyncIterator[ToolMap]:
 def _tool_config(config: type[BaseModel]) -> BaseModel:
     """Fill a tool's ``Config``, and keep its secrets out of the log."""
     filled = tool_config(config)
-    hide(value.get_secret_value() for value in dict(filled).values() if isinstance(value, SecretStr))
+    hide(
+        value.get_secret_value() for value in dict(filled).values() if isinstance(value, SecretStr)
+    )
     return filled
 
 
@@ -69,8 +73,14 @@ def tool_variables(folder: Path | None) -> set[str]:
     Raises:
         ToolSetupError: a tool cannot be loaded.
     """
-    of_tools = {field.upper() for found in find_tools(folder) for field in found.tool.Config.model_fields}
-    of_apis = {variable for _, api in (read_api_files(folder) if folder else ()) for variable in api.variables}
+    of_tools = {
+        field.upper() for found in find_tools(folder) for field in found.tool.Config.model_fields
+    }
+    of_apis = {
+        variable
+        for _, api in (read_api_files(folder) if folder else ())
+        for variable in api.variables
+    }
     return of_tools | of_apis
 
 
@@ -81,16 +91,22 @@ def mcp_servers(settings: Settings) -> tuple[ServerConfig, ...]:
         SettingsError: the file cannot be used, or MCP_TRUST names a server that is not in it.
     """
     try:
-        servers = read_servers(settings.mcp_servers, settings.mcp_trust) if settings.mcp_servers else ()
+        servers = (
+            read_servers(settings.mcp_servers, settings.mcp_trust) if settings.mcp_servers else ()
+        )
     except ToolSetupError as error:
         raise SettingsError("MCP_SERVERS", str(error)) from error
     if unknown := sorted(set(settings.mcp_trust) - {server.name for server in servers}):
-        raise SettingsError("MCP_TRUST", f"{unknown[0]} is no server in MCP_SERVERS; write its name as it is there")
+        raise SettingsError(
+            "MCP_TRUST", f"{unknown[0]} is no server in MCP_SERVERS; write its name as it is there"
+        )
     return servers
 
 
 @asynccontextmanager
-async def open_mcp(settings: Settings, tools: ToolMap, pins: ToolPins | None) -> AsyncIterator[list[McpServer]]:
+async def open_mcp(
+    settings: Settings, tools: ToolMap, pins: ToolPins | None
+) -> AsyncIterator[list[McpServer]]:
     """Connect to all MCP servers in the background, and offer their tools among ``tools``.
 
     Args:
@@ -137,7 +153,9 @@ def _hook(name: str, folder: Path | None) -> Hook:
     try:
         kind = getattr(call_guarded(module, name), class_name, None)
         if not (isclass(kind) and issubclass(kind, Hook)):
-            raise SettingsError("HOOKS", f"{name} must be module:Class, and the class a bot.hooks.Hook")
+            raise SettingsError(
+                "HOOKS", f"{name} must be module:Class, and the class a bot.hooks.Hook"
+            )
         hook: Hook = call_guarded(kind, name)
     except ToolSetupError as error:
         raise SettingsError("HOOKS", str(error)) from error

@@ -1,4 +1,5 @@
-"""The processes of Kaiwa from start to drain: ``kaiwa run``, ``kaiwa worker`` and ``kaiwa chat``."""
+"""The processes of Kaiwa from start to drain: ``kaiwa run``, ``kaiwa worker`` and ``kaiwa
+chat``."""
 
 from __future__ import annotations
 
@@ -29,14 +30,19 @@ COLLECTED_AFTER = 10_000  # new objects; after 700 or 2,000 by Python's default
 
 
 async def serve(
-    settings: Settings, port: socket.socket | Membership, *, worker: bool, announce: Callable[[int], None]
+    settings: Settings,
+    port: socket.socket | Membership,
+    *,
+    worker: bool,
+    announce: Callable[[int], None],
 ) -> None:
-    """``kaiwa run``: web server and worker until SIGTERM; a second SIGTERM ends running turns at once.
+    """``kaiwa run``: web server and worker until SIGTERM; a second SIGTERM ends running turns at
+    once.
 
     Args:
-        port: the listening socket, which is closed at the end, or the membership of a process that shares one.
-        worker: False where workers run in processes of their own.
-        announce: called with the port when the server answers requests.
+        port: the listening socket, which is closed at the end, or the membership of a process that
+        shares one. worker: False where workers run in processes of their own. announce: called with
+        the port when the server answers requests.
     """
     if isinstance(port, Membership):
         await _serve_as_member(settings, port, worker=worker, announce=announce)
@@ -50,14 +56,20 @@ async def _serve_as_member(
 ) -> None:
     if membership.replaces:
         log.warning("process.replaced", cause=membership.replaces)
-    with inherited(membership.socket) as sock, inherited(membership.link) as link, supervisors_orders(link) as orders:
+    with (
+        inherited(membership.socket) as sock,
+        inherited(membership.link) as link,
+        supervisors_orders(link) as orders,
+    ):
 
         def report(port: int) -> None:
             link.send(READY)
             if membership.announces:
                 announce(port)
 
-        await _serve(settings, sock, orders, worker=worker, announce=report, shared=Path(membership.folder))
+        await _serve(
+            settings, sock, orders, worker=worker, announce=report, shared=Path(membership.folder)
+        )
 
 
 async def _serve(
@@ -75,14 +87,22 @@ async def _serve(
         sweep_s = SHORT_SWEEP_S if shared else SWEEP_S
         here = Worker(services.store, orders.hurry, sweep_s) if worker else None
         start = here.add if here else _leave_to_the_sweep
-        runtime = await stack.enter_async_context(open_runtime(services, start, listens=True, works=worker))
-        server = await stack.enter_async_context(serving(asgi(services, runtime, here), sock, bounds))
+        runtime = await stack.enter_async_context(
+            open_runtime(services, start, listens=True, works=worker)
+        )
+        server = await stack.enter_async_context(
+            serving(asgi(services, runtime, here), sock, bounds)
+        )
         stack.callback(runtime.console.close)
         if here:
-            await stack.enter_async_context(here.run(runtime.conversations.process, _upkeep(runtime)))
+            await stack.enter_async_context(
+                here.run(runtime.conversations.process, _upkeep(runtime))
+            )
         _begin_collections()
         announce(sock.getsockname()[1])
-        await _until(orders.stop, server.wait_until_ended, *([here.wait_until_ended] if here else []))
+        await _until(
+            orders.stop, server.wait_until_ended, *([here.wait_until_ended] if here else [])
+        )
         runtime.intake.closed = runtime.conversations.closing = True
 
 
@@ -93,7 +113,9 @@ async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
             services = await stack.enter_async_context(open_services(settings))
             worker = Worker(services.store, orders.hurry, SHORT_SWEEP_S)
             runtime = await stack.enter_async_context(open_runtime(services, worker.add))
-            await stack.enter_async_context(worker.run(runtime.conversations.process, _upkeep(runtime)))
+            await stack.enter_async_context(
+                worker.run(runtime.conversations.process, _upkeep(runtime))
+            )
             _begin_collections()
             announce()
             await _until(orders.stop, worker.wait_until_ended)
@@ -115,7 +137,8 @@ async def open_chat(settings: Settings, conversation: str) -> AsyncIterator[Runt
 
 
 def _with_listed_tools(services: ProcessServices, runtime: Runtime) -> Process:
-    """Processes conversations; the first turn waits for the tools of MCP servers, which start with this process."""
+    """Processes conversations; the first turn waits for the tools of MCP servers, which start with
+    this process."""
     deadline = time.monotonic() + FIRST_TOOLS_S
 
     async def process(conversation: str, author: str) -> None:
@@ -131,11 +154,16 @@ def _leave_to_the_sweep(_conversation: str, _author: str) -> None:
 
 def _upkeep(runtime: Runtime) -> list[Service]:
     """What runs beside a worker."""
-    return [Evictor(runtime.store, runtime.store_full).run, runtime.store.docket_keys.run, runtime.reminders.run]
+    return [
+        Evictor(runtime.store, runtime.store_full).run,
+        runtime.store.docket_keys.run,
+        runtime.reminders.run,
+    ]
 
 
 def _begin_collections() -> None:
-    """Switch garbage collection on, without the objects made so far: going through them takes 0.1 s.
+    """Switch garbage collection on, without the objects made so far: going through them takes 0.1
+    s.
 
     A turn leaves no cycles, and by Python's default 2 % of its time went into looking for them.
     """

@@ -1,4 +1,5 @@
-"""The settings: every environment variable (also from ``.env``) with its default and its check; the only reader."""
+"""The settings: every environment variable (also from ``.env``) with its default and its check; the
+only reader."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ from bot.texts import LANGUAGES
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
-SOURCES = SettingsConfigDict(env_file=".env", env_ignore_empty=True, extra="ignore", hide_input_in_errors=True)
+SOURCES = SettingsConfigDict(
+    env_file=".env", env_ignore_empty=True, extra="ignore", hide_input_in_errors=True
+)
 NO_SECRET = SecretStr("")
 NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 REDIS_CONNECTIONS = 18  # of all processes that share a port: small Redis plans allow 20
@@ -47,13 +50,19 @@ def _base_url(value: str) -> str:
     parts = urlsplit(value)
     bare = f"{parts.scheme}://{parts.netloc}" == value.rstrip("/") and "@" not in value
     # parts.port raises ValueError for a bad port.
-    if not (bare and parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port)):
+    if not (
+        bare
+        and parts.scheme in ("http", "https")
+        and parts.hostname
+        and (parts.port is None or parts.port)
+    ):
         raise ValueError("write it as https://host or http://host:port, without a path")
     return value.rstrip("/")
 
 
 def _stripped(value: SecretStr) -> str:
-    """Without the blanks around a pasted secret; a character that no HTTP header can hold is an error."""
+    """Without the blanks around a pasted secret; a character that no HTTP header can hold is an
+    error."""
     stripped = value.get_secret_value().strip()
     if not (stripped.isascii() and stripped.isprintable()):
         raise ValueError("has a character that cannot be part of it; copy it again")
@@ -72,21 +81,29 @@ def _own_secret(value: SecretStr) -> SecretStr:
     """A secret that the operator has made up, perhaps of words; others could guess a short one."""
     secret = _stripped(value)
     if 0 < len(secret) < SHORTEST_SECRET:
-        raise ValueError(f"has fewer than {SHORTEST_SECRET} characters; choose a long one: openssl rand -hex 32")
+        raise ValueError(
+            f"has fewer than {SHORTEST_SECRET} characters; choose a long one: openssl rand -hex 32"
+        )
     return SecretStr(secret)
 
 
 def _public_url(value: str) -> str:
     """People's phones load pictures from there, and LINE takes no others."""
     if not value.startswith("https://"):
-        raise ValueError("write it as https://host, or leave it empty; LINE loads no picture from another address")
+        raise ValueError(
+            "write it as https://host, or leave it empty; LINE loads no picture from another "
+            "address"
+        )
     return _base_url(value)
 
 
 def _redis_url(value: str) -> str:
-    if not value.startswith(("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://")):
+    if not value.startswith(
+        ("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://")
+    ):
         raise ValueError(
-            "write it as redis://…, rediss://…, unix://… or for a cluster redis+cluster://… or rediss+cluster://…, "
+            "write it as redis://…, rediss://…, unix://… or for a cluster redis+cluster://… or "
+            "rediss+cluster://…, "
             "or leave it empty for the bundled Valkey"
         )
     return value
@@ -99,7 +116,8 @@ def _slack_url(value: str) -> str:
 
 
 def _line_name(value: str) -> str:
-    """As LINE wants it: https://developers.line.biz/en/reference/messaging-api/#icon-nickname-switch"""
+    """As LINE wants it:
+    https://developers.line.biz/en/reference/messaging-api/#icon-nickname-switch"""
     if len(value) > 20 or "line" in value.casefold():
         raise ValueError("write at most 20 characters, without the word LINE")
     return value
@@ -107,7 +125,9 @@ def _line_name(value: str) -> str:
 
 def _picture_url(value: str) -> str:
     parts = urlsplit(value)
-    if value and not (parts.scheme == "https" and parts.hostname and value.isascii() and len(value) <= 2_000):
+    if value and not (
+        parts.scheme == "https" and parts.hostname and value.isascii() and len(value) <= 2_000
+    ):
         raise ValueError("write the https address of a square PNG of at most 1 MB")
     return value
 
@@ -128,13 +148,21 @@ def _api_url(value: str) -> str:
     except ValueError:
         parts = None
     if parts is None or parts.query or parts.fragment:
-        raise ValueError("write it as https://host or http://host:port, with its path where it has one")
+        raise ValueError(
+            "write it as https://host or http://host:port, with its path where it has one"
+        )
     return value.rstrip("/")
 
 
 def _ollama_host(value: str) -> str:
     """As in Ollama itself, scheme, host and port are each optional."""
-    _api_url(value if "://" in value else f"http://localhost{value}" if value.startswith(":") else f"http://{value}")
+    _api_url(
+        value
+        if "://" in value
+        else f"http://localhost{value}"
+        if value.startswith(":")
+        else f"http://{value}"
+    )
     return value
 
 
@@ -147,7 +175,11 @@ def _model(value: str) -> str:
 
 
 def _names(value: Any) -> Any:
-    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+    return (
+        tuple(part.strip() for part in value.split(",") if part.strip())
+        if isinstance(value, str)
+        else value
+    )
 
 
 def _server_tools(value: tuple[str, ...]) -> tuple[str, ...]:
@@ -155,14 +187,18 @@ def _server_tools(value: tuple[str, ...]) -> tuple[str, ...]:
     if value in (("auto",), ("off",)):
         return value if value == ("auto",) else ()
     if not set(value) <= SERVER_TOOLS:
-        raise ValueError(f"write auto, off, or some of {', '.join(sorted(SERVER_TOOLS))}, comma-separated")
+        raise ValueError(
+            f"write auto, off, or some of {', '.join(sorted(SERVER_TOOLS))}, comma-separated"
+        )
     return tuple(dict.fromkeys(value))
 
 
 def _language(value: str) -> str:
-    """The first language that the catalogue has: desktops set LANGUAGE too, as in ``en_US:en`` or ``de:ja``.
+    """The first language that the catalogue has: desktops set LANGUAGE too, as in ``en_US:en`` or
+    ``de:ja``.
 
-    A desktop's other language is not an error, but ``jp``, which is none, and words such as ``日本語`` are.
+    A desktop's other language is not an error, but ``jp``, which is none, and words such as
+    ``日本語`` are.
     """
     tags = [tag[:2].lower() for tag in value.split(":")]
     if "jp" in tags or not value.isascii():
@@ -173,7 +209,10 @@ def _language(value: str) -> str:
 def _processes(value: int) -> int:
     most = REDIS_CONNECTIONS // FEWEST_CONNECTIONS
     if not 1 <= value <= most:
-        raise ValueError(f"write 1 to {most}; for more processes, start kaiwa run again on another port or machine")
+        raise ValueError(
+            f"write 1 to {most}; for more processes, start kaiwa run again on another port or "
+            "machine"
+        )
     return value
 
 
@@ -188,7 +227,9 @@ ModelName = Annotated[str, AfterValidator(_model)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
 ServerTools = Annotated[Names, AfterValidator(_server_tools)]
 ModelNames = Annotated[tuple[ModelName, ...], NoDecode, BeforeValidator(_names)]
-RedisURL = Annotated[SecretStr, AfterValidator(lambda url: _redis_url(url.get_secret_value()) and url)]
+RedisURL = Annotated[
+    SecretStr, AfterValidator(lambda url: _redis_url(url.get_secret_value()) and url)
+]
 SlackURL = Annotated[str, AfterValidator(_slack_url)]
 OllamaHost = Annotated[str, AfterValidator(_ollama_host)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
@@ -314,17 +355,22 @@ class Settings(BaseSettings):
 
     @property
     def slack_on(self) -> bool:
-        """Whether Slack's bot token is set; it also needs a signing secret (HTTP) or an app token (Socket Mode)."""
+        """Whether Slack's bot token is set; it also needs a signing secret (HTTP) or an app token
+        (Socket Mode)."""
         return bool(self.slack_bot_token.get_secret_value())
 
     @property
     def webhooks_on(self) -> bool:
-        """Whether LINE or Slack send webhooks: then a proxy is in front, and every visitor may look local."""
-        return self.line_on or (self.slack_on and bool(self.slack_signing_secret.get_secret_value()))
+        """Whether LINE or Slack send webhooks: then a proxy is in front, and every visitor may look
+        local."""
+        return self.line_on or (
+            self.slack_on and bool(self.slack_signing_secret.get_secret_value())
+        )
 
     @property
     def makes_console_token(self) -> bool:
-        """Whether to generate a token for the page; not on Heroku, where the disk is deleted daily."""
+        """Whether to generate a token for the page; not on Heroku, where the disk is deleted
+        daily."""
         return self.webhooks_on and not self.dyno and not self.console_token.get_secret_value()
 
     @property
@@ -361,7 +407,9 @@ def load(processes: int | None = None) -> Settings:
     Raises:
         SettingsError: names the first wrong variable and the fix.
     """
-    settings: Settings = _checked(Settings, NO_FIELDS if processes is None else {"kaiwa_processes": processes})
+    settings: Settings = _checked(
+        Settings, NO_FIELDS if processes is None else {"kaiwa_processes": processes}
+    )
     _refuse_swapped(settings)
     _refuse_half_filled(settings)
     _refuse_useless_review(settings)
@@ -387,7 +435,8 @@ def _refuse_swapped(settings: Settings) -> None:
 
 
 def _slack_variable(value: str) -> str:
-    """The variable that a secret of Slack's belongs into, by its form; empty where the form does not show it."""
+    """The variable that a secret of Slack's belongs into, by its form; empty where the form does
+    not show it."""
     if value.startswith(("xoxb-", "xoxe.xoxb-")):
         return "SLACK_BOT_TOKEN"
     if value.startswith("xapp-"):
@@ -401,21 +450,35 @@ def _refuse_half_filled(settings: Settings) -> None:
     if settings.line_on != bool(line[1].get_secret_value()):
         missing = "LINE_CHANNEL_ACCESS_TOKEN" if settings.line_on else "LINE_CHANNEL_SECRET"
         raise SettingsError(missing, "LINE needs this and its other secret; set both, or neither")
-    ways_in = bool(settings.slack_signing_secret.get_secret_value() or settings.slack_app_token.get_secret_value())
+    ways_in = bool(
+        settings.slack_signing_secret.get_secret_value()
+        or settings.slack_app_token.get_secret_value()
+    )
     if settings.slack_on and not ways_in:
-        raise SettingsError("SLACK_SIGNING_SECRET", "set it for events over HTTP, or SLACK_APP_TOKEN for Socket Mode")
+        raise SettingsError(
+            "SLACK_SIGNING_SECRET",
+            "set it for events over HTTP, or SLACK_APP_TOKEN for Socket Mode",
+        )
     if ways_in and not settings.slack_on:
-        raise SettingsError("SLACK_BOT_TOKEN", "Slack needs it beside the secrets that are set; set it, or none")
+        raise SettingsError(
+            "SLACK_BOT_TOKEN", "Slack needs it beside the secrets that are set; set it, or none"
+        )
     if settings.dyno and settings.redis_url is None and (settings.line_on or settings.slack_on):
-        raise SettingsError("REDIS_URL", "this platform forgets its disk daily; add a Redis (heroku-redis)")
+        raise SettingsError(
+            "REDIS_URL", "this platform forgets its disk daily; add a Redis (heroku-redis)"
+        )
 
 
 def _refuse_useless_review(settings: Settings) -> None:
     """Refuse a mode of review that could never have an effect."""
     if settings.review_mode != "advise" and not settings.reviewers:
-        raise SettingsError("REVIEWERS", f"REVIEW_MODE={settings.review_mode} needs reviewers; name models here")
+        raise SettingsError(
+            "REVIEWERS", f"REVIEW_MODE={settings.review_mode} needs reviewers; name models here"
+        )
     if settings.review_mode == "decide" and not settings.review_tools:
-        raise SettingsError("REVIEW_TOOLS", "REVIEW_MODE=decide holds for the tools that are named here; name some")
+        raise SettingsError(
+            "REVIEW_TOOLS", "REVIEW_MODE=decide holds for the tools that are named here; name some"
+        )
 
 
 def _refuse_careless(settings: Settings) -> None:
@@ -432,16 +495,21 @@ def _refuse_careless(settings: Settings) -> None:
 
 
 def refuse_auto_approval(settings: Settings, way_in: str) -> None:
-    """Refuse approval without a person, without AUTO_APPROVE_ANYWAY, for a channel that others can use.
+    """Refuse approval without a person, without AUTO_APPROVE_ANYWAY, for a channel that others can
+    use.
 
     Raises:
         SettingsError: names ``way_in`` and the fix.
     """
     where = f"is refused where others can reach Kaiwa ({way_in})"
     if settings.approval_mode == "auto_approve" and not settings.auto_approve_anyway:
-        raise SettingsError("APPROVAL_MODE", f"auto_approve {where}; use ask, or set AUTO_APPROVE_ANYWAY=1")
+        raise SettingsError(
+            "APPROVAL_MODE", f"auto_approve {where}; use ask, or set AUTO_APPROVE_ANYWAY=1"
+        )
     if settings.review_mode == "decide" and not settings.auto_approve_anyway:
-        raise SettingsError("REVIEW_MODE", f"decide {where}; use advise or veto, or set AUTO_APPROVE_ANYWAY=1")
+        raise SettingsError(
+            "REVIEW_MODE", f"decide {where}; use advise or veto, or set AUTO_APPROVE_ANYWAY=1"
+        )
 
 
 def env_file_is_open() -> bool:
@@ -454,7 +522,9 @@ def env_file_is_open() -> bool:
 
 def env_file_names() -> list[str]:
     """The names in ``.env`` that have a value there."""
-    return [name.upper() for name, value in DotEnvSettingsSource(Settings).env_vars.items() if value]
+    return [
+        name.upper() for name, value in DotEnvSettingsSource(Settings).env_vars.items() if value
+    ]
 
 
 def tool_config(config: type[ConfigT], known: Mapping[str, Any] = NO_FIELDS) -> ConfigT:
@@ -466,13 +536,16 @@ def tool_config(config: type[ConfigT], known: Mapping[str, Any] = NO_FIELDS) -> 
     Raises:
         SettingsError: names the wrong variable.
     """
-    reader = type(config.__name__, (config, BaseSettings), {"model_config": SOURCES, "__module__": __name__})
+    reader = type(
+        config.__name__, (config, BaseSettings), {"model_config": SOURCES, "__module__": __name__}
+    )
     filled: Any = _checked(reader, known)
     return config.model_validate(filled.model_dump())
 
 
 def channel_config(config: type[ConfigT], settings: Settings) -> ConfigT:
-    """Fill a channel's ``Config``: shared fields from the settings, the others from the environment and ``.env``.
+    """Fill a channel's ``Config``: shared fields from the settings, the others from the environment
+    and ``.env``.
 
     Raises:
         SettingsError: names the wrong variable.

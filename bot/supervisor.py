@@ -1,12 +1,13 @@
-"""The supervisor of ``kaiwa run --processes N``: it keeps N members running, processes that share one listening socket.
+"""The supervisor of ``kaiwa run --processes N``: it keeps N members running, processes that share
+one listening socket.
 
-``kaiwa run`` checks the settings, binds the port and replaces itself by this module (``exec``), which imports only the
-standard library. The first member starts alone: it prints the start report, and if it cannot start, the supervisor ends
-with its exit code. When it is ready, the others start.
+``kaiwa run`` checks the settings, binds the port and replaces itself by this module (``exec``),
+which imports only the standard library. The first member starts alone: it prints the start report,
+and if it cannot start, the supervisor ends with its exit code. When it is ready, the others start.
 
-A member has a connection to the supervisor, its *link*: a byte on it says that the member is ready, and its end tells
-the member that the supervisor is dead. On SIGTERM members drain. A platform may send SIGTERM to the members too, so the
-supervisor passes a second one on as SIGINT.
+A member has a connection to the supervisor, its *link*: a byte on it says that the member is ready,
+and its end tells the member that the supervisor is dead. On SIGTERM members drain. A platform may
+send SIGTERM to the members too, so the supervisor passes a second one on as SIGINT.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def replace_by_supervisor(sock: socket.socket, processes: int, options: Sequence
         options: of every member.
     """
     sock.set_inheritable(True)
-    os.execv(sys.executable, [*SUPERVISOR, str(sock.fileno()), str(processes), *options])  # noqa: S606 -- this program
+    # this program
+    os.execv(sys.executable, [*SUPERVISOR, str(sock.fileno()), str(processes), *options])  # noqa: S606
 
 
 class _Member:
@@ -78,7 +80,9 @@ class _Member:
         self._pause_s = 0.0
         self._replaces = ""
 
-    def start(self, command: Sequence[str], sock: socket.socket, folder: str, *, announces: bool) -> None:
+    def start(
+        self, command: Sequence[str], sock: socket.socket, folder: str, *, announces: bool
+    ) -> None:
         self.link, theirs = socket.socketpair()
         membership = Membership(sock.fileno(), theirs.fileno(), folder, announces, self._replaces)
         with theirs:
@@ -114,7 +118,12 @@ class Supervisor:
     """
 
     def __init__(
-        self, sock: socket.socket, folder: str, processes: int, command: Sequence[str], stop_s: float = STOP_S
+        self,
+        sock: socket.socket,
+        folder: str,
+        processes: int,
+        command: Sequence[str],
+        stop_s: float = STOP_S,
     ) -> None:
         self._socket = sock
         self._folder = folder
@@ -148,9 +157,12 @@ class Supervisor:
         return [member for member in self._members if member.process]
 
     def _wait(self, signals: socket.socket) -> list[socket.socket]:
-        """Wait for signals, links and the next time to act; returns the sockets that can be read."""
+        """Wait for signals, links and the next time to act; returns the sockets that can be
+        read."""
         links = [member.link for member in self._running if member.link and member.is_ready is None]
-        until = min(self._kill_at, *(inf if self._orders else member.due_at for member in self._members))
+        until = min(
+            self._kill_at, *(inf if self._orders else member.due_at for member in self._members)
+        )
         timeout = None if until == inf else max(0.0, until - time.monotonic())
         readable: list[socket.socket] = select.select([signals, *links], [], [], timeout)[0]
         return readable
@@ -177,7 +189,9 @@ class Supervisor:
         for member in self._running:
             if member.process:
                 # Before it is ready, a member may not know SIGINT yet.
-                member.process.send_signal(signal.SIGINT if self._orders > 1 and member.is_ready else signal.SIGTERM)
+                member.process.send_signal(
+                    signal.SIGINT if self._orders > 1 and member.is_ready else signal.SIGTERM
+                )
 
     def _act_on_time(self) -> None:
         """Start members that are due, and kill those that have not drained in time."""
@@ -187,7 +201,9 @@ class Supervisor:
                 member.process.kill()
                 self._exit_code = 1
             elif member.due_at <= now and not self._orders:
-                member.start(self._command, self._socket, self._folder, announces=not self._was_ready)
+                member.start(
+                    self._command, self._socket, self._folder, announces=not self._was_ready
+                )
         if now >= self._kill_at:
             self._kill_at = inf
 
@@ -206,8 +222,13 @@ def _receive_signals() -> socket.socket:
 def main() -> int:
     """Run ``python -m bot.supervisor DESCRIPTOR PROCESSES OPTIONS…``."""
     descriptor, processes, *options = sys.argv[1:]
-    with socket.socket(fileno=int(descriptor)) as sock, TemporaryDirectory(prefix="kaiwa-") as folder:
-        fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_SH)  # systemd-tmpfiles then leaves it alone, however old
+    with (
+        socket.socket(fileno=int(descriptor)) as sock,
+        TemporaryDirectory(prefix="kaiwa-") as folder,
+    ):
+        fcntl.flock(
+            os.open(folder, os.O_RDONLY), fcntl.LOCK_SH
+        )  # systemd-tmpfiles then leaves it alone, however old
         return Supervisor(sock, folder, int(processes), [*MEMBER, *options]).run()
 
 

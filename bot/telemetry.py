@@ -1,4 +1,5 @@
-"""Telemetry: all metrics, and ``span``, which times, counts and logs a turn, model call, tool call or delivery."""
+"""Telemetry: all metrics, and ``span``, which times, counts and logs a turn, model call, tool call
+or delivery."""
 
 from __future__ import annotations
 
@@ -17,15 +18,24 @@ log = structlog.stdlib.get_logger(__name__)
 
 Kind = Literal["turn", "model", "tool", "delivery"]
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 60, 300)
-LEVELS = {"turn.failed": "warning", "delivery.postponed": "warning", "delivery.failed": "error"}  # others: info
-NAMES: dict[Kind, str] = {"model": "model", "tool": "tool", "delivery": "channel"}  # the field that says which one
+LEVELS = {
+    "turn.failed": "warning",
+    "delivery.postponed": "warning",
+    "delivery.failed": "error",
+}  # others: info
+NAMES: dict[Kind, str] = {
+    "model": "model",
+    "tool": "tool",
+    "delivery": "channel",
+}  # the field that says which one
 
 
 class Metrics:
     """Kaiwa's metrics; label values are never texts or ids of users.
 
     Args:
-        folder: where the processes that share a port keep their metrics, PROMETHEUS_MULTIPROC_DIR of each; the
+        folder: where the processes that share a port keep their metrics, PROMETHEUS_MULTIPROC_DIR
+        of each; the
             exposition then has the sums. A dead process still counts, so that no sum ever falls.
     """
 
@@ -33,38 +43,65 @@ class Metrics:
         registry = CollectorRegistry()
         self.registry = registry
         self._folder = folder
-        counter, histogram = partial(Counter, registry=registry), partial(Histogram, buckets=SECONDS, registry=registry)
-        gauge = partial(Gauge, registry=registry, multiprocess_mode="mostrecent")  # all are of the store
+        counter, histogram = (
+            partial(Counter, registry=registry),
+            partial(Histogram, buckets=SECONDS, registry=registry),
+        )
+        gauge = partial(
+            Gauge, registry=registry, multiprocess_mode="mostrecent"
+        )  # all are of the store
         self.accepted = counter("kaiwa_messages_accepted", "Messages accepted", ["channel"])
         self.turns = counter("kaiwa_turns", "Turns ended", ["outcome"])
-        self.turn_seconds = histogram("kaiwa_turn_seconds", "Seconds from the start of a turn to its commit")
+        self.turn_seconds = histogram(
+            "kaiwa_turn_seconds", "Seconds from the start of a turn to its commit"
+        )
         self.model_calls = counter("kaiwa_model_calls", "Model calls", ["model", "outcome"])
-        self.model_failures = counter("kaiwa_model_failures", "Failed model calls, by cause", ["model", "cause"])
+        self.model_failures = counter(
+            "kaiwa_model_failures", "Failed model calls, by cause", ["model", "cause"]
+        )
         self.model_seconds = histogram(
             "kaiwa_model_seconds", "Seconds of a model call, to the end of its response", ["model"]
         )
         self.tokens = counter("kaiwa_tokens", "Tokens of model calls, by kind", ["model", "kind"])
         self.tool_calls = counter("kaiwa_tool_calls", "Tool calls", ["tool", "outcome"])
         self.tool_seconds = histogram("kaiwa_tool_seconds", "Seconds of a tool call", ["tool"])
-        self.budget_refusals = counter("kaiwa_budget_refusals", "Messages refused by a daily limit", ["scope", "unit"])
-        self.left_out = counter("kaiwa_messages_left_out", "Messages refused by a full inbox", ["channel"])
-        self.refused = counter(
-            "kaiwa_webhooks_refused", "Webhooks and messages that the store could not take", ["channel", "cause"]
+        self.budget_refusals = counter(
+            "kaiwa_budget_refusals", "Messages refused by a daily limit", ["scope", "unit"]
         )
-        self.deliveries = counter("kaiwa_deliveries", "Attempts to deliver a reply", ["channel", "outcome"])
+        self.left_out = counter(
+            "kaiwa_messages_left_out", "Messages refused by a full inbox", ["channel"]
+        )
+        self.refused = counter(
+            "kaiwa_webhooks_refused",
+            "Webhooks and messages that the store could not take",
+            ["channel", "cause"],
+        )
+        self.deliveries = counter(
+            "kaiwa_deliveries", "Attempts to deliver a reply", ["channel", "outcome"]
+        )
         self.feedback = counter(
-            "kaiwa_feedback", "Ratings of answers; a changed mind counts again", ["channel", "model", "rating"]
+            "kaiwa_feedback",
+            "Ratings of answers; a changed mind counts again",
+            ["channel", "model", "rating"],
         )
         self.queue_depth = gauge("kaiwa_queue_depth", "Conversations due now or later")
-        self.dead_letters = gauge("kaiwa_dead_letters", "Dead letters: undeliverable replies, and turns given up")
-        self.memory_ratio = gauge("kaiwa_store_memory_ratio", "Used memory of the store, as a share of its maxmemory")
+        self.dead_letters = gauge(
+            "kaiwa_dead_letters", "Dead letters: undeliverable replies, and turns given up"
+        )
+        self.memory_ratio = gauge(
+            "kaiwa_store_memory_ratio", "Used memory of the store, as a share of its maxmemory"
+        )
         self._counters = {
             "turn": self.turns,
             "model": self.model_calls,
             "tool": self.tool_calls,
             "delivery": self.deliveries,
         }
-        self._seconds = {"turn": self.turn_seconds, "model": self.model_seconds, "tool": self.tool_seconds}
+        self._seconds = {
+            "turn": self.turn_seconds,
+            "model": self.model_seconds,
+            "tool": self.tool_seconds,
+        }
 
     def count(self, kind: Kind, outcome: str, seconds: float, name: str = "") -> None:
         """Count a span; ``name`` is that of the model, tool or channel."""
@@ -83,12 +120,14 @@ class Metrics:
         if self._folder is None:
             return generate_latest(self.registry)
         sums = CollectorRegistry()
-        MultiProcessCollector(sums, str(self._folder))  # type: ignore[no-untyped-call]  # not annotated
+        # not annotated
+        MultiProcessCollector(sums, str(self._folder))  # type: ignore[no-untyped-call]
         return generate_latest(sums)
 
 
 class Span:
-    """One measurement. Without ``end`` nothing is counted or logged, as when another process takes over."""
+    """One measurement. Without ``end`` nothing is counted or logged, as when another process takes
+    over."""
 
     def __init__(self, kind: Kind, metrics: Metrics) -> None:
         self._kind: Kind = kind
@@ -96,7 +135,13 @@ class Span:
         self._started = time.monotonic()
 
     def end(
-        self, event: str, outcome: str, name: str = "", *, tokens: Mapping[str, int] | None = None, **fields: object
+        self,
+        event: str,
+        outcome: str,
+        name: str = "",
+        *,
+        tokens: Mapping[str, int] | None = None,
+        **fields: object,
     ) -> int:
         """Count the work and log one line.
 

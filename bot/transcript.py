@@ -1,6 +1,7 @@
 """The transcript of a conversation: what is stored is what is sent.
 
-A transcript is one linear list of messages. Vendors' own data (thought signatures, unknown parts) rides along in
+A transcript is one linear list of messages. Vendors' own data (thought signatures, unknown parts)
+rides along in
 ``Message.opaque``, untouched.
 """
 
@@ -34,8 +35,8 @@ class Media(Struct, frozen=True, tag="media", omit_defaults=True):
         ref: the platform's id of the content.
         size: bytes, 0 where the platform does not say.
         data: the content, only in a request; never stored.
-        name: of the file, safe to show; empty where it has none, as pictures and voice messages in LINE.
-        uri: of the content at the model's vendor, in place of ``data``; never stored.
+        name: of the file, safe to show; empty where it has none, as pictures and voice messages in
+        LINE. uri: of the content at the model's vendor, in place of ``data``; never stored.
     """
 
     ref: str
@@ -125,12 +126,14 @@ class Opaque(Struct, frozen=True):
 
 
 class Quote(Struct, frozen=True, omit_defaults=True):
-    """An earlier message that a message quotes. A quoted picture is among the parts of the message that quotes it.
+    """An earlier message that a message quotes. A quoted picture is among the parts of the message
+    that quotes it.
 
     Attributes:
         id: of the quoted message.
         line: how the model reads it.
-        author_id: the platform's id of its author; of an answer of ours, of the person who was answered.
+        author_id: the platform's id of its author; of an answer of ours, of the person who was
+        answered.
     """
 
     id: str
@@ -147,7 +150,8 @@ class Message(Struct, frozen=True, omit_defaults=True):
         context: a line with date, channel and author, which the model reads before the text.
         footer: Markdown that people read below the text, and the model does not.
         quotes: what it quotes, which the model reads after the context.
-        edited_at: time of the edit whose words it has, milliseconds since the epoch; 0 if it was not edited.
+        edited_at: time of the edit whose words it has, milliseconds since the epoch; 0 if it was
+        not edited.
     """
 
     id: str
@@ -239,7 +243,8 @@ class Grounding(Struct, frozen=True, omit_defaults=True):
 
     def __add__(self, other: Grounding) -> Grounding:
         return Grounding(
-            tuple(dict.fromkeys((*self.sources, *other.sources))), tuple(dict.fromkeys((*self.queries, *other.queries)))
+            tuple(dict.fromkeys((*self.sources, *other.sources))),
+            tuple(dict.fromkeys((*self.queries, *other.queries))),
         )
 
 
@@ -299,12 +304,15 @@ BACKGROUND_ID = "background"
 
 
 def without_quotes(message: Message, ids: Container[str]) -> Message:
-    """The message without what it quotes of these messages; a picture's reference is its message's id."""
+    """The message without what it quotes of these messages; a picture's reference is its message's
+    id."""
     if not any(quote.id in ids for quote in message.quotes):
         return message
     gone = {picture for picture in message.quoted_pictures if picture.ref in ids}
     quotes = tuple(quote for quote in message.quotes if quote.id not in ids)
-    return replace(message, quotes=quotes, parts=tuple(part for part in message.parts if part not in gone))
+    return replace(
+        message, quotes=quotes, parts=tuple(part for part in message.parts if part not in gone)
+    )
 
 
 def cards_of(results: Iterable[ToolResult]) -> tuple[Card, ...]:

@@ -16,25 +16,33 @@ from bot.tasks import run_beside
 
 log = structlog.stdlib.get_logger(__name__)
 
-Process = Callable[[str, str], Awaitable[None]]  # a conversation, and whose message it waits with, if known
+Process = Callable[
+    [str, str], Awaitable[None]
+]  # a conversation, and whose message it waits with, if known
 Service = Callable[[], Coroutine[Any, Any, None]]
 
 CONCURRENCY = 2000  # conversations at once in one process
 SWEEP_S = 1.0
-SHORT_SWEEP_S = 0.1  # where others accept the messages, or share the port: people wait for the sweep
+SHORT_SWEEP_S = (
+    0.1  # where others accept the messages, or share the port: people wait for the sweep
+)
 SWEEP_LIMIT = 100  # conversations of one sweep at most
 DRAIN_S = 22.0  # that running turns get at shutdown
 CANCEL_S = 1.5  # that cancelled tasks get to end
-SHORT_ROUND_S = 0.004  # a shorter round of the event loop has time for one more turn; a webhook takes about 8 ms
+# a shorter round of the event loop has time for one more turn; a webhook takes about 8 ms
+SHORT_ROUND_S = 0.004
 DECAY = 0.8  # factor of the longest round for each round after it
-MAX_ROUNDS = 5  # of that length without a new turn; then one begins anyway, so that webhooks cannot starve turns
+# of that length without a new turn; then one begins anyway, so that webhooks cannot starve turns
+MAX_ROUNDS = 5
 
 
 class PacedQueue:
-    """A first-in, first-out queue of conversations that starts the next one while the event loop is fast.
+    """A first-in, first-out queue of conversations that starts the next one while the event loop is
+    fast.
 
-    A turn costs CPU when it begins and when it ends, and nothing while it waits for a model. So the queue does not
-    count turns but measures the rounds of the event loop, and starts one more conversation while rounds are short.
+    A turn costs CPU when it begins and when it ends, and nothing while it waits for a model. So the
+    queue does not count turns but measures the rounds of the event loop, and starts one more
+    conversation while rounds are short.
 
     Args:
         limit: conversations that run at the same time, at most.
@@ -61,7 +69,8 @@ class PacedQueue:
         return self._running.values()
 
     def add(self, conversation: str, author: str = "") -> None:
-        """Queue a conversation unless it waits already; a running one is queued again when it ends."""
+        """Queue a conversation unless it waits already; a running one is queued again when it
+        ends."""
         if conversation in self._running:
             self._again.add(conversation)
             return
@@ -113,7 +122,8 @@ class PacedQueue:
 class Worker:
     """Processes the conversations that this process accepts, and those of the due index.
 
-    A queued conversation is not leased: another worker may find it in the due index and process it first.
+    A queued conversation is not leased: another worker may find it in the due index and process it
+    first.
 
     Args:
         hurry: set at a second SIGTERM; then running turns get no more time.
@@ -121,7 +131,9 @@ class Worker:
         drain_s: seconds that running turns get at shutdown.
     """
 
-    def __init__(self, store: Store, hurry: asyncio.Event, sweep_s: float = SWEEP_S, drain_s: float = DRAIN_S) -> None:
+    def __init__(
+        self, store: Store, hurry: asyncio.Event, sweep_s: float = SWEEP_S, drain_s: float = DRAIN_S
+    ) -> None:
         self._store = store
         self._hurry = hurry
         self._sweep_s = sweep_s
@@ -150,13 +162,16 @@ class Worker:
 
     @asynccontextmanager
     async def run(self, process: Process, beside: Sequence[Service] = ()) -> AsyncIterator[None]:
-        """Process conversations while the context is open. On exit, running turns get ``drain_s`` to end.
+        """Process conversations while the context is open. On exit, running turns get ``drain_s``
+        to end.
 
         Args:
             beside: services that run as long as the worker.
         """
         queue = self._queue.run(partial(_process, process))
-        self._services = tuple(map(asyncio.create_task, (self._sweep(), queue, *(service() for service in beside))))
+        self._services = tuple(
+            map(asyncio.create_task, (self._sweep(), queue, *(service() for service in beside)))
+        )
         try:
             yield
         finally:
@@ -176,11 +191,14 @@ class Worker:
         """Wait until running turns have ended, ``drain_s`` is over, or a second SIGTERM."""
         over = asyncio.create_task(self._hurry.wait())
         turns = asyncio.gather(*self._queue.running, return_exceptions=True)
-        await asyncio.wait((over, turns), timeout=self._drain_s, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(
+            (over, turns), timeout=self._drain_s, return_when=asyncio.FIRST_COMPLETED
+        )
         over.cancel()
 
     async def _sweep(self) -> None:
-        """Queue due conversations periodically; sooner if the last sweep was full and the queue is empty."""
+        """Queue due conversations periodically; sooner if the last sweep was full and the queue is
+        empty."""
         pause_s, was_full = self._sweep_s, False
         while True:
             with suppress(TimeoutError):

@@ -1,1 +1,2 @@
-"""Questions for models, data only: ``questions/*.toml``, and in ``results.toml`` what the tools answer meanwhile."""
+"""Questions for models, data only: ``questions/*.toml``, and in ``results.toml`` what the tools
+answer meanwhile."""

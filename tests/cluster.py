@@ -34,11 +34,28 @@ class Node:
 
     def __init__(self, binary: str, folder: Path, fsync: str = "always") -> None:
         self.port, bus_port = _free_ports()
-        self.redis = Redis(port=self.port, retry=Retry(ConstantBackoff(0.02), 500, supported_errors=(Away,)))
+        self.redis = Redis(
+            port=self.port, retry=Retry(ConstantBackoff(0.02), 500, supported_errors=(Away,))
+        )
         self._folder = folder
         self._command = [
-            *(binary, "--bind", "127.0.0.1", "--port", str(self.port), "--cluster-port", str(bus_port)),
-            *("--cluster-enabled", "yes", "--cluster-node-timeout", "5000", "--cluster-require-full-coverage", "no"),
+            *(
+                binary,
+                "--bind",
+                "127.0.0.1",
+                "--port",
+                str(self.port),
+                "--cluster-port",
+                str(bus_port),
+            ),
+            *(
+                "--cluster-enabled",
+                "yes",
+                "--cluster-node-timeout",
+                "5000",
+                "--cluster-require-full-coverage",
+                "no",
+            ),
             *("--save", "", "--appendonly", "yes", "--appendfsync", fsync),
         ]
         self.bus_port = bus_port
@@ -139,13 +156,19 @@ class Cluster:
     def agree(self) -> None:
         """Wait until all of them know all of them, and who has which slot."""
         deadline = time.monotonic() + 10
-        while len(views := {self._view(node) for node in self.nodes}) != 1 or "ok" not in views.pop():
+        while (
+            len(views := {self._view(node) for node in self.nodes}) != 1 or "ok" not in views.pop()
+        ):
             assert time.monotonic() < deadline, "the cluster did not come together"
             time.sleep(0.02)
 
     def _view(self, node: Node) -> tuple[str, ...]:
         info, shares = node.redis.cluster("INFO"), node.redis.cluster("SLOTS")
-        return info["cluster_state"], info["cluster_current_epoch"], *sorted(str(share[:3]) for share in shares)
+        return (
+            info["cluster_state"],
+            info["cluster_current_epoch"],
+            *sorted(str(share[:3]) for share in shares),
+        )
 
 
 @contextmanager

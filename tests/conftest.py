@@ -67,7 +67,8 @@ def internet() -> Internet:
 
 @pytest.fixture(autouse=True)
 def no_internet(internet: Internet) -> Iterator[None]:
-    """Fail a test that reached for the internet, even where the code under test swallowed the refusal."""
+    """Fail a test that reached for the internet, even where the code under test swallowed the
+    refusal."""
     yield
     asked, internet.asked = internet.asked, []
     assert asked == []
@@ -82,7 +83,8 @@ def variables_of_settings() -> list[str]:
 
 @pytest.fixture(scope="session")
 def empty_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where tests without a ``tmp_path`` begin: one for all, for pytest reads the names of all folders to make one."""
+    """Where tests without a ``tmp_path`` begin: one for all, for pytest reads the names of all
+    folders to make one."""
     return tmp_path_factory.mktemp("empty")
 
 
@@ -98,7 +100,9 @@ def no_settings_from_outside(
         monkeypatch.delenv(name, raising=False)
     for name, address in NO_OPEN_METEO.items():
         monkeypatch.setenv(name, address)
-    monkeypatch.chdir(request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else empty_folder)
+    monkeypatch.chdir(
+        request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else empty_folder
+    )
     yield
     left = list(empty_folder.iterdir())
     for path in left:
@@ -108,7 +112,8 @@ def no_settings_from_outside(
 
 @pytest.fixture(scope="session", autouse=True)
 def one_authority() -> Iterator[None]:
-    """Every HTTP client reads the authorities it trusts, 20 ms of work for all of them; no test meets any."""
+    """Every HTTP client reads the authorities it trusts, 20 ms of work for all of them; no test
+    meets any."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", str(AUTHORITY))
         yield
@@ -123,7 +128,8 @@ def interrupts_are_heard() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def modules_are_not_garbage() -> Iterator[None]:
-    """What was loaded to collect the tests stays: the garbage collector need not look through it again and again."""
+    """What was loaded to collect the tests stays: the garbage collector need not look through it
+    again and again."""
     gc.collect()
     gc.freeze()
     yield
@@ -139,7 +145,8 @@ def modules_of_bot() -> list[str]:
 
 @pytest.fixture(autouse=True)
 def loggers_of_this_test(modules_of_bot: list[str]) -> Iterator[None]:
-    """A logger remembers how logs were set up when it was first used; the next test may set them up otherwise."""
+    """A logger remembers how logs were set up when it was first used; the next test may set them up
+    otherwise."""
     yield
     for name in modules_of_bot:
         vars(getattr(sys.modules.get(name), "log", None) or SimpleNamespace()).pop("bind", None)

@@ -1,4 +1,5 @@
-"""The services a process of Kaiwa talks to, all on this machine, and the settings that lead there."""
+"""The services a process of Kaiwa talks to, all on this machine, and the settings that lead
+there."""
 
 from __future__ import annotations
 

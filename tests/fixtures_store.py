@@ -33,7 +33,8 @@ def valkey_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @contextmanager
 def redis_server(*options: str) -> Iterator[str]:
-    """A Redis of one's own, empty at first; where there is no ``redis-server``, the test is skipped."""
+    """A Redis of one's own, empty at first; where there is no ``redis-server``, the test is
+    skipped."""
     binary = shutil.which("redis-server")
     if binary is None:
         pytest.skip("redis-server is not installed")

@@ -1,4 +1,5 @@
-"""How the work of a function grows with its text: nasty shapes of any size, and the CPU time of one thread."""
+"""How the work of a function grows with its text: nasty shapes of any size, and the CPU time of one
+thread."""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ from typing import TypeVar
 SIZES = (12_500, 50_000, 200_000)  # characters
 SLOWEST = 8.0  # growth of work while a text grows fourfold: 4 is linear, 16 quadratic
 FLOOR_S = 0.02  # less is not told from noise
-STEP_S = 0.05  # below the greatest size: a text that fits no single message takes a step; growth shows at the next size
+# below the greatest size: a text that fits no single message takes a step; growth shows at the next
+# size
+STEP_S = 0.05
 REPEATS = 5  # of a measurement that looks bad
 
 Shape = Callable[[int], str]
@@ -22,7 +25,9 @@ def _repeated(piece: str) -> Shape:
 
 
 def _nested(opening: str, closing: str) -> Shape:
-    return lambda size: opening * (size // 2 // len(opening)) + closing * (size // 2 // len(closing))
+    return lambda size: (
+        opening * (size // 2 // len(opening)) + closing * (size // 2 // len(closing))
+    )
 
 
 def _between(head: str, piece: str, tail: str) -> Shape:
@@ -62,7 +67,23 @@ _PIECES = (
         "\n \n",
         "\n\t",
     ),
-    *("*", "*a ", "a* ", "**a ", "_", "_a ", "~~", "~~a ", "~", "`", "` ", "``` ", "```\n", "~~~\n", "\n`"),
+    *(
+        "*",
+        "*a ",
+        "a* ",
+        "**a ",
+        "_",
+        "_a ",
+        "~~",
+        "~~a ",
+        "~",
+        "`",
+        "` ",
+        "``` ",
+        "```\n",
+        "~~~\n",
+        "\n`",
+    ),
     *(
         "[sticker:",
         "[",
@@ -84,8 +105,33 @@ _PIECES = (
     *("http://a)", "https://a.example/b?c ", "a://", "a://、", "www.", "mailto:", "<http://a"),
     *("<", "<@U", "<@U1|", "<!", "<!subteam^A", "<br ", "&amp;", "</", "<U1>"),
     *("\\", "\\*", '"', '\\"', '"\\u', "\\ud83d", '["', '{"reply":"', "'", "’"),
-    *("|", "| a | b |\n", "|---|---|\n", "a|\n-|\n", "- ", "- a\n", "-", "1. a\n", "> ", "#", "# ", "=\n"),
-    *("🍎", "🇯🇵", "👍🏽", "\u0301", "e\u0301", "\u200d", "\u202e", "א ", "\x00", "\x1b[", "\ufdd00\ufdd1"),
+    *(
+        "|",
+        "| a | b |\n",
+        "|---|---|\n",
+        "a|\n-|\n",
+        "- ",
+        "- a\n",
+        "-",
+        "1. a\n",
+        "> ",
+        "#",
+        "# ",
+        "=\n",
+    ),
+    *(
+        "🍎",
+        "🇯🇵",
+        "👍🏽",
+        "\u0301",
+        "e\u0301",
+        "\u200d",
+        "\u202e",
+        "א ",
+        "\x00",
+        "\x1b[",
+        "\ufdd00\ufdd1",
+    ),
     *("data: ", "data: a", "data: {}\n\n", ":\n\n", "\r", "/weather ", "@"),
 )
 
@@ -139,9 +185,15 @@ def assert_linear(work: Callable[[str], object], shapes: Mapping[str, Shape] = S
     assert_grows(work, shapes)
 
 
-def assert_grows(work: Callable[[T], object], shapes: Mapping[str, Callable[[int], T]], most: int = SIZES[-1]) -> None:
+def assert_grows(
+    work: Callable[[T], object], shapes: Mapping[str, Callable[[int], T]], most: int = SIZES[-1]
+) -> None:
     """The same with anything that comes in sizes, up to the greatest."""
-    bad = [f"{name}: {told}" for name, shape in shapes.items() if (told := _complaint(work, shape, most))]
+    bad = [
+        f"{name}: {told}"
+        for name, shape in shapes.items()
+        if (told := _complaint(work, shape, most))
+    ]
     assert not bad, "\n".join(bad)
 
 
@@ -157,7 +209,10 @@ def _complaint(work: Callable[[T], object], shape: Callable[[int], T], most: int
             before = min(_seconds(work, smaller) for _ in range(REPEATS))
             took = min(took, *(_seconds(work, larger) for _ in range(REPEATS)))
             if _is_steep(before, took, floor_s):
-                return f"{took / before:.1f} times the work for 4 times the text ({took:.2f} s for {size:,} characters)"
+                return (
+                    f"{took / before:.1f} times the work for 4 times the text ({took:.2f} s for "
+                    f"{size:,} characters)"
+                )
         smaller, before = larger, took
     return ""
 

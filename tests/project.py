@@ -28,7 +28,8 @@ def files(*patterns: str) -> list[Path]:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """What a process of ours starts with: nothing of the developer's, and what coverage needs to measure it."""
+    """What a process of ours starts with: nothing of the developer's, and what coverage needs to
+    measure it."""
     measured = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
     ours = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "SSL_CERT_FILE": str(AUTHORITY)}
     return {"PATH": "/usr/bin:/bin", **ours, **NO_OPEN_METEO, **measured, **variables}

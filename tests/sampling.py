@@ -1,4 +1,5 @@
-"""Which parts of a long suite the gate runs: every nth from a random offset; ``--nightly`` runs all of them."""
+"""Which parts of a long suite the gate runs: every nth from a random offset; ``--nightly`` runs all
+of them."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ class Sample:
 
     Attributes:
         everything: nothing is left out.
-        offset: where the choice begins; printed in the header of the run, given again by ``--offset``.
+        offset: where the choice begins; printed in the header of the run, given again by
+        ``--offset``.
     """
 
     everything: bool

@@ -1,4 +1,5 @@
-"""Which tests run: in ``make quick`` those that start no process, in ``make test`` samples too, nightly everything."""
+"""Which tests run: in ``make quick`` those that start no process, in ``make test`` samples too,
+nightly everything."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ import pytest
 
 from tests.sampling import OFFSETS, Sample
 
-# What make quick does not even import: tests that start processes or take long, and other vendors' SDKs.
+# What make quick does not even import: tests that start processes or take long, and other vendors'
+# SDKs.
 NOT_QUICK = (
     "tests/bot/channels/console/test_routes.py",
     "tests/bot/channels/test_replies.py",
@@ -56,7 +58,8 @@ NOT_QUICK = (
 )
 NIGHTLY = "tests/fakes/"  # run by make nightly alone
 
-# The gate runs every nth of these, from an offset that changes with each run; the longest beginning counts.
+# The gate runs every nth of these, from an offset that changes with each run; the longest beginning
+# counts.
 SAMPLED = {
     "tests/bot/channels/line/test_approvals.py::test_the_longest_question": 6,
     "tests/bot/channels/slack/test_approvals.py::test_the_longest_question": 6,
@@ -126,15 +129,20 @@ MEASURED = (  # all the same
     "tests/process/test_processes.py::test_one_process_listens_to_slack",
     "tests/process/test_shutdown.py",
 )
-NO_FORM = "tests/bot/providers/conformance/test_conformance"  # skips where a vendor has no form for a feature
+# skips where a vendor has no form for a feature
+NO_FORM = "tests/bot/providers/conformance/test_conformance"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of a run, and one that writes documents."""
-    parser.addoption("--quick", action="store_true", help="leave out what starts a process or takes long")
+    parser.addoption(
+        "--quick", action="store_true", help="leave out what starts a process or takes long"
+    )
     parser.addoption("--nightly", action="store_true", help="leave nothing out")
     parser.addoption(
-        "--offset", type=int, help="where samples of long suites begin; by default somewhere else each time"
+        "--offset",
+        type=int,
+        help="where samples of long suites begin; by default somewhere else each time",
     )
     parser.addoption(
         "--write-tables",
@@ -156,8 +164,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Three for two cores, because tests wait for processes, servers and deadlines; quick ones do not."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Three for two cores, because tests wait for processes, servers and deadlines; quick ones do
+    not."""
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     return cores if config.option.quick else max(1, cores * 3 // 2)
 
 
@@ -187,12 +198,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def of_the_gate(items: list[pytest.Item], sample: Sample, quick: bool) -> Iterator[pytest.Item]:
-    """All but the nightly tests, of the sampled ones some; in a quick run none that is slow and few cases each."""
+    """All but the nightly tests, of the sampled ones some; in a quick run none that is slow and few
+    cases each."""
     groups: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
     for item in items:
         if not (item.nodeid.startswith(NIGHTLY) or (quick and is_slow(item))):
             groups[group_of(item)].append(item)
-    for (_, every), group in sorted(groups.items(), key=lambda each: -each[0][1]):  # long ones begin first
+    for (_, every), group in sorted(
+        groups.items(), key=lambda each: -each[0][1]
+    ):  # long ones begin first
         chosen = sample.of(group, every)
         yield from few_cases(chosen, sample) if quick else chosen
 
@@ -231,7 +245,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for report in terminalreporter.stats.get("skipped", ()):
         reason = report.longrepr[2]
         no_form = report.nodeid.startswith(NO_FORM)
-        reasons["features a vendor has no form for" if no_form else reason.removeprefix("Skipped: ")] += 1
+        reasons[
+            "features a vendor has no form for" if no_form else reason.removeprefix("Skipped: ")
+        ] += 1
     if reasons:
         told = "; ".join(f"{count} × {reason}" for reason, count in reasons.most_common())
         terminalreporter.write_line(f"skipped: {told}")
@@ -244,7 +260,9 @@ def sample(pytestconfig: pytest.Config) -> Sample:
 
 
 @pytest.fixture(autouse=True)
-def processes_are_measured_as_their_test_is(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def processes_are_measured_as_their_test_is(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Coverage finds them by this variable."""
     if request.node.get_closest_marker("no_cover"):
         monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)

@@ -22,14 +22,22 @@ def recorded(*parts: str, what: str = "") -> Path:
     """
     path = RECORDED.joinpath(*parts)
     if not path.exists():
-        pytest.skip(_reason(what or f"what only adds to tests/facts, from {'specs' if '..' in parts else parts[0]}"))
+        pytest.skip(
+            _reason(
+                what
+                or f"what only adds to tests/facts, from {'specs' if '..' in parts else parts[0]}"
+            )
+        )
     return path
 
 
 def cases(found: Iterable[str], what: str) -> list[Any]:
-    """The parameters of a test of recordings; where there are none, one that is skipped and says what is."""
+    """The parameters of a test of recordings; where there are none, one that is skipped and says
+    what is."""
     return list(found) or [pytest.param("none", marks=pytest.mark.skip(reason=_reason(what)))]
 
 
 def _reason(what: str) -> str:
-    return f"{what}: the vendors' recorded traffic and specifications are not part of the repository"
+    return (
+        f"{what}: the vendors' recorded traffic and specifications are not part of the repository"
+    )

@@ -49,6 +49,8 @@ def _build_one(
     config = configure(found.tool.Config)
     try:
         tool = call_guarded(lambda: found.tool.create(http, config), found.origin)
-        return tool and ValidatedTool(tool, *read_schemas(tool.name, found.schemas), found.origin, own=found.own)
+        return tool and ValidatedTool(
+            tool, *read_schemas(tool.name, found.schemas), found.origin, own=found.own
+        )
     except ToolSetupError as error:
         raise ToolSetupError(f"{found.origin}: {error}") from error

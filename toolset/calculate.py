@@ -1,4 +1,5 @@
-"""``calculate``: exact arithmetic on an expression, by a small parser of its own; nothing is ever evaluated as code."""
+"""``calculate``: exact arithmetic on an expression, by a small parser of its own; nothing is ever
+evaluated as code."""
 
 from __future__ import annotations
 
@@ -19,20 +20,41 @@ from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 BITS = 8192  # of a numerator or denominator: about 2,400 digits
 DEPTH = 40  # parentheses, functions and powers inside each other
 EXPONENT = 10**9
-WORKING, EXACT, ROUNDED = 60, 100, 15  # digits: of intermediate roots, of exact results, of rounded results
+WORKING, EXACT, ROUNDED = (
+    60,
+    100,
+    15,
+)  # digits: of intermediate roots, of exact results, of rounded results
 
 GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?")
 PLAIN = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?")
 PERCENTAGE = re.compile(rf"\s*(?:{GROUPED.pattern}|{PLAIN.pattern})\s*%\s*")
-PERCENT_SIGN = re.compile(r"\s*%(?!\s*[\d.(a-z])")  # no operand follows: 15%, 50% + 1; else % is a remainder
+PERCENT_SIGN = re.compile(
+    r"\s*%(?!\s*[\d.(a-z])"
+)  # no operand follows: 15%, 50% + 1; else % is a remainder
 NAME = re.compile(r"[a-z]+")
 SPACE = re.compile(r"\s*")
 
 FULL_WIDTH = {0xFF01 + offset: chr(0x21 + offset) for offset in range(94)}
-SIGNS = {"×": "*", "⋅": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "、": ",", "²": "**2", "³": "**3"}
+SIGNS = {
+    "×": "*",
+    "⋅": "*",
+    "·": "*",
+    "÷": "/",
+    "−": "-",
+    "–": "-",
+    "、": ",",
+    "²": "**2",
+    "³": "**3",
+}
 TO_ASCII = FULL_WIDTH | str.maketrans(SIGNS)
 
-PRODUCTS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {"*": mul, "/": truediv, "//": floordiv, "%": mod}
+PRODUCTS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
+    "*": mul,
+    "/": truediv,
+    "//": floordiv,
+    "%": mod,
+}
 FUNCTIONS = ("abs", "max", "min", "round", "sqrt")
 
 
@@ -41,7 +63,8 @@ class Calculate:
 
     name: ClassVar[str] = "calculate"
     description: ClassVar[str] = (
-        "Exact arithmetic. Use it for every calculation beyond the trivial: prices, tax, shares, percentages, "
+        "Exact arithmetic. Use it for every calculation beyond the trivial: prices, tax, shares, "
+        "percentages, "
         "averages, conversions with a known factor. As on a pocket calculator, 1000 + 10% is 1100."
     )
     risk: ClassVar[Risk] = "low"
@@ -199,7 +222,9 @@ class _Parser:
     def _take(self, *operators: str) -> str:
         """Consume the first of these operators that comes next; empty where none does."""
         self._match(SPACE)
-        found = next((operator for operator in operators if self._text.startswith(operator, self._at)), "")
+        found = next(
+            (operator for operator in operators if self._text.startswith(operator, self._at)), ""
+        )
         self._at += len(found)
         return found
 
@@ -214,7 +239,11 @@ class _Parser:
 
     def _unreadable(self) -> ToolError:
         rest = self._text[self._at :].strip()
-        return ToolError(f"cannot read the expression at: {rest[:40]}" if rest else "the expression ends too early")
+        return ToolError(
+            f"cannot read the expression at: {rest[:40]}"
+            if rest
+            else "the expression ends too early"
+        )
 
 
 def _bits(value: Fraction) -> int:
@@ -241,7 +270,9 @@ def _rounded(value: Fraction, places: Fraction) -> Fraction:
 
 
 def _decimal(value: Fraction, context: Context | None = None) -> Decimal:
-    return (context or Context(prec=WORKING)).divide(Decimal(value.numerator), Decimal(value.denominator))
+    return (context or Context(prec=WORKING)).divide(
+        Decimal(value.numerator), Decimal(value.denominator)
+    )
 
 
 def _written(value: Fraction, is_exact: bool) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""``offer_choices``: short answers below the bot's answer, which the person may press instead of writing."""
+"""``offer_choices``: short answers below the bot's answer, which the person may press instead of
+writing."""
 
 from __future__ import annotations
 
@@ -20,8 +21,10 @@ class OfferChoices:
 
     name: ClassVar[str] = "offer_choices"
     description: ClassVar[str] = (
-        "Shows two to four buttons below your answer; a press is the person's next message. Use it at most once in an "
-        "answer, when you ask the person something that has few short answers, such as which day or which size."
+        "Shows two to four buttons below your answer; a press is the person's next message. Use "
+        "it at most once in an "
+        "answer, when you ask the person something that has few short answers, such as which day "
+        "or which size."
     )
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Offer choices", "ja": "選択肢を示す"}

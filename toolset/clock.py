@@ -25,8 +25,10 @@ class GetCurrentTime:
 
     name: ClassVar[str] = "get_current_time"
     description: ClassVar[str] = (
-        "Current date, weekday and time in a time zone. Use it for the time or date now, for times in other cities, "
-        "and before reckoning with dates ('in three days', 'how long until'). Without `time_zone` it is the user's."
+        "Current date, weekday and time in a time zone. Use it for the time or date now, for "
+        "times in other cities, "
+        "and before reckoning with dates ('in three days', 'how long until'). Without `time_zone` "
+        "it is the user's."
     )
     risk: ClassVar[Risk] = "low"
     public: ClassVar[bool] = True
@@ -73,7 +75,15 @@ def _zone(name: str) -> ZoneInfo | None:
 def _suggestion(name: str) -> str:
     """An error text with a similar zone; reads the list of zones from disk."""
     city = name.rpartition("/")[2].strip().replace(" ", "_").casefold()
-    zones = {zone.rpartition("/")[2].casefold(): zone for zone in sorted(available_timezones()) if "/" in zone}
+    zones = {
+        zone.rpartition("/")[2].casefold(): zone
+        for zone in sorted(available_timezones())
+        if "/" in zone
+    }
     near = [zones[match] for match in get_close_matches(city, zones, n=2, cutoff=0.8)]
-    fix = f"Did you mean {' or '.join(near)}?" if near else "Use an IANA name such as Asia/Tokyo or America/New_York."
+    fix = (
+        f"Did you mean {' or '.join(near)}?"
+        if near
+        else "Use an IANA name such as Asia/Tokyo or America/New_York."
+    )
     return f"unknown time zone: {name}. {fix}"

@@ -1,4 +1,5 @@
-"""``create_image``: a picture after a description, or the newest picture of the conversation changed, by Gemini."""
+"""``create_image``: a picture after a description, or the newest picture of the conversation
+changed, by Gemini."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ from toolset.web.source import base_url
 NAME = "image.jpg"
 MODEL = re.compile(r"[a-z0-9.-]{1,64}")
 SHOWN = "shown with your answer: say one short sentence, and do not describe it"
-NOT_SHOWN = "pictures cannot be shown here, because the operator has not set PUBLIC_URL; none was made"
+NOT_SHOWN = (
+    "pictures cannot be shown here, because the operator has not set PUBLIC_URL; none was made"
+)
 NO_PICTURE = "there is no picture to change; ask the person to send it with their wish, or again"
 TOO_LARGE = "the picture is too large to be changed; ask for a smaller one"
 
@@ -37,7 +40,9 @@ class CreateImageConfig(BaseModel):
     image_model: Annotated[str, AfterValidator(_model)] = ""
     daily_user_images: Annotated[int, Field(ge=0)] = 20
     gemini_api_key: SecretStr = SecretStr("")
-    google_gemini_base_url: Annotated[str, AfterValidator(lambda url: url and base_url(url))] = BASE_URL
+    google_gemini_base_url: Annotated[str, AfterValidator(lambda url: url and base_url(url))] = (
+        BASE_URL
+    )
 
 
 class CreateImage:
@@ -45,9 +50,12 @@ class CreateImage:
 
     name: ClassVar[str] = "create_image"
     description: ClassVar[str] = (
-        "Makes a picture after a description, or changes the newest picture of this conversation, whoever made it. Use "
-        "it only when somebody asks for a picture, a drawing, a logo or the like, or for a change of a picture. It "
-        "takes about twenty seconds and costs money: make one picture, never several to choose from. The picture is "
+        "Makes a picture after a description, or changes the newest picture of this conversation, "
+        "whoever made it. Use "
+        "it only when somebody asks for a picture, a drawing, a logo or the like, or for a change "
+        "of a picture. It "
+        "takes about twenty seconds and costs money: make one picture, never several to choose "
+        "from. The picture is "
         "shown below your answer. It is no means to draw exact charts or long texts."
     )
     risk: ClassVar[Risk] = "low"
@@ -75,8 +83,12 @@ class CreateImage:
         if not config.image_model:
             return None
         if not config.gemini_api_key.get_secret_value():
-            raise ToolSetupError("create_image: IMAGE_MODEL needs GEMINI_API_KEY; set it, or leave IMAGE_MODEL empty")
-        images = GeminiImages(http, config.google_gemini_base_url, config.gemini_api_key, config.image_model)
+            raise ToolSetupError(
+                "create_image: IMAGE_MODEL needs GEMINI_API_KEY; set it, or leave IMAGE_MODEL empty"
+            )
+        images = GeminiImages(
+            http, config.google_gemini_base_url, config.gemini_api_key, config.image_model
+        )
         return cls(images, config.image_model, config.daily_user_images)
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> Shown:

@@ -1,4 +1,5 @@
-"""``convert_currency``: an amount in another currency, by the European Central Bank's reference rates."""
+"""``convert_currency``: an amount in another currency, by the European Central Bank's reference
+rates."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ LAST_90_DAYS = "/stats/eurofxref/eurofxref-hist-90d.xml"
 WITHOUT_DECIMALS = frozenset({"ISK", "JPY", "KRW"})  # by ISO 4217, of those the bank lists
 RATE_DIGITS = 6  # significant, as the bank's own
 EXACT = Context(prec=50, rounding=ROUND_HALF_EVEN)
-LONGEST_GAP = timedelta(days=7)  # between two days with rates: the bank's holidays are at most five days long
+LONGEST_GAP = timedelta(
+    days=7
+)  # between two days with rates: the bank's holidays are at most five days long
 
 
 class CurrencyConfig(BaseModel):
@@ -45,9 +48,12 @@ class ConvertCurrency:
 
     name: ClassVar[str] = "convert_currency"
     description: ClassVar[str] = (
-        "Converts an amount of money from one currency to another, by the European Central Bank's reference rates of "
-        "the last working day, or of a `date` in the last 90 days. Use it for every question about exchange rates and "
-        "prices in another currency. Name `rate_date` and the source in the answer; banks and cards charge other "
+        "Converts an amount of money from one currency to another, by the European Central Bank's "
+        "reference rates of "
+        "the last working day, or of a `date` in the last 90 days. Use it for every question "
+        "about exchange rates and "
+        "prices in another currency. Name `rate_date` and the source in the answer; banks and "
+        "cards charge other "
         "rates."
     )
     risk: ClassVar[Risk] = "low"
@@ -58,7 +64,9 @@ class ConvertCurrency:
     foreign: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = CurrencyConfig
 
-    def __init__(self, bank: Source, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self, bank: Source, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
         self._bank = bank
         self._now = now
         self._feeds: SharedCache[dict[date, Rates]] = SharedCache(CACHE_S, 2)
@@ -137,7 +145,8 @@ def _code(name: str, rates: Rates) -> str:
 
 
 def _money(value: Decimal, currency: str) -> str:
-    """Rounded to the currency's smallest unit; less than one whole unit keeps four significant digits."""
+    """Rounded to the currency's smallest unit; less than one whole unit keeps four significant
+    digits."""
     if 0 < value < 1:
         return _significant(value, 4)
     cent = Decimal(1) if currency in WITHOUT_DECIMALS else Decimal("0.01")

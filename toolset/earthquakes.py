@@ -1,4 +1,5 @@
-"""``get_earthquakes``: the newest earthquakes in and around Japan, from the Japan Meteorological Agency."""
+"""``get_earthquakes``: the newest earthquakes in and around Japan, from the Japan Meteorological
+Agency."""
 
 from __future__ import annotations
 
@@ -24,10 +25,14 @@ class GetEarthquakes:
 
     name: ClassVar[str] = "get_earthquakes"
     description: ClassVar[str] = (
-        "The newest earthquakes in and around Japan, with time, epicentre, magnitude and maximum intensity on Japan's "
-        "scale (震度, 1 to 7). Use it for questions about recent earthquakes, or whether one was felt in a place in "
-        "Japan. It says nothing about tsunamis or earthquakes to come, and goes back some weeks. With `place` it has "
-        "those felt there or with their epicentre there; `intensity_there` is the intensity in that place."
+        "The newest earthquakes in and around Japan, with time, epicentre, magnitude and maximum "
+        "intensity on Japan's "
+        "scale (震度, 1 to 7). Use it for questions about recent earthquakes, or whether one was "
+        "felt in a place in "
+        "Japan. It says nothing about tsunamis or earthquakes to come, and goes back some weeks. "
+        "With `place` it has "
+        "those felt there or with their epicentre there; `intensity_there` is the intensity in "
+        "that place."
     )
     risk: ClassVar[Risk] = "low"
     public: ClassVar[bool] = True
@@ -62,7 +67,10 @@ class GetEarthquakes:
         found = [(quake, felt) for quake in quakes if (felt := _felt(quake, there)) is not None]
         strong = [(quake, felt) for quake, felt in found if rank(felt or quake.intensity) >= least]
         return {
-            "earthquakes": [_shown(quake, felt, language) for quake, felt in strong[: arguments.get("count", COUNT)]],
+            "earthquakes": [
+                _shown(quake, felt, language)
+                for quake, felt in strong[: arguments.get("count", COUNT)]
+            ],
             "source": SOURCE[language],
         }
 
@@ -77,7 +85,8 @@ class _Place:
 
 
 def _quake_code(area: Area, office: str) -> str:
-    """A municipality has the same code in both files; a prefecture's is the beginning of its offices'."""
+    """A municipality has the same code in both files; a prefecture's is the beginning of its
+    offices'."""
     return area.code if area.level == "class20s" else office[:2]
 
 
@@ -86,7 +95,8 @@ def _names(area: Area) -> list[str]:
 
 
 def _felt(quake: Quake, place: _Place | None) -> str | None:
-    """The intensity in a place, empty where it is unknown; None for an earthquake that is not of that place."""
+    """The intensity in a place, empty where it is unknown; None for an earthquake that is not of
+    that place."""
     if place is None:
         return ""
     felt = [quake.intensities[code] for code in place.codes if code in quake.intensities]
@@ -97,7 +107,11 @@ def _felt(quake: Quake, place: _Place | None) -> str | None:
 
 
 def _shown(quake: Quake, felt: str, language: str) -> dict[str, Any]:
-    names = (quake.epicentre, quake.epicentre_en) if language == "ja" else (quake.epicentre_en, quake.epicentre)
+    names = (
+        (quake.epicentre, quake.epicentre_en)
+        if language == "ja"
+        else (quake.epicentre_en, quake.epicentre)
+    )
     optional = {
         "epicentre": names[0] or names[1],
         "magnitude": quake.magnitude,
@@ -105,4 +119,8 @@ def _shown(quake: Quake, felt: str, language: str) -> dict[str, Any]:
         "intensity_there": intensity_name(felt, language),
     }
     depth = {} if quake.depth_km is None else {"depth_km": quake.depth_km}
-    return {"time": shown(quake.at), **{name: value for name, value in optional.items() if value}, **depth}
+    return {
+        "time": shown(quake.at),
+        **{name: value for name, value in optional.items() if value},
+        **depth,
+    }

@@ -18,8 +18,10 @@ class ForgetFact:
 
     name: ClassVar[str] = "forget_fact"
     description: ClassVar[str] = (
-        "Deletes one remembered fact about the user by its number; the numbers stand before the user's message. Use it "
-        "when the user wants a fact forgotten, or says that it is no longer true. The user sees all facts with "
+        "Deletes one remembered fact about the user by its number; the numbers stand before the "
+        "user's message. Use it "
+        "when the user wants a fact forgotten, or says that it is no longer true. The user sees "
+        "all facts with "
         "/memory, and deletes everything with /forget me."
     )
     risk: ClassVar[Risk] = "low"
@@ -36,7 +38,8 @@ class ForgetFact:
         """Delete the fact.
 
         Raises:
-            ToolError: nobody is known to ask, no fact has had this number, or the store does not answer.
+            ToolError: nobody is known to ask, no fact has had this number, or the store does not
+            answer.
         """
         if context.facts is None:
             raise ToolError(NOWHERE)

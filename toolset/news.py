@@ -43,9 +43,12 @@ class GetNews:
 
     name: ClassVar[str] = "get_news"
     description: ClassVar[str] = (
-        "Recent news headlines with source, time and link, in English or Japanese, newest first, all or those on a "
-        "topic. Use it when the user asks for news, headlines, or what has happened in the world or on a topic. It "
-        "searches one site, not the whole web. Name the source and give the link of each headline that you use, and "
+        "Recent news headlines with source, time and link, in English or Japanese, newest first, "
+        "all or those on a "
+        "topic. Use it when the user asks for news, headlines, or what has happened in the world "
+        "or on a topic. It "
+        "searches one site, not the whole web. Name the source and give the link of each headline "
+        "that you use, and "
         "say how old it is where a `note` says so."
     )
     risk: ClassVar[Risk] = "low"
@@ -56,7 +59,9 @@ class GetNews:
     foreign: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = NewsConfig
 
-    def __init__(self, sites: dict[str, Source], now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self, sites: dict[str, Source], now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
         self._sites = sites
         self._now = now
         self._feeds: SharedCache[list[Headline]] = SharedCache(CACHE_S, CACHE_SIZE)
@@ -65,7 +70,9 @@ class GetNews:
     def create(cls, http: httpx.AsyncClient, config: NewsConfig) -> GetNews:
         """Use the sites of ``config`` through ``http``."""
         urls = {"en": config.news_base_url, "ja": config.news_ja_base_url}
-        return cls({language: Source(http, url, TIMEOUT_S, SIZE_CAP) for language, url in urls.items()})
+        return cls(
+            {language: Source(http, url, TIMEOUT_S, SIZE_CAP) for language, url in urls.items()}
+        )
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """List headlines, the newest first.
@@ -73,16 +80,23 @@ class GetNews:
         Raises:
             ToolError: no answer in time, or no feed.
         """
-        language = arguments.get("language") or ("ja" if context.locale.lower().startswith("ja") else "en")
+        language = arguments.get("language") or (
+            "ja" if context.locale.lower().startswith("ja") else "en"
+        )
         topic = " ".join(unicodedata.normalize("NFKC", arguments.get("topic", "")).split())
         key = language, topic.casefold()
         headlines = await self._feeds.get(key, partial(self._read, language, topic))
-        ordered = sorted(headlines, key=lambda headline: headline.published or EARLIEST, reverse=True)
-        shown = [_shown(headline, context.zone) for headline in ordered[: arguments.get("count", COUNT)]]
+        ordered = sorted(
+            headlines, key=lambda headline: headline.published or EARLIEST, reverse=True
+        )
+        shown = [
+            _shown(headline, context.zone) for headline in ordered[: arguments.get("count", COUNT)]
+        ]
         return {"headlines": shown, **self._note(ordered)}
 
     async def _read(self, language: str, topic: str) -> list[Headline]:
-        """The headlines of a site; the feed of a search is at the same address, without a redirection."""
+        """The headlines of a site; the feed of a search is at the same address, without a
+        redirection."""
         body = await self._sites[language].get("/feed/", {"s": topic} if topic else None)
         return await asyncio.to_thread(read, body)
 
@@ -93,6 +107,14 @@ class GetNews:
 
 
 def _shown(headline: Headline, zone: tzinfo) -> dict[str, str]:
-    time = headline.published.astimezone(zone).isoformat(timespec="minutes") if headline.published else ""
+    time = (
+        headline.published.astimezone(zone).isoformat(timespec="minutes")
+        if headline.published
+        else ""
+    )
     optional = {"source": headline.source, "time": time, "summary": headline.summary}
-    return {"title": headline.title, "link": headline.link, **{key: value for key, value in optional.items() if value}}
+    return {
+        "title": headline.title,
+        "link": headline.link,
+        **{key: value for key, value in optional.items() if value},
+    }

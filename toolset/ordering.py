@@ -3,8 +3,8 @@
     async with self._locks.hold(path, context):
         …
 
-Calls of one model response hold the same key in the order of their ``call_index``. Calls of a later response wait for
-all of an earlier one. Different keys do not wait for each other.
+Calls of one model response hold the same key in the order of their ``call_index``. Calls of a later
+response wait for all of an earlier one. Different keys do not wait for each other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class OrderedLocks:
 
     @asynccontextmanager
     async def hold(self, key: Hashable, context: ToolContext) -> AsyncIterator[None]:
-        """Wait for the key and hold it. Not reentrant: a call that holds the key would wait for itself."""
+        """Wait for the key and hold it. Not reentrant: a call that holds the key would wait for
+        itself."""
         queue = self._queues.setdefault(key, _Queue())
         ticket = queue.join(context)
         try:
@@ -65,7 +66,10 @@ class _Queue:
 
     def join(self, context: ToolContext) -> _Ticket:
         self._joined += 1
-        batch = next((ticket.rank[0] for ticket in self.tickets if ticket.batch_id == context.batch_id), self._joined)
+        batch = next(
+            (ticket.rank[0] for ticket in self.tickets if ticket.batch_id == context.batch_id),
+            self._joined,
+        )
         ticket = _Ticket(context.batch_id, (batch, context.call_index, self._joined))
         self.tickets.append(ticket)
         return ticket

@@ -10,7 +10,9 @@ from pydantic import BaseModel
 from toolset.titles import Words
 from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 
-NOWHERE = "no poll can be started here: only one person sees this answer, or it is not known who asks"
+NOWHERE = (
+    "no poll can be started here: only one person sees this answer, or it is not known who asks"
+)
 
 
 class StartPoll:
@@ -18,9 +20,12 @@ class StartPoll:
 
     name: ClassVar[str] = "start_poll"
     description: ClassVar[str] = (
-        "Starts a poll in this chat, group or channel: everybody votes by buttons, and only who asked for it can close "
-        "it. Use it when somebody wants a vote, or people here have to choose a date, a place or the like. The poll is "
-        "shown below your answer with its options and counts, so answer in one short sentence and do not repeat them."
+        "Starts a poll in this chat, group or channel: everybody votes by buttons, and only who "
+        "asked for it can close "
+        "it. Use it when somebody wants a vote, or people here have to choose a date, a place or "
+        "the like. The poll is "
+        "shown below your answer with its options and counts, so answer in one short sentence and "
+        "do not repeat them."
     )
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Start a poll", "ja": "投票を始める"}
@@ -36,7 +41,8 @@ class StartPoll:
         """Start the poll.
 
         Raises:
-            ToolError: too many are open, an option has no words or comes twice, or the store cannot take it.
+            ToolError: too many are open, an option has no words or comes twice, or the store cannot
+            take it.
         """
         if context.polls is None:
             raise ToolError(NOWHERE)

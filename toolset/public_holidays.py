@@ -32,9 +32,12 @@ class GetHolidays:
 
     name: ClassVar[str] = "get_holidays"
     description: ClassVar[str] = (
-        "Public holidays of a country, or of a state, prefecture or other region of it: those of a `year`, or without "
-        "one the next five from today. Use it for questions about holidays, 祝日 and days off, and before planning "
-        "around one. Name the country in the answer. A day that a government moves at short notice may be missing."
+        "Public holidays of a country, or of a state, prefecture or other region of it: those of "
+        "a `year`, or without "
+        "one the next five from today. Use it for questions about holidays, 祝日 and days off, "
+        "and before planning "
+        "around one. Name the country in the answer. A day that a government moves at short "
+        "notice may be missing."
     )
     risk: ClassVar[Risk] = "low"
     public: ClassVar[bool] = True
@@ -69,19 +72,29 @@ def _listed(arguments: dict[str, Any], locale: str, today: date) -> dict[str, An
     country = country_holidays(code)
     year = arguments.get("year")
     if year is not None and not country.start_year <= year <= country.end_year:
-        raise ToolError(f"no holidays of {code} in {year}: known are {country.start_year} to {country.end_year}")
+        raise ToolError(
+            f"no holidays of {code} in {year}: known are {country.start_year} to {country.end_year}"
+        )
     region = _region(country, code, arguments.get("region", "").strip())
     language = _language(country.supported_languages, locale)
     years = (today.year, today.year + 1) if year is None else (year,)
-    days = sorted(country_holidays(code, subdiv=region or None, years=years, language=language).items())
+    days = sorted(
+        country_holidays(code, subdiv=region or None, years=years, language=language).items()
+    )
     if year is None:
         coming = [(day, name) for day, name in days if day >= today]
-        listed = [_holiday(day, name) | {"days_until": (day - today).days} for day, name in coming[:NEXT]]
+        listed = [
+            _holiday(day, name) | {"days_until": (day - today).days} for day, name in coming[:NEXT]
+        ]
     else:
         listed = [_holiday(day, name) for day, name in days[:MOST]]
     if not listed:
         raise ToolError(f"no public holidays of {code} are known for that time")
-    return {"country": code} | ({"region": region} if region else {}) | {"holidays": listed, "source": SOURCE}
+    return (
+        {"country": code}
+        | ({"region": region} if region else {})
+        | {"holidays": listed, "source": SOURCE}
+    )
 
 
 def _country(written: str) -> str:
@@ -99,7 +112,11 @@ def _country(written: str) -> str:
     if code := by_code.get(text.upper()) or names.get(name):
         return code
     near = [names[match] for match in get_close_matches(name, names, n=3, cutoff=0.8)]
-    fix = f"Did you mean {' or '.join(near)}?" if near else "Write its ISO 3166 code, such as JP or US."
+    fix = (
+        f"Did you mean {' or '.join(near)}?"
+        if near
+        else "Write its ISO 3166 code, such as JP or US."
+    )
     raise ToolError(f"unknown country: {text}. {fix}")
 
 
@@ -124,7 +141,9 @@ def _language(supported: Iterable[str], locale: str) -> str | None:
     wanted = tag.partition("_")[0].casefold()
     exact = [language for language in supported if language.casefold() == tag.casefold()]
     alike = [language for language in supported if language.partition("_")[0] == wanted]
-    return next(iter([*exact, *alike, *(language for language in supported if language == "en_US")]), None)
+    return next(
+        iter([*exact, *alike, *(language for language in supported if language == "en_US")]), None
+    )
 
 
 def _holiday(day: date, name: str) -> dict[str, Any]:

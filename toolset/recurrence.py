@@ -14,13 +14,15 @@ PARTS = {
     "INTERVAL": re.compile(r"[1-9]\d{0,2}"),
     "COUNT": re.compile(r"[1-9]\d{0,2}"),
     "UNTIL": re.compile(r"\d{8}(T\d{6}Z?)?"),
-    "BYDAY": re.compile(r"(?:[+-]?[1-5])?(?:MO|TU|WE|TH|FR|SA|SU)(?:,(?:[+-]?[1-5])?(?:MO|TU|WE|TH|FR|SA|SU)){0,13}"),
+    "BYDAY": re.compile(
+        r"(?:[+-]?[1-5])?(?:MO|TU|WE|TH|FR|SA|SU)(?:,(?:[+-]?[1-5])?(?:MO|TU|WE|TH|FR|SA|SU)){0,13}"
+    ),
     "BYMONTHDAY": re.compile(r"-?(?:[1-9]|[12]\d|3[01])(?:,-?(?:[1-9]|[12]\d|3[01])){0,30}"),
     "BYMONTH": re.compile(r"(?:[1-9]|1[0-2])(?:,(?:[1-9]|1[0-2])){0,11}"),
     "WKST": re.compile(r"MO|TU|WE|TH|FR|SA|SU"),
 }
-# What a frequency allows beside INTERVAL, COUNT, UNTIL and WKST. dateutil would look for a day that never comes until
-# the year 9999, one period after the other.
+# What a frequency allows beside INTERVAL, COUNT, UNTIL and WKST. dateutil would look for a day that
+# never comes until the year 9999, one period after the other.
 ALLOWED = {
     "HOURLY": {"BYDAY"},
     "DAILY": {"BYDAY", "BYMONTHDAY", "BYMONTH"},
@@ -30,7 +32,9 @@ ALLOWED = {
 }
 ANY_INTERVAL = {"MONTHLY", "YEARLY"}  # with those; an hour takes at most 23
 DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-HORIZON = timedelta(days=5 * 366)  # a rule that names no day within it, such as 30 February, is refused
+HORIZON = timedelta(
+    days=5 * 366
+)  # a rule that names no day within it, such as 30 February, is refused
 FOLD = timedelta(hours=3)  # a clock is put back by less
 
 
@@ -86,7 +90,9 @@ def _candidates(rule: str, start: datetime, since: datetime, zone: ZoneInfo) -> 
 def _rrule(parts: dict[str, str], start: datetime, end: datetime) -> Iterable[datetime]:
     from dateutil.rrule import rrulestr
 
-    rule = ";".join([*(f"{name}={value}" for name, value in parts.items()), f"UNTIL={end:%Y%m%dT%H%M%S}"])
+    rule = ";".join(
+        [*(f"{name}={value}" for name, value in parts.items()), f"UNTIL={end:%Y%m%dT%H%M%S}"]
+    )
     try:
         times: Iterable[datetime] = rrulestr(rule, dtstart=start)
     except (ValueError, TypeError, IndexError) as error:
@@ -95,16 +101,22 @@ def _rrule(parts: dict[str, str], start: datetime, end: datetime) -> Iterable[da
 
 
 def _parts(rule: str) -> dict[str, str]:
-    pairs = [pair.partition("=") for pair in rule.removeprefix("RRULE:").strip().rstrip(";").upper().split(";")]
+    pairs = [
+        pair.partition("=")
+        for pair in rule.removeprefix("RRULE:").strip().rstrip(";").upper().split(";")
+    ]
     parts = {name: value for name, _, value in pairs}
     known = all(name in PARTS and PARTS[name].fullmatch(value) for name, value in parts.items())
     if len(rule) > RULE_CAP or len(parts) < len(pairs) or "FREQ" not in parts or not known:
         allowed = ", ".join(name for name in PARTS if name != "FREQ")
         raise BadRuleError(
-            f"repeat must be an RRULE of RFC 5545: FREQ=HOURLY|DAILY|WEEKLY|MONTHLY|YEARLY with {allowed}"
+            "repeat must be an RRULE of RFC 5545: FREQ=HOURLY|DAILY|WEEKLY|MONTHLY|YEARLY with "
+            f"{allowed}"
         )
     if not _can_come(parts):
-        raise BadRuleError("repeat names no day, or combines what cannot be combined; write a simpler rule")
+        raise BadRuleError(
+            "repeat names no day, or combines what cannot be combined; write a simpler rule"
+        )
     return parts
 
 
@@ -118,7 +130,12 @@ def _can_come(parts: dict[str, str]) -> bool:
     is_counted, is_mixed = len(max(week, key=len)) > len("MO"), len(min(week, key=len)) == len("MO")
     return (
         by <= ALLOWED[frequency]
-        and (interval == 1 or not by or frequency in ANY_INTERVAL or (frequency == "WEEKLY" and by == {"BYDAY"}))
+        and (
+            interval == 1
+            or not by
+            or frequency in ANY_INTERVAL
+            or (frequency == "WEEKLY" and by == {"BYDAY"})
+        )
         and (frequency != "HOURLY" or interval < 24)
         and any(day <= DAYS[month - 1] for month in months for day in days)
         and not (is_counted and (frequency not in ANY_INTERVAL or "BYMONTHDAY" in by or is_mixed))
@@ -128,7 +145,13 @@ def _can_come(parts: dict[str, str]) -> bool:
 def _read_until(text: str, zone: ZoneInfo) -> datetime:
     """The end of a rule on the clock of the zone; with a Z it is given in UTC."""
     try:
-        end = datetime.strptime(text.rstrip("Z") if "T" in text else f"{text}T235959", "%Y%m%dT%H%M%S")
-        return end.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None) if text.endswith("Z") else end
+        end = datetime.strptime(
+            text.rstrip("Z") if "T" in text else f"{text}T235959", "%Y%m%dT%H%M%S"
+        )
+        return (
+            end.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None)
+            if text.endswith("Z")
+            else end
+        )
     except (ValueError, OverflowError) as error:
         raise BadRuleError("UNTIL is no date; without an end, leave it out") from error

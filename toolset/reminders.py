@@ -1,4 +1,5 @@
-"""``set_reminder``, ``list_reminders``, ``cancel_reminder``: what Kaiwa says or does later, by itself."""
+"""``set_reminder``, ``list_reminders``, ``cancel_reminder``: what Kaiwa says or does later, by
+itself."""
 
 from __future__ import annotations
 
@@ -21,11 +22,14 @@ from toolset.web.text import one_line
 
 FARTHEST = timedelta(days=2 * 366)
 LONG_AGO = timedelta(days=31)  # a rule that begins earlier would be gone through from there
-DURATION = re.compile(r"P(?:(\d{1,3})W)?(?:(\d{1,3})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,6})S)?)?")
+DURATION = re.compile(
+    r"P(?:(\d{1,3})W)?(?:(\d{1,3})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,6})S)?)?"
+)
 UNITS = ("weeks", "days", "hours", "minutes", "seconds")
 NOWHERE = "reminders work in conversations only, for people whose id the platform tells"
 HOURLY_TEXT = (
-    "invalid parameters: only a routine may repeat every hour; a text may come every two hours, as with "
+    "invalid parameters: only a routine may repeat every hour; a text may come every two hours, "
+    "as with "
     "FREQ=HOURLY;INTERVAL=2, or less often"
 )
 JOINER = "\u200d"  # holds emoji together
@@ -40,9 +44,12 @@ class SetReminder:
 
     name: ClassVar[str] = "set_reminder"
     description: ClassVar[str] = (
-        "Sets a reminder (a text that is shown later) or, with `routine`, a task that you yourself carry out later "
-        "with your tools, such as telling the weather every weekday at 7. Use it whenever the user wants to be "
-        "reminded, woken up, or told something regularly. Give either `at` or `in`. Times are on the user's clock. "
+        "Sets a reminder (a text that is shown later) or, with `routine`, a task that you "
+        "yourself carry out later "
+        "with your tools, such as telling the weather every weekday at 7. Use it whenever the "
+        "user wants to be "
+        "reminded, woken up, or told something regularly. Give either `at` or `in`. Times are on "
+        "the user's clock. "
         "Confirm with the time in the result."
     )
     risk: ClassVar[Risk] = "low"
@@ -74,12 +81,16 @@ class SetReminder:
             start = _shown_by_clock(at, start)
         if not now - timedelta(minutes=1) < at <= now + FARTHEST:
             when, clock = f"{at:%Y-%m-%d %H:%M}", f"{now:%Y-%m-%d %H:%M}"
-            raise ToolError(f"invalid parameters: {when} is over or more than two years away; it is {clock}")
+            raise ToolError(
+                f"invalid parameters: {when} is over or more than two years away; it is {clock}"
+            )
         routine = bool(arguments.get("routine"))
         if repeat and is_hourly(repeat) and not routine:
             raise ToolError(HOURLY_TEXT)
         reminder_id = sha256(context.idempotency_key.encode()).hexdigest()[:8]
-        reminder = Reminder(reminder_id, _visible(arguments["text"]), at, repeat, routine, start=start)
+        reminder = Reminder(
+            reminder_id, _visible(arguments["text"]), at, repeat, routine, start=start
+        )
         await _reminders(context).add(reminder)
         return _shown(reminder)
 
@@ -89,7 +100,8 @@ class ListReminders:
 
     name: ClassVar[str] = "list_reminders"
     description: ClassVar[str] = (
-        "Lists the user's reminders and routines in this conversation. Use it when the user asks what they are "
+        "Lists the user's reminders and routines in this conversation. Use it when the user asks "
+        "what they are "
         "reminded of, and before `cancel_reminder`, which needs an id."
     )
     risk: ClassVar[Risk] = "low"
@@ -113,8 +125,10 @@ class CancelReminder:
 
     name: ClassVar[str] = "cancel_reminder"
     description: ClassVar[str] = (
-        "Cancels one of the user's reminders or routines. Use it when the user no longer wants one. Take the id from "
-        "`list_reminders` or from the result of `set_reminder`. To change a reminder, cancel it and set a new one."
+        "Cancels one of the user's reminders or routines. Use it when the user no longer wants "
+        "one. Take the id from "
+        "`list_reminders` or from the result of `set_reminder`. To change a reminder, cancel it "
+        "and set a new one."
     )
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Cancel a reminder", "ja": "リマインダーを取り消す"}
@@ -156,7 +170,9 @@ def _reminders(context: ToolContext) -> Reminders:
     return context.reminders
 
 
-def _first_time(arguments: dict[str, Any], zone: ZoneInfo, now: datetime) -> tuple[datetime, datetime]:
+def _first_time(
+    arguments: dict[str, Any], zone: ZoneInfo, now: datetime
+) -> tuple[datetime, datetime]:
     """The first time, in the user's zone, and as the clock was to show it, which it may skip.
 
     Raises:
@@ -168,16 +184,29 @@ def _first_time(arguments: dict[str, Any], zone: ZoneInfo, now: datetime) -> tup
     if duration:
         match = DURATION.fullmatch(str(duration).strip().upper())
         if match is None or not any(match.groups()):
-            raise ToolError("invalid parameters: in must be a duration of ISO 8601, such as PT2M, PT1H30M or P1D")
-        span = timedelta(**{unit: int(number) for unit, number in zip(UNITS, match.groups(), strict=True) if number})
+            raise ToolError(
+                "invalid parameters: in must be a duration of ISO 8601, such as PT2M, PT1H30M or "
+                "P1D"
+            )
+        span = timedelta(
+            **{
+                unit: int(number)
+                for unit, number in zip(UNITS, match.groups(), strict=True)
+                if number
+            }
+        )
         first = (now.astimezone(UTC) + span).astimezone(zone)
         return first, first.replace(tzinfo=None)
     try:
         given = datetime.fromisoformat(str(at))
-        first = (given if given.tzinfo else given.replace(tzinfo=zone)).astimezone(UTC).astimezone(zone)
+        first = (
+            (given if given.tzinfo else given.replace(tzinfo=zone)).astimezone(UTC).astimezone(zone)
+        )
         return first, (first if given.tzinfo else given).replace(tzinfo=None)
     except (ValueError, OverflowError) as error:
-        raise ToolError("invalid parameters: at must be a local time such as 2026-11-23T07:00") from error
+        raise ToolError(
+            "invalid parameters: at must be a local time such as 2026-11-23T07:00"
+        ) from error
 
 
 def _matching(repeat: str, start: datetime, at: datetime, now: datetime) -> datetime:
@@ -197,9 +226,12 @@ def _matching(repeat: str, start: datetime, at: datetime, now: datetime) -> date
 
 
 def _shown_by_clock(at: datetime, asked: datetime) -> datetime:
-    """The time of day that was asked for on the day of ``at``, where that is ``at``, also by a clock that skips it."""
+    """The time of day that was asked for on the day of ``at``, where that is ``at``, also by a
+    clock that skips it."""
     start = datetime.combine(at.date(), asked.time())
-    return start if start.replace(tzinfo=at.tzinfo).astimezone(UTC) == at else at.replace(tzinfo=None)
+    return (
+        start if start.replace(tzinfo=at.tzinfo).astimezone(UTC) == at else at.replace(tzinfo=None)
+    )
 
 
 def _shown(reminder: Reminder) -> dict[str, Any]:

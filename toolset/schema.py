@@ -14,7 +14,15 @@ NAME_CAP = 64
 KEYWORDS = {
     *Draft202012Validator.VALIDATORS,
     *("$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$schema", "$vocabulary"),
-    *("contentEncoding", "contentMediaType", "contentSchema", "default", "definitions", "deprecated", "description"),
+    *(
+        "contentEncoding",
+        "contentMediaType",
+        "contentSchema",
+        "default",
+        "definitions",
+        "deprecated",
+        "description",
+    ),
     *("else", "examples", "maxContains", "minContains", "readOnly", "then", "title", "writeOnly"),
 }
 # The keywords that hold schemas: by name, in a list, or one.
@@ -41,14 +49,17 @@ class Schema:
         try:
             Draft202012Validator.check_schema(schema)
         except SchemaError as error:
-            raise BadSchema(f"is invalid{_at(error.json_path)}: {shortened(error.message, COMPLAINT_CAP)}") from error
+            raise BadSchema(
+                f"is invalid{_at(error.json_path)}: {shortened(error.message, COMPLAINT_CAP)}"
+            ) from error
         if not isinstance(schema, dict) or schema.get("type") != "object":
             raise BadSchema("must have type object")
         _refuse_unknown_keywords(schema)
         self._validator = Draft202012Validator(schema)
 
     def rule_broken(self, instance: object) -> str:
-        """The path in the schema of the rule that a value breaks, for logs, which must not quote the value."""
+        """The path in the schema of the rule that a value breaks, for logs, which must not quote
+        the value."""
         try:
             error = best_match(self._validator.iter_errors(instance))
         except RecursionError:
@@ -72,7 +83,8 @@ class Schema:
 
 
 def _refuse_unknown_keywords(schema: dict[str, Any]) -> None:
-    """Refuse a keyword that JSON Schema does not have: it would be ignored, and a limit would not hold.
+    """Refuse a keyword that JSON Schema does not have: it would be ignored, and a limit would not
+    hold.
 
     Names that begin with ``x-`` are for notes.
 
@@ -88,7 +100,9 @@ def _refuse_unknown_keywords(schema: dict[str, Any]) -> None:
             if keyword not in KEYWORDS and not keyword.startswith("x-"):
                 similar = get_close_matches(keyword, KEYWORDS, 1)
                 hint = f"; did you mean {similar[0]}?" if similar else ""
-                raise BadSchema(f"is invalid{_at(path)}: unknown keyword {shortened(keyword, NAME_CAP)}{hint}")
+                raise BadSchema(
+                    f"is invalid{_at(path)}: unknown keyword {shortened(keyword, NAME_CAP)}{hint}"
+                )
             below = f"{path}.{keyword}"
             if keyword in NAMED_SCHEMAS:
                 waiting += [(f"{below}.{name}", inner) for name, inner in value.items()]
@@ -104,5 +118,6 @@ def _at(path: str) -> str:
 
 
 def shortened(text: str, cap: int) -> str:
-    """The text, without its middle if it is too long: the reason stands at the end, after the quoted value."""
+    """The text, without its middle if it is too long: the reason stands at the end, after the
+    quoted value."""
     return text if len(text) <= cap else f"{text[: cap // 2]} … {text[-cap // 2 :]}"

@@ -1,4 +1,5 @@
-"""``add_to_list``, ``show_list`` and ``tick``: lists that the people of a place share, such as what to buy."""
+"""``add_to_list``, ``show_list`` and ``tick``: lists that the people of a place share, such as what
+to buy."""
 
 from __future__ import annotations
 
@@ -34,8 +35,10 @@ class AddToList(_ListTool):
 
     name: ClassVar[str] = "add_to_list"
     description: ClassVar[str] = (
-        "Adds items to a list of this chat, group or channel; everybody here shares its lists. Use it when somebody "
-        "wants something put on a list: shopping, things to do, to pack, to bring. A new name begins a new list."
+        "Adds items to a list of this chat, group or channel; everybody here shares its lists. "
+        "Use it when somebody "
+        "wants something put on a list: shopping, things to do, to pack, to bring. A new name "
+        "begins a new list."
     )
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Add to a list", "ja": "リストに追加"}
@@ -60,8 +63,10 @@ class ShowList(_ListTool):
 
     name: ClassVar[str] = "show_list"
     description: ClassVar[str] = (
-        "Shows a list of this chat, group or channel: its items with their numbers, and whether each is done. Use it "
-        "when somebody asks what is on a list or which lists there are, and before `tick` to learn the numbers."
+        "Shows a list of this chat, group or channel: its items with their numbers, and whether "
+        "each is done. Use it "
+        "when somebody asks what is on a list or which lists there are, and before `tick` to "
+        "learn the numbers."
     )
     risk: ClassVar[Risk] = "low"
     needs_conversation: ClassVar[bool] = True
@@ -76,7 +81,9 @@ class ShowList(_ListTool):
         name = arguments["list"]
         items, others = await _lists(context).show(name)
         shown = [{"number": item.number, "text": item.text, "done": item.is_done} for item in items]
-        return Shown({"items": shown, "other_lists": others}, card=_card(name, items, context.locale))
+        return Shown(
+            {"items": shown, "other_lists": others}, card=_card(name, items, context.locale)
+        )
 
 
 class Tick(_ListTool):
@@ -84,8 +91,10 @@ class Tick(_ListTool):
 
     name: ClassVar[str] = "tick"
     description: ClassVar[str] = (
-        "Marks items of a list as done by their numbers, or as open again with done=false. Use it when somebody says "
-        "that something on a list is bought, finished or no longer needed. show_list tells the numbers."
+        "Marks items of a list as done by their numbers, or as open again with done=false. Use it "
+        "when somebody says "
+        "that something on a list is bought, finished or no longer needed. show_list tells the "
+        "numbers."
     )
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Tick off a list", "ja": "リストの項目に印を付ける"}
@@ -110,7 +119,10 @@ class Tick(_ListTool):
 def _card(name: str, items: Sequence[ListItem], locale: str) -> Card | None:
     """The list, open items first where it is too long for a card; None for an empty one."""
     first = sorted(items, key=lambda item: item.is_done) if len(items) > MOST_ROWS else items
-    rows = tuple((str(item.number), f"{'☑' if item.is_done else '☐'} {item.text}") for item in first[:MOST_ROWS])
+    rows = tuple(
+        (str(item.number), f"{'☑' if item.is_done else '☐'} {item.text}")
+        for item in first[:MOST_ROWS]
+    )
     more = len(items) - len(rows)
     note = words_in(locale, MORE).format(more=more) if more else ""
     return Card(name, rows, note) if rows else None

@@ -1,4 +1,5 @@
-"""What people see beside an answer: files, a card, and choices. A call returns them beside its object, as ``Shown``."""
+"""What people see beside an answer: files, a card, and choices. A call returns them beside its
+object, as ``Shown``."""
 
 from __future__ import annotations
 
@@ -66,22 +67,35 @@ class Shown(NamedTuple):
 
 
 def bounded_card(card: Card | None) -> Card | None:
-    """The card with one line for each text, none too long, and without empty rows; None without words."""
+    """The card with one line for each text, none too long, and without empty rows; None without
+    words."""
     if card is None:
         return None
-    rows = [(_line(label, LONGEST_LABEL), _line(value, LONGEST_VALUE)) for label, value in card.rows[:MOST_ROWS]]
-    kept = Card(_line(card.title, LONGEST_TITLE), tuple(filter(any, rows)), _line(card.note, LONGEST_NOTE))
+    rows = [
+        (_line(label, LONGEST_LABEL), _line(value, LONGEST_VALUE))
+        for label, value in card.rows[:MOST_ROWS]
+    ]
+    kept = Card(
+        _line(card.title, LONGEST_TITLE), tuple(filter(any, rows)), _line(card.note, LONGEST_NOTE)
+    )
     return kept if kept.title or kept.rows else None
 
 
 def bounded_choices(choices: Sequence[str]) -> tuple[str, ...]:
-    """The choices, each once and in one line; none where fewer than two are left. None begins like a command."""
-    lines = tuple(dict.fromkeys(filter(None, (_line(choice.lstrip(" /／"), LONGEST_CHOICE) for choice in choices))))
+    """The choices, each once and in one line; none where fewer than two are left. None begins like
+    a command."""
+    lines = tuple(
+        dict.fromkeys(
+            filter(None, (_line(choice.lstrip(" /／"), LONGEST_CHOICE) for choice in choices))
+        )
+    )
     return lines[:MOST_CHOICES] if len(lines) > 1 else ()
 
 
 def _line(text: str, most: int) -> str:
     """The text with single spaces and without invisible characters."""
-    seen = "".join(letter for letter in text if letter.isprintable() or letter.isspace() or letter == JOINER)
+    seen = "".join(
+        letter for letter in text if letter.isprintable() or letter.isspace() or letter == JOINER
+    )
     line = " ".join(seen.split()).strip(f" {JOINER}")
     return line if len(line) <= most else f"{line[: most - 1]}…"

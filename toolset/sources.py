@@ -49,15 +49,18 @@ def find_tools(folder: Path | None = None) -> list[FoundTool]:
         folder: the operator's; its files are imported, so they are trusted like Kaiwa's own.
 
     Raises:
-        ToolSetupError: a file that cannot be loaded, a class that is nearly a tool, two tools of one name.
+        ToolSetupError: a file that cannot be loaded, a class that is nearly a tool, two tools of
+        one name.
     """
     found = sorted(
-        [*own_tools(), *(folder_tools(folder) if folder else ()), *installed_tools()], key=lambda one: one.tool.name
+        [*own_tools(), *(folder_tools(folder) if folder else ()), *installed_tools()],
+        key=lambda one: one.tool.name,
     )
     for one, other in pairwise(found):
         if one.tool.name == other.tool.name:
             raise ToolSetupError(
-                f"two tools are named {one.tool.name}: in {one.origin} and in {other.origin}; rename one"
+                f"two tools are named {one.tool.name}: in {one.origin} and in {other.origin}; "
+                "rename one"
             )
     return found
 
@@ -76,23 +79,34 @@ def folder_tools(folder: Path) -> Iterator[FoundTool]:
         tools = tools_in(import_file(path), str(path))
         if not tools:
             parts = ", ".join(PARTS)
-            raise ToolSetupError(f"{path} has no tool: a class with {parts}. A helper's name begins with _")
+            raise ToolSetupError(
+                f"{path} has no tool: a class with {parts}. A helper's name begins with _"
+            )
         for tool in tools:
             yield FoundTool(tool, str(path), folder / "schemas")
 
 
 def installed_tools() -> Iterator[FoundTool]:
-    """The tools of installed packages: entry points that name a module or a class, with ``schemas/`` beside it."""
+    """The tools of installed packages: entry points that name a module or a class, with
+    ``schemas/`` beside it."""
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.value):
         origin = f"{entry.dist.name if entry.dist else 'a package'} ({entry.value})"
         loaded: Any = call_guarded(entry.load, origin)
-        module = loaded if isinstance(loaded, ModuleType) else sys.modules.get(getattr(loaded, "__module__", ""))
+        module = (
+            loaded
+            if isinstance(loaded, ModuleType)
+            else sys.modules.get(getattr(loaded, "__module__", ""))
+        )
         tools = tools_in(module, origin) if module else []
         if loaded is not module:
             tools = [tool for tool in tools if tool is loaded]
         if module is None or not tools:
-            raise ToolSetupError(f"{origin} is no tool, nor a module with tools; see its entry point in {GROUP}")
-        yield from (FoundTool(tool, origin, _schemas_beside(module, entry, origin)) for tool in tools)
+            raise ToolSetupError(
+                f"{origin} is no tool, nor a module with tools; see its entry point in {GROUP}"
+            )
+        yield from (
+            FoundTool(tool, origin, _schemas_beside(module, entry, origin)) for tool in tools
+        )
 
 
 def tools_in(module: ModuleType, origin: str) -> list[type[Tool]]:
@@ -102,10 +116,14 @@ def tools_in(module: ModuleType, origin: str) -> list[type[Tool]]:
         ToolSetupError: a class that lacks a part of a tool.
     """
     found: list[type[Any]] = [member for _, member in getmembers(module, isclass)]
-    tools = [member for member in found if member.__module__ == module.__name__ and _is_meant(member)]
+    tools = [
+        member for member in found if member.__module__ == module.__name__ and _is_meant(member)
+    ]
     for tool in tools:
         if missing := [part for part in PARTS if not hasattr(tool, part)]:
-            raise ToolSetupError(f"{origin}: {tool.__name__} is no tool yet, it lacks: {', '.join(missing)}")
+            raise ToolSetupError(
+                f"{origin}: {tool.__name__} is no tool yet, it lacks: {', '.join(missing)}"
+            )
         if not iscoroutinefunction(tool.call):
             raise ToolSetupError(f"{origin}: {tool.__name__}.call must be written with async def")
         if not (isclass(tool.Config) and issubclass(tool.Config, BaseModel)):
@@ -114,7 +132,8 @@ def tools_in(module: ModuleType, origin: str) -> list[type[Tool]]:
 
 
 def import_file(path: Path) -> ModuleType:
-    """Import a file of an operator's folder as a module of a package, so that ``from ._helper import x`` works.
+    """Import a file of an operator's folder as a module of a package, so that ``from ._helper
+    import x`` works.
 
     Raises:
         ToolSetupError: it cannot be loaded.
@@ -124,7 +143,9 @@ def import_file(path: Path) -> ModuleType:
     if package not in sys.modules:
         sys.modules[package] = ModuleType(package)
         sys.modules[package].__path__ = [str(folder)]
-    module: ModuleType = call_guarded(lambda: importlib.import_module(f"{package}.{path.stem}"), str(path))
+    module: ModuleType = call_guarded(
+        lambda: importlib.import_module(f"{package}.{path.stem}"), str(path)
+    )
     return module
 
 
@@ -139,7 +160,11 @@ def call_guarded(action: Callable[[], Any], origin: str) -> Any:
     except ToolSetupError:
         raise
     except Exception as error:  # foreign code may raise anything; start-up ends with one line
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith(origin)]
+        frames = [
+            frame
+            for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename.endswith(origin)
+        ]
         where = f" (line {frames[-1].lineno})" if frames else ""
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise ToolSetupError(f"{origin} cannot be loaded: {reason}{where}") from error
@@ -151,10 +176,16 @@ def _modules(folder: Path) -> list[Path]:
 
 def _is_meant(member: type[Any]) -> bool:
     protocol = getattr(member, "_is_protocol", False)
-    return not protocol and hasattr(member, "call") and (hasattr(member, "create") or hasattr(member, "risk"))
+    return (
+        not protocol
+        and hasattr(member, "call")
+        and (hasattr(member, "create") or hasattr(member, "risk"))
+    )
 
 
 def _schemas_beside(module: ModuleType, entry: EntryPoint, origin: str) -> Traversable:
     if not module.__package__:
-        raise ToolSetupError(f"{origin}: {entry.module} must be in a package, with its schemas/ beside it")
+        raise ToolSetupError(
+            f"{origin}: {entry.module} must be in a package, with its schemas/ beside it"
+        )
     return files(module.__package__) / "schemas"

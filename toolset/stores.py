@@ -1,4 +1,5 @@
-"""What a tool may keep in the store for the person who asks, and for the place: ``ToolContext`` has one of each.
+"""What a tool may keep in the store for the person who asks, and for the place: ``ToolContext`` has
+one of each.
 
 A second call with the same ``idempotency_key`` changes nothing.
 """
@@ -12,7 +13,8 @@ from typing import Protocol
 
 
 class Facts(Protocol):
-    """What one person has had remembered in one place: a 1:1 chat, a group, a channel with all its threads."""
+    """What one person has had remembered in one place: a 1:1 chat, a group, a channel with all its
+    threads."""
 
     async def remember(self, text: str, idempotency_key: str) -> int:
         """Keep a fact; one that is known already is not kept twice.
@@ -43,7 +45,8 @@ class Reminder:
         repeat: RFC 5545 rule; empty: once.
         routine: its text is a task that is done at that time; otherwise the text is shown.
         rests: it has failed too often and does not come again.
-        start: where a new reminder's rule begins, on the clock of the zone; it may name a time that the clock skips.
+        start: where a new reminder's rule begins, on the clock of the zone; it may name a time that
+        the clock skips.
     """
 
     id: str
@@ -103,7 +106,8 @@ class Lists(Protocol):
         ...
 
     async def show_with(self, number: int) -> tuple[str, list[ListItem]]:
-        """The name and the items of the list in which an item is; of none if there is no such item."""
+        """The name and the items of the list in which an item is; of none if there is no such
+        item."""
         ...
 
     async def tick(self, numbers: Sequence[int], *, done: bool) -> list[int]:
@@ -114,7 +118,9 @@ class Lists(Protocol):
 class Polls(Protocol):
     """Polls among the people of a place, started by the person who asked."""
 
-    async def start(self, question: str, options: Sequence[str], *, multiple: bool, idempotency_key: str) -> str:
+    async def start(
+        self, question: str, options: Sequence[str], *, multiple: bool, idempotency_key: str
+    ) -> str:
         """Start a poll, which is shown below the answer; its id, the same for the same key.
 
         Raises:

@@ -13,7 +13,9 @@ from toolset.sources import find_tools
 from toolset.tool import ToolContext, ToolOutcome, ToolSetupError, ValidatedTool, read_schemas
 
 
-def call_tool(name: str, arguments: object, folder: Path | None = None, **settings: Any) -> ToolOutcome:
+def call_tool(
+    name: str, arguments: object, folder: Path | None = None, **settings: Any
+) -> ToolOutcome:
     """Build one tool and call it with all checks.
 
     Args:
@@ -30,7 +32,9 @@ def call_tool(name: str, arguments: object, folder: Path | None = None, **settin
             tool = found.tool.create(http, found.tool.Config(**settings))
             if tool is None:
                 raise ToolSetupError(f"{name} is switched off by its settings")
-            return await ValidatedTool(tool, *read_schemas(name, found.schemas)).call(arguments, _context())
+            return await ValidatedTool(tool, *read_schemas(name, found.schemas)).call(
+                arguments, _context()
+            )
 
     return asyncio.run(call())
 

@@ -1,4 +1,5 @@
-"""Titles of tools and labels of their arguments, for people; the model knows both by their names."""
+"""Titles of tools and labels of their arguments, for people; the model knows both by their
+names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The tool contract: what a tool declares, the context of a call, and the validation around every call.
+"""The tool contract: what a tool declares, the context of a call, and the validation around every
+call.
 
     arguments → normalise → validate → call with a deadline → validate the response → cap its size
 
@@ -35,13 +36,18 @@ EVERY = ("*",)  # every argument that is an address
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 NAME_CAP = 64
 OUTPUT_CAP = 64 * 1024  # bytes of JSON that a model gets
-DEEPEST = 32  # levels of a response: a vendor may refuse more, and then every request that has it in its history
-MOST_LEVELS = 200  # of a response that becomes a text; how many more Python itself could write differs by version
+# levels of a response: a vendor may refuse more, and then every request that has it in its history
+DEEPEST = 32
+# of a response that becomes a text; how many more Python itself could write differs by version
+MOST_LEVELS = 200
 ERROR_CAP = 2000  # characters of a tool's own error
 DEFAULT_TIMEOUT_S = 30.0
 DEFAULT_CONCURRENCY = 16
 FOREIGN_PER_TURN = 8  # calls of a tool that asks a foreign server
-USED_UP = "not called: this person has used {name} {limit} times today, which is the limit; more is possible tomorrow"
+USED_UP = (
+    "not called: this person has used {name} {limit} times today, which is the limit; more is "
+    "possible tomorrow"
+)
 COMMAND = re.compile(r"[^\W_][\w-]{0,31}")
 
 Forget = Callable[[str], Awaitable[int]]
@@ -50,7 +56,8 @@ log = logging.getLogger(__name__)
 
 
 class ToolError(Exception):
-    """Raised by a tool that cannot answer. The text goes to the model: no paths, hosts, keys or tracebacks."""
+    """Raised by a tool that cannot answer. The text goes to the model: no paths, hosts, keys or
+    tracebacks."""
 
 
 class ToolSetupError(Exception):
@@ -68,7 +75,8 @@ class ToolDefinition:
         labels: of its arguments for people, by argument and language.
         public: its results hold nothing of the person or the place.
         addresses: names of arguments that are addresses, which a call opens; or ``EVERY``.
-        unaccepted: differs from what the operator knows of it: no rule and no reviewer takes a person's place.
+        unaccepted: differs from what the operator knows of it: no rule and no reviewer takes a
+        person's place.
     """
 
     name: str
@@ -88,7 +96,8 @@ class ToolDefinition:
     addresses: tuple[str, ...] = ()
 
     def title(self, locale: str) -> str:
-        """What people call the tool, in the language of a locale; its name where it has no title."""
+        """What people call the tool, in the language of a locale; its name where it has no
+        title."""
         return words_in(locale, self.titles) or self.name
 
     def labels_in(self, locale: str) -> dict[str, str]:
@@ -122,8 +131,9 @@ class ToolContext:
         lists: of this place; None where nothing is stored.
         polls: of this place; None where nobody is known to ask, or nothing is stored.
         uses: None on the command line, where nothing is counted.
-        newest_picture: type and content of the newest picture of the conversation, sent or made; None if there is none.
-        shows_pictures: people see the pictures among the call's files, and not only their words.
+        newest_picture: type and content of the newest picture of the conversation, sent or made;
+        None if there is none. shows_pictures: people see the pictures among the call's files, and
+        not only their words.
     """
 
     call_id: str
@@ -148,7 +158,11 @@ class ToolContext:
         """The user's time zone; UTC where it is unknown."""
         try:
             return ZoneInfo(self.time_zone)
-        except (KeyError, ValueError, OSError):  # no zone, not a relative path, or a folder of zones
+        except (
+            KeyError,
+            ValueError,
+            OSError,
+        ):  # no zone, not a relative path, or a folder of zones
             return ZoneInfo("UTC")
 
 
@@ -164,23 +178,28 @@ class Tool(Protocol):
     Attributes:
         description: says when to use the tool; the model chooses by it.
         risk: ``low`` reads, ``high`` acts.
-        idempotent: optional; by default true for ``low``, false for ``high``. After a crash an idempotent call is
-            repeated with the same ``idempotency_key``; for another one the model learns that it was interrupted.
+        idempotent: optional; by default true for ``low``, false for ``high``. After a crash an
+        idempotent call is
+            repeated with the same ``idempotency_key``; for another one the model learns that it was
+            interrupted.
         timeout_s: optional, 30; seconds for a call, including the wait for ``concurrency``.
-        concurrency: optional, 16; calls at once in this process, of which one conversation gets half.
-        foreign: optional, false; a call asks a server that is neither Kaiwa's nor the operator's.
-        per_turn: optional; calls of one turn, 0 for any number; by default 8 for a ``foreign`` tool, else 0.
-        per_day: optional, 0 for any number; calls of one person in a day. Page and terminal have no such limit.
-        strict: optional; vendors that can enforce the schema on the model do so, if all its properties are required.
-        writes: optional, false; a ``low`` call changes what Kaiwa stores, so READ_ONLY does not offer it.
-        needs_conversation: optional, false; works on what a conversation holds, so ``kaiwa mcp`` does not serve it.
-        public: optional, false; results hold only what anybody may read, nothing of the person or the place.
-        addresses: optional; names of arguments that are addresses, which a call opens (docs/security.md).
-        commands: optional; words such as ``weather``: ``/weather Tokyo`` calls this tool.
-        titles: optional; the tool's names for people, such as ``{"en": "Weather", "ja": "天気"}``.
-        labels: optional; the same for each of its arguments, by the argument's name.
-        forget: optional; an async method that takes a conversation's id, deletes all that the tool keeps of it, and
-            returns the number of deleted files. ``/forget me`` calls it, in any process, and again after a crash.
+        concurrency: optional, 16; calls at once in this process, of which one conversation gets
+        half. foreign: optional, false; a call asks a server that is neither Kaiwa's nor the
+        operator's. per_turn: optional; calls of one turn, 0 for any number; by default 8 for a
+        ``foreign`` tool, else 0. per_day: optional, 0 for any number; calls of one person in a day.
+        Page and terminal have no such limit. strict: optional; vendors that can enforce the schema
+        on the model do so, if all its properties are required. writes: optional, false; a ``low``
+        call changes what Kaiwa stores, so READ_ONLY does not offer it. needs_conversation:
+        optional, false; works on what a conversation holds, so ``kaiwa mcp`` does not serve it.
+        public: optional, false; results hold only what anybody may read, nothing of the person or
+        the place. addresses: optional; names of arguments that are addresses, which a call opens
+        (docs/security.md). commands: optional; words such as ``weather``: ``/weather Tokyo`` calls
+        this tool. titles: optional; the tool's names for people, such as ``{"en": "Weather", "ja":
+        "天気"}``. labels: optional; the same for each of its arguments, by the argument's name.
+        forget: optional; an async method that takes a conversation's id, deletes all that the tool
+        keeps of it, and
+            returns the number of deleted files. ``/forget me`` calls it, in any process, and again
+            after a crash.
         Config: the tool's own variables; field names are the environment's, in lower case.
     """
 
@@ -238,13 +257,17 @@ class ValidatedTool:
         ToolSetupError: a bad name, limit, command or schema.
     """
 
-    def __init__(self, tool: Tool, parameters: Any, response: Any, origin: str = "", *, own: bool = True) -> None:
+    def __init__(
+        self, tool: Tool, parameters: Any, response: Any, origin: str = "", *, own: bool = True
+    ) -> None:
         if not NAME.fullmatch(tool.name):
             raise ToolSetupError(f"tool name {tool.name!r} must match {NAME.pattern}")
         if not tool.description.strip():
             raise ToolSetupError(f"tool {tool.name}: the description is empty")
         if tool.risk not in get_args(Risk):
-            raise ToolSetupError(f"tool {tool.name}: risk must be one of {', '.join(get_args(Risk))}")
+            raise ToolSetupError(
+                f"tool {tool.name}: risk must be one of {', '.join(get_args(Risk))}"
+            )
         self._parameters = _compile(tool.name, "parameters", parameters)
         self._response = _compile(tool.name, "response", response)
         self._tool = tool
@@ -254,15 +277,24 @@ class ValidatedTool:
         self._shares = Shares(-(-concurrency // 2))
         self.origin = origin
         self.commands = _commands(tool)
-        idempotent, strict = getattr(tool, "idempotent", tool.risk == "low"), getattr(tool, "strict", False)
-        writes, needs_conversation = getattr(tool, "writes", False), getattr(tool, "needs_conversation", False)
+        idempotent, strict = (
+            getattr(tool, "idempotent", tool.risk == "low"),
+            getattr(tool, "strict", False),
+        )
+        writes, needs_conversation = (
+            getattr(tool, "writes", False),
+            getattr(tool, "needs_conversation", False),
+        )
         flags = (bool(idempotent), bool(strict), bool(writes), own, bool(needs_conversation))
         for_people = getattr(tool, "titles", {}), getattr(tool, "labels", {})
         if wrong := complaint(*for_people, parameters):
             raise ToolSetupError(f"tool {tool.name}: {wrong}")
         facts = tool.name, tool.description, parameters, response, tool.risk
         unaccepted = bool(getattr(tool, "unaccepted", False))
-        public, addresses = bool(getattr(tool, "public", False)), tuple(getattr(tool, "addresses", ()))
+        public, addresses = (
+            bool(getattr(tool, "public", False)),
+            tuple(getattr(tool, "addresses", ())),
+        )
         self.definition = ToolDefinition(*facts, *flags, *for_people, unaccepted, public, addresses)
         self.size = len(json.dumps(facts, ensure_ascii=False).encode(errors="replace"))
 
@@ -276,7 +308,13 @@ class ValidatedTool:
         try:
             shown = await self._validated(arguments, context, budget)
             card, choices = bounded_card(shown.card), bounded_choices(shown.choices)
-            return ToolOutcome(shown.response, files=tuple(shown.files), card=card, choices=choices, used=shown.used)
+            return ToolOutcome(
+                shown.response,
+                files=tuple(shown.files),
+                card=card,
+                choices=choices,
+                used=shown.used,
+            )
         except ToolError as error:
             return ToolOutcome.error(shortened(str(error), ERROR_CAP))
         except Exception:  # a crash is a result for the model; details go to the log
@@ -321,7 +359,11 @@ class ValidatedTool:
             ToolError: it is one too many, or the store does not answer.
         """
         name, limit = self.definition.name, self._per_day
-        if limit and context.uses and not await context.uses.take(name, limit, context.idempotency_key):
+        if (
+            limit
+            and context.uses
+            and not await context.uses.take(name, limit, context.idempotency_key)
+        ):
             raise ToolError(USED_UP.format(name=name, limit=limit))
 
     async def _in_time(self, arguments: dict[str, Any], context: ToolContext, budget: float) -> Any:
@@ -333,7 +375,9 @@ class ValidatedTool:
         except TimeoutError:
             if started:
                 raise ToolError(f"timed out after {budget:.3g} s") from None
-            raise ToolError(f"not started: {self.definition.name} was busy for {budget:.3g} s") from None
+            raise ToolError(
+                f"not started: {self.definition.name} was busy for {budget:.3g} s"
+            ) from None
 
 
 def read_schemas(name: str, folder: Traversable | None = None) -> tuple[Any, Any]:
@@ -348,7 +392,9 @@ def read_schemas(name: str, folder: Traversable | None = None) -> tuple[Any, Any
 
     def read(kind: str) -> Any:
         try:
-            return json.loads(((folder or files("schemas")) / name / f"{kind}.json").read_text("utf-8"))
+            return json.loads(
+                ((folder or files("schemas")) / name / f"{kind}.json").read_text("utf-8")
+            )
         except (OSError, ValueError) as error:
             shown = f"{folder or 'schemas'}/{name}/{kind}.json"
             raise ToolSetupError(f"tool {name}: {shown} cannot be read: {error}") from error
@@ -360,7 +406,12 @@ def _limits(tool: Tool) -> tuple[float, int]:
     """Seconds a call may take, and calls at once."""
     timeout_s = getattr(tool, "timeout_s", DEFAULT_TIMEOUT_S)
     concurrency = getattr(tool, "concurrency", DEFAULT_CONCURRENCY)
-    if not (isinstance(timeout_s, int | float) and timeout_s > 0 and isinstance(concurrency, int) and concurrency > 0):
+    if not (
+        isinstance(timeout_s, int | float)
+        and timeout_s > 0
+        and isinstance(concurrency, int)
+        and concurrency > 0
+    ):
         raise ToolSetupError(f"tool {tool.name}: timeout_s and concurrency must be numbers above 0")
     return timeout_s, concurrency
 
@@ -369,15 +420,21 @@ def _numbers_of_calls(tool: Tool) -> tuple[int, int]:
     """The calls of a turn, and those of a person in a day; 0 for any number."""
     per_turn = getattr(tool, "per_turn", FOREIGN_PER_TURN if getattr(tool, "foreign", False) else 0)
     per_day = getattr(tool, "per_day", 0)
-    if not (isinstance(per_turn, int) and per_turn >= 0 and isinstance(per_day, int) and per_day >= 0):
+    if not (
+        isinstance(per_turn, int) and per_turn >= 0 and isinstance(per_day, int) and per_day >= 0
+    ):
         raise ToolSetupError(f"tool {tool.name}: per_turn and per_day must be whole numbers from 0")
     return per_turn, per_day
 
 
 def _commands(tool: Tool) -> tuple[str, ...]:
     words = getattr(tool, "commands", ())
-    if not isinstance(words, tuple) or not all(isinstance(word, str) and COMMAND.fullmatch(word) for word in words):
-        raise ToolSetupError(f"tool {tool.name}: commands must be a tuple of words without the slash")
+    if not isinstance(words, tuple) or not all(
+        isinstance(word, str) and COMMAND.fullmatch(word) for word in words
+    ):
+        raise ToolSetupError(
+            f"tool {tool.name}: commands must be a tuple of words without the slash"
+        )
     return tuple(word.casefold() for word in words)
 
 
@@ -413,7 +470,11 @@ def _is_deeper(value: Any, levels: int) -> bool:
     """Whether it has more levels than these; a loop that ends there, whatever the value."""
     level = [value]
     for _ in range(levels):
-        inside = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        inside = [
+            one.values() if isinstance(one, dict) else one
+            for one in level
+            if isinstance(one, dict | list)
+        ]
         level = [one for ones in inside for one in ones]
         if not level:
             return False

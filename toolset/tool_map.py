@@ -46,7 +46,9 @@ class ToolMap(Mapping[str, ValidatedTool]):
         rules: as given.
     """
 
-    def __init__(self, tools: Iterable[ValidatedTool], rules: Rules = NO_RULES, *, only_reading: bool = False) -> None:
+    def __init__(
+        self, tools: Iterable[ValidatedTool], rules: Rules = NO_RULES, *, only_reading: bool = False
+    ) -> None:
         self.rules = rules
         self.commands: dict[str, str] = {}
         self._only_reading = only_reading
@@ -60,14 +62,17 @@ class ToolMap(Mapping[str, ValidatedTool]):
             self._fixed[name] = tool
             for word in tool.commands:
                 if (other := self.commands.setdefault(word, name)) != name:
-                    raise ToolSetupError(f"the tools {other} and {name} have the same command: {word}")
+                    raise ToolSetupError(
+                        f"the tools {other} and {name} have the same command: {word}"
+                    )
         self._offer(self._fixed)
 
     def __getitem__(self, name: str) -> ValidatedTool:
         return self._tools[name]
 
     def title(self, name: str, locale: str) -> str:
-        """What people call a tool, in the language of a locale; empty where it has no title or is gone."""
+        """What people call a tool, in the language of a locale; empty where it has no title or is
+        gone."""
         title = self._tools[name].definition.title(locale) if name in self._tools else ""
         return "" if title == name else title
 
@@ -82,18 +87,22 @@ class ToolMap(Mapping[str, ValidatedTool]):
         tool = self._tools.get(name)
         if tool is None:
             known = ", ".join(each.name for each in self.offered(tuple))
-            return ToolOutcome.error(f"unknown tool: {shortened(name, NAME_CAP)}. Available tools: {known}")
+            return ToolOutcome.error(
+                f"unknown tool: {shortened(name, NAME_CAP)}. Available tools: {known}"
+            )
         return await tool.call(arguments, context)
 
     async def forget(self, conversation: str) -> int:
-        """Let every tool delete what it keeps of a conversation; returns the number of deleted files."""
+        """Let every tool delete what it keeps of a conversation; returns the number of deleted
+        files."""
         return sum([await tool.forget(conversation) for tool in self._tools.values()])
 
     def offered(self, used: Callable[[], Iterable[str]]) -> tuple[ToolDefinition, ...]:
-        """The definitions for a request: Kaiwa's own; of too many others ``find_tools`` and those in use.
+        """The definitions for a request: Kaiwa's own; of too many others ``find_tools`` and those
+        in use.
 
-        Too many are more than 20, or more than 64 KiB. What was sent stays where it is when more is found, so that a
-        vendor's cache of the beginning holds, until the oldest make room.
+        Too many are more than 20, or more than 64 KiB. What was sent stays where it is when more is
+        found, so that a vendor's cache of the beginning holds, until the oldest make room.
 
         Args:
             used: the names of tools that were called or found, the first one first.
@@ -124,10 +133,13 @@ class ToolMap(Mapping[str, ValidatedTool]):
     def replace(self, source: str, tools: Sequence[ValidatedTool]) -> None:
         """Offer these tools of a source, such as a server, in place of its earlier ones.
 
-        They stand behind the tools of the start, in the order in which their sources were first named, and have no
-        commands. Of several tools of one name, the first in this order is offered.
+        They stand behind the tools of the start, in the order in which their sources were first
+        named, and have no commands. Of several tools of one name, the first in this order is
+        offered.
         """
-        self._sources[source] = [tool for tool in tools if tool.definition.only_reads or not self._only_reading]
+        self._sources[source] = [
+            tool for tool in tools if tool.definition.only_reads or not self._only_reading
+        ]
         offered = dict(self._fixed)
         for ones in self._sources.values():
             for tool in ones:
@@ -140,7 +152,8 @@ class ToolMap(Mapping[str, ValidatedTool]):
         self._expected[prefix] = listed
 
     async def arrival(self, names: Iterable[str], deadline: float) -> None:
-        """Wait for those of these tools that are expected, as for a call that was approved before a restart.
+        """Wait for those of these tools that are expected, as for a call that was approved before a
+        restart.
 
         Args:
             deadline: ``time.monotonic()`` seconds.
@@ -148,7 +161,9 @@ class ToolMap(Mapping[str, ValidatedTool]):
         with suppress(TimeoutError):
             async with asyncio.timeout(min(ARRIVAL_S, deadline - time.monotonic())):
                 for name in names:
-                    prefix = max((one for one in self._expected if name.startswith(one)), key=len, default="")
+                    prefix = max(
+                        (one for one in self._expected if name.startswith(one)), key=len, default=""
+                    )
                     if name not in self._tools and prefix:
                         await self._expected[prefix].wait()
 

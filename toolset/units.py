@@ -17,7 +17,8 @@ from toolset.web.cache import SharedCache
 if TYPE_CHECKING:
     from toolset.measures.registry import Registry
 
-KEEP_S = 3600.0  # a registry keeps every unit and pair it has converted, so an hour's questions bound its memory
+# a registry keeps every unit and pair it has converted, so an hour's questions bound its memory
+KEEP_S = 3600.0
 
 
 def load_registry() -> Registry:
@@ -36,10 +37,14 @@ class ConvertUnits:
 
     name: ClassVar[str] = "convert_units"
     description: ClassVar[str] = (
-        "Converts a quantity from one unit of measurement to another: length, area, volume, mass, temperature, speed, "
-        "pressure, energy, data and more, also 坪 畳 合 升 尺 里. Use it for every such question instead of reckoning "
-        "yourself. Write units in English or by symbol: degC, degF, km/h, m^2, kg*m/s^2. A temperature difference is "
-        "delta_degC. The result names the units as they were understood: if these are not the ones that were meant, "
+        "Converts a quantity from one unit of measurement to another: length, area, volume, mass, "
+        "temperature, speed, "
+        "pressure, energy, data and more, also 坪 畳 合 升 尺 里. Use it for every such question "
+        "instead of reckoning "
+        "yourself. Write units in English or by symbol: degC, degF, km/h, m^2, kg*m/s^2. A "
+        "temperature difference is "
+        "delta_degC. The result names the units as they were understood: if these are not the "
+        "ones that were meant, "
         "call again with another name. Not for money."
     )
     risk: ClassVar[Risk] = "low"

@@ -1,7 +1,8 @@
-"""``get_weather``: the weather now, by the hour and for seven days, from wttr.in or Open-Meteo, with a chart if asked.
+"""``get_weather``: the weather now, by the hour and for seven days, from wttr.in or Open-Meteo,
+with a chart if asked.
 
-The usual answer comes from wttr.in, or from Open-Meteo where wttr.in fails or is slow. Hours and seven days come from
-Open-Meteo, which alone has them.
+The usual answer comes from wttr.in, or from Open-Meteo where wttr.in fails or is slow. Hours and
+seven days come from Open-Meteo, which alone has them.
 """
 
 from __future__ import annotations
@@ -43,18 +44,25 @@ ONLY_USUAL = "The hourly and seven-day forecast is not available now; this is wh
 FULL_NAME = "write its full name, with its region or country"
 FAHRENHEIT = frozenset({"BS", "BZ", "KY", "PR", "PW", "US"})  # regions that use it, by CLDR
 
-# The service's languages. https://github.com/chubin/wttr.in/blob/master/share/defs/options/options.yaml
+# The service's languages.
+# https://github.com/chubin/wttr.in/blob/master/share/defs/options/options.yaml
 # fmt: off
 LANGUAGES = frozenset({
-    "af", "am", "ar", "az", "be", "bg", "bn", "bs", "ca", "cs", "cy", "da", "de", "el", "eo", "es", "et", "eu", "fa",
-    "fi", "fr", "fy", "ga", "gl", "he", "hi", "hr", "hu", "hy", "ia", "id", "is", "it", "ja", "jv", "ka", "kk", "ko",
-    "ky", "lt", "lv", "mg", "mk", "ml", "mr", "nb", "nl", "nn", "oc", "pa", "pl", "pt", "pt-br", "ro", "ru", "sk",
+    "af", "am", "ar", "az", "be", "bg", "bn", "bs", "ca", "cs", "cy", "da", "de", "el", "eo", "es",
+    "et", "eu", "fa",
+    "fi", "fr", "fy", "ga", "gl", "he", "hi", "hr", "hu", "hy", "ia", "id", "is", "it", "ja", "jv",
+    "ka", "kk", "ko",
+    "ky", "lt", "lv", "mg", "mk", "ml", "mr", "nb", "nl", "nn", "oc", "pa", "pl", "pt", "pt-br",
+    "ro", "ru", "sk",
     "sl", "sr", "sv", "sw", "ta", "te", "th", "tr", "uk", "uz", "vi", "zh", "zh-cn", "zh-tw", "zu",
 })
 # fmt: on
 
-# The place is one component of the path. The service takes these for something else, and two letters for a language.
-NO_PLACES = frozenset({"files", "j1", "j2", "line", "moon", "p1", "page", "subprocess", "v1", "v2", "v2d", "v2n"})
+# The place is one component of the path. The service takes these for something else, and two
+# letters for a language.
+NO_PLACES = frozenset(
+    {"files", "j1", "j2", "line", "moon", "p1", "page", "subprocess", "v1", "v2", "v2d", "v2n"}
+)
 REFUSED = frozenset("@:/\\~?#%")
 
 
@@ -78,12 +86,18 @@ class GetWeather:
 
     name: ClassVar[str] = "get_weather"
     description: ClassVar[str] = (
-        "Weather now and the forecast, anywhere on earth. Use it for every question about weather, temperature, rain, "
-        "snow, wind or sun, and whether to take an umbrella or a coat. `detail`: leave it out for now, today, tomorrow "
-        "and the day after; hourly for the next hours (rain in the next three hours?); week for a later day or the "
-        "weekend. `chart`: true only if the user asks for a chart, graph or picture; they see it below your answer, "
-        "so do not repeat its figures. `location` in the result is the place that was found: name it and the `source` "
-        "in the answer; if it is not the place the user meant, or a `note` says it is unclear, ask. Rain chances are "
+        "Weather now and the forecast, anywhere on earth. Use it for every question about "
+        "weather, temperature, rain, "
+        "snow, wind or sun, and whether to take an umbrella or a coat. `detail`: leave it out for "
+        "now, today, tomorrow "
+        "and the day after; hourly for the next hours (rain in the next three hours?); week for a "
+        "later day or the "
+        "weekend. `chart`: true only if the user asks for a chart, graph or picture; they see it "
+        "below your answer, "
+        "so do not repeat its figures. `location` in the result is the place that was found: name "
+        "it and the `source` "
+        "in the answer; if it is not the place the user meant, or a `note` says it is unclear, "
+        "ask. Rain chances are "
         "in percent; night is 0 to 6 o'clock."
     )
     risk: ClassVar[Risk] = "low"
@@ -93,7 +107,9 @@ class GetWeather:
     foreign: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = WeatherConfig
 
-    def __init__(self, wttr: WttrClient, open_meteo: OpenMeteoClient | None, timeout_s: float) -> None:
+    def __init__(
+        self, wttr: WttrClient, open_meteo: OpenMeteoClient | None, timeout_s: float
+    ) -> None:
         self._wttr = wttr
         self._open_meteo = open_meteo
         self._timeout_s = timeout_s
@@ -108,10 +124,15 @@ class GetWeather:
         timeout_s = config.weather_timeout_s
         service = OpenMeteo(config.open_meteo_base_url, config.open_meteo_geocoding_base_url)
         wttr = WttrClient(http, config.wttr_base_url, timeout_s)
-        return cls(wttr, OpenMeteoClient(http, service, timeout_s) if config.open_meteo else None, timeout_s)
+        return cls(
+            wttr,
+            OpenMeteoClient(http, service, timeout_s) if config.open_meteo else None,
+            timeout_s,
+        )
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any] | Shown:
-        """Report the weather at ``location``, with a card, or with a chart if that is asked for and can be drawn.
+        """Report the weather at ``location``, with a card, or with a chart if that is asked for and
+        can be drawn.
 
         Raises:
             ToolError: no such place, or no answer in time.
@@ -129,7 +150,9 @@ class GetWeather:
         response = result(report, asked, detail, fahrenheit)
         if with_chart:
             return await self._with_chart(response, report, detail, fahrenheit)
-        return Shown(response, card=card_of(report, asked, detail, context.locale, fahrenheit=fahrenheit))
+        return Shown(
+            response, card=card_of(report, asked, detail, context.locale, fahrenheit=fahrenheit)
+        )
 
     async def _with_chart(
         self, response: dict[str, Any], report: Report, detail: Detail, fahrenheit: bool
@@ -154,16 +177,21 @@ class GetWeather:
         async def race(second: OpenMeteoClient) -> Report:
             try:
                 return await first_answer(
-                    from_wttr, lambda: _until(deadline, second.report(asked, language)), self._head_start_s
+                    from_wttr,
+                    lambda: _until(deadline, second.report(asked, language)),
+                    self._head_start_s,
                 )
             except BothFailed as failed:
                 raise _one_error(failed) from failed
 
         second = self._open_meteo
-        return await self._usual.get((asked.casefold(), language), lambda: race(second) if second else from_wttr())
+        return await self._usual.get(
+            (asked.casefold(), language), lambda: race(second) if second else from_wttr()
+        )
 
     async def _full_report(self, asked: str, language: str, deadline: float) -> Report:
-        """Hours and seven days; where Open-Meteo fails, the usual report, which the rest of the time is for."""
+        """Hours and seven days; where Open-Meteo fails, the usual report, which the rest of the
+        time is for."""
         until, source = deadline - self._head_start_s, self._open_meteo
         try:
             if source is None:
@@ -204,9 +232,14 @@ def _place(location: str) -> str:
     """
     place = one_line(unicodedata.normalize("NFKC", location))
     if not any(map(str.isalnum, place)) or REFUSED.intersection(place) or ".." in place:
-        raise ToolError("invalid parameters: location: write the name of a place, such as Tokyo or Portland, Oregon")
+        raise ToolError(
+            "invalid parameters: location: write the name of a place, such as Tokyo or Portland, "
+            "Oregon"
+        )
     if len(place.encode()) <= 2 or place.casefold() in NO_PLACES:
-        raise ToolError(f"location not found (write the full name of {place}, with its region or country)")
+        raise ToolError(
+            f"location not found (write the full name of {place}, with its region or country)"
+        )
     return place
 
 

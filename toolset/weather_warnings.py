@@ -1,4 +1,5 @@
-"""``get_warnings``: the weather warnings in force in a place in Japan, from the Japan Meteorological Agency."""
+"""``get_warnings``: the weather warnings in force in a place in Japan, from the Japan
+Meteorological Agency."""
 
 from __future__ import annotations
 
@@ -35,10 +36,14 @@ class GetWarnings:
 
     name: ClassVar[str] = "get_warnings"
     description: ClassVar[str] = (
-        "Weather warnings and advisories (警報・注意報) now in force in a prefecture or municipality of Japan. Use it "
-        "for questions about warnings, typhoons, heavy rain, storms, landslides, storm surges or snow in Japan, "
-        "and whether it is safe to go out. An empty list means that none is in force. Alert levels are 2 to 5: at 4 "
-        "people leave dangerous places, at 5 lives are in danger at once. Forecasts of river floods, tsunamis and "
+        "Weather warnings and advisories (警報・注意報) now in force in a prefecture or "
+        "municipality of Japan. Use it "
+        "for questions about warnings, typhoons, heavy rain, storms, landslides, storm surges or "
+        "snow in Japan, "
+        "and whether it is safe to go out. An empty list means that none is in force. Alert "
+        "levels are 2 to 5: at 4 "
+        "people leave dangerous places, at 5 lives are in danger at once. Forecasts of river "
+        "floods, tsunamis and "
         "municipalities' evacuation orders are not included: say so where they may matter."
     )
     risk: ClassVar[Risk] = "low"
@@ -68,7 +73,9 @@ class GetWarnings:
         place = await asyncio.to_thread(_resolved, areas, arguments["place"], language)
         office = place[0].offices[0]
         reports = await self._jma.warnings(office)
-        inside = {area.code for area in (areas.parts(office) if place[0].level == "offices" else place)}
+        inside = {
+            area.code for area in (areas.parts(office) if place[0].level == "offices" else place)
+        }
         class10 = place[0].class10 if place[0].level == "class20s" else ""
         if not reports.covers(inside, class10):
             raise ToolError("the answer has no data for this place")
@@ -90,7 +97,11 @@ def _resolved(areas: Areas, place: str, language: str) -> list[Area]:
     found = areas.find(place)
     if not found:
         near = areas.similar(place, language)
-        fix = f"Did you mean {' or '.join(near)}?" if near else "Name a prefecture or municipality of Japan."
+        fix = (
+            f"Did you mean {' or '.join(near)}?"
+            if near
+            else "Name a prefecture or municipality of Japan."
+        )
         raise ToolError(f"place not found in Japan: {place}. {fix}")
     offices = list(dict.fromkeys(office for area in found for office in area.offices))
     if len(offices) == 1 and len(found) <= CHOICES_CAP:
@@ -98,7 +109,9 @@ def _resolved(areas: Areas, place: str, language: str) -> list[Area]:
     if found[0].level == "centers":
         found = [office for code in offices if (office := areas.get(code))]
     choices = "; ".join(areas.described(area, language) for area in found[:CHOICES_CAP])
-    raise ToolError(f"{place} is several areas. Ask for one of them, or ask the user which is meant: {choices}")
+    raise ToolError(
+        f"{place} is several areas. Ask for one of them, or ask the user which is meant: {choices}"
+    )
 
 
 def _warnings(found: list[Entry], areas: Areas, language: str) -> list[dict[str, Any]]:
@@ -106,7 +119,9 @@ def _warnings(found: list[Entry], areas: Areas, language: str) -> list[dict[str,
     by_code: dict[str, list[Entry]] = {}
     for entry in found:
         by_code.setdefault(entry.code, []).append(entry)
-    ordered = sorted(by_code.items(), key=lambda item: (SEVERITIES.index(kind(item[0]).severity), item[0]))
+    ordered = sorted(
+        by_code.items(), key=lambda item: (SEVERITIES.index(kind(item[0]).severity), item[0])
+    )
     return [_warning(code, entries, areas, language) for code, entries in ordered]
 
 
@@ -117,8 +132,12 @@ def _warning(code: str, entries: list[Entry], areas: Areas, language: str) -> di
     named = [area.named(language) for entry in entries if (area := areas.get(entry.area))]
     optional = {
         "level": its_kind.level,
-        "status": newest.status if language == "ja" else STATUS_EN.get(newest.status, "changed to this level"),
-        "dangers": [added if language == "ja" else ADDITIONS_EN.get(added, added) for added in additions][:AREAS_CAP],
+        "status": newest.status
+        if language == "ja"
+        else STATUS_EN.get(newest.status, "changed to this level"),
+        "dangers": [
+            added if language == "ja" else ADDITIONS_EN.get(added, added) for added in additions
+        ][:AREAS_CAP],
         "reported": shown(newest.issued),
     }
     return {

@@ -24,7 +24,9 @@ class WikipediaConfig(BaseModel):
     """Where Wikipedia is, and whom Wikimedia may write to."""
 
     wikipedia_base_url: WikiUrl = "https://{language}.wikipedia.org"
-    wikipedia_contact: Annotated[str, Field(max_length=200, pattern=r"^[ -'*-~]*$")] = ""  # of a header: no brackets
+    wikipedia_contact: Annotated[str, Field(max_length=200, pattern=r"^[ -'*-~]*$")] = (
+        ""  # of a header: no brackets
+    )
 
 
 class Wikipedia:
@@ -32,9 +34,12 @@ class Wikipedia:
 
     name: ClassVar[str] = "wikipedia"
     description: ClassVar[str] = (
-        "Beginning of the Wikipedia article that fits a few words, in the user's language, or in English if there is "
-        "none. Use it for questions about people, places, works, events, companies and terms, when facts must be "
-        "right. If the result is `ambiguous`, or its title is not what the user means, ask, or call again with a "
+        "Beginning of the Wikipedia article that fits a few words, in the user's language, or in "
+        "English if there is "
+        "none. Use it for questions about people, places, works, events, companies and terms, "
+        "when facts must be "
+        "right. If the result is `ambiguous`, or its title is not what the user means, ask, or "
+        "call again with a "
         "title from `summary` or `others`. Give the `url` with what you quote."
     )
     risk: ClassVar[Risk] = "low"
@@ -68,16 +73,24 @@ class Wikipedia:
             language = ENGLISH
             found = await self._search(language, words)
         if not found:
-            raise ToolError(f"no article found for {words}: use other or fewer words, or the title in English")
-        chosen = next((article for article in found if _folded(article.title) == _folded(words)), found[0])
+            raise ToolError(
+                f"no article found for {words}: use other or fewer words, or the title in English"
+            )
+        chosen = next(
+            (article for article in found if _folded(article.title) == _folded(words)), found[0]
+        )
         summary = chosen.beginning
         if chosen.is_disambiguation or not summary:  # before its first section a list has no text
             key = language, chosen.page_id
-            summary = await self._texts.get(key, lambda: self._wiki.text(*key)) or summary or chosen.title
+            summary = (
+                await self._texts.get(key, lambda: self._wiki.text(*key)) or summary or chosen.title
+            )
         return _result(chosen, summary, [article for article in found if article is not chosen])
 
     async def _search(self, language: str, words: str) -> list[Article]:
-        return await self._searches.get((language, _folded(words)), lambda: self._wiki.search(language, words))
+        return await self._searches.get(
+            (language, _folded(words)), lambda: self._wiki.search(language, words)
+        )
 
 
 def _words(query: str) -> str:
@@ -86,7 +99,9 @@ def _words(query: str) -> str:
     Raises:
         ToolError: nothing is left to search for.
     """
-    words = " ".join("".join(character if character.isprintable() else " " for character in query).split())
+    words = " ".join(
+        "".join(character if character.isprintable() else " " for character in query).split()
+    )
     if not any(map(str.isalnum, words)):
         raise ToolError("invalid parameters: query: write a title, or a few words of one")
     return words
@@ -103,7 +118,9 @@ def _result(article: Article, summary: str, others: list[Article]) -> dict[str, 
         "url": article.url,
         "source": "Wikipedia",
         "licence": LICENCE,
-        "others": [_filled({"title": other.title, "description": other.description}) for other in others],
+        "others": [
+            _filled({"title": other.title, "description": other.description}) for other in others
+        ],
     }
     return _filled(told)
 

@@ -1,4 +1,5 @@
-"""Workspace tools: the files of a conversation, and commands that work on them. Off unless WORKSPACE_DIR is set."""
+"""Workspace tools: the files of a conversation, and commands that work on them. Off unless
+WORKSPACE_DIR is set."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def _split(value: str) -> tuple[str, ...]:
 
 
 class WorkspaceConfig(BaseModel):
-    """The folder of all workspaces, the programs that may be run, and Kaiwa's own folder, which is hidden from them."""
+    """The folder of all workspaces, the programs that may be run, and Kaiwa's own folder, which is
+    hidden from them."""
 
     workspace_dir: str = ""
     kaiwa_data_dir: str = ".kaiwa"
@@ -72,7 +74,8 @@ class _InWorkspace:
         return await asyncio.to_thread(self._workspace.forget, conversation)
 
     async def _with_folder(self, context: ToolContext, work: Callable[[int], Answer]) -> Answer:
-        """Call ``work`` in a thread with the conversation's open folder; a cancelled call waits until it has ended."""
+        """Call ``work`` in a thread with the conversation's open folder; a cancelled call waits
+        until it has ended."""
 
         def call() -> Answer:
             with self._workspace.folder(context.conversation) as folder:
@@ -91,8 +94,10 @@ class ReadFile(_InWorkspace):
 
     name: ClassVar[str] = "read_file"
     description: ClassVar[str] = (
-        "Text of a file in this conversation's workspace. Use it to see what a file holds before you speak about it or "
-        "change it. Paths are relative, such as notes/today.txt. For a long file ask for a range of lines."
+        "Text of a file in this conversation's workspace. Use it to see what a file holds before "
+        "you speak about it or "
+        "change it. Paths are relative, such as notes/today.txt. For a long file ask for a range "
+        "of lines."
     )
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Read a file", "ja": "ファイルを読む"}
@@ -103,7 +108,9 @@ class ReadFile(_InWorkspace):
         Raises:
             ToolError: no such file, or no text.
         """
-        lines = await self._with_folder(context, lambda folder: files.read_lines(folder, arguments["path"]))
+        lines = await self._with_folder(
+            context, lambda folder: files.read_lines(folder, arguments["path"])
+        )
         first = arguments.get("first_line", 1)
         chosen = lines[first - 1 : arguments.get("last_line")]
         return {
@@ -119,7 +126,8 @@ class ListFiles(_InWorkspace):
 
     name: ClassVar[str] = "list_files"
     description: ClassVar[str] = (
-        "Files and folders in this conversation's workspace, with sizes in bytes. Use it to find out what is there, "
+        "Files and folders in this conversation's workspace, with sizes in bytes. Use it to find "
+        "out what is there, "
         "before you read or write. Without `path` and `glob` it lists everything."
     )
     risk: ClassVar[Risk] = "low"
@@ -132,9 +140,12 @@ class ListFiles(_InWorkspace):
             ToolError: no such folder, or a wrong glob.
         """
         path, glob = arguments.get("path", ""), arguments.get("glob", "")
-        entries, more = await self._with_folder(context, lambda folder: files.list_entries(folder, path, glob))
+        entries, more = await self._with_folder(
+            context, lambda folder: files.list_entries(folder, path, glob)
+        )
         shown = [
-            {"path": entry.path, "kind": entry.kind} | ({"bytes": entry.size} if entry.kind == "file" else {})
+            {"path": entry.path, "kind": entry.kind}
+            | ({"bytes": entry.size} if entry.kind == "file" else {})
             for entry in entries
         ]
         return {"entries": shown, "more": more}
@@ -145,8 +156,10 @@ class SearchFiles(_InWorkspace):
 
     name: ClassVar[str] = "search_files"
     description: ClassVar[str] = (
-        "Lines in the files of this conversation's workspace that contain a text, word for word, or with `regex` fit a "
-        "regular expression. Use it to find where something stands. Without `path` it searches everything."
+        "Lines in the files of this conversation's workspace that contain a text, word for word, "
+        "or with `regex` fit a "
+        "regular expression. Use it to find where something stands. Without `path` it searches "
+        "everything."
     )
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Search files", "ja": "ファイルを検索"}
@@ -164,7 +177,9 @@ class SearchFiles(_InWorkspace):
             return files.search(folder, arguments.get("path", ""), fits)
 
         matches = await self._with_folder(context, search)
-        found = [{"path": match.path, "line": match.line, "text": match.text} for match in matches.found]
+        found = [
+            {"path": match.path, "line": match.line, "text": match.text} for match in matches.found
+        ]
         return {"matches": found, "skipped_files": matches.skipped, "more": matches.more}
 
 
@@ -173,8 +188,10 @@ class WriteFile(_InWorkspace):
 
     name: ClassVar[str] = "write_file"
     description: ClassVar[str] = (
-        "Writes a text file in this conversation's workspace, and replaces what it held. Use it when the user wants "
-        "something kept in a file or a file changed; read a file before you change it, and write all of it. "
+        "Writes a text file in this conversation's workspace, and replaces what it held. Use it "
+        "when the user wants "
+        "something kept in a file or a file changed; read a file before you change it, and write "
+        "all of it. "
         "Missing folders are made."
     )
     risk: ClassVar[Risk] = "high"
@@ -197,7 +214,9 @@ class WriteFile(_InWorkspace):
         """
         path, content = arguments["path"], _encode(arguments["content"])
         async with self._locks.hold(context.conversation, context):
-            await self._with_folder(context, lambda folder: files.write(folder, path, content, self._workspace.owner))
+            await self._with_folder(
+                context, lambda folder: files.write(folder, path, content, self._workspace.owner)
+            )
         return {"path": path, "bytes": len(content)}
 
 
@@ -206,7 +225,8 @@ class DeleteFile(_InWorkspace):
 
     name: ClassVar[str] = "delete_file"
     description: ClassVar[str] = (
-        "Deletes a file of this conversation's workspace, or a folder with everything in it. Use it when the user "
+        "Deletes a file of this conversation's workspace, or a folder with everything in it. Use "
+        "it when the user "
         "wants something gone, or agrees to make room in a full workspace."
     )
     risk: ClassVar[Risk] = "high"
@@ -230,10 +250,14 @@ class RunCommand(_InWorkspace):
 
     name: ClassVar[str] = "run_command"
     description: ClassVar[str] = (
-        "Runs one program on the files of this conversation's workspace, which is its current folder. Use it for what "
-        "the other tools cannot do: counting, sorting, comparing. `command` is the program and its arguments, one "
-        "each; there is no shell, so no pipes, wildcards or redirections, and no network. An unknown program is "
-        "answered with the list of those that may be run. Plain files and folders are kept when the command has ended; "
+        "Runs one program on the files of this conversation's workspace, which is its current "
+        "folder. Use it for what "
+        "the other tools cannot do: counting, sorting, comparing. `command` is the program and "
+        "its arguments, one "
+        "each; there is no shell, so no pipes, wildcards or redirections, and no network. An "
+        "unknown program is "
+        "answered with the list of those that may be run. Plain files and folders are kept when "
+        "the command has ended; "
         "of one that is stopped nothing is."
     )
     risk: ClassVar[Risk] = "high"
@@ -268,7 +292,9 @@ class RunCommand(_InWorkspace):
             try:
                 finished = await box.run(archive)
                 if finished.is_whole:
-                    await self._with_folder(context, lambda folder: copy_back(box.work, folder, self._workspace.owner))
+                    await self._with_folder(
+                        context, lambda folder: copy_back(box.work, folder, self._workspace.owner)
+                    )
             except NoSandbox as reason:
                 log.error("sandbox.failed", extra={"cause": str(reason)})
                 raise ToolError(NO_SANDBOX) from None
@@ -279,15 +305,21 @@ class RunCommand(_InWorkspace):
 
     def _require_allowed(self, command: list[str]) -> None:
         if command[0] not in self._programs:
-            raise ToolError(f"only these programs may be run: {', '.join(self._programs) or 'none'}")
+            raise ToolError(
+                f"only these programs may be run: {', '.join(self._programs) or 'none'}"
+            )
         if len(json.dumps(command)) > COMMAND_CAP:
-            raise ToolError(f"the command is longer than {COMMAND_CAP} characters; put what is long into a file")
+            raise ToolError(
+                f"the command is longer than {COMMAND_CAP} characters; put what is long into a file"
+            )
         for word in command:
             if b"\0" in _encode(word):
                 raise ToolError("invalid parameters: command: it has a NUL character")
 
 
-def open_sandbox(workspace: Workspace, private: Iterable[Path], programs: str = PROGRAMS) -> Sandbox | None:
+def open_sandbox(
+    workspace: Workspace, private: Iterable[Path], programs: str = PROGRAMS
+) -> Sandbox | None:
     """Open a sandbox and try it; None where it does not work, which is logged.
 
     Args:
@@ -306,7 +338,10 @@ def open_sandbox(workspace: Workspace, private: Iterable[Path], programs: str = 
 def _private_folders(config: WorkspaceConfig) -> list[Path]:
     """Folders that may hold keys or conversations."""
     named = [config.workspace_dir, config.kaiwa_data_dir, "~"]
-    installed = [Path(__file__).parents[1], *([Path(sys.prefix)] if sys.prefix != sys.base_prefix else [])]
+    installed = [
+        Path(__file__).parents[1],
+        *([Path(sys.prefix)] if sys.prefix != sys.base_prefix else []),
+    ]
     return [*(Path(os.path.expanduser(name)).absolute() for name in named), Path.cwd(), *installed]
 
 

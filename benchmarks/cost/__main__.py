@@ -63,7 +63,8 @@ async def measure(measuring: Bench, bot: Bot, kind: Kind, turns: int) -> Cost:
 
 
 async def compare(turns: int, at_once: int, rounds: int) -> Costs:
-    """Every kind of turn with every bot: all run at the same time, and are measured one after the other."""
+    """Every kind of turn with every bot: all run at the same time, and are measured one after the
+    other."""
     costs: dict[tuple[str, Kind], Cost] = {}
     async with AsyncExitStack() as stack:
         benches: dict[str, tuple[Bench, Bot]] = {}
@@ -110,7 +111,12 @@ def asked(costs: Costs, kinds: list[Kind]) -> str:
             counts = (cost.requests, cost.scripts, cost.commands, cost.sent, cost.received)
             times = (number(cost.redis_ms), f"{cost.calls:.1f}", number(cost.wall_ms))
             rows.append(
-                [f"{name}, {kind}", *(f"{value:,.1f}" for value in counts[:3]), *map(number, counts[3:]), *times]
+                [
+                    f"{name}, {kind}",
+                    *(f"{value:,.1f}" for value in counts[:3]),
+                    *map(number, counts[3:]),
+                    *times,
+                ]
             )
     return table(columns, rows)
 

@@ -1,7 +1,8 @@
-"""The bot a good developer writes in an afternoon: the vendors' SDKs, a Redis list, the work after the 200.
+"""The bot a good developer writes in an afternoon: the vendors' SDKs, a Redis list, the work after
+the 200.
 
-It promises nothing: what is under way when it dies is lost, what a platform sends again is answered again. It shows no
-loading animation, because here the answer comes at once.
+It promises nothing: what is under way when it dies is lost, what a platform sends again is answered
+again. It shows no loading animation, because here the answer comes at once.
 
 Run as a process: PORT=8000 python -m benchmarks.cost.naive google_genai|pydantic_ai
 """
@@ -18,7 +19,13 @@ from importlib import import_module
 from typing import Any
 
 import uvicorn
-from linebot.v3.messaging import AsyncApiClient, AsyncMessagingApi, Configuration, ReplyMessageRequest, TextMessage
+from linebot.v3.messaging import (
+    AsyncApiClient,
+    AsyncMessagingApi,
+    Configuration,
+    ReplyMessageRequest,
+    TextMessage,
+)
 from linebot.v3.webhook import WebhookParser
 from linebot.v3.webhooks import MessageEvent, TextMessageContent
 from slack_bolt.adapter.starlette.async_handler import AsyncSlackRequestHandler
@@ -51,7 +58,9 @@ def line_routes(answer: Answer) -> list[Route]:
 
     async def reply(event: MessageEvent) -> None:
         text = await answer(f"line:{event.source.user_id}", event.message.text)
-        await api().reply_message(ReplyMessageRequest(replyToken=event.reply_token, messages=[TextMessage(text=text)]))
+        await api().reply_message(
+            ReplyMessageRequest(replyToken=event.reply_token, messages=[TextMessage(text=text)])
+        )
 
     async def webhook(request: Request) -> Response:
         body = (await request.body()).decode()
@@ -65,7 +74,9 @@ def line_routes(answer: Answer) -> list[Route]:
 
 def slack_routes(answer: Answer) -> list[Route]:
     """Slack's webhook."""
-    client = AsyncWebClient(os.environ["SLACK_BOT_TOKEN"], base_url=os.environ["SLACK_API_BASE_URL"])
+    client = AsyncWebClient(
+        os.environ["SLACK_BOT_TOKEN"], base_url=os.environ["SLACK_API_BASE_URL"]
+    )
     app = AsyncApp(signing_secret=os.environ["SLACK_SIGNING_SECRET"], client=client)
 
     async def reply(event: dict[str, Any]) -> None:
@@ -107,8 +118,15 @@ async def ready(_: Request) -> Response:
 def main() -> None:
     """Serve."""
     answer: Answer = import_module(f"benchmarks.cost.answers.{sys.argv[1]}").answer
-    routes = [*line_routes(answer), *slack_routes(answer), *console_routes(answer), Route("/readyz", ready)]
-    uvicorn.run(Starlette(routes=routes), port=int(os.environ["PORT"]), log_level="error", access_log=False)
+    routes = [
+        *line_routes(answer),
+        *slack_routes(answer),
+        *console_routes(answer),
+        Route("/readyz", ready),
+    ]
+    uvicorn.run(
+        Starlette(routes=routes), port=int(os.environ["PORT"]), log_level="error", access_log=False
+    )
 
 
 if __name__ == "__main__":

@@ -29,7 +29,14 @@ FORGETTING = (1_000, 100_000)
 TURNS, ROUNDS, AT_ONCE, WARM_UP = 200, 3, 32, 400
 SETTLED_S = 3.0
 SEEDED = 5_000_000  # people with something in the store have numbers from here on
-COLUMNS = ("CPU ms", "CPU of Redis, ms", "commands", "bytes to Redis", "bytes from Redis", "ms until the answer")
+COLUMNS = (
+    "CPU ms",
+    "CPU of Redis, ms",
+    "commands",
+    "bytes to Redis",
+    "bytes from Redis",
+    "ms until the answer",
+)
 
 users = (line_user(number) for number in count(SEEDED))
 
@@ -64,9 +71,13 @@ async def with_history(turns: int = TURNS, sizes: Iterable[int] = HISTORIES) -> 
             for size, found in costs.items():
                 people = list(islice(users, turns))
                 await write_histories(store.nodes[0], people, size)
-                known: list[Callable[[], Awaitable[None]]] = [partial(known_turn, measuring, user) for user in people]
+                known: list[Callable[[], Awaitable[None]]] = [
+                    partial(known_turn, measuring, user) for user in people
+                ]
                 found.append(await measuring.cost(known, AT_ONCE))
-    return [[f"{size:,} messages of history", *cells(medians(found))] for size, found in costs.items()]
+    return [
+        [f"{size:,} messages of history", *cells(medians(found))] for size, found in costs.items()
+    ]
 
 
 async def with_tools(turns: int = TURNS, sizes: Iterable[int] = TOOLS) -> list[list[str]]:
@@ -82,7 +93,9 @@ async def with_tools(turns: int = TURNS, sizes: Iterable[int] = TOOLS) -> list[l
         return await in_turn(benches, turns)
 
 
-async def with_conversations(turns: int = TURNS, sizes: Iterable[int] = CONVERSATIONS) -> list[list[str]]:
+async def with_conversations(
+    turns: int = TURNS, sizes: Iterable[int] = CONVERSATIONS
+) -> list[list[str]]:
     """New people's turns while the store holds the conversations of so many others."""
     async with AsyncExitStack() as stack:
         benches = {}
@@ -99,22 +112,32 @@ async def with_conversations(turns: int = TURNS, sizes: Iterable[int] = CONVERSA
 async def forgetting(sizes: Iterable[int] = FORGETTING) -> list[list[str]]:
     """What the store does for one ``/forget me``, called from this process."""
     rows, held = [], 0
-    async with one_server(counted=False, large=True) as store, open_store(store.url, history_days=1) as erasing:
+    async with (
+        one_server(counted=False, large=True) as store,
+        open_store(store.url, history_days=1) as erasing,
+    ):
         for size in sizes:
             people = list(islice(users, size - held))
             held = size
             await write_conversations(store.nodes[0], people)
             started, used, redis = time.perf_counter(), time.process_time(), store.cpu_s()[0]
             await erasing.personal_data.erase("line", people[:1])
-            spent = (time.perf_counter() - started, time.process_time() - used, store.cpu_s()[0] - redis)
-            rows.append([f"{size:,} conversations in the store", *(f"{seconds:.2f}" for seconds in spent)])
+            spent = (
+                time.perf_counter() - started,
+                time.process_time() - used,
+                store.cpu_s()[0] - redis,
+            )
+            rows.append(
+                [f"{size:,} conversations in the store", *(f"{seconds:.2f}" for seconds in spent)]
+            )
     return rows
 
 
 async def settled(store: Store) -> None:
     """Wait until Redis has rewritten its append-only file, as it does after much was written."""
     await asyncio.sleep(SETTLED_S)
-    while (await store.nodes[0].info("persistence"))["aof_rewrite_in_progress"]:  # noqa: ASYNC110 -- another process
+    # another process
+    while (await store.nodes[0].info("persistence"))["aof_rewrite_in_progress"]:  # noqa: ASYNC110
         await asyncio.sleep(0.2)
 
 

@@ -1,4 +1,5 @@
-"""Memory of the process with many turns in flight, and of process and store with every conversation."""
+"""Memory of the process with many turns in flight, and of process and store with every
+conversation."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ class Memory(NamedTuple):
         idle_mb: after the start.
         worked_mb: after ``people`` conversations.
         process_kb: that a conversation of one turn adds to the process.
-        store_kb: that a conversation of one turn, of LONG and of LONGEST messages adds to the store.
-        flight_mb: with ``in_flight`` turns at the model.
+        store_kb: that a conversation of one turn, of LONG and of LONGEST messages adds to the
+        store. flight_mb: with ``in_flight`` turns at the model.
     """
 
     people: int
@@ -62,7 +63,9 @@ class Memory(NamedTuple):
         ]
 
 
-async def measure_memory(in_flight: int = IN_FLIGHT, before: int = BEFORE, people: int = PEOPLE) -> Memory:
+async def measure_memory(
+    in_flight: int = IN_FLIGHT, before: int = BEFORE, people: int = PEOPLE
+) -> Memory:
     """In two processes: one for conversations, one for turns in flight."""
     async with one_server(counted=False) as store, bench(store, *kaiwa_run()) as measuring:
         idle_mb = memory_mb(measuring.pids)

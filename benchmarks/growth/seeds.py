@@ -1,4 +1,5 @@
-"""What is there before the turns that are measured: histories as Kaiwa stores them, and tools as files."""
+"""What is there before the turns that are measured: histories as Kaiwa stores them, and tools as
+files."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from tests.fakes.line_events import BOT
 
 SAID = "What should I wear for a walk along the Kamo river tomorrow morning, if it is still windy?"
 ANSWER = (
-    "A light jacket will do: it is 14 degrees at nine o'clock, with a fresh wind from the north. By noon it is warmer."
+    "A light jacket will do: it is 14 degrees at nine o'clock, with a fresh wind from the north. "
+    "By noon it is warmer."
 )
 NOTES = "The user plans walks in Kyoto and asks about clothes and wind. " * 12
 HISTORY_S = 30 * DAY_S
@@ -28,7 +30,10 @@ class {kind}:
     """Made up for a benchmark."""
 
     name = "{name}"
-    description = "The stock of article {number} in a warehouse. Use it when somebody asks about article {number}."
+    description = (
+        "The stock of article {number} in a warehouse. "
+        "Use it when somebody asks about article {number}."
+    )
     risk = "low"
 
     class Config(BaseModel):
@@ -45,7 +50,11 @@ SCHEMA = {
     "type": "object",
     "properties": {
         "number": {"type": "integer", "description": "How many pieces are wanted.", "minimum": 1},
-        "warehouse": {"type": "string", "description": "The city of the warehouse.", "maxLength": 80},
+        "warehouse": {
+            "type": "string",
+            "description": "The city of the warehouse.",
+            "maxLength": 80,
+        },
     },
     "required": ["number"],
     "additionalProperties": False,
@@ -63,7 +72,13 @@ def conversation_of(user: str) -> str:
 def turn_record(messages: int) -> TurnRecord:
     """A turn of one or two messages."""
     at = now_ms()
-    said = Message(new_id("msg"), "user", (Text(SAID),), at, context="[Sunday, 22 November 2026, 10:00 UTC; LINE, 1:1]")
+    said = Message(
+        new_id("msg"),
+        "user",
+        (Text(SAID),),
+        at,
+        context="[Sunday, 22 November 2026, 10:00 UTC; LINE, 1:1]",
+    )
     answer = Message(new_id("msg"), "model", (Text(ANSWER),), at)
     return TurnRecord(new_id("turn"), at, "gemini:gemini-3.5-flash", (said, answer)[:messages])
 
@@ -93,13 +108,20 @@ async def write_histories(redis: Redis, users: Iterable[str], messages: int) -> 
             yield "RPUSH", history, *map(encode, records)
             yield "EXPIRE", history, HISTORY_S
             if summary:
-                yield "SET", history.replace("}:history:", "}:summary:"), encode(summary), "EX", HISTORY_S
+                yield (
+                    "SET",
+                    history.replace("}:history:", "}:summary:"),
+                    encode(summary),
+                    "EX",
+                    HISTORY_S,
+                )
 
     await write(redis, commands())
 
 
 async def write_conversations(redis: Redis, users: Iterable[str]) -> None:
-    """Leave what a first turn of each user leaves: its history, what was seen, what is known of the person."""
+    """Leave what a first turn of each user leaves: its history, what was seen, what is known of the
+    person."""
     person = json.dumps({"name": "Aki", "locale": "en"})
 
     def commands() -> Iterator[Command]:
@@ -125,8 +147,14 @@ async def write(redis: Redis, commands: Iterator[Command]) -> None:
 def write_tools(folder: Path, count: int) -> None:
     """So many tools, in one file, each with its schemas."""
     classes = [TOOL.format(kind=f"Stock{n}", name=f"stock_{n}", number=n) for n in range(count)]
-    (folder / "stock.py").write_text('"""Tools."""\n\nfrom pydantic import BaseModel\n' + "\n".join(classes))
-    response = {"type": "object", "properties": {"stock": {"type": "integer"}}, "required": ["stock"]}
+    (folder / "stock.py").write_text(
+        '"""Tools."""\n\nfrom pydantic import BaseModel\n' + "\n".join(classes)
+    )
+    response = {
+        "type": "object",
+        "properties": {"stock": {"type": "integer"}},
+        "required": ["stock"],
+    }
     for name, kind, schema in schemas(count, response):
         path = folder / "schemas" / name
         path.mkdir(parents=True, exist_ok=True)

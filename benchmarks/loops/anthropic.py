@@ -1,4 +1,5 @@
-"""anthropic's SDK, streaming, with a loop written by hand: its plain events, which cost less than its stream helper."""
+"""anthropic's SDK, streaming, with a loop written by hand: its plain events, which cost less than
+its stream helper."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from anthropic import AsyncAnthropic
 from benchmarks.task import ANSWER, DESCRIPTION, PARAMETERS, QUESTION, SYSTEM, TOOLS, Turn, noop
 
 MODEL = "claude-sonnet-4-5"
-DECLARATIONS: Any = [{"name": name, "description": DESCRIPTION, "input_schema": PARAMETERS} for name in TOOLS]
+DECLARATIONS: Any = [
+    {"name": name, "description": DESCRIPTION, "input_schema": PARAMETERS} for name in TOOLS
+]
 
 
 @asynccontextmanager
@@ -45,10 +48,17 @@ async def _answer(client: AsyncAnthropic, messages: list[Any]) -> list[dict[str,
     blocks: list[dict[str, Any]] = []
     arguments = ""
     async for event in await client.messages.create(
-        model=MODEL, max_tokens=2048, system=SYSTEM, messages=messages, tools=DECLARATIONS, stream=True
+        model=MODEL,
+        max_tokens=2048,
+        system=SYSTEM,
+        messages=messages,
+        tools=DECLARATIONS,
+        stream=True,
     ):
         if event.type == "content_block_start":
-            blocks.append(event.content_block.model_dump(include={"type", "text", "id", "name", "input"}))
+            blocks.append(
+                event.content_block.model_dump(include={"type", "text", "id", "name", "input"})
+            )
             arguments = ""
         elif event.type == "content_block_delta" and event.delta.type == "text_delta":
             blocks[-1]["text"] += event.delta.text

@@ -20,7 +20,9 @@ async def loop(vendor: str, base_url: str, tools: Sequence[str] = TOOLS) -> Asyn
     options = types.HttpOptions(base_url=base_url, api_version="v1beta")
     client = genai.Client(api_key="key", http_options=options)
     declarations = [
-        types.FunctionDeclaration(name=name, description=DESCRIPTION, parameters_json_schema=PARAMETERS)
+        types.FunctionDeclaration(
+            name=name, description=DESCRIPTION, parameters_json_schema=PARAMETERS
+        )
         for name in tools
     ]
     config = types.GenerateContentConfig(

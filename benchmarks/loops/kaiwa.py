@@ -1,4 +1,5 @@
-"""Our agent over each of our providers, with its retries, its validated tools and its log, and nothing kept."""
+"""Our agent over each of our providers, with its retries, its validated tools and its log, and
+nothing kept."""
 
 from __future__ import annotations
 
@@ -7,7 +8,17 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from benchmarks.task import ANSWER, DESCRIPTION, PARAMETERS, QUESTION, RESPONSE, SYSTEM, TOOLS, Turn, noop
+from benchmarks.task import (
+    ANSWER,
+    DESCRIPTION,
+    PARAMETERS,
+    QUESTION,
+    RESPONSE,
+    SYSTEM,
+    TOOLS,
+    Turn,
+    noop,
+)
 from bot.agent import turn as turns
 from bot.agent.loop import Agent
 from bot.agent.turn import ActingCall, ApprovalDecision, TurnContext, TurnUpdate
@@ -68,7 +79,8 @@ async def loop(vendor: str, base_url: str) -> AsyncIterator[Turn]:
     """Kaiwa's agent, without store and channel."""
     metrics = Metrics()
     provider = FallbackProvider([PROVIDERS[vendor](base_url)], metrics)
-    tools = [ValidatedTool(Noop(name), PARAMETERS, RESPONSE) for name in TOOLS]  # type: ignore[arg-type]  # no create()
+    # no create()
+    tools = [ValidatedTool(Noop(name), PARAMETERS, RESPONSE) for name in TOOLS]  # type: ignore[arg-type]
     agent = Agent(provider, ToolMap(tools), SYSTEM, metrics)
 
     async def turn() -> None:
@@ -77,7 +89,10 @@ async def loop(vendor: str, base_url: str) -> AsyncIterator[Turn]:
         begun = turns.Turn(new_id("turn"), place, (), [asked], NoPorts(), time.monotonic() + 60)
         answer = await agent.run(begun)
         assert answer is not None
-        assert (answer.text, [len(message.results) for message in begun.added]) == (ANSWER, [0, 0, len(TOOLS), 0])
+        assert (answer.text, [len(message.results) for message in begun.added]) == (
+            ANSWER,
+            [0, 0, len(TOOLS), 0],
+        )
 
     try:
         yield turn

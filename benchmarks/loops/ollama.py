@@ -14,7 +14,10 @@ from benchmarks.task import ANSWER, DESCRIPTION, PARAMETERS, QUESTION, SYSTEM, T
 
 MODEL = "qwen3"
 DECLARATIONS: Any = [
-    {"type": "function", "function": {"name": name, "description": DESCRIPTION, "parameters": PARAMETERS}}
+    {
+        "type": "function",
+        "function": {"name": name, "description": DESCRIPTION, "parameters": PARAMETERS},
+    }
     for name in TOOLS
 ]
 
@@ -25,7 +28,10 @@ async def loop(vendor: str, base_url: str) -> AsyncIterator[Turn]:
     client = AsyncClient(base_url)
 
     async def turn() -> None:
-        messages: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
+        messages: list[Any] = [
+            {"role": "system", "content": SYSTEM},
+            {"role": "user", "content": QUESTION},
+        ]
         while True:
             text, calls = "", list[Any]()
             async for part in await client.chat(MODEL, messages, tools=DECLARATIONS, stream=True):

@@ -1,4 +1,5 @@
-"""openai's SDK as its documentation shows it, streaming, with a loop written by hand; with tools, and in JSON mode."""
+"""openai's SDK as its documentation shows it, streaming, with a loop written by hand; with tools,
+and in JSON mode."""
 
 from __future__ import annotations
 
@@ -14,10 +15,16 @@ from benchmarks.task import ANSWER, DESCRIPTION, PARAMETERS, QUESTION, SYSTEM, T
 
 MODEL = "gpt-5-mini"
 DECLARATIONS: Any = [
-    {"type": "function", "function": {"name": name, "description": DESCRIPTION, "parameters": PARAMETERS}}
+    {
+        "type": "function",
+        "function": {"name": name, "description": DESCRIPTION, "parameters": PARAMETERS},
+    }
     for name in TOOLS
 ]
-FORMAT: Any = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}}
+FORMAT: Any = {
+    "type": "json_schema",
+    "json_schema": {"name": "answer", "schema": {"type": "object"}},
+}
 
 
 @asynccontextmanager
@@ -26,7 +33,10 @@ async def loop(vendor: str, base_url: str) -> AsyncIterator[Turn]:
     client = AsyncOpenAI(api_key="key", base_url=f"{base_url}/v1")
 
     async def with_tools() -> None:
-        messages: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
+        messages: list[Any] = [
+            {"role": "system", "content": SYSTEM},
+            {"role": "user", "content": QUESTION},
+        ]
         while True:
             text, calls = await _answer(client, messages)
             if not calls:
@@ -34,21 +44,36 @@ async def loop(vendor: str, base_url: str) -> AsyncIterator[Turn]:
                 return
             messages.append({"role": "assistant", "content": text or None, "tool_calls": calls})
             functions = [call["function"] for call in calls]
-            results = await asyncio.gather(*(noop(**json.loads(function["arguments"])) for function in functions))
+            results = await asyncio.gather(
+                *(noop(**json.loads(function["arguments"])) for function in functions)
+            )
             for call, result in zip(calls, results, strict=True):
-                messages.append({"role": "tool", "tool_call_id": call["id"], "content": json.dumps(result)})
+                messages.append(
+                    {"role": "tool", "tool_call_id": call["id"], "content": json.dumps(result)}
+                )
 
     async def in_json() -> None:
-        messages: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
+        messages: list[Any] = [
+            {"role": "system", "content": SYSTEM},
+            {"role": "user", "content": QUESTION},
+        ]
         while True:
             text = await _json(client, messages)
             said = json.loads(text)
             if not said["tool_calls"]:
                 assert said["reply"] == ANSWER
                 return
-            results = await asyncio.gather(*(noop(**call["arguments"]) for call in said["tool_calls"]))
-            told = [f"Result of {name}: {json.dumps(result)}" for name, result in zip(TOOLS, results, strict=True)]
-            messages += [{"role": "assistant", "content": text}, {"role": "user", "content": "\n".join(told)}]
+            results = await asyncio.gather(
+                *(noop(**call["arguments"]) for call in said["tool_calls"])
+            )
+            told = [
+                f"Result of {name}: {json.dumps(result)}"
+                for name, result in zip(TOOLS, results, strict=True)
+            ]
+            messages += [
+                {"role": "assistant", "content": text},
+                {"role": "user", "content": "\n".join(told)},
+            ]
 
     async with client:
         yield in_json if vendor == "json" else with_tools
@@ -57,7 +82,11 @@ async def loop(vendor: str, base_url: str) -> AsyncIterator[Turn]:
 async def _answer(client: AsyncOpenAI, messages: list[Any]) -> tuple[str, list[Any]]:
     text, calls = "", list[Any]()
     async for chunk in await client.chat.completions.create(
-        model=MODEL, messages=messages, tools=DECLARATIONS, stream=True, stream_options={"include_usage": True}
+        model=MODEL,
+        messages=messages,
+        tools=DECLARATIONS,
+        stream=True,
+        stream_options={"include_usage": True},
     ):
         for choice in chunk.choices:
             text += choice.delta.content or ""
@@ -73,7 +102,11 @@ async def _answer(client: AsyncOpenAI, messages: list[Any]) -> tuple[str, list[A
 async def _json(client: AsyncOpenAI, messages: list[Any]) -> str:
     text = ""
     async for chunk in await client.chat.completions.create(
-        model=MODEL, messages=messages, response_format=FORMAT, stream=True, stream_options={"include_usage": True}
+        model=MODEL,
+        messages=messages,
+        response_format=FORMAT,
+        stream=True,
+        stream_options={"include_usage": True},
     ):
         for choice in chunk.choices:
             text += choice.delta.content or ""

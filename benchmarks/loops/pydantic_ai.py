@@ -22,8 +22,12 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from benchmarks.task import ANSWER, DESCRIPTION, QUESTION, SYSTEM, TOOLS, Turn, noop
 
 MODELS: dict[str, Callable[[str], Any]] = {
-    "gemini": lambda url: GoogleModel("gemini-2.5-flash", provider=GoogleProvider(api_key="key", base_url=url)),
-    "openai": lambda url: OpenAIChatModel("gpt-5-mini", provider=OpenAIProvider(f"{url}/v1", "key")),
+    "gemini": lambda url: GoogleModel(
+        "gemini-2.5-flash", provider=GoogleProvider(api_key="key", base_url=url)
+    ),
+    "openai": lambda url: OpenAIChatModel(
+        "gpt-5-mini", provider=OpenAIProvider(f"{url}/v1", "key")
+    ),
     "anthropic": lambda url: AnthropicModel(
         "claude-sonnet-4-5", provider=AnthropicProvider(api_key="key", base_url=url)
     ),

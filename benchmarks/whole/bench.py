@@ -6,7 +6,15 @@ import asyncio
 import os
 import statistics
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from itertools import cycle
@@ -94,7 +102,9 @@ class Bench:
         """Of the bot's next process."""
         return f"http://127.0.0.1:{next(self.ports)}"
 
-    async def post(self, who: str, path: str, body: bytes, headers: dict[str, str]) -> asyncio.Future[None]:
+    async def post(
+        self, who: str, path: str, body: bytes, headers: dict[str, str]
+    ) -> asyncio.Future[None]:
         """Send a webhook; the answer on the platform sets the future."""
         answered = self.platforms.answered[who] = asyncio.get_running_loop().create_future()
         answered.add_done_callback(lambda _: self.platforms.answered.pop(who))
@@ -124,10 +134,16 @@ class Bench:
         seconds = time.perf_counter() - started
         idle = (idle_s() - idle) / seconds / (os.cpu_count() or 1)
         await calm(self.pids)  # what a turn leaves to be done is part of its cost
-        cpu, others, calls = ((after - before) / len(walls) for after, before in zip(self._used(), used, strict=True))
-        nodes = [(now - then) * 1000 / len(walls) for now, then in zip(self.store.cpu_s(), redis, strict=True)]
+        cpu, others, calls = (
+            (after - before) / len(walls) for after, before in zip(self._used(), used, strict=True)
+        )
+        nodes = [
+            (now - then) * 1000 / len(walls)
+            for now, then in zip(self.store.cpu_s(), redis, strict=True)
+        ]
         writes, sent, received, commands, scripts = (
-            (after - before) / len(walls) for after, before in zip(await self.store.asked(), asked, strict=True)
+            (after - before) / len(walls)
+            for after, before in zip(await self.store.asked(), asked, strict=True)
         )
         return Cost(
             cpu_ms=cpu * 1000,
@@ -171,13 +187,17 @@ async def bench(
     """
     async with AsyncExitStack() as stack:
         platforms, base = await stack.enter_async_context(platforms_here())
-        http = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
+        http = await stack.enter_async_context(
+            aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+        )
         urls = dict.fromkeys(BASE_URLS, base) | {"SLACK_API_BASE_URL": f"{base}/api/"}
         variables = {**SETTINGS, **urls, "REDIS_URL": store.url, **(settings or {})}
         ports = [free_port() for _ in range(processes)]
         started: list[int] = []
         for port in ports:
-            running = await stack.enter_async_context(process(*command, **variables, PORT=str(port)))
+            running = await stack.enter_async_context(
+                process(*command, **variables, PORT=str(port))
+            )
             await up(port, "/readyz")
             started.append(running.pid)
         await asyncio.sleep(LOADING_S)

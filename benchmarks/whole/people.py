@@ -18,7 +18,8 @@ Turn = Callable[[Bench], Awaitable[None]]
 
 
 class Webhook(NamedTuple):
-    """A signed request of a platform; ``who`` is what ``Platforms.answered`` knows the person by."""
+    """A signed request of a platform; ``who`` is what ``Platforms.answered`` knows the person
+    by."""
 
     who: str
     path: str
@@ -35,7 +36,9 @@ def line_webhook(user: str = "") -> Webhook:
     """A text in LINE; of a new person unless one is named."""
     number = next(numbers)
     token, user = f"{number:032x}", user or line_user(number)
-    event = line_events.event(place=user, user=user, message=line_events.text_message(TEXT), replyToken=token)
+    event = line_events.event(
+        place=user, user=user, message=line_events.text_message(TEXT), replyToken=token
+    )
     return Webhook(token, "/webhooks/line", *line_events.webhook(event))
 
 
@@ -43,7 +46,9 @@ def slack_webhook() -> Webhook:
     """A new person's first text in a 1:1 with the app in Slack."""
     number = next(numbers)
     channel, ts = f"D{number:08d}", f"{1_795_000_000 + number}.000100"
-    body = slack_events.as_json(slack_events.message(TEXT, ts, channel=channel, user=f"U{number:08d}"))
+    body = slack_events.as_json(
+        slack_events.message(TEXT, ts, channel=channel, user=f"U{number:08d}")
+    )
     return Webhook(channel, "/webhooks/slack", body, slack_events.signed(body))
 
 
@@ -58,7 +63,8 @@ async def slack_turn(bench: Bench) -> None:
 
 
 async def console_turn(bench: Bench) -> None:
-    """What the page does for a first message: live events, history, message; after the answer the history again."""
+    """What the page does for a first message: live events, history, message; after the answer the
+    history again."""
     address = f"{bench.address()}/console/benchmark-{next(numbers)}"
     async with bench.http.get(f"{address}/events", headers=TOKEN) as events:
         assert events.status == 200, await events.text()

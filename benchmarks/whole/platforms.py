@@ -20,8 +20,18 @@ JSON = dict[str, Any]
 ANSWER = "It is fine and 21 degrees in Kyoto today, with a light wind from the south."
 SENT = {"sentMessages": [{"id": "461230966842064897", "quoteToken": "IStG5h1Tz7b"}]}
 PROFILE = {"displayName": "Aki", "userId": "U0", "language": "en"}
-IDENTITY = {"ok": True, "user": "kaiwa", "user_id": BOT, "bot_id": "B0000000B", "team": "Test", "team_id": TEAM}
-USER = {"ok": True, "user": {"id": "U0", "locale": "en-US", "tz": "Asia/Tokyo", "profile": {"display_name": "Aki"}}}
+IDENTITY = {
+    "ok": True,
+    "user": "kaiwa",
+    "user_id": BOT,
+    "bot_id": "B0000000B",
+    "team": "Test",
+    "team_id": TEAM,
+}
+USER = {
+    "ok": True,
+    "user": {"id": "U0", "locale": "en-US", "tz": "Asia/Tokyo", "profile": {"display_name": "Aki"}},
+}
 CACHED = json.dumps({"name": "cachedContents/1", "model": "models/gemini-3.5-flash"}).encode()
 FIRST_WORD = b"data: " + json.dumps(event([{"text": "Well, "}])).encode() + b"\n\n"
 WEATHER = json.dumps(report(Weather("Kyoto", "Kyoto", "Japan"))).encode()
@@ -98,7 +108,10 @@ class Platforms:
         if asks:
             self._asked += 1
             asks = self._asked % self.tool_every == 0
-        call = {"functionCall": {"name": "get_weather", "args": {"location": "Kyoto"}}, "thoughtSignature": "c2ln"}
+        call = {
+            "functionCall": {"name": "get_weather", "args": {"location": "Kyoto"}},
+            "thoughtSignature": "c2ln",
+        }
         made = event([call] if asks else [{"text": ANSWER}])
         made["candidates"][0]["finishReason"] = "STOP"
         answer = json.dumps(made).encode()
@@ -119,7 +132,12 @@ class Platforms:
         if method == "chat.postMessage":
             channel = request.fields()["channel"]
             self._answer(channel)
-            return {"ok": True, "channel": channel, "ts": "1795000000.000200", "message": {"text": ANSWER}}
+            return {
+                "ok": True,
+                "channel": channel,
+                "ts": "1795000000.000200",
+                "message": {"text": ANSWER},
+            }
         if method == "auth.test":
             return IDENTITY
         return USER if method == "users.info" else {"ok": True}
@@ -159,7 +177,10 @@ class HTTP(asyncio.Protocol):
 
     def _answer(self, reply: Reply) -> None:
         length = len(reply.begins) + len(reply.body)
-        head = f"HTTP/1.1 200 OK\r\nContent-Type: {reply.kind}\r\nContent-Length: {length}\r\nx-oauth-scopes: \r\n\r\n"
+        head = (
+            f"HTTP/1.1 200 OK\r\nContent-Type: {reply.kind}\r\nContent-Length: "
+            f"{length}\r\nx-oauth-scopes: \r\n\r\n"
+        )
         if reply.begins:
             self._transport.write(head.encode() + reply.begins)
             self._held = asyncio.ensure_future(self._hold(reply.body))

@@ -79,7 +79,8 @@ def free_port() -> int:
 
 
 def cpu_s(pids: Iterable[int]) -> float:
-    """CPU seconds that processes have used, to the nanosecond; those of threads that have ended are missing."""
+    """CPU seconds that processes have used, to the nanosecond; those of threads that have ended are
+    missing."""
     schedules = (path for pid in pids for path in Path(f"/proc/{pid}/task").glob("*/schedstat"))
     return sum(int(path.read_text().split()[0]) for path in schedules) / 1e9
 

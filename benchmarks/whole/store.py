@@ -22,7 +22,8 @@ OWN = ("info", "config|set", "dbsize")  # commands of the benchmark itself
 
 
 class Proxy:
-    """A way to Redis that counts what is written to it. At one turn at a time a write is a request that awaits.
+    """A way to Redis that counts what is written to it. At one turn at a time a write is a request
+    that awaits.
 
     Attributes:
         writes: from the measured process to Redis.
@@ -94,7 +95,9 @@ class Store:
                 calls[command] = calls.get(command, 0) + int(stats["calls"])
         scripts = sum(calls.get(name, 0) for name in ("eval", "evalsha", "fcall"))
         commands = sum(calls.values()) - scripts - sum(calls.get(name, 0) for name in OWN)
-        counted = (self.proxy.writes, self.proxy.sent, self.proxy.received) if self.proxy else (0, 0, 0)
+        counted = (
+            (self.proxy.writes, self.proxy.sent, self.proxy.received) if self.proxy else (0, 0, 0)
+        )
         return Asked(*counted, commands, scripts)
 
     def cpu_s(self) -> list[float]:
@@ -112,13 +115,18 @@ async def one_server(*, counted: bool = True, large: bool = False) -> AsyncItera
 
     Args:
         counted: put a proxy before it, which counts bytes and requests and costs the benchmark CPU.
-        large: it gets more data than the bundled Valkey holds in practice: where ``redis-server`` is installed, that.
+        large: it gets more data than the bundled Valkey holds in practice: where ``redis-server``
+        is installed, that.
     """
     async with AsyncExitStack() as stack:
         if large and shutil.which("redis-server"):
-            url = stack.enter_context(redis_server("--appendonly", "yes", "--appendfsync", "everysec"))
+            url = stack.enter_context(
+                redis_server("--appendonly", "yes", "--appendfsync", "everysec")
+            )
         else:
-            url = await stack.enter_async_context(open_embedded(Path(stack.enter_context(TemporaryDirectory()))))
+            url = await stack.enter_async_context(
+                open_embedded(Path(stack.enter_context(TemporaryDirectory())))
+            )
         redis = await stack.enter_async_context(Redis.from_url(url))
         await redis.config_set("maxmemory", 0)
         store = Store(url, [redis], [(await redis.info("server"))["process_id"]])

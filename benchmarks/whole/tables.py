@@ -11,7 +11,10 @@ ONE_RUN = "one run"
 
 def heading(title: str, command: str, runs: str = "medians") -> str:
     """What was measured, by which command, and on what."""
-    return f"\n### {title}\n\n`{command}`: {os.cpu_count()} cores, Python {platform.python_version()}, {runs}.\n"
+    return (
+        f"\n### {title}\n\n`{command}`: {os.cpu_count()} cores, Python "
+        f"{platform.python_version()}, {runs}.\n"
+    )
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -10,9 +10,12 @@ MOST_CALLS = 24  # of one response
 MOST_CALLS_OF_TURN = 64
 MOST_READ = 512 * 1024  # bytes of all results of a turn
 TOO_MANY_CALLS = (
-    f"not called: a response may have {MOST_CALLS} calls, and a turn {MOST_CALLS_OF_TURN}. Answer with what you have."
+    f"not called: a response may have {MOST_CALLS} calls, and a turn {MOST_CALLS_OF_TURN}. Answer "
+    "with what you have."
 )
-TOO_MUCH_READ = "too much was read in this turn: this result is left out. Answer with what you have."
+TOO_MUCH_READ = (
+    "too much was read in this turn: this result is left out. Answer with what you have."
+)
 
 
 def calls_beyond(calls: Sequence[ToolCall], before: Sequence[Message]) -> Sequence[ToolCall]:
@@ -32,4 +35,6 @@ def not_made(call: ToolCall) -> ToolResult:
 
 def left_out(result: ToolResult) -> ToolResult:
     """What takes the place of a result that is too much. The call was made, so its files stay."""
-    return ToolResult(result.call_id, result.name, {"error": TOO_MUCH_READ}, is_error=True, files=result.files)
+    return ToolResult(
+        result.call_id, result.name, {"error": TOO_MUCH_READ}, is_error=True, files=result.files
+    )

@@ -1,10 +1,10 @@
 """Hooks: an operator's own code that runs before and after every tool call.
 
-    before → go on, perhaps with other arguments · refuse · answer instead of the tool · abort the turn
-    after  → change the outcome
+    before → go on, perhaps with other arguments · refuse · answer instead of the tool · abort the
+    turn after  → change the outcome
 
-Hooks run in the same order before and after a call. A hook sees one call at a time; order or exclusion between calls
-belongs into the tool (``toolset.ordering``).
+Hooks run in the same order before and after a call. A hook sees one call at a time; order or
+exclusion between calls belongs into the tool (``toolset.ordering``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from toolset.tool import ToolContext, ToolOutcome
 
 @dataclass(frozen=True, slots=True)
 class Proceed:
-    """Make the call with these arguments. They are validated, and a question for approval shows them."""
+    """Make the call with these arguments. They are validated, and a question for approval shows
+    them."""
 
     arguments: Mapping[str, Any]
 
@@ -52,15 +53,17 @@ Intervention = Proceed | Refuse | Answer | Abort | None
 class Hook:
     """A hook that changes nothing; subclasses override one method or both.
 
-    After a crash both methods may be called again for the same call, and should answer the same. An exception ends the
-    turn like any unforeseen error.
+    After a crash both methods may be called again for the same call, and should answer the same. An
+    exception ends the turn like any unforeseen error.
     """
 
     async def before(self, call: ToolCall, context: ToolContext) -> Intervention:
         """Check a call before its validation; None lets it go on."""
         return None
 
-    async def after(self, call: ToolCall, context: ToolContext, outcome: ToolOutcome) -> ToolOutcome:
+    async def after(
+        self, call: ToolCall, context: ToolContext, outcome: ToolOutcome
+    ) -> ToolOutcome:
         """Check an outcome before it is recorded and sent to the model."""
         return outcome
 
@@ -71,7 +74,9 @@ class Hooks:
     def __init__(self, hooks: Sequence[Hook] = ()) -> None:
         self._hooks = tuple(hooks)
 
-    async def before(self, call: ToolCall, context: ToolContext) -> tuple[ToolCall, ToolOutcome | None]:
+    async def before(
+        self, call: ToolCall, context: ToolContext
+    ) -> tuple[ToolCall, ToolOutcome | None]:
         """The call to make, and an outcome if the call must not be made.
 
         Raises:
@@ -90,7 +95,9 @@ class Hooks:
                     raise TurnFailed("aborted", cause)
         return made, None
 
-    async def after(self, call: ToolCall, context: ToolContext, outcome: ToolOutcome) -> ToolOutcome:
+    async def after(
+        self, call: ToolCall, context: ToolContext, outcome: ToolOutcome
+    ) -> ToolOutcome:
         """The outcome after all hooks."""
         for hook in self._hooks:
             outcome = await hook.after(call, context, outcome)

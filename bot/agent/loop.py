@@ -20,7 +20,16 @@ from bot.agent.tool_runner import INTERRUPTED, ToolRunner
 from bot.agent.turn import Turn
 from bot.errors import ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText
-from bot.providers import AUTO, NONE, Completed, ModelResponse, Provider, Restarted, TextDelta, ToolChoice
+from bot.providers import (
+    AUTO,
+    NONE,
+    Completed,
+    ModelResponse,
+    Provider,
+    Restarted,
+    TextDelta,
+    ToolChoice,
+)
 from bot.telemetry import Metrics, span
 from bot.transcript import Message, Part, ToolCall, ToolResult, Usage, is_blank, new_id
 from toolset.offer.search import found_in
@@ -56,7 +65,8 @@ class Agent:
         self._declarations = Declarations()
 
     async def run(self, turn: Turn) -> Message | None:
-        """Run a turn from its present state to its answer; None if all its user messages were taken back.
+        """Run a turn from its present state to its answer; None if all its user messages were taken
+        back.
 
         Raises:
             ModelError: the request to the model failed.
@@ -83,7 +93,8 @@ class Agent:
         return turn.answer
 
     async def close(self, turn: Turn, *, stopped: bool = False) -> None:
-        """Give every open call an error as its result: a transcript has one result for each call."""
+        """Give every open call an error as its result: a transcript has one result for each
+        call."""
         await self._runner_of(turn).close(turn, CANCELLED if stopped else INTERRUPTED)
 
     def provenance(self, turn: Turn) -> Provenance:
@@ -94,7 +105,8 @@ class Agent:
         return ToolRunner(self._tools_of(turn), self._hooks, self._metrics, self.provenance(turn))
 
     def _tools_of(self, turn: Turn) -> ToolMap:
-        """The tools of this place and person, as they are now: a server may list its tools anew during a turn."""
+        """The tools of this place and person, as they are now: a server may list its tools anew
+        during a turn."""
         return self.tools.of_place(turn.context.conversation, turn.asker.id)
 
     async def _ask_unless_changed(
@@ -117,7 +129,9 @@ class Agent:
         await turn.context.watcher.show(AnswerRestarted())
         return None
 
-    async def _ask(self, turn: Turn, tools: ToolMap, may_call: bool, room: int | None) -> ModelResponse:
+    async def _ask(
+        self, turn: Turn, tools: ToolMap, may_call: bool, room: int | None
+    ) -> ModelResponse:
         system = system_prompt(self.system, turn.context.style)
         show = turn.context.watcher.show
         turn.unfinished.clear()
@@ -150,7 +164,12 @@ class Agent:
                                 await turn.spend(response)
                                 turn.model = response.model
                                 tokens = asdict(response.usage)
-                                call.end("model.called", response.stop_reason, response.model, tokens=tokens)
+                                call.end(
+                                    "model.called",
+                                    response.stop_reason,
+                                    response.model,
+                                    tokens=tokens,
+                                )
                                 return response
             except ModelError:
                 call.end("model.called", "failed", self.provider.model, tokens=asdict(Usage()))
@@ -159,7 +178,8 @@ class Agent:
 
 
 def system_prompt(persona: str, style: str) -> str:
-    """The whole system prompt of a channel: the same bytes in every turn, so that caches of prompts hold."""
+    """The whole system prompt of a channel: the same bytes in every turn, so that caches of prompts
+    hold."""
     return f"{persona}\n\n{style}" if style else persona
 
 
@@ -181,7 +201,8 @@ def _used(messages: Iterable[Message], choice: ToolChoice) -> Iterator[str]:
 
 
 def _recorded(message: Message, before: Sequence[Message], tools: ToolMap) -> Message:
-    """The message as it is recorded: the reasons of its calls apart, and a new id for each call whose id is taken.
+    """The message as it is recorded: the reasons of its calls apart, and a new id for each call
+    whose id is taken.
 
     Decisions and results refer to calls by id.
     """
@@ -207,5 +228,11 @@ def _refuse_useless(response: ModelResponse, may_call: bool) -> None:
     if reason == "blocked":
         raise TurnFailed("blocked", f"{response.model} declined to answer: {response.detail}")
     calls = response.message.calls
-    if reason == "malformed" or (calls and not may_call) or (not calls and is_blank(response.message.text)):
-        raise TurnFailed("malformed", f"{response.model} gave no usable answer: {reason} {response.detail}")
+    if (
+        reason == "malformed"
+        or (calls and not may_call)
+        or (not calls and is_blank(response.message.text))
+    ):
+        raise TurnFailed(
+            "malformed", f"{response.model} gave no usable answer: {reason} {response.detail}"
+        )

@@ -1,8 +1,9 @@
 """Where the addresses of a request come from, and which of them may be opened or shown.
 
-While a request holds something private and something that a stranger may have written, text could have the model put
-the one into an address of the other. Then an address must be given by the asker or found in a result; every other one
-is composed. All is a function of the messages, so that it is the same in another process.
+While a request holds something private and something that a stranger may have written, text could
+have the model put the one into an address of the other. Then an address must be given by the asker
+or found in a result; every other one is composed. All is a function of the messages, so that it is
+the same in another process.
 """
 
 from __future__ import annotations
@@ -49,18 +50,24 @@ class Provenance:
         if self._history:
             return True
         asked = [message for message in self._added if message.role == "user"]
-        if len(asked) > 1 or any(one.quotes or one.is_reminder or _has_quoted_lines(one) for one in asked):
+        if len(asked) > 1 or any(
+            one.quotes or one.is_reminder or _has_quoted_lines(one) for one in asked
+        ):
             return True
         results = (result for message in self._added for result in message.results)
         return not all(self._is_public(result.name) for result in results)
 
     @property
     def _is_strange(self) -> bool:
-        """Whether it holds what somebody else than the asker may have written, also by way of the model."""
+        """Whether it holds what somebody else than the asker may have written, also by way of the
+        model."""
         return bool(self._grounding.sources) or any(
             message.results
             or message.footer
-            or (message.role == "user" and (not self._is_askers(message) or _brings_others_words(message)))
+            or (
+                message.role == "user"
+                and (not self._is_askers(message) or _brings_others_words(message))
+            )
             for message in (*self._history, *self._added)
         )
 
@@ -68,7 +75,12 @@ class Provenance:
     def _given(self) -> frozenset[str]:
         """The keys of addresses in the asker's own lines."""
         own = (message for message in (*self._history, *self._added) if self._is_askers(message))
-        lines = (line for message in own for line in message.text.splitlines() if not line.startswith(QUOTED))
+        lines = (
+            line
+            for message in own
+            for line in message.text.splitlines()
+            if not line.startswith(QUOTED)
+        )
         return frozenset(key for line in lines for key in keys_in(line))
 
     @cached_property
@@ -78,7 +90,8 @@ class Provenance:
 
     @cached_property
     def _found(self) -> frozenset[str]:
-        """The keys of addresses in results of this turn, and in a reminder, which holds no composed one.
+        """The keys of addresses in results of this turn, and in a reminder, which holds no composed
+        one.
 
         What the model has written in a call before is not found in the result, which may repeat it.
         """
@@ -93,7 +106,8 @@ class Provenance:
         return frozenset(found)
 
     def composed_in(self, call: ToolCall, tool: ToolDefinition) -> str:
-        """The first address that the call would open and may not without a person; empty if there is none."""
+        """The first address that the call would open and may not without a person; empty if there
+        is none."""
         if not tool.addresses or not self.is_judged:
             return ""
         opened = self._opened_before(call)
@@ -108,14 +122,16 @@ class Provenance:
         return ""
 
     def composed_to_keep(self, call: ToolCall, tool: ToolDefinition) -> str:
-        """The first address that the call would store, and that is composed: later it would pass for found."""
+        """The first address that the call would store, and that is composed: later it would pass
+        for found."""
         if not (tool.own and tool.writes) or not self.is_judged:
             return ""
         known = self._given | self._found
         return next((key for key in _keys(call.arguments) if key not in known), "")
 
     def link_filter(self, withheld: str) -> LinkFilter | None:
-        """What takes the composed links out of one answer, and those found beyond five; None where all are shown."""
+        """What takes the composed links out of one answer, and those found beyond five; None where
+        all are shown."""
         if not self.is_judged:
             return None
         shown: set[str] = set()
@@ -138,7 +154,9 @@ class Provenance:
                 if other.id == call.id:
                     return (places & self._found) - self._given
                 if (tool := self._tools.get(other.name)) is not None:
-                    places.update(place_of(key_of(address)) for address in _opened_by(other, tool.definition))
+                    places.update(
+                        place_of(key_of(address)) for address in _opened_by(other, tool.definition)
+                    )
         return (places & self._found) - self._given
 
     def _is_askers(self, message: Message) -> bool:
@@ -155,7 +173,11 @@ class Provenance:
 
 def _brings_others_words(message: Message) -> bool:
     """Whether a message has a file, a quote, or lines that somebody else wrote."""
-    return bool(message.quotes) or any(isinstance(part, Media) for part in message.parts) or _has_quoted_lines(message)
+    return (
+        bool(message.quotes)
+        or any(isinstance(part, Media) for part in message.parts)
+        or _has_quoted_lines(message)
+    )
 
 
 def _has_quoted_lines(message: Message) -> bool:

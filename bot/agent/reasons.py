@@ -1,8 +1,9 @@
-"""The reason that a model gives for a high-risk call: Kaiwa's own property beside the tool's parameters.
+"""The reason that a model gives for a high-risk call: Kaiwa's own property beside the tool's
+parameters.
 
-It is recorded apart from the arguments, so that every version can run the call; only the vendor's own form of the
-message (``Message.opaque``) keeps it where it was. A question for approval and reviewers get to see it, the tool does
-not.
+It is recorded apart from the arguments, so that every version can run the call; only the vendor's
+own form of the message (``Message.opaque``) keeps it where it was. A question for approval and
+reviewers get to see it, the tool does not.
 """
 
 from __future__ import annotations
@@ -20,11 +21,21 @@ Tools = tuple[ToolDefinition, ...]
 PROPERTY = {
     "type": "string",
     "maxLength": CAP,
-    "description": "One short sentence for the person who decides about this call: why you want to make it.",
+    "description": "One short sentence for the person who decides about this call: "
+    "why you want to make it.",
 }
 # Keywords through which a schema may know, or forbid, a property that is not in ``properties``.
-UNCLEAR = frozenset({"$ref", "allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "propertyNames"}).union(
-    {"maxProperties", "dependentSchemas", "dependentRequired", "unevaluatedProperties", "const", "enum"}
+UNCLEAR = frozenset(
+    {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "propertyNames"}
+).union(
+    {
+        "maxProperties",
+        "dependentSchemas",
+        "dependentRequired",
+        "unevaluatedProperties",
+        "const",
+        "enum",
+    }
 )
 
 
@@ -35,7 +46,8 @@ class Declarations:
         self._known: dict[int, tuple[Tools, Tools]] = {}
 
     def of(self, tools: Tools) -> Tools:
-        """The same object each time for the same tools: providers write a request's prefix once for it."""
+        """The same object each time for the same tools: providers write a request's prefix once for
+        it."""
         if id(tools) not in self._known:
             if len(self._known) == MOST_KNOWN:
                 self._known.clear()
@@ -48,7 +60,11 @@ class Declarations:
 def asks_for_reason(tool: ToolDefinition) -> bool:
     """Whether the property is Kaiwa's: the tool acts, and its own schema has none of that name."""
     schema = tool.parameters
-    return tool.risk == "high" and REASON not in schema.get("properties", {}) and not UNCLEAR & schema.keys()
+    return (
+        tool.risk == "high"
+        and REASON not in schema.get("properties", {})
+        and not UNCLEAR & schema.keys()
+    )
 
 
 def with_reason_apart(call: ToolCall, tool: ToolDefinition | None) -> ToolCall:

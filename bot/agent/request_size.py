@@ -1,4 +1,5 @@
-"""The size of a request to the model, and a shorter form for one that would cost more than the day has left."""
+"""The size of a request to the model, and a shorter form for one that would cost more than the day
+has left."""
 
 from __future__ import annotations
 
@@ -15,10 +16,11 @@ CUT = "[cut: the limit of today leaves no room for more]"
 
 
 def room_for_results(messages: Sequence[Message], tokens_left: int | None) -> int | None:
-    """The characters that all results of a request may have; None if the request costs no more than the day has left.
+    """The characters that all results of a request may have; None if the request costs no more than
+    the day has left.
 
-    Only what a conversation can make grow is estimated. The system prompt and the tools are the same in each request,
-    and a file costs what it holds, which its size does not tell.
+    Only what a conversation can make grow is estimated. The system prompt and the tools are the
+    same in each request, and a file costs what it holds, which its size does not tell.
 
     Args:
         tokens_left: None without a limit.

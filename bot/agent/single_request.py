@@ -31,7 +31,9 @@ async def read_response(
                 async for event in events:
                     if isinstance(event, Completed):
                         response = event.response
-                        call.end("model.called", purpose, response.model, tokens=asdict(response.usage))
+                        call.end(
+                            "model.called", purpose, response.model, tokens=asdict(response.usage)
+                        )
                         return response
             raise TryAgain("malformed", "the model's stream ended without an answer")
         except ModelError:

@@ -1,6 +1,8 @@
-"""Runs the tool calls of a response: low-risk calls in parallel, then high-risk calls one by one, after a review.
+"""Runs the tool calls of a response: low-risk calls in parallel, then high-risk calls one by one,
+after a review.
 
-Every call gets exactly one result. Results are recorded as they come; the turn puts them in the order of the calls.
+Every call gets exactly one result. Results are recorded as they come; the turn puts them in the
+order of the calls.
 """
 
 from __future__ import annotations
@@ -26,13 +28,22 @@ MAX_PARALLEL = 8  # calls of one turn
 MAX_REJECTED = 3  # calls of one turn; after so many noes nobody is asked again
 MAX_REPEATED = 2  # times the same call in a row; the next one is not made
 INTERRUPTED = "interrupted: the outcome is unknown"
-REPEATED = "stopped: the same call was made {times} times running. Use the results you have, or call differently."
+REPEATED = (
+    "stopped: the same call was made {times} times running. Use the results you have, or call "
+    "differently."
+)
 CALLED_ENOUGH = "not called: a turn may call {name} {limit} times. Use the results you have."
 ADDRESS_CAP = 200  # characters of an address in an error
 CARD = "card"  # in the response the model reads, where people see a card
 CARD_SHOWN = "shown below your answer: say what matters, do not repeat its rows"
-COMPOSED = "not kept: {address} is no address that the user gave or a result named. Leave it out, or ask the user."
-ASKED_ENOUGH = "rejected: calls of this turn were rejected {times} times already. Answer without calls that act."
+COMPOSED = (
+    "not kept: {address} is no address that the user gave or a result named. Leave it out, or ask "
+    "the user."
+)
+ASKED_ENOUGH = (
+    "rejected: calls of this turn were rejected {times} times already. Answer without calls that "
+    "act."
+)
 
 
 class ToolRunner:
@@ -42,7 +53,9 @@ class ToolRunner:
         provenance: of the turn's addresses.
     """
 
-    def __init__(self, tools: ToolMap, hooks: Hooks, metrics: Metrics, provenance: Provenance) -> None:
+    def __init__(
+        self, tools: ToolMap, hooks: Hooks, metrics: Metrics, provenance: Provenance
+    ) -> None:
         self._tools = tools
         self._hooks = hooks
         self._metrics = metrics
@@ -52,8 +65,8 @@ class ToolRunner:
         """Run every open call of the turn.
 
         Raises:
-            AwaitingApproval: a call waits for a person's decision; all low-risk calls have their results.
-            TurnFailed: a hook has aborted the turn.
+            AwaitingApproval: a call waits for a person's decision; all low-risk calls have their
+            results. TurnFailed: a hook has aborted the turn.
         """
         slots = asyncio.Semaphore(MAX_PARALLEL)
 
@@ -62,13 +75,18 @@ class ToolRunner:
                 await self._call(turn, index, call)
 
         # A risk may change meanwhile; what somebody has decided about stays decided.
-        calls = [(index, call, self._needs_review(call) or turn.is_decided(call)) for index, call in turn.open_calls()]
+        calls = [
+            (index, call, self._needs_review(call) or turn.is_decided(call))
+            for index, call in turn.open_calls()
+        ]
         try:
             async with asyncio.TaskGroup() as group:
                 for index, call, is_reviewed in calls:
                     if not is_reviewed:
                         group.create_task(one(index, call))
-        except ExceptionGroup as failed:  # raised by a hook or the ports, never by a tool; the first is enough
+        except (
+            ExceptionGroup
+        ) as failed:  # raised by a hook or the ports, never by a tool; the first is enough
             raise failed.exceptions[0] from failed
         for index, call, is_reviewed in calls:
             if is_reviewed:
@@ -77,20 +95,26 @@ class ToolRunner:
     async def close(self, turn: Turn, error: str) -> None:
         """Give every call that is still open its one result, so that the transcript stays whole."""
         for _, call in turn.open_calls():
-            await turn.record_result(ToolResult(call.id, call.name, {"error": error}, is_error=True))
+            await turn.record_result(
+                ToolResult(call.id, call.name, {"error": error}, is_error=True)
+            )
 
     def _with_reason_apart(self, call: ToolCall) -> ToolCall:
-        """The call as it is recorded now; an earlier version recorded the reason among the arguments."""
+        """The call as it is recorded now; an earlier version recorded the reason among the
+        arguments."""
         tool = self._tools.get(call.name)
         return with_reason_apart(call, tool.definition if tool is not None else None)
 
     def _needs_review(self, call: ToolCall) -> bool:
         """Whether the call acts, or would open an address that nobody gave."""
         tool = self._tools.get(call.name)
-        return tool is not None and (tool.definition.risk == "high" or bool(self._composed_in(call)))
+        return tool is not None and (
+            tool.definition.risk == "high" or bool(self._composed_in(call))
+        )
 
     def _composed_in(self, call: ToolCall) -> str:
-        """The address that the model has composed for the call to open; what a hook changes is the operator's."""
+        """The address that the model has composed for the call to open; what a hook changes is the
+        operator's."""
         tool = self._tools.get(call.name)
         return self._provenance.composed_in(call, tool.definition) if tool is not None else ""
 
@@ -103,27 +127,40 @@ class ToolRunner:
         with span("tool", self._metrics) as measured:
             made, outcome = await self._hooks.before(call, context)
             checked = structs.replace(made, reason=call.reason)
-            outcome = outcome or await self._run_checked(turn, index, checked, context, self._composed_in(call))
+            outcome = outcome or await self._run_checked(
+                turn, index, checked, context, self._composed_in(call)
+            )
             outcome = await self._hooks.after(made, context, outcome)
             result = "rejected" if outcome.is_rejected else "error" if outcome.is_error else "ok"
-            ms = measured.end("tool.called", result, call.name if call.name in self._tools else "unknown")
+            ms = measured.end(
+                "tool.called", result, call.name if call.name in self._tools else "unknown"
+            )
         keep = turn.context.stores.files
         if outcome.used:
             await turn.spend_in_call(outcome.used)
-        # Before the result is recorded: after a crash in between, the repeated call stores the same files again.
+        # Before the result is recorded: after a crash in between, the repeated call stores the same
+        # files again.
         files = await keep(context.idempotency_key, outcome.files) if keep and outcome.files else ()
         response = outcome.response
         if outcome.card:
             response = {**response, CARD: response.get(CARD, CARD_SHOWN)}
-        how, choices = (outcome.is_error, outcome.is_rejected), _choices(outcome, turn.context.commands)
+        how, choices = (
+            (outcome.is_error, outcome.is_rejected),
+            _choices(outcome, turn.context.commands),
+        )
         made_result = ToolResult(call.id, call.name, response, *how, files, outcome.card, choices)
         recorded = await turn.record_result(made_result)
-        await show(ToolFinished(call.id, call.name, recorded.response, recorded.is_error, ms, outcome.is_rejected))
+        await show(
+            ToolFinished(
+                call.id, call.name, recorded.response, recorded.is_error, ms, outcome.is_rejected
+            )
+        )
 
     async def _run_checked(
         self, turn: Turn, index: int, call: ToolCall, context: ToolContext, composed: str
     ) -> ToolOutcome:
-        """Check number, repetition, arguments, addresses, approval and earlier starts; then make the call.
+        """Check number, repetition, arguments, addresses, approval and earlier starts; then make
+        the call.
 
         Args:
             composed: the address that the call would open and nobody gave.
@@ -135,12 +172,16 @@ class ToolRunner:
         if tool is not None and 0 < tool.per_turn <= _earlier_calls(turn, index, call.name):
             return ToolOutcome.error(CALLED_ENOUGH.format(name=call.name, limit=tool.per_turn))
         if tool is None or tool.complaint(call.arguments):
-            return await self._tools.call(call.name, call.arguments, context)  # the outcome says what is wrong
+            return await self._tools.call(
+                call.name, call.arguments, context
+            )  # the outcome says what is wrong
         if kept := self._provenance.composed_to_keep(call, tool.definition):
             return ToolOutcome.error(COMPOSED.format(address=shortened(kept, ADDRESS_CAP)))
         if tool.definition.risk == "high" or composed or turn.is_decided(call):
             if (times := turn.rejections) >= MAX_REJECTED:
-                return replace(ToolOutcome.error(ASKED_ENOUGH.format(times=times)), is_rejected=True)
+                return replace(
+                    ToolOutcome.error(ASKED_ENOUGH.format(times=times)), is_rejected=True
+                )
             decision = await turn.review(call, tool.definition, reason, composed)
             if not decision.approved:
                 return replace(ToolOutcome.error(decision.reason), is_rejected=True)
@@ -158,12 +199,17 @@ def _earlier_calls(turn: Turn, index: int, name: str) -> int:
 
 
 def _choices(outcome: ToolOutcome, commands: SpokenCommands | None) -> tuple[str, ...]:
-    """The choices. Words that are a command, such as "reset", stand in quotation marks: a press runs none."""
-    return tuple(f"“{choice}”" if commands and commands.read(choice) else choice for choice in outcome.choices)
+    """The choices. Words that are a command, such as "reset", stand in quotation marks: a press
+    runs none."""
+    return tuple(
+        f"“{choice}”" if commands and commands.read(choice) else choice
+        for choice in outcome.choices
+    )
 
 
 def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:
-    """The context of one call. ``batch_id`` is the id of the model's message, which stays the same after a crash."""
+    """The context of one call. ``batch_id`` is the id of the model's message, which stays the same
+    after a crash."""
     context = turn.context
     return ToolContext(
         call_id=call.id,

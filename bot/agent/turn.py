@@ -80,7 +80,8 @@ class ActingCall:
         reason: the model's words, why it wants the call; may be empty.
         text: the asker's last message.
         led_to: all messages before the call, oldest first; the last one holds it.
-        address: what it would open and nobody gave (``bot.agent.provenance``), so that a person decides.
+        address: what it would open and nobody gave (``bot.agent.provenance``), so that a person
+        decides.
     """
 
     call: ToolCall
@@ -134,14 +135,18 @@ class TurnPorts(Protocol):
         ...
 
     async def spend(self, spending: Spending) -> None:
-        """Count what a model response has used, even one that cannot be used itself. Never raises."""
+        """Count what a model response has used, even one that cannot be used itself. Never
+        raises."""
         ...
 
 
 class KeepFiles(Protocol):
-    """Stores the files of a call. Never raises: of a file that cannot be stored the text is left."""
+    """Stores the files of a call. Never raises: of a file that cannot be stored the text is
+    left."""
 
-    async def __call__(self, idempotency_key: str, files: Sequence[ToolFile], /) -> tuple[FileRef, ...]:
+    async def __call__(
+        self, idempotency_key: str, files: Sequence[ToolFile], /
+    ) -> tuple[FileRef, ...]:
         """Store files; the same call's again change nothing."""
         ...
 
@@ -246,14 +251,17 @@ class Turn:
 
     @property
     def asker(self) -> Author:
-        """The author of the user messages; ``NOBODY`` if there are several, which earlier versions allowed."""
+        """The author of the user messages; ``NOBODY`` if there are several, which earlier versions
+        allowed."""
         authors = [message.author or NOBODY for message in self.added if message.role == "user"]
         return authors[-1] if len({author.id for author in authors}) == 1 else NOBODY
 
     @property
     def last_user_text(self) -> str:
         """The text of the newest user message."""
-        return next((message.text for message in reversed(self.added) if message.role == "user"), "")
+        return next(
+            (message.text for message in reversed(self.added) if message.role == "user"), ""
+        )
 
     @property
     def tokens_left(self) -> int | None:
@@ -274,7 +282,11 @@ class Turn:
     @property
     def tool_choice(self) -> ToolChoice:
         """The choice for the next request: a forced one holds for the first request only."""
-        return AUTO if any(message.role == "model" for message in self.added) else self.context.tool_choice
+        return (
+            AUTO
+            if any(message.role == "model" for message in self.added)
+            else self.context.tool_choice
+        )
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -289,10 +301,15 @@ class Turn:
 
     @property
     def shown(self) -> tuple[ToolResult, ...]:
-        """The results with something for people: those since the last edit, or, if there are none, the earlier ones."""
+        """The results with something for people: those since the last edit, or, if there are none,
+        the earlier ones."""
         with_something = [result.files or result.card or result.choices for result in self.results]
         start = self._edited_at if any(with_something[self._edited_at :]) else 0
-        return tuple(result for result, has in zip(self.results[start:], with_something[start:], strict=True) if has)
+        return tuple(
+            result
+            for result, has in zip(self.results[start:], with_something[start:], strict=True)
+            if has
+        )
 
     @property
     def results(self) -> tuple[ToolResult, ...]:
@@ -305,7 +322,8 @@ class Turn:
         return all(message.role != "user" for message in self.added)
 
     def repeated(self, index: int, form: Callable[[ToolCall], ToolCall]) -> int:
-        """How often the call at this index of the newest message was made in a row before, with the same arguments.
+        """How often the call at this index of the newest message was made in a row before, with the
+        same arguments.
 
         Args:
             form: in which calls are compared.
@@ -320,7 +338,9 @@ class Turn:
 
     def open_calls(self) -> list[tuple[int, ToolCall]]:
         """The calls without a result, each with its index in the response."""
-        return [(index, call) for index, call in enumerate(self.calls) if call.id not in self._results]
+        return [
+            (index, call) for index, call in enumerate(self.calls) if call.id not in self._results
+        ]
 
     async def spend(self, response: ModelResponse) -> None:
         """Count what a model response has used."""
@@ -338,7 +358,8 @@ class Turn:
         await self._ports.spend(Spending(used.model, usage, self.asker, 0, is_first=False))
 
     async def newest_picture(self) -> tuple[str, bytes] | None:
-        """Type and content of the newest picture in the request: sent by somebody, or made by a tool."""
+        """Type and content of the newest picture in the request: sent by somebody, or made by a
+        tool."""
         keep = self.context.stores.files
         for message in reversed(await self.request()):
             for part in reversed(message.parts):
@@ -352,12 +373,14 @@ class Turn:
     async def record_response(
         self, message: Message, stop_reason: StopReason, grounding: Grounding = NOT_GROUNDED
     ) -> None:
-        """Add a model response to the turn, then record it: after a cancellation in between its calls are open."""
+        """Add a model response to the turn, then record it: after a cancellation in between its
+        calls are open."""
         self.restore_response(message, stop_reason, grounding)
         await self._ports.record(RecordedResponse(message, stop_reason, grounding))
 
     async def record_started(self, call: ToolCall) -> bool:
-        """Record that a call which must not be made twice is made now; False if that is recorded already."""
+        """Record that a call which must not be made twice is made now; False if that is recorded
+        already."""
         if call.id in self._started:
             return False
         await self._ports.record(StartedCall(call.id))
@@ -368,8 +391,11 @@ class Turn:
         """Whether somebody has decided about the call."""
         return call.id in self._decided
 
-    async def review(self, call: ToolCall, tool: ToolDefinition, reason: str, address: str) -> ApprovalDecision:
-        """Decide whether a call may be made that is high-risk, or opens an address; a call is decided once.
+    async def review(
+        self, call: ToolCall, tool: ToolDefinition, reason: str, address: str
+    ) -> ApprovalDecision:
+        """Decide whether a call may be made that is high-risk, or opens an address; a call is
+        decided once.
 
         Raises:
             AwaitingApproval: the turn waits for a person's decision.
@@ -380,16 +406,20 @@ class Turn:
         return self._decided[call.id]
 
     async def check_inbox(self, *, certain: bool = False) -> None:
-        """Let new messages join the turn; if it is stopped, only changes: other messages are for the next turn.
+        """Let new messages join the turn; if it is stopped, only changes: other messages are for
+        the next turn.
 
         The turn must have no open call.
         """
         certain, self._is_changed = certain or self._is_changed, False
-        self.restore_update(await self._ports.check_inbox(certain=certain, only_changes=self.stopped))
+        self.restore_update(
+            await self._ports.check_inbox(certain=certain, only_changes=self.stopped)
+        )
 
     @contextmanager
     def asking(self, limit: asyncio.Timeout) -> Iterator[None]:
-        """While the context is open, ``restart`` makes the limit expire, also one since the inbox was checked."""
+        """While the context is open, ``restart`` makes the limit expire, also one since the inbox
+        was checked."""
         self._asking = limit
         if self._is_changed:
             limit.reschedule(asyncio.get_running_loop().time())
@@ -399,7 +429,8 @@ class Turn:
             self._asking = None
 
     def restart(self, message_id: str) -> None:
-        """Check the inbox before anything is answered, if the turn answers this message, which was changed.
+        """Check the inbox before anything is answered, if the turn answers this message, which was
+        changed.
 
         A request to the model that is under way ends.
         """
@@ -410,7 +441,8 @@ class Turn:
             self._asking.reschedule(asyncio.get_running_loop().time())
 
     async def record_result(self, result: ToolResult) -> ToolResult:
-        """Record a tool's result, then add it to the turn; beyond ``MOST_READ`` an error takes its place.
+        """Record a tool's result, then add it to the turn; beyond ``MOST_READ`` an error takes its
+        place.
 
         Returns:
             What was recorded.
@@ -424,8 +456,11 @@ class Turn:
         self._add_result(result)
         return result
 
-    def restore_response(self, message: Message, stop_reason: StopReason, grounding: Grounding = NOT_GROUNDED) -> None:
-        """Add a recorded model response. Calls beyond the limits have their results at once, which nothing records."""
+    def restore_response(
+        self, message: Message, stop_reason: StopReason, grounding: Grounding = NOT_GROUNDED
+    ) -> None:
+        """Add a recorded model response. Calls beyond the limits have their results at once, which
+        nothing records."""
         self.unfinished.clear()
         self.added.append(message)
         self.grounding += grounding
@@ -446,7 +481,9 @@ class Turn:
         """Add recorded messages and changes."""
         self.stopped = self.stopped or update.stopped
         if update.changes:
-            if any(message.role == "user" and update.changes.get(message.id) for message in self.added):
+            if any(
+                message.role == "user" and update.changes.get(message.id) for message in self.added
+            ):
                 self._edited_at = len(self.results)
             self.history = tuple(apply_changes(self.history, update.changes))
             self.added = apply_changes(self.added, update.changes)
@@ -476,8 +513,11 @@ def _same(one: ToolCall, other: ToolCall) -> bool:
     return one.name == other.name and one.arguments == other.arguments
 
 
-def apply_changes(messages: Sequence[Message], changes: Mapping[str, Message | None]) -> list[Message]:
-    """The messages with edits made and others taken back, together with the answers to those taken back.
+def apply_changes(
+    messages: Sequence[Message], changes: Mapping[str, Message | None]
+) -> list[Message]:
+    """The messages with edits made and others taken back, together with the answers to those taken
+    back.
 
     What is quoted of a changed message goes too.
     """
@@ -494,7 +534,8 @@ def apply_changes(messages: Sequence[Message], changes: Mapping[str, Message | N
 
 
 def with_edit(message: Message, new: Message) -> Message:
-    """The message with the words of an edit; of several edits the newest counts, in whichever order they come."""
+    """The message with the words of an edit; of several edits the newest counts, in whichever order
+    they come."""
     if new.at < message.edited_at:
         return message
     return replace(message, parts=(*message.quoted_pictures, *new.parts), edited_at=new.at)

@@ -1,7 +1,8 @@
 """The Protocol of a channel: routes for what comes in, delivery for what goes out.
 
-``registry`` lists the packages that implement it. Everybody else knows only this Protocol, and what it speaks of: the
-events that come in (``inbound``), the replies that leave (``replies``), and what a channel gets from Kaiwa (``host``).
+``registry`` lists the packages that implement it. Everybody else knows only this Protocol, and what
+it speaks of: the events that come in (``inbound``), the replies that leave (``replies``), and what
+a channel gets from Kaiwa (``host``).
 """
 
 from __future__ import annotations
@@ -80,7 +81,9 @@ __all__ = [
 
 MOST_FILES = 4  # of one tool call, and of one answer
 Take = Callable[[bytes], bool]  # takes the next piece of a file; false if no more of it is wanted
-AssertLease = Callable[[], Awaitable[None]]  # raises LeaseLost if another process holds the conversation now
+AssertLease = Callable[
+    [], Awaitable[None]
+]  # raises LeaseLost if another process holds the conversation now
 
 
 class KnownQuote(NamedTuple):
@@ -116,12 +119,14 @@ class Channel(Protocol):
     Attributes:
         name: first word of its conversations' ids.
         style: how to write on this platform, for the system prompt; the same bytes in every turn.
-        is_prompt: a message that arrives while a question is open answers it, as at a terminal's prompt. Elsewhere
+        is_prompt: a message that arrives while a question is open answers it, as at a terminal's
+        prompt. Elsewhere
             people may write it before they see the question.
         takes_back: it can delete what it has sent.
         shows_pictures: people see the pictures that tools make, and not only their words.
-        streams: it shows an answer while it is written. What was written of one that is stopped stays then.
-        poll_pause_s: the least time between two messages or changes of a message that show how a poll stands.
+        streams: it shows an answer while it is written. What was written of one that is stopped
+        stays then. poll_pause_s: the least time between two messages or changes of a message that
+        show how a poll stands.
     """
 
     name: str
@@ -141,15 +146,18 @@ class Channel(Protocol):
         """A watcher that shows a running turn; what it shows as under way ends with the context."""
 
     @abstractmethod
-    async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int | None:
+    async def deliver(
+        self, conversation: str, delivery: Delivery, assert_lease: AssertLease
+    ) -> int | None:
         """Send one reply; returning means delivered.
 
         Args:
-            assert_lease: is called before every request that sends; the first may do without if it is made at once.
+            assert_lease: is called before every request that sends; the first may do without if it
+            is made at once.
 
         Returns:
-            When a question was shown, milliseconds since the epoch by the clock that dates people's messages; None if
-            the platform does not say, and for other replies.
+            When a question was shown, milliseconds since the epoch by the clock that dates people's
+            messages; None if the platform does not say, and for other replies.
 
         Raises:
             DeliverLater: a passing failure.
@@ -160,7 +168,8 @@ class Channel(Protocol):
         """
 
     def place(self, conversation: str) -> str:
-        """Where a conversation is held, by which a person's facts are kept: conversations beside it may share it."""
+        """Where a conversation is held, by which a person's facts are kept: conversations beside it
+        may share it."""
         return conversation
 
     def polls_of(self, conversation: str) -> str:
@@ -175,15 +184,17 @@ class Channel(Protocol):
         return True
 
     def fetches_of(self, conversation: str) -> str:
-        """The conversation whose outbox answers presses of the button for late answers; one in which nobody writes.
+        """The conversation whose outbox answers presses of the button for late answers; one in
+        which nobody writes.
 
         Empty where an answer can be sent at any time: then there is no such button.
         """
         return ""
 
     def time_left(self, address: str) -> float | None:
-        """Seconds until an answer can no longer use the address's token, which may then be spent on a message with the
-        button for late answers; None where there is no token, or it has expired."""
+        """Seconds until an answer can no longer use the address's token, which may then be spent on
+        a message with the button for late answers; None where there is no token, or it has
+        expired."""
         return None
 
     def current(self, address: str) -> str:
@@ -194,7 +205,9 @@ class Channel(Protocol):
         """Read what ``enrich`` will need for a message of this author."""
         return
 
-    async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
+    async def enrich(
+        self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool
+    ) -> list[InboundEvent]:
         """Look up what the events lack: names, time zones, earlier messages of the thread.
 
         Never raises: what cannot be looked up is left out.
@@ -209,14 +222,16 @@ class Channel(Protocol):
         return address
 
     async def reaches(self, conversation: str, person: str) -> bool:
-        """Whether a late answer to a person would be delivered there without a press, as far as that is known.
+        """Whether a late answer to a person would be delivered there without a press, as far as
+        that is known.
 
         Never raises.
         """
         return True
 
     async def refuses_reminders(self, conversation: str) -> str:
-        """Why reminders can never be delivered there, for the model; empty if they can. Never raises."""
+        """Why reminders can never be delivered there, for the model; empty if they can. Never
+        raises."""
         return ""
 
     def hears_all(self, conversation: str) -> bool:
@@ -224,22 +239,26 @@ class Channel(Protocol):
         return True
 
     async def prepare(self, media: Media) -> None:
-        """Wait until ``fetch`` need not wait, as for a recording that the platform converts. Never raises."""
+        """Wait until ``fetch`` need not wait, as for a recording that the platform converts. Never
+        raises."""
         return
 
     def shows_whole(self, question: Question) -> bool:
-        """Whether the message of a question shows the whole call, so that a written yes may approve it."""
+        """Whether the message of a question shows the whole call, so that a written yes may approve
+        it."""
         return True
 
     def overhears(self, conversation: str) -> bool:
-        """Whether messages there that do not call the bot are passed on too, marked as unmentioned."""
+        """Whether messages there that do not call the bot are passed on too, marked as
+        unmentioned."""
         return False
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass the content of a file to ``take``, piece by piece. Never raises.
 
         Returns:
-            Whether the whole content was passed on; False if it is gone or of another type, or ``take`` ended it.
+            Whether the whole content was passed on; False if it is gone or of another type, or
+            ``take`` ended it.
         """
         return False
 

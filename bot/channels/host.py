@@ -92,7 +92,8 @@ class Upload(NamedTuple):
 
 
 class Uploads(Protocol):
-    """The files that people upload to a conversation, for a day; a ``ref`` names one within its conversation only.
+    """The files that people upload to a conversation, for a day; a ``ref`` names one within its
+    conversation only.
 
     Every method raises ``StoreUnavailable`` if the store does not answer.
     """
@@ -147,8 +148,8 @@ class Overview(NamedTuple):
 class Overviews(Protocol):
     """Reads and deletes what is kept for a person, wherever they talk to the bot.
 
-    Every method raises ``StoreUnavailable`` if the store does not answer. The person is the author of ``event``, whose
-    profile gives language and time zone; ``conversation`` is their 1:1.
+    Every method raises ``StoreUnavailable`` if the store does not answer. The person is the author
+    of ``event``, whose profile gives language and time zone; ``conversation`` is their 1:1.
     """
 
     async def read(self, conversation: str, event: InboundEvent) -> Overview:
@@ -217,8 +218,8 @@ class Rating(Struct, frozen=True):
         place: where the answer is (``Channel.place``).
         person: the platform's id.
         model: that wrote the answer.
-        answered_at: time of the answer, milliseconds since the epoch; every rating of the answer has the same.
-        at: time of the press by the same clock; of two, the later one counts.
+        answered_at: time of the answer, milliseconds since the epoch; every rating of the answer
+        has the same. at: time of the press by the same clock; of two, the later one counts.
     """
 
     turn_id: str
@@ -256,10 +257,13 @@ class DailyUses(Protocol):
     async def may_use(
         self, what: str, limit: int, key: str, conversation: str, author: str, *, amount: int = 1
     ) -> bool:
-        """Count so many uses, once for each key, if all of them are within the limit; whether they are."""
+        """Count so many uses, once for each key, if all of them are within the limit; whether they
+        are."""
         ...
 
-    async def could_use(self, what: str, limit: int, conversation: str, author: str, *, amount: int = 1) -> bool:
+    async def could_use(
+        self, what: str, limit: int, conversation: str, author: str, *, amount: int = 1
+    ) -> bool:
         """The same without counting."""
         ...
 
@@ -272,7 +276,9 @@ class UncountedUses:
     ) -> bool:
         return True
 
-    async def could_use(self, what: str, limit: int, conversation: str, author: str, *, amount: int = 1) -> bool:
+    async def could_use(
+        self, what: str, limit: int, conversation: str, author: str, *, amount: int = 1
+    ) -> bool:
         return True
 
 
@@ -289,10 +295,10 @@ class Host:
     Attributes:
         accept: takes events in.
         kv: small values, shared by all processes.
-        priority_kv: the same values through a connection that no turn uses, for reads before a webhook is answered.
-        language: of catalogue sentences, where the user's text shows none.
-        tool_commands: the words that call a tool after a slash.
-        listens: a channel without a webhook connects to its platform while it holds this context; of the processes that
+        priority_kv: the same values through a connection that no turn uses, for reads before a
+        webhook is answered. language: of catalogue sentences, where the user's text shows none.
+        tool_commands: the words that call a tool after a slash. listens: a channel without a
+        webhook connects to its platform while it holds this context; of the processes that
             share a port one does. None: this process takes no messages in.
         files: of tool calls.
         clock: milliseconds since the epoch by the store's clock, which all processes share.

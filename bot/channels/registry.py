@@ -21,7 +21,8 @@ from bot.settings import Settings, channel_config, refuse_auto_approval
 
 
 class ChannelPackage(Protocol):
-    """What the package of a channel exports. Importing it must be light; ``open`` and ``checks`` may import more."""
+    """What the package of a channel exports. Importing it must be light; ``open`` and ``checks``
+    may import more."""
 
     @property
     def Config(self) -> Any:
@@ -81,14 +82,20 @@ def check_channels(settings: Settings, registry: Registry = CHANNELS) -> None:
     name, _, recipient = settings.alert_to.partition(":")
     known = {entry.name: entry.package.RECIPIENT for entry in registry}
     if name not in known or not re.fullmatch(known[name].pattern, recipient):
-        raise SettingsError("ALERT_TO", f"write {' or '.join(each.example for each in known.values())}")
+        raise SettingsError(
+            "ALERT_TO", f"write {' or '.join(each.example for each in known.values())}"
+        )
     if not configs[name].is_on:
-        raise SettingsError("ALERT_TO", "that platform is off; set its secrets, or leave this empty")
+        raise SettingsError(
+            "ALERT_TO", "that platform is off; set its secrets, or leave this empty"
+        )
 
 
 def channel_secrets(settings: Settings, registry: Registry = CHANNELS) -> list[str]:
     """The secrets of all channels, for the log to strike out; it raises like ``check_channels``."""
-    values = (value for _, config in _configs(settings, registry) for value in dict(config).values())
+    values = (
+        value for _, config in _configs(settings, registry) for value in dict(config).values()
+    )
     return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
 
 
@@ -104,21 +111,27 @@ async def open_channels(
     """Every channel that is on, by name.
 
     Raises:
-        SettingsError: a channel's variable is wrong, or calls that act would run there without approval.
+        SettingsError: a channel's variable is wrong, or calls that act would run there without
+        approval.
     """
     async with AsyncExitStack() as stack:
         channels: dict[str, Channel] = {}
         for entry, config in _configs(settings, registry):
             if config.is_on:
                 refuse_auto_approval(settings, entry.label)
-                channels[entry.name] = await stack.enter_async_context(entry.package.open(config, host))
+                channels[entry.name] = await stack.enter_async_context(
+                    entry.package.open(config, host)
+                )
         yield MappingProxyType(channels)
 
 
 def channel_checks(
-    settings: Settings, open_host: Callable[[], AbstractAsyncContextManager[Host]], registry: Registry = CHANNELS
+    settings: Settings,
+    open_host: Callable[[], AbstractAsyncContextManager[Host]],
+    registry: Registry = CHANNELS,
 ) -> dict[str, Callable[[], Awaitable[list[CheckResult]]]]:
-    """By label, what checks each channel: the line of the start report, and where the channel is on its checks."""
+    """By label, what checks each channel: the line of the start report, and where the channel is on
+    its checks."""
 
     async def check(entry: ChannelEntry) -> list[CheckResult]:
         config = channel_config(entry.package.Config, settings)

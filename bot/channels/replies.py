@@ -27,7 +27,8 @@ class Question(Struct, frozen=True, omit_defaults=True):
         until: when the question expires, milliseconds since the epoch.
         title: the tool's name for people; may be empty.
         labels: names of arguments for people.
-        remarks: sentences to show apart from the arguments: the model's reason, the votes of reviewers.
+        remarks: sentences to show apart from the arguments: the model's reason, the votes of
+        reviewers.
     """
 
     id: str
@@ -98,24 +99,30 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         text: Markdown of the model, or a sentence of the catalogue.
         failed: the text is an apology.
         note: cause and fix, for channels whose reader is the operator.
-        question: the text asks it; a channel with buttons adds them. A typed yes or no answers it too.
-        settles: id of a question that has been decided; the text is the outcome. A channel that cannot change a sent
-            message sends nothing. Of a poll: it has changed, and ``poll`` is filled in when it is sent.
-        poll: is shown below the text with a button for each option; with ``settles`` it replaces what was shown.
-        model: that wrote the text; empty for a sentence of the catalogue. A channel may ask what people think of it.
-        private: for one person alone, where the channel can do that.
-        fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
-        takes_back: unless None, the messages of these deliveries and the stream of the delivery's turn are deleted, and
-            nothing is sent. Only for channels that can; earlier versions go by ``settles`` and send nothing either.
+        question: the text asks it; a channel with buttons adds them. A typed yes or no answers it
+        too. settles: id of a question that has been decided; the text is the outcome. A channel
+        that cannot change a sent
+            message sends nothing. Of a poll: it has changed, and ``poll`` is filled in when it is
+            sent.
+        poll: is shown below the text with a button for each option; with ``settles`` it replaces
+        what was shown. model: that wrote the text; empty for a sentence of the catalogue. A channel
+        may ask what people think of it. private: for one person alone, where the channel can do
+        that. fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
+        takes_back: unless None, the messages of these deliveries and the stream of the delivery's
+        turn are deleted, and
+            nothing is sent. Only for channels that can; earlier versions go by ``settles`` and send
+            nothing either.
         files: shown below the text, or told in words where that is impossible.
         kind: a greeting or the help; a channel with buttons may add suggestions.
-        fetched_by: id of a person whose answer is late; the text says so, and a channel with buttons adds one that
+        fetched_by: id of a person whose answer is late; the text says so, and a channel with
+        buttons adds one that
             fetches the answer.
         fetches: of a press of that button; what it fetches is looked up when it is sent.
         cards: shown below the text, or told in words where that is impossible.
         choices: short texts that the person may press instead of writing; a press is their message.
         free: it is sent as long as that costs nothing, and otherwise dropped.
-        asker: id of the person whose reminder it is; empty for an answer, which is for whom the turn answers.
+        asker: id of the person whose reminder it is; empty for an answer, which is for whom the
+        turn answers.
     """
 
     text: str
@@ -139,8 +146,11 @@ class Reply(Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a text for everybody there, with nothing below it, and must not get lost."""
-        is_more = self.question or self.settles or self.poll or self.files or self.cards or self.choices
+        """Whether it is a text for everybody there, with nothing below it, and must not get
+        lost."""
+        is_more = (
+            self.question or self.settles or self.poll or self.files or self.cards or self.choices
+        )
         may_get_lost = self.private or self.fleeting or self.free
         return not (is_more or may_get_lost)
 
@@ -150,9 +160,13 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         return "\n".join(f"・{choice}" for choice in self.choices)
 
     def in_parts(self, texts: Sequence[str]) -> list[Reply]:
-        """The reply as several with these texts; what is shown below its text is shown below the last one."""
+        """The reply as several with these texts; what is shown below its text is shown below the
+        last one."""
         *above, last = (replace(self, text=text) for text in texts)
-        return [*(replace(one, files=(), poll=None, model="", cards=(), choices=()) for one in above), last]
+        return [
+            *(replace(one, files=(), poll=None, model="", cards=(), choices=()) for one in above),
+            last,
+        ]
 
 
 class LateAnswer(Struct, frozen=True):
@@ -172,19 +186,20 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         id: made with the turn, the same at every attempt.
-        address: what the channel needs to send it (reply token and its age, thread …); the channel's own JSON.
-        attempts: number of attempts, with the one under way.
-        refusals: number of attempts that ended with ``TokenRefused``.
-        refused_since: time of the first of these, milliseconds since the epoch.
-        not_before: time before which no attempt is made, milliseconds since the epoch.
-        asker: the platform's id of the person who is answered; ``/forget`` finds the delivery by it.
-        failures: number of attempts that ended with an unforeseen exception.
-        answers: ids of the answered messages; when these change, the delivery is void.
-        late: what a press of a button has been found to fetch. It stays where it is kept until it has arrived.
+        address: what the channel needs to send it (reply token and its age, thread …); the
+        channel's own JSON. attempts: number of attempts, with the one under way. refusals: number
+        of attempts that ended with ``TokenRefused``. refused_since: time of the first of these,
+        milliseconds since the epoch. not_before: time before which no attempt is made, milliseconds
+        since the epoch. asker: the platform's id of the person who is answered; ``/forget`` finds
+        the delivery by it. failures: number of attempts that ended with an unforeseen exception.
+        answers: ids of the answered messages; when these change, the delivery is void. late: what a
+        press of a button has been found to fetch. It stays where it is kept until it has arrived.
         more_late: other answers to the asker are kept; a channel with buttons offers to fetch them.
-        brings: ids of kept deliveries that answer no message, as reminders; their texts stand above this one's. Only
+        brings: ids of kept deliveries that answer no message, as reminders; their texts stand above
+        this one's. Only
             while it is sent, not in the outbox.
-        changes: ids of the edits and retractions that its turn has seen; None: an edit does not reopen the turn.
+        changes: ids of the edits and retractions that its turn has seen; None: an edit does not
+        reopen the turn.
     """
 
     id: str
@@ -210,7 +225,10 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
         """
         ids = [self.id, *(f"{self.id}{PART}{new_id('part')}" for _ in texts[1:])]
         fresh = replace(self, attempts=0, refusals=0, failures=0)
-        return [replace(fresh, id=id, reply=reply) for id, reply in zip(ids, self.reply.in_parts(texts), strict=True)]
+        return [
+            replace(fresh, id=id, reply=reply)
+            for id, reply in zip(ids, self.reply.in_parts(texts), strict=True)
+        ]
 
 
 def whole_of(delivery_id: str) -> str:

@@ -38,12 +38,16 @@ class Traffic:
     last_redelivery: int = 0
 
     def check(self, name: str, secret: str, now: int) -> CheckResult:
-        """A wrong secret refuses every webhook: it is suspected if none was accepted since the last bad signature.
+        """A wrong secret refuses every webhook: it is suspected if none was accepted since the last
+        bad signature.
 
         Args:
             secret: the variable that signatures are checked with.
         """
-        came = f"last webhook {ago(self.last_webhook, now)}, last delivery {ago(self.last_delivery, now)}"
+        came = (
+            f"last webhook {ago(self.last_webhook, now)}, last delivery "
+            f"{ago(self.last_delivery, now)}"
+        )
         detail = f"{came}, bad signatures: {self.bad_signatures or 'none'}"
         if self.bad_signatures and self.last_bad_signature >= self.last_webhook:
             return CheckResult("warning", name, detail, f"{secret} is probably wrong")
@@ -56,11 +60,14 @@ async def read_traffic(kv: KeyValue, channel: str) -> Traffic:
     Raises:
         StoreUnavailable: it cannot be read.
     """
-    return Traffic(*[int(await kv.get(f"{channel}:{field.name}") or 0) for field in fields(Traffic)])
+    return Traffic(
+        *[int(await kv.get(f"{channel}:{field.name}") or 0) for field in fields(Traffic)]
+    )
 
 
 class TrafficRecorder:
-    """Records webhooks and deliveries, and stores the record at most once a second, however many requests come in.
+    """Records webhooks and deliveries, and stores the record at most once a second, however many
+    requests come in.
 
     Args:
         channel: the channel's name.

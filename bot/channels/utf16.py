@@ -16,6 +16,8 @@ def fits(text: str, limit: int) -> bool:
 def head(text: str, limit: int) -> str:
     """The longest beginning of at most ``limit`` units; a character is never cut in two."""
     beginning = text[:limit]
-    while (excess := units(beginning) - limit) > 0:  # a character has two units at most, so never too many are dropped
+    while (
+        excess := units(beginning) - limit
+    ) > 0:  # a character has two units at most, so never too many are dropped
         beginning = beginning[: -((excess + 1) // 2)]
     return beginning

@@ -1,4 +1,5 @@
-"""``kaiwa tools add openapi``: writes operations of an OpenAPI document into TOOLS_DIR, as one file."""
+"""``kaiwa tools add openapi``: writes operations of an OpenAPI document into TOOLS_DIR, as one
+file."""
 
 from __future__ import annotations
 
@@ -23,12 +24,15 @@ from toolset.web.text import one_line
 DOCUMENT_CAP = 16 * 1024 * 1024  # bytes
 DOWNLOAD_S = 30.0
 NO_JSON = (
-    "is not JSON. YAML is not read: convert it first, for example with yq -o=json openapi.yaml > openapi.json, "
+    "is not JSON. YAML is not read: convert it first, for example with yq -o=json openapi.yaml > "
+    "openapi.json, "
     "or ask the server for its openapi.json"
 )
 
 
-def write_api(source: str, ids: Sequence[str], *, name: str, server: str, folder: Path) -> tuple[Path, ApiFile]:
+def write_api(
+    source: str, ids: Sequence[str], *, name: str, server: str, folder: Path
+) -> tuple[Path, ApiFile]:
     """Write the chosen operations of a document.
 
     Args:
@@ -37,7 +41,8 @@ def write_api(source: str, ids: Sequence[str], *, name: str, server: str, folder
         name: by default made of the document's title.
 
     Raises:
-        BadInput: the document cannot be used, an operation is not there, or the file cannot be written.
+        BadInput: the document cannot be used, an operation is not there, or the file cannot be
+        written.
     """
     root = _read(source)
     chosen = name or _name_of(root)
@@ -51,7 +56,10 @@ def write_api(source: str, ids: Sequence[str], *, name: str, server: str, folder
     except BadDocument as error:
         raise BadInput(f"{source}: {error}") from error
     if taken := set(api.variables) & _variables_of_kaiwa():
-        raise BadInput(f"--name: choose another; {min(taken)} is a setting of Kaiwa itself, and not for {api.server}")
+        raise BadInput(
+            f"--name: choose another; {min(taken)} is a setting of Kaiwa itself, and not for "
+            f"{api.server}"
+        )
     path = folder / FOLDER / f"{chosen}.json"
     if path.exists():
         raise BadInput(f"{path} is there already; choose another --name, or move it away")
@@ -66,17 +74,22 @@ def write_api(source: str, ids: Sequence[str], *, name: str, server: str, folder
 def steps_for_api(path: Path, api: ApiFile, tools_dir: Path | None) -> str:
     """What was written, which variables it needs, and the next command."""
     tools = "\n".join(
-        f"  {one.tool}  {one.method} {one_line(one.path)}  {'low' if one.method == 'GET' else 'high'}"
+        f"  {one.tool}  {one.method} {one_line(one.path)}  "
+        f"{'low' if one.method == 'GET' else 'high'}"
         for one in api.operations
     )
     variables = "".join(
-        f"\nSet {variable} in the environment or in .env; it is sent to {api.server} and written nowhere."
+        f"\nSet {variable} in the environment or in .env; it is sent to {api.server} and written "
+        "nowhere."
         for variable in api.variables
     )
     folder = path.parents[1]
     is_read = tools_dir is not None and folder.resolve() == tools_dir.resolve()
     setting = "" if is_read else f"TOOLS_DIR={shlex.quote(str(folder))} "
-    return f"{path}\n{tools}\n\nThey call {api.server}.{variables}\nThen see them: {setting}kaiwa tools"
+    return (
+        f"{path}\n{tools}\n\nThey call {api.server}.{variables}\nThen see them: {setting}kaiwa "
+        "tools"
+    )
 
 
 def _read(source: str) -> Any:

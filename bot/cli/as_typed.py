@@ -1,4 +1,5 @@
-"""Commands in printed texts, as they can be typed here: ``make`` puts them into ``.venv/bin``, where no shell looks."""
+"""Commands in printed texts, as they can be typed here: ``make`` puts them into ``.venv/bin``,
+where no shell looks."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ import shutil
 import sysconfig
 from pathlib import Path
 
-COMMAND = re.compile(r"(?<![\w/-])kaiwa(?= (?:run|worker|chat|mcp|tools|outbox|usage|feedback|eval|doctor)\b)")
+COMMAND = re.compile(
+    r"(?<![\w/-])kaiwa(?= (?:run|worker|chat|mcp|tools|outbox|usage|feedback|eval|doctor)\b)"
+)
 
 
 def as_typed(text: str) -> str:
@@ -18,7 +21,8 @@ def as_typed(text: str) -> str:
 
 
 def program(name: str) -> str:
-    """What runs a program of Kaiwa's environment: its name where the shell finds it, else its path, from here if below.
+    """What runs a program of Kaiwa's environment: its name where the shell finds it, else its path,
+    from here if below.
 
     A name that is not installed there stays as it is.
     """

@@ -64,7 +64,9 @@ def run(*, worker: bool, processes: int = 1, membership: Membership | None = Non
         membership: of this process, one of several.
     """
     config = _prepare(processes=processes)
-    port = membership or listen(config.host, config.port)  # a port in use ends the start before a report of it
+    port = membership or listen(
+        config.host, config.port
+    )  # a port in use ends the start before a report of it
     if membership is None or membership.announces:
         _report_start(config)
     token = ""
@@ -74,7 +76,8 @@ def run(*, worker: bool, processes: int = 1, membership: Membership | None = Non
         log.configure(config.log_level, _secrets(config))
 
     def announce(number: int) -> None:
-        host = "127.0.0.1" if config.host in ("0.0.0.0", "::") else config.host  # noqa: S104 -- only compared
+        # only compared
+        host = "127.0.0.1" if config.host in ("0.0.0.0", "::") else config.host  # noqa: S104
         address = f"[{host}]:{number}" if ":" in host else f"{host}:{number}"
         print(f"{config.bot_name} answers at http://{address}/ (Ctrl-C stops it)", flush=True)
         if token and sys.stdout.isatty():
@@ -89,7 +92,9 @@ def worker() -> None:
     """Process conversations until SIGTERM or Ctrl-C."""
     config = _prepare()
     _report_start(config)
-    uvloop.run(work(config, announce=lambda: print("The worker takes turns (Ctrl-C stops it)", flush=True)))
+    uvloop.run(
+        work(config, announce=lambda: print("The worker takes turns (Ctrl-C stops it)", flush=True))
+    )
 
 
 def show_prompt() -> None:
@@ -98,7 +103,8 @@ def show_prompt() -> None:
 
 
 def chat(*, new: bool) -> int:
-    """Chat in the terminal or a pipe; in a pipe, exit code 1 means that the last message was not answered."""
+    """Chat in the terminal or a pipe; in a pipe, exit code 1 means that the last message was not
+    answered."""
     config = _settings()
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
     answered = True
@@ -112,10 +118,13 @@ def chat(*, new: bool) -> int:
 
 def serve_mcp() -> None:
     """Serve tools to the program that started this one, until it closes stdin."""
-    from bot.mcp_server.server import serve_stdio  # noqa: PLC0415 -- no other command waits for the SDK
+    # no other command waits for the SDK
+    from bot.mcp_server.server import serve_stdio  # noqa: PLC0415
 
     config = _prepare()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a thread waits for stdin, and would go on waiting
+    signal.signal(
+        signal.SIGINT, signal.SIG_DFL
+    )  # a thread waits for stdin, and would go on waiting
     uvloop.run(serve_stdio(config))
 
 
@@ -129,7 +138,13 @@ def list_tools() -> None:
             return tools
 
     rows = [
-        (name, tool.definition.risk, _parameters(tool.definition), tool.origin, tool.definition.description)
+        (
+            name,
+            tool.definition.risk,
+            _parameters(tool.definition),
+            tool.origin,
+            tool.definition.description,
+        )
         for name, tool in uvloop.run(load()).items()
     ]
     print_table(("tool", "risk", "parameters", "from", "description"), rows)
@@ -138,7 +153,8 @@ def list_tools() -> None:
 def call_tool(name: str, arguments: str) -> int:
     """Call a tool, hooks included, and print its result; exit code 1 for an error.
 
-    What the tool has raised is on stderr, with its message: whoever calls it here is looking for the mistake.
+    What the tool has raised is on stderr, with its message: whoever calls it here is looking for
+    the mistake.
     """
     given = _object(arguments)
     config = _prepare("ERROR", messages=True)
@@ -182,7 +198,11 @@ def list_outbox(limit: int, *, as_json: bool) -> None:
         return
     letters = overview.dead_letters
     if letters:
-        print_table(("id", "when", "conversation", "what", "why"), dead_letters.rows(letters, now), elastic=2)
+        print_table(
+            ("id", "when", "conversation", "what", "why"),
+            dead_letters.rows(letters, now),
+            elastic=2,
+        )
     shown = f" ({len(letters)} shown)" if len(letters) < overview.count else ""
     waiting = f"conversations due: {overview.conversations_waiting}"
     print(f"dead letters: {overview.count or 'none'}{shown}, {waiting}", file=sys.stderr)
@@ -233,7 +253,9 @@ def new_tool(name: str, folder: Path | None) -> None:
     print(as_typed(next_steps(write_tool(name, chosen), tools_dir)))
 
 
-def add_openapi(source: str, only: Sequence[str], *, name: str, server: str, folder: Path | None) -> None:
+def add_openapi(
+    source: str, only: Sequence[str], *, name: str, server: str, folder: Path | None
+) -> None:
     """Write an API's file and print the next steps.
 
     Args:
@@ -257,19 +279,29 @@ def show_usage(days: int, *, as_json: bool) -> None:
 
     async def read() -> usage.Report:
         async with app.open_store_of(config) as store:
-            return await usage.report(store, Days(config.timezone).latest(days), usage.load_prices())
+            return await usage.report(
+                store, Days(config.timezone).latest(days), usage.load_prices()
+            )
 
     report = uvloop.run(read())
     if as_json:
         print(encode(report).decode())
         return
     print_table(("day", "model", *usage.KINDS, "USD"), usage.rows(report.lines))
-    heavy = [("user", who) for who in report.users] + [("conversation", where) for where in report.conversations]
+    heavy = [("user", who) for who in report.users] + [
+        ("conversation", where) for where in report.conversations
+    ]
     if heavy:
         print(flush=True)
-        print_table(("most tokens", "", "tokens"), ((kind, one.name, f"{one.tokens:,}") for kind, one in heavy))
+        print_table(
+            ("most tokens", "", "tokens"),
+            ((kind, one.name, f"{one.tokens:,}") for kind, one in heavy),
+        )
     money = f"about {report.usd:.2f} USD in {days} days"
-    print(f"{money}, estimated with prices of {report.prices_as_of} ({report.prices_source})", file=sys.stderr)
+    print(
+        f"{money}, estimated with prices of {report.prices_as_of} ({report.prices_source})",
+        file=sys.stderr,
+    )
 
 
 def show_feedback(days: int, *, as_json: bool) -> None:
@@ -303,13 +335,15 @@ def doctor() -> int:
 
 
 def set_webhook(url: str) -> int:
-    """Set LINE's webhook to this address, and the menu; print the result; exit code 1 if it does not work."""
+    """Set LINE's webhook to this address, and the menu; print the result; exit code 1 if it does
+    not work."""
     return _report(uvloop.run(app.set_up_line(_prepare("CRITICAL"), url)))
 
 
 def _report(results: Sequence[CheckResult]) -> int:
     print_rows(
-        Row(MARKS[result.result], result.name, as_typed(result.detail), as_typed(result.fix)) for result in results
+        Row(MARKS[result.result], result.name, as_typed(result.detail), as_typed(result.fix))
+        for result in results
     )
     return 1 if any(result.result == "failure" for result in results) else 0
 
@@ -327,7 +361,9 @@ def _secrets(config: Settings) -> list[str]:
     return [*config.secrets, *model_secrets(config), *channel_secrets(config), *of_servers]
 
 
-def _prepare(log_level: str = "", processes: int | None = None, *, messages: bool = False) -> Settings:
+def _prepare(
+    log_level: str = "", processes: int | None = None, *, messages: bool = False
+) -> Settings:
     """The settings, after configuring the log."""
     config = _settings(processes)
     log.configure(log_level or config.log_level, _secrets(config), messages=messages)
@@ -345,18 +381,32 @@ def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     conversation = machine.conversation_id(config.kaiwa_data_dir, new=new)
     log.configure(config.log_level, _secrets(config), file=config.kaiwa_data_dir / "kaiwa.log")
     catalogue = texts.load()
-    labels = {key: as_typed(text) for key, text in catalogue.table("terminal", config.language).items()}
+    labels = {
+        key: as_typed(text) for key, text in catalogue.table("terminal", config.language).items()
+    }
     screen = _screen(labels)
     who = "terminal.demo" if config.chosen_model == "demo" else "terminal.model"
-    greeting = catalogue.get(who, config.language, bot_name=config.bot_name, model=config.chosen_model)
+    greeting = catalogue.get(
+        who, config.language, bot_name=config.bot_name, model=config.chosen_model
+    )
     screen.show_notice(f"{greeting}\n{labels['hint']}" if interactive else greeting)
     with background_loop() as loop, loop.open(open_chat(config, conversation)) as runtime:
         history = partial(read_history, runtime.store)
-        session = ChatSession(conversation, runtime.console, history, machine.language_tag(), machine.time_zone())
+        session = ChatSession(
+            conversation, runtime.console, history, machine.language_tag(), machine.time_zone()
+        )
         commands = SpokenCommands(catalogue)
         if not interactive:
             return Chat(session, loop, screen, commands, labels).run(sys.stdin)
-        chat = Chat(session, loop, screen, commands, labels, keyboard.discard_typeahead, keyboard.above_prompt)
+        chat = Chat(
+            session,
+            loop,
+            screen,
+            commands,
+            labels,
+            keyboard.discard_typeahead,
+            keyboard.above_prompt,
+        )
         with closing(keyboard.read_lines(chat.resume())) as lines:
             return chat.run(lines)
 
@@ -365,7 +415,8 @@ def _screen(labels: dict[str, str]) -> Screen:
     console = Console(highlight=False)
     if not console.is_terminal:
         return PlainScreen(sys.stdout, sys.stderr, labels)
-    from bot.terminal.rich_screen import RichScreen  # noqa: PLC0415 -- kaiwa run needs none of its Markdown
+    # kaiwa run needs none of its Markdown
+    from bot.terminal.rich_screen import RichScreen  # noqa: PLC0415
 
     return RichScreen(console, labels)
 
@@ -373,7 +424,9 @@ def _screen(labels: dict[str, str]) -> Screen:
 def _parameters(tool: ToolDefinition) -> str:
     """The names of a tool's parameters; optional ones with a question mark."""
     required = tool.parameters.get("required", ())
-    return ", ".join(name if name in required else f"{name}?" for name in tool.parameters.get("properties", {}))
+    return ", ".join(
+        name if name in required else f"{name}?" for name in tool.parameters.get("properties", {})
+    )
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -393,7 +446,8 @@ def _object(text: str) -> dict[str, Any]:
 
 @contextmanager
 def _ended_by(*signals: signal.Signals) -> Iterator[None]:
-    """Exit through the context managers on these signals: a closed terminal must not leave the store running."""
+    """Exit through the context managers on these signals: a closed terminal must not leave the
+    store running."""
 
     def leave(number: int, _frame: object) -> NoReturn:
         raise SystemExit(0 if number in LEAVE else 128 + number)

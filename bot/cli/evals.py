@@ -31,14 +31,17 @@ EVERY = 25  # attempts between two lines of progress
 UNSAFE = re.compile(r"[^\w.-]")  # in the name of a file
 
 
-def evaluate(model: str, limits: Limits, only: Sequence[str], results: Path | None, *, by_search: bool) -> int:
+def evaluate(
+    model: str, limits: Limits, only: Sequence[str], results: Path | None, *, by_search: bool
+) -> int:
     """Ask the questions and print the table.
 
     Args:
         model: ``provider:model``; empty for the configured one.
         only: words that choose questions; then nothing is kept.
         results: the file of earlier runs; by default in KAIWA_DATA_DIR.
-        by_search: the model finds the tools by ``find_tools``; such runs are compared with each other.
+        by_search: the model finds the tools by ``find_tools``; such runs are compared with each
+        other.
 
     Returns:
         The exit code: 1 if there was not a single answer, 130 after Ctrl-C.
@@ -57,7 +60,8 @@ def evaluate(model: str, limits: Limits, only: Sequence[str], results: Path | No
     try:
         attempts = uvloop.run(_run(config, tools, questions, limits, name, kept))
     except KeyboardInterrupt:
-        print(f"interrupted{f'; the same command goes on with the answers in {kept}' if kept else ''}", file=sys.stderr)
+        next_step = f"; the same command goes on with the answers in {kept}" if kept else ""
+        print(f"interrupted{next_step}", file=sys.stderr)
         return 130
     prices = load_prices()
     run = report.count(name, _now(), questions, attempts, prices)
@@ -79,14 +83,21 @@ def _now() -> str:
 def _config(model: str) -> Settings:
     """The settings with this model alone, after configuring the log."""
     config = settings.load()
-    config = config.model_copy(update={"fallback_models": (), **({"model": model} if model else {})})
+    config = config.model_copy(
+        update={"fallback_models": (), **({"model": model} if model else {})}
+    )
     check_models(config)
     log.configure("CRITICAL", [*config.secrets, *model_secrets(config)])
     return config
 
 
 async def _run(
-    config: Settings, tools: ToolMap, questions: Sequence[Question], limits: Limits, name: str, kept: Path | None
+    config: Settings,
+    tools: ToolMap,
+    questions: Sequence[Question],
+    limits: Limits,
+    name: str,
+    kept: Path | None,
 ) -> list[Attempt]:
     """All attempts, with those of an interrupted run.
 
@@ -103,13 +114,17 @@ async def _run(
             answers = f"{len(run.answers)} answers of the run that began at {run.head.at}"
             print(f"going on with {answers}; delete {kept} to begin anew", file=sys.stderr)
         with keeping(run, questions) as keep:
-            return await run_questions(agent, questions, limits, _Progress(total, len(run.answers), keep), run.answers)
+            return await run_questions(
+                agent, questions, limits, _Progress(total, len(run.answers), keep), run.answers
+            )
 
 
 class _Progress:
     """Counts attempts, and keeps each."""
 
-    def __init__(self, total: int, made: int = 0, keep: Callable[[Attempt], None] = lambda _attempt: None) -> None:
+    def __init__(
+        self, total: int, made: int = 0, keep: Callable[[Attempt], None] = lambda _attempt: None
+    ) -> None:
         self._total = total
         self._made = made
         self._keep = keep

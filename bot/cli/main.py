@@ -1,6 +1,7 @@
 """The command line: ``kaiwa run | worker | chat | mcp | tools | outbox | usage | eval | doctor``.
 
-The commands import ``bot.cli.commands`` when they run: its imports take a second, and ``--help`` needs none of them.
+The commands import ``bot.cli.commands`` when they run: its imports take a second, and ``--help``
+needs none of them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import typer
 
 from bot.errors import BadInput, SettingsError, StoreUnavailable
 
-cli = typer.Typer(name="kaiwa", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+cli = typer.Typer(
+    name="kaiwa", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
 tools_cli = typer.Typer()
 outbox_cli = typer.Typer(no_args_is_help=True)
 add_cli = typer.Typer(no_args_is_help=True)
@@ -29,12 +32,16 @@ Ids = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids from kaiwa 
 
 
 def main() -> None:
-    """Run a command. An error that the operator can fix is one line on stderr; exit code 1 for the store, else 2."""
+    """Run a command. An error that the operator can fix is one line on stderr; exit code 1 for the
+    store, else 2."""
     _open_missing()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # an undecodable byte or a terminal without ✓ must not end the command
-    gc.disable()  # what is loaded at the start stays; to look for garbage in it takes a sixth of the start
+            stream.reconfigure(
+                errors="replace"
+            )  # an undecodable byte or a terminal without ✓ must not end the command
+    # what is loaded at the start stays; to look for garbage in it takes a sixth of the start
+    gc.disable()
     try:
         cli(prog_name="kaiwa")
     except (SettingsError, BadInput) as error:
@@ -46,7 +53,8 @@ def main() -> None:
 
 
 def _open_missing() -> None:
-    """Lead standard streams that were closed before the start nowhere: a socket with their number aborts uvloop."""
+    """Lead standard streams that were closed before the start nowhere: a socket with their number
+    aborts uvloop."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -54,7 +62,8 @@ def _open_missing() -> None:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 -- until the end
+            # until the end
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _give_up(reason: str, code: int) -> NoReturn:
@@ -75,10 +84,14 @@ def _show_version(wanted: bool) -> None:
 @cli.callback()
 def kaiwa(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
-    """An assistant people talk to in LINE and Slack. Settings are environment variables; .env.example lists them."""
+    """An assistant people talk to in LINE and Slack. Settings are environment variables;
+    .env.example lists them."""
 
 
 @cli.command()
@@ -86,7 +99,10 @@ def run(
     no_worker: NoWorker = False,
     processes: Annotated[
         int | None,
-        typer.Option(help="How many processes share port and work; by default KAIWA_PROCESSES.", show_default=False),
+        typer.Option(
+            help="How many processes share port and work; by default KAIWA_PROCESSES.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Run web server, page and worker in one process, or in several that share the port."""
@@ -98,7 +114,9 @@ def run(
         from bot.web.port import listen
 
         options = [f"--processes={config.kaiwa_processes}", *(["--no-worker"] if no_worker else [])]
-        supervisor.replace_by_supervisor(listen(config.host, config.port), config.kaiwa_processes, options)
+        supervisor.replace_by_supervisor(
+            listen(config.host, config.port), config.kaiwa_processes, options
+        )
     from bot.cli import commands
 
     commands.run(worker=not no_worker)
@@ -106,7 +124,13 @@ def run(
 
 @cli.command(hidden=True)
 def member(
-    socket: int, link: int, folder: str, announces: bool, replaces: str, processes: int = 2, no_worker: NoWorker = False
+    socket: int,
+    link: int,
+    folder: str,
+    announces: bool,
+    replaces: str,
+    processes: int = 2,
+    no_worker: NoWorker = False,
 ) -> None:
     """Run one of several processes that share a port; bot.supervisor starts it."""
     from bot.cli import commands
@@ -127,7 +151,9 @@ def worker() -> None:
 @cli.command()
 def chat(
     new: Annotated[bool, typer.Option("--new", help="Start a new conversation.")] = False,
-    show_prompt: Annotated[bool, typer.Option("--show-prompt", help="Print the system prompt and exit.")] = False,
+    show_prompt: Annotated[
+        bool, typer.Option("--show-prompt", help="Print the system prompt and exit.")
+    ] = False,
 ) -> None:
     """Talk in this terminal, or through a pipe: echo "weather in Tokyo" | kaiwa chat"""
     from bot.cli import commands
@@ -140,7 +166,8 @@ def chat(
 
 @cli.command()
 def mcp() -> None:
-    """Serve the tools that only read to another program, by the Model Context Protocol on stdin and stdout."""
+    """Serve the tools that only read to another program, by the Model Context Protocol on stdin and
+    stdout."""
     from bot.cli import commands
 
     commands.serve_mcp()
@@ -158,7 +185,9 @@ def tools(context: typer.Context) -> None:
 @tools_cli.command()
 def call(
     name: Annotated[str, typer.Argument(help="Name of the tool, such as get_weather.")],
-    arguments: Annotated[str, typer.Argument(metavar="JSON", help="Its arguments, as a JSON object.")] = "{}",
+    arguments: Annotated[
+        str, typer.Argument(metavar="JSON", help="Its arguments, as a JSON object.")
+    ] = "{}",
 ) -> None:
     """Call a tool and print its result: kaiwa tools call get_weather '{"location": "Tokyo"}'"""
     from bot.cli import commands
@@ -167,7 +196,9 @@ def call(
 
 
 @tools_cli.command()
-def accept(server: Annotated[str, typer.Argument(help="Name of the server in MCP_SERVERS.")]) -> None:
+def accept(
+    server: Annotated[str, typer.Argument(help="Name of the server in MCP_SERVERS.")],
+) -> None:
     """Accept the tools of an MCP server as they are now, after one has changed its description."""
     from bot.cli import commands
 
@@ -199,7 +230,9 @@ def retry(
     from bot.cli import commands
 
     if every == bool(ids):
-        raise BadInput("name the dead letters to put back, or all of them: kaiwa outbox retry --all")
+        raise BadInput(
+            "name the dead letters to put back, or all of them: kaiwa outbox retry --all"
+        )
     raise typer.Exit(commands.retry(None if every else ids))
 
 
@@ -215,7 +248,10 @@ def discard(ids: Ids) -> None:
 def new(
     name: Annotated[str, typer.Argument(help="Name of the tool, such as roll_dice.")],
     folder: Annotated[
-        Path | None, typer.Option("--dir", help="Folder; by default TOOLS_DIR, else toolset/.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--dir", help="Folder; by default TOOLS_DIR, else toolset/.", show_default=False
+        ),
     ] = None,
 ) -> None:
     """Write a new tool that works as it is: the file, two schemas and a test."""
@@ -231,17 +267,27 @@ def add() -> None:
 
 @add_cli.command()
 def openapi(
-    source: Annotated[str, typer.Argument(metavar="FILE-or-URL", help="An OpenAPI document, 3.0 or 3.1, in JSON.")],
+    source: Annotated[
+        str, typer.Argument(metavar="FILE-or-URL", help="An OpenAPI document, 3.0 or 3.1, in JSON.")
+    ],
     only: Annotated[
-        list[str], typer.Option(metavar="OPERATION", help="Id of an operation; again, or with commas, for more.")
+        list[str],
+        typer.Option(
+            metavar="OPERATION", help="Id of an operation; again, or with commas, for more."
+        ),
     ] = [],  # noqa: B006 -- Typer reads the default and never changes it
-    name: Annotated[str, typer.Option(help="Begins the tools' names; by default the document's title.")] = "",
-    server: Annotated[str, typer.Option(help="The API's address, in place of the document's.")] = "",
+    name: Annotated[
+        str, typer.Option(help="Begins the tools' names; by default the document's title.")
+    ] = "",
+    server: Annotated[
+        str, typer.Option(help="The API's address, in place of the document's.")
+    ] = "",
     folder: Annotated[
         Path | None, typer.Option("--dir", help="Folder; by default TOOLS_DIR.", show_default=False)
     ] = None,
 ) -> None:
-    """Add operations of an HTTP API as tools: those that read are low risk, all others ask before each call."""
+    """Add operations of an HTTP API as tools: those that read are low risk, all others ask before
+    each call."""
     from bot.cli import commands
 
     commands.add_openapi(source, only, name=name, server=server, folder=folder)
@@ -260,7 +306,9 @@ def usage(
 
 @cli.command()
 def feedback(
-    days: Annotated[int, typer.Option(min=1, max=90, help="How many days of answers, today included.")] = 7,
+    days: Annotated[
+        int, typer.Option(min=1, max=90, help="How many days of answers, today included.")
+    ] = 7,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every rating.")] = False,
 ) -> None:
     """Show what people think of answers by day, model and channel."""
@@ -271,29 +319,47 @@ def feedback(
 
 @cli.command("eval")
 def evaluate(
-    model: Annotated[str, typer.Option(help="PROVIDER:MODEL or demo; by default the configured one.")] = "",
-    repeat: Annotated[int, typer.Option(min=1, max=20, help="How often each question is asked.")] = 3,
+    model: Annotated[
+        str, typer.Option(help="PROVIDER:MODEL or demo; by default the configured one.")
+    ] = "",
+    repeat: Annotated[
+        int, typer.Option(min=1, max=20, help="How often each question is asked.")
+    ] = 3,
     only: Annotated[
-        list[str] | None, typer.Option(help="A category, en, ja, or how ids begin; then nothing is kept.")
+        list[str] | None,
+        typer.Option(help="A category, en, ja, or how ids begin; then nothing is kept."),
     ] = None,
     results: Annotated[
-        Path | None, typer.Option(help="File of earlier runs; by default in KAIWA_DATA_DIR.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="File of earlier runs; by default in KAIWA_DATA_DIR.", show_default=False
+        ),
     ] = None,
     parallel: Annotated[int, typer.Option(min=1, max=32, help="Questions asked at once.")] = 4,
     timeout: Annotated[float, typer.Option(min=1, max=900, help="Seconds for an answer.")] = 60,
-    by_search: Annotated[bool, typer.Option("--by-search", help="Declare no tool but find_tools.")] = False,
+    by_search: Annotated[
+        bool, typer.Option("--by-search", help="Declare no tool but find_tools.")
+    ] = False,
 ) -> None:
     """Ask a model the questions of evals/ and count right answers, tokens, money and seconds."""
     from bot.cli import evals
     from bot.evals.runner import Limits
 
-    raise typer.Exit(evals.evaluate(model, Limits(repeat, parallel, timeout), only or [], results, by_search=by_search))
+    raise typer.Exit(
+        evals.evaluate(
+            model, Limits(repeat, parallel, timeout), only or [], results, by_search=by_search
+        )
+    )
 
 
 @cli.command()
 def doctor(
-    fix: Annotated[bool, typer.Option("--fix", help="Set LINE's webhook to --url, and LINE's menu.")] = False,
-    url: Annotated[str, typer.Option(help="Kaiwa's public address, such as https://kaiwa.example.")] = "",
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Set LINE's webhook to --url, and LINE's menu.")
+    ] = False,
+    url: Annotated[
+        str, typer.Option(help="Kaiwa's public address, such as https://kaiwa.example.")
+    ] = "",
 ) -> None:
     """Check every part, and say how to fix what does not work."""
     from bot.cli import commands

@@ -22,7 +22,14 @@ from toolset.tool_map import FIND_TOOLS
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 OWN = Path(toolset.__file__).parent
-TAKEN = {"Any", "BaseModel", "ClassVar", "Risk", "ToolContext", "ToolError"}  # imported by the written file
+TAKEN = {
+    "Any",
+    "BaseModel",
+    "ClassVar",
+    "Risk",
+    "ToolContext",
+    "ToolError",
+}  # imported by the written file
 
 TOOL = Template('''\
 """``$name``: what it does, in one sentence."""
@@ -45,13 +52,15 @@ class $kind:
     """Gives a text back in capitals."""
 
     name: ClassVar[str] = "$name"
-    description: ClassVar[str] = "Gives a text back in capitals. Use it when somebody wants to have a text shouted."
+    description: ClassVar[str] = (
+        "Gives a text back in capitals. Use it when somebody wants to have a text shouted."
+    )
     risk: ClassVar[Risk] = "low"  # low reads, high acts: a person is asked before each call
     Config: ClassVar[type[BaseModel]] = ${kind}Config
 
     @classmethod
     def create(cls, http: httpx.AsyncClient, config: ${kind}Config) -> $kind:
-        """Keep what ``call`` needs: ``http`` is shared by all tools, ``config`` holds the variables."""
+        """Keep what ``call`` needs: ``http`` is shared by all tools, ``config`` the variables."""
         return cls()
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
@@ -69,7 +78,12 @@ class $kind:
 PARAMETERS = {
     "type": "object",
     "properties": {
-        "text": {"type": "string", "minLength": 1, "maxLength": 200, "description": "The text, in the user's words."}
+        "text": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 200,
+            "description": "The text, in the user's words.",
+        }
     },
     "required": ["text"],
     "additionalProperties": False,
@@ -95,7 +109,8 @@ def test_it_answers() -> None:
 
 def test_it_refuses_in_words_for_the_model() -> None:
     """A ToolError is a result."""
-    assert call_tool("$name", {"text": " "}$folder).response == {"error": "there is nothing to shout"}
+    result = call_tool("$name", {"text": " "}$folder)
+    assert result.response == {"error": "there is nothing to shout"}
 
 
 def test_what_does_not_fit_the_schema_never_reaches_it() -> None:
@@ -118,7 +133,8 @@ FOLDER = Path(__file__).parents[1]
 STEPS = Template("""\
 $files
 
-It works as it is. Change the work, the schemas, and the description: it says when to use the tool. Try it:
+It works as it is. Change the work, the schemas, and the description: it says when to use the tool.
+Try it:
 
   $call
   $test""")
@@ -134,14 +150,23 @@ class Written:
 
 
 def write_tool(name: str, folder: Path) -> Written:
-    """Write a new tool into ``toolset/``, whose schemas and tests are beside it, or into another folder of tools.
+    """Write a new tool into ``toolset/``, whose schemas and tests are beside it, or into another
+    folder of tools.
 
     Raises:
-        BadInput: the name is not allowed or taken, a file exists already, or the folder cannot be written.
+        BadInput: the name is not allowed or taken, a file exists already, or the folder cannot be
+        written.
     """
     kind = "".join(part.capitalize() for part in name.split("_"))
-    if not NAME.fullmatch(name) or keyword.iskeyword(name) or keyword.iskeyword(kind) or kind in TAKEN:
-        raise BadInput(f"NAME: {name!r} cannot be used; write small letters, digits and _, such as roll_dice")
+    if (
+        not NAME.fullmatch(name)
+        or keyword.iskeyword(name)
+        or keyword.iskeyword(kind)
+        or kind in TAKEN
+    ):
+        raise BadInput(
+            f"NAME: {name!r} cannot be used; write small letters, digits and _, such as roll_dice"
+        )
     _refuse_taken(name, folder)
     own = folder.resolve() == OWN
     root = folder.parent if own else folder
@@ -151,7 +176,9 @@ def write_tool(name: str, folder: Path) -> Written:
         if path.exists():
             raise BadInput(f"{path} is there already; choose another name, or move it away")
     values = {"name": name, "kind": kind, "variable": name.upper()}
-    test = TEST.substitute(values, imports=OWN_IMPORTS if own else FOLDER_IMPORTS, folder="" if own else ", FOLDER")
+    test = TEST.substitute(
+        values, imports=OWN_IMPORTS if own else FOLDER_IMPORTS, folder="" if own else ", FOLDER"
+    )
     texts = {
         written.tool: TOOL.substitute(values),
         written.schemas / "parameters.json": _json(PARAMETERS),
@@ -168,14 +195,22 @@ def write_tool(name: str, folder: Path) -> Written:
 
 
 def _refuse_taken(name: str, folder: Path) -> None:
-    """Refuse the name of another tool: with two of one name, nothing that loads the tools starts any more."""
-    origins = {FIND_TOOLS: "Kaiwa", **{found.tool.name: found.origin for found in (*own_tools(), *installed_tools())}}
+    """Refuse the name of another tool: with two of one name, nothing that loads the tools starts
+    any more."""
+    origins = {
+        FIND_TOOLS: "Kaiwa",
+        **{found.tool.name: found.origin for found in (*own_tools(), *installed_tools())},
+    }
     with suppress(ToolSetupError):  # half a tool in the folder must not stop the next one
         origins.update({found.tool.name: found.origin for found in folder_tools(folder)})
     with suppress(ToolSetupError):
-        origins.update({one.tool: str(path) for path, api in read_api_files(folder) for one in api.operations})
+        origins.update(
+            {one.tool: str(path) for path, api in read_api_files(folder) for one in api.operations}
+        )
     if name in origins:
-        raise BadInput(f"NAME: {name} is the name of a tool already ({origins[name]}); choose another name")
+        raise BadInput(
+            f"NAME: {name} is the name of a tool already ({origins[name]}); choose another name"
+        )
 
 
 def next_steps(written: Written, tools_dir: Path | None) -> str:
@@ -191,7 +226,8 @@ def next_steps(written: Written, tools_dir: Path | None) -> str:
 
 
 def _test_command() -> str:
-    """What runs a test here; pytest is one of the tools that ``make dev`` installs, and ``make run`` does not."""
+    """What runs a test here; pytest is one of the tools that ``make dev`` installs, and ``make
+    run`` does not."""
     if find_spec("pytest"):
         return program("pytest")
     checkout = own_folder()

@@ -1,1 +1,2 @@
-"""Conversations: intake of events, turns in strict order under one lease, and delivery of answers."""
+"""Conversations: intake of events, turns in strict order under one lease, and delivery of
+answers."""

@@ -1,4 +1,5 @@
-"""The day's limits: refuses messages beyond a limit with one sentence of the catalogue, and answers /usage."""
+"""The day's limits: refuses messages beyond a limit with one sentence of the catalogue, and answers
+/usage."""
 
 from __future__ import annotations
 
@@ -50,9 +51,14 @@ class Admission:
         self._budgets = services.budgets
 
     async def admit(
-        self, conversation: str, turn_id: str, batch: Sequence[ParsedEvent], standing: Standing | None = None
+        self,
+        conversation: str,
+        turn_id: str,
+        batch: Sequence[ParsedEvent],
+        standing: Standing | None = None,
     ) -> Admitted:
-        """Separate what may be answered from what is refused. Asking again for the same turn counts nothing twice.
+        """Separate what may be answered from what is refused. Asking again for the same turn counts
+        nothing twice.
 
         Args:
             standing: what the author had used when the turn began, if that is known.
@@ -70,12 +76,17 @@ class Admission:
         if counted:
             verdict = await self._budgets.admit(turn_id, conversation, counts, standing)
             refused, standing = verdict.refused, verdict.standing
-        beyond = [(found, [one for one in counted if one.author_id == author]) for author, found in refused.items()]
+        beyond = [
+            (found, [one for one in counted if one.author_id == author])
+            for author, found in refused.items()
+        ]
         for event in (event for event in forgets if event.message.id not in repeated):
             if not await self._budgets.may_forget(turn_id, conversation, event.author_id):
                 beyond.append((FORGETS, [event]))
         refused_ids = {event.message.id for _, events in beyond for event in events}
-        admitted = Admitted([one for one in batch if one.event.message.id not in refused_ids], standing)
+        admitted = Admitted(
+            [one for one in batch if one.event.message.id not in refused_ids], standing
+        )
         for found, events in beyond:
             log.info("budget.refused", scope=found.scope, unit=found.unit, messages=len(events))
             if await self._may_refuse(conversation, events[-1], turn_id):
@@ -95,12 +106,16 @@ class Admission:
         used = await self._budgets.used(conversation, event.author_id)
         language = self._services.language(event)
         lines = "\n".join(self._line(one, language) for one in used)
-        return Reply(self._sentence("usage", language, when=self._when(event, language), lines=lines))
+        return Reply(
+            self._sentence("usage", language, when=self._when(event, language), lines=lines)
+        )
 
     def _counted(self, conversation: str, batch: Sequence[ParsedEvent]) -> list[InboundEvent]:
-        """Choose the events that count: those that get an answer, except greetings and sentences about a full inbox.
+        """Choose the events that count: those that get an answer, except greetings and sentences
+        about a full inbox.
 
-        A reminder counts as a message of its person: each may cost a push. ``/forget me`` has a limit of its own, and a
+        A reminder counts as a message of its person: each may cost a push. ``/forget me`` has a
+        limit of its own, and a
         ``/stop`` that stops counted messages is free. On page and
         terminal only the model's answers count, since tokens are their only limit.
         """
@@ -114,20 +129,29 @@ class Admission:
                 counted = [one for one in counted if one.message.id != event.target]
             elif _costs_nothing(event):
                 continue
-            elif not (command == "forget" or (command == "stop" and counted) or (ours and is_operators(conversation))):
+            elif not (
+                command == "forget"
+                or (command == "stop" and counted)
+                or (ours and is_operators(conversation))
+            ):
                 counted.append(event)
         return counted
 
     async def _may_refuse(self, conversation: str, event: InboundEvent, turn_id: str) -> bool:
-        """Whether the refusal is sent: one a day for each reminder; in a group, one an hour for each person.
+        """Whether the refusal is sent: one a day for each reminder; in a group, one an hour for
+        each person.
 
         To people who have not called the bot it is sent once an hour for all of them.
         """
         who, kv = event.author_id, self._services.store.kv
         if event.reminder:
             until = f"{self._budgets.day_end:%Y-%m-%d}"
-            return await kv.claim(f"refused_reminder:{until}:{conversation}:{event.target}", turn_id, DAY_S)
-        whom = f"{channel_of(conversation)}:{who}" if who and not event.unmentioned else conversation
+            return await kv.claim(
+                f"refused_reminder:{until}:{conversation}:{event.target}", turn_id, DAY_S
+            )
+        whom = (
+            f"{channel_of(conversation)}:{who}" if who and not event.unmentioned else conversation
+        )
         return not event.group or await kv.claim(f"refused:{whom}", turn_id, REFUSAL_PAUSE_S)
 
     async def _enrich(self, conversation: str, event: InboundEvent) -> InboundEvent:
@@ -150,8 +174,14 @@ class Admission:
         tokens = self._amount("tokens", used.spent.tokens, used.limits.tokens, language)
         messages = self._amount("messages", used.spent.messages, used.limits.messages, language)
         if used.searches:
-            tokens = self._sentence("with_searches", language, tokens=tokens, searches=f"{used.searches:,}")
-        amounts = tokens if used.scope == "bot" else self._sentence("both", language, messages=messages, tokens=tokens)
+            tokens = self._sentence(
+                "with_searches", language, tokens=tokens, searches=f"{used.searches:,}"
+            )
+        amounts = (
+            tokens
+            if used.scope == "bot"
+            else self._sentence("both", language, messages=messages, tokens=tokens)
+        )
         return self._sentence(f"of_{used.scope}", language, amounts=amounts)
 
     def _amount(self, unit: str, used: int, limit: int, language: str) -> str:
@@ -159,11 +189,18 @@ class Admission:
         return self._sentence(key, language, used=f"{used:,}", limit=f"{limit:,}")
 
     def _when(self, event: InboundEvent, language: str) -> str:
-        """The end of the day in the author's time zone. The text names the zone, because it may be the bot's."""
+        """The end of the day in the author's time zone. The text names the zone, because it may be
+        the bot's."""
         zone = self._services.time_zone(event)
         end = self._budgets.day_end.astimezone(ZoneInfo(zone))
         return self._sentence(
-            "when", language, year=end.year, month=end.month, day=end.day, time=f"{end:%H:%M}", zone=zone
+            "when",
+            language,
+            year=end.year,
+            month=end.month,
+            day=end.day,
+            time=f"{end:%H:%M}",
+            zone=zone,
         )
 
     def _sentence(self, key: str, language: str, **values: object) -> str:
@@ -176,7 +213,8 @@ def _costs_nothing(event: InboundEvent) -> bool:
 
 
 def _placeholders(conversation: str, refused: Sequence[InboundEvent]) -> list[Message]:
-    """What the history keeps of refused messages. A new id, so that no later edit brings the text back.
+    """What the history keeps of refused messages. A new id, so that no later edit brings the text
+    back.
 
     Page and terminal keep the ids: they find the answer to a message by its id, and have no edits.
     """

@@ -33,7 +33,8 @@ Cause = Literal[
     "token_refused",
 ]
 
-# Failures of turns that only the operator can fix: the cause of the alert, by the key of the apology.
+# Failures of turns that only the operator can fix: the cause of the alert, by the key of the
+# apology.
 ALARMING: Mapping[str, Cause] = {
     "key_refused": "key_refused",
     "model_unknown": "model_unknown",
@@ -46,17 +47,20 @@ ALARMING: Mapping[str, Cause] = {
 class Alerts:
     """Sends alerts.
 
-    A notice goes into the outbox of a conversation of its own. So it survives a crash, is retried, and is sent once
-    even if several processes raise the alert.
+    A notice goes into the outbox of a conversation of its own. So it survives a crash, is retried,
+    and is sent once even if several processes raise the alert.
 
-    Channels raise alerts too, so they are opened after this object. Before ``connect`` alerts go only to the log.
+    Channels raise alerts too, so they are opened after this object. Before ``connect`` alerts go
+    only to the log.
 
     Args:
         language: of the notices.
         recipient: ``slack:C…`` or ``line:U…``; empty: only the log.
     """
 
-    def __init__(self, store: Store, texts: Texts, days: Days, language: str, recipient: str = "") -> None:
+    def __init__(
+        self, store: Store, texts: Texts, days: Days, language: str, recipient: str = ""
+    ) -> None:
         self._store = store
         self._texts = texts
         self._days = days
@@ -89,7 +93,9 @@ class Alerts:
             return
         conversation, address = self._channel.notice_target(self._recipient)
         try:
-            await self._store.outbox.post(conversation, name, encode(Delivery(name, name, Reply(text), address)))
+            await self._store.outbox.post(
+                conversation, name, encode(Delivery(name, name, Reply(text), address))
+            )
         except StoreUnavailable as error:
             self._sent[1].discard(name)
             log.warning("alert.not_sent", alert=cause, cause=str(error))

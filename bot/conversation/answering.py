@@ -1,4 +1,5 @@
-"""The part of a turn that needs the model: the agent answers messages, and its ports lead to the conversation."""
+"""The part of a turn that needs the model: the agent answers messages, and its ports lead to the
+conversation."""
 
 from __future__ import annotations
 
@@ -73,7 +74,11 @@ log = structlog.stdlib.get_logger(__name__)
 TURN_S = 300.0
 YOUNG_S = 0.01  # after its beginning a new turn has taken all that was in the inbox
 FENCE = "```"
-KINDS: dict[type[TurnStep], str] = {RecordedResponse: RESPONSE, StartedCall: STARTED, ToolResult: RESULT}
+KINDS: dict[type[TurnStep], str] = {
+    RecordedResponse: RESPONSE,
+    StartedCall: STARTED,
+    ToolResult: RESULT,
+}
 
 
 @dataclass(slots=True)
@@ -98,7 +103,9 @@ class TurnResult:
     answers: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
 
-    def add(self, messages: Sequence[Message], replies: Sequence[tuple[Reply, str]], model: str = "") -> None:
+    def add(
+        self, messages: Sequence[Message], replies: Sequence[tuple[Reply, str]], model: str = ""
+    ) -> None:
         """Add messages and replies."""
         self.messages = (*self.messages, *messages)
         self.replies += replies
@@ -137,7 +144,9 @@ class ConversationPorts:
         StoreUnavailable: the step is not recorded, so the turn must not take the next one.
     """
 
-    def __init__(self, services: Services, attempt: Attempt, approvals: Approvals, watcher: Watcher) -> None:
+    def __init__(
+        self, services: Services, attempt: Attempt, approvals: Approvals, watcher: Watcher
+    ) -> None:
         self._services = services
         self._attempt = attempt
         self._approvals = approvals
@@ -149,7 +158,9 @@ class ConversationPorts:
         if isinstance(step, RecordedResponse) and not step.message.calls:
             return  # the commit follows and stores the message
         # Records of parallel results may return in any order: only True is set here, never False.
-        if await self._services.store.journal.record(self._attempt.lease, KINDS[type(step)], encode(step)):
+        if await self._services.store.journal.record(
+            self._attempt.lease, KINDS[type(step)], encode(step)
+        ):
             self._waiting = True
 
     async def check_inbox(self, *, certain: bool, only_changes: bool) -> TurnUpdate:
@@ -162,14 +173,18 @@ class ConversationPorts:
         attempt = self._attempt
         address = attempt.channel.current(attempt.inbound.address)
         answered = attempt.inbound.message_ids
-        decision = await self._approvals.review(attempt.lease, attempt.turn_id, address, acting, answered=answered)
+        decision = await self._approvals.review(
+            attempt.lease, attempt.turn_id, address, acting, answered=answered
+        )
         attempt.inbound.note_decision(decision)
         return decision
 
     async def spend(self, spending: Spending) -> None:
         if spending.refusal:
             await self._services.alerts.notice("server_tools_refused", spending.refusal)
-        await self._services.budgets.spend(self._attempt.lease.conversation, spending, self._attempt.turn_id)
+        await self._services.budgets.spend(
+            self._attempt.lease.conversation, spending, self._attempt.turn_id
+        )
 
 
 class Answerer:
@@ -192,7 +207,9 @@ class Answerer:
         self._file_bytes = ByteSemaphore(IN_FLIGHT)
         self._reader = FileReader()
 
-    async def answer(self, attempt: Attempt, events: list[InboundEvent], steps: list[Step]) -> TurnResult:
+    async def answer(
+        self, attempt: Attempt, events: list[InboundEvent], steps: list[Step]
+    ) -> TurnResult:
         """Have the agent answer messages; the result is empty if all were taken back meanwhile.
 
         Args:
@@ -204,28 +221,48 @@ class Answerer:
             AwaitingApproval: the turn waits for a person.
             StoreUnavailable: the turn stays in its journal.
         """
-        conversation, channel, inbound = attempt.lease.conversation, attempt.channel, attempt.inbound
-        view = nullcontext(NoWatcher()) if attempt.quietly else channel.live_view(conversation, events[-1].address)
+        conversation, channel, inbound = (
+            attempt.lease.conversation,
+            attempt.channel,
+            attempt.inbound,
+        )
+        view = (
+            nullcontext(NoWatcher())
+            if attempt.quietly
+            else channel.live_view(conversation, events[-1].address)
+        )
         support = self._agent.provider.media
         read_text = partial(self._reader.read, events[0].author_id or conversation)
-        async with TurnMedia(self._file_bytes, channel, conversation, support, read_text) as media, view as watcher:
-            await watcher.show(TurnStarted(attempt.turn_id, tuple(event.message.id for event in events)))
+        async with (
+            TurnMedia(self._file_bytes, channel, conversation, support, read_text) as media,
+            view as watcher,
+        ):
+            await watcher.show(
+                TurnStarted(attempt.turn_id, tuple(event.message.id for event in events))
+            )
             turn = await self._new_turn(attempt, events, watcher, media)
             if not steps and (said := courtesy(self._services, inbound.received, turn.history)):
-                return TurnResult((*turn.added, own_message(said)), [(Reply(said), inbound.address)])
+                return TurnResult(
+                    (*turn.added, own_message(said)), [(Reply(said), inbound.address)]
+                )
             for step in steps:
                 await self._restore(turn, step, inbound)
             reply = await self._run_or_apologise(turn, attempt, media)
             if reply is None:
                 await watcher.show(AnswerRestarted())
                 return TurnResult()
-            may_be_reopened = not (reply.failed or turn.stopped or any(event.is_routine for event in events))
+            may_be_reopened = not (
+                reply.failed or turn.stopped or any(event.is_routine for event in events)
+            )
             shown = await show_poll(self._store, channel.polls_of(conversation), turn.added, reply)
             replies = [(shown, inbound.address)] if reply.text else []  # the model may stay silent
             return TurnResult(media.describe(turn.added), replies, turn.model, may_be_reopened)
 
-    async def _run_or_apologise(self, turn: Turn, attempt: Attempt, media: TurnMedia) -> Reply | None:
-        """The agent's answer, or an apology in its place; None if all messages were taken back meanwhile."""
+    async def _run_or_apologise(
+        self, turn: Turn, attempt: Attempt, media: TurnMedia
+    ) -> Reply | None:
+        """The agent's answer, or an apology in its place; None if all messages were taken back
+        meanwhile."""
         restart = partial(self._restart, turn, attempt.inbound)
         try:
             async with asyncio.timeout(TURN_S) as limit:
@@ -236,11 +273,14 @@ class Answerer:
         except TimeoutError:
             if run.stopped:
                 return await self._apologise(turn, "stopped", STOPPED)
-            return await self._apologise(turn, "timed_out", f"the turn took longer than {TURN_S:.0f} s")
+            return await self._apologise(
+                turn, "timed_out", f"the turn took longer than {TURN_S:.0f} s"
+            )
         return self._reply(turn, answer) if answer else None
 
     async def _run(self, turn: Turn, attempt: Attempt, media: TurnMedia) -> Message | None:
-        """Run the agent, after what came before this attempt or in its beginning (``Agent.run``)."""
+        """Run the agent, after what came before this attempt or in its beginning
+        (``Agent.run``)."""
         inbound = attempt.inbound
         has_missed = self._cancellations.take_missed(turn.context.conversation)
         if (turn.open_calls() or has_missed) and await inbound.is_to_stop():
@@ -248,7 +288,9 @@ class Answerer:
         if has_missed and not turn.open_calls():
             await turn.check_inbox(certain=True)
         if kind := media.unread_alone(turn.added):  # nothing but files that the model cannot read
-            turn.restore_response(own_message(self._sentence(f"reply.cannot_{kind}", turn)), "end_turn")
+            turn.restore_response(
+                own_message(self._sentence(f"reply.cannot_{kind}", turn)), "end_turn"
+            )
             return turn.added[-1]
         async with self._watch_tokens(attempt):
             return await self._agent.run(turn)
@@ -256,14 +298,19 @@ class Answerer:
     def _watch_tokens(self, attempt: Attempt) -> AbstractAsyncContextManager[None]:
         if not attempt.channel.fetches_of(attempt.lease.conversation):
             return nullcontext()
-        return TokenWatch(LateButtons(self._services, attempt.lease, attempt.channel), attempt.inbound).run()
+        return TokenWatch(
+            LateButtons(self._services, attempt.lease, attempt.channel), attempt.inbound
+        ).run()
 
     def _restart(self, turn: Turn, inbound: InboundMessages, change: Change) -> None:
-        """End the request to the model under way, if it was made without the change, which counts."""
+        """End the request to the model under way, if it was made without the change, which
+        counts."""
         if change.event_id not in inbound.changes and (change.is_unsent or inbound.may_be_edited):
             turn.restart(change.message_id)
 
-    async def _new_turn(self, attempt: Attempt, events: list[InboundEvent], watcher: Watcher, media: TurnMedia) -> Turn:
+    async def _new_turn(
+        self, attempt: Attempt, events: list[InboundEvent], watcher: Watcher, media: TurnMedia
+    ) -> Turn:
         """The turn before its first step, with the history and the messages it answers."""
         defaults, inbound, lease = self._services.defaults, attempt.inbound, attempt.lease
         stored = None if attempt.history_changed else attempt.journalled.history
@@ -277,7 +324,9 @@ class Answerer:
         if background := await inbound.background.message(time_zone):
             history.append(background)
         language = language_for(asked[-1].text, author.locale, defaults.language)
-        lists = ToolLists(self._store.place_lists, attempt.channel.place(lease.conversation), author.id)
+        lists = ToolLists(
+            self._store.place_lists, attempt.channel.place(lease.conversation), author.id
+        )
         context = TurnContext(
             conversation=lease.conversation,
             style=attempt.channel.style,
@@ -293,7 +342,14 @@ class Answerer:
                 lists,
                 reminders_of(self._services, lease.conversation, events[-1], author),
                 ToolFiles(self._store.files, lease.conversation, author.id),
-                polls_of(self._store, attempt.channel, lease.conversation, events[-1], author, defaults.language),
+                polls_of(
+                    self._store,
+                    attempt.channel,
+                    lease.conversation,
+                    events[-1],
+                    author,
+                    defaults.language,
+                ),
                 ToolUses(self._services.budgets, lease.conversation, author.id),
             ),
             shows_pictures=attempt.channel.shows_pictures,
@@ -302,8 +358,11 @@ class Answerer:
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
         return Turn(attempt.turn_id, context, history, asked, ports, time.monotonic() + TURN_S)
 
-    async def _tokens_left(self, inbound: InboundMessages, conversation: str, author: str) -> int | None:
-        """What the day has left for the turn; None without a limit, or if the store does not answer."""
+    async def _tokens_left(
+        self, inbound: InboundMessages, conversation: str, author: str
+    ) -> int | None:
+        """What the day has left for the turn; None without a limit, or if the store does not
+        answer."""
         budgets = self._services.budgets
         standing = inbound.standing or await budgets.look_up(conversation, author)
         return budgets.tokens_left(standing) if standing else None
@@ -321,7 +380,9 @@ class Answerer:
                 turn.restore_decision(step)
                 inbound.note_decision(step)
             case InboundEvent():
-                turn.restore_update(await inbound.join(turn.context.watcher, [parse(step, self._services.commands)]))
+                turn.restore_update(
+                    await inbound.join(turn.context.watcher, [parse(step, self._services.commands)])
+                )
 
     async def _apologise(self, turn: Turn, failure: str, cause: str) -> Reply | None:
         log.warning("turn.apologised", apology=failure, cause=cause)
@@ -344,7 +405,8 @@ class Answerer:
         return Reply(apology, failed=not stopped, note="" if stopped else cause)
 
     def _reply(self, turn: Turn, answer: Message) -> Reply:
-        """The answer as people see it; one without text where the model stays silent, as it may with background."""
+        """The answer as people see it; one without text where the model stays silent, as it may
+        with background."""
         text = answer.text
         if any(message.id == BACKGROUND_ID for message in turn.history):
             text = text.replace(SILENT, "").strip()
@@ -361,12 +423,16 @@ class Answerer:
         turn.added[-1] = replace(answer, footer=footer)
         text, shown = "\n\n".join(filter(None, (text, *cut, footer))), turn.shown
         files = tuple(file for result in shown for file in result.files)[-MOST_FILES:]
-        reply = Reply(text, files=files, cards=cards_of(shown), choices=choices_of(shown), model=turn.model)
+        reply = Reply(
+            text, files=files, cards=cards_of(shown), choices=choices_of(shown), model=turn.model
+        )
         return _without_links(reply, links) if links else reply
 
     def _sentence(self, key: str, turn: Turn) -> str:
         default = self._services.defaults.language
-        return self._services.texts.get(key, language_for(turn.last_user_text, turn.asker.locale, default))
+        return self._services.texts.get(
+            key, language_for(turn.last_user_text, turn.asker.locale, default)
+        )
 
 
 def _without_links(reply: Reply, links: LinkFilter) -> Reply:
@@ -379,7 +445,10 @@ def _without_links(reply: Reply, links: LinkFilter) -> Reply:
         )
         for card in reply.cards
     )
-    files = tuple(replace(file, name=links.text(file.name), text=links.text(file.text)) for file in reply.files)
+    files = tuple(
+        replace(file, name=links.text(file.name), text=links.text(file.text))
+        for file in reply.files
+    )
     return replace(reply, cards=cards, files=files, choices=tuple(map(links.text, reply.choices)))
 
 
@@ -389,6 +458,7 @@ def own_message(text: str) -> Message:
 
 
 def _with_closed_fence(markdown: str) -> str:
-    """The text; a code block that it leaves open is closed, so that what follows is not part of it."""
+    """The text; a code block that it leaves open is closed, so that what follows is not part of
+    it."""
     fences = sum(line.lstrip().startswith(FENCE) for line in markdown.splitlines())
     return f"{markdown}\n{FENCE}" if fences % 2 else markdown

@@ -1,4 +1,5 @@
-"""Calls that act: a person is asked before one is made, and the turn is parked until they have decided."""
+"""Calls that act: a person is asked before one is made, and the turn is parked until they have
+decided."""
 
 from __future__ import annotations
 
@@ -30,21 +31,33 @@ log = structlog.stdlib.get_logger(__name__)
 
 REJECTED = "rejected by the user"
 EXPIRED = "approval expired"
-CHANGED = "not done: the request has been edited or taken back. Do what the user's messages say now."
+CHANGED = (
+    "not done: the request has been edited or taken back. Do what the user's messages say now."
+)
 SWITCHED_OFF = "rejected: calls that act are switched off here"
-NO_ADDRESS = "rejected: only addresses that the user gave or a result of this turn named are opened here"
+NO_ADDRESS = (
+    "rejected: only addresses that the user gave or a result of this turn named are opened here"
+)
 NOBODY_MAY = "rejected: it is not known who asked, and nobody else may approve"
 TOO_LONG = (
-    f"rejected: nobody can be asked about arguments that take more than {SHOWN} characters to show, as what is not "
+    f"rejected: nobody can be asked about arguments that take more than {SHOWN} characters to "
+    "show, as what is not "
     "shown whole must not be approved. Use less at a time."
 )
 VETOED = "rejected by the reviewers"
 OUTCOMES = {EXPIRED: "expired", CHANGED: "changed"}  # rows of the catalogue, by the reason of a no
 CHANGES = frozenset({"edited", "unsent", "left"})
-LONGEST = 4_900  # UTF-16 code units of a question: LINE takes 5,000 in a message, Slack 12,000 in a block
+LONGEST = (
+    4_900  # UTF-16 code units of a question: LINE takes 5,000 in a message, Slack 12,000 in a block
+)
 SENTENCE_CAP = 120  # characters of a reviewer's sentence
 NAME_CAP = 40  # of a reviewer's name
-CUTS = (1, 2, 4, 8)  # divisors of these lengths; beside the longest arguments the last one always fits
+CUTS = (
+    1,
+    2,
+    4,
+    8,
+)  # divisors of these lengths; beside the longest arguments the last one always fits
 REASON_CAP = 500
 READING_MS = 1_500  # nobody reads a question faster: an earlier message answers something else
 
@@ -56,9 +69,9 @@ class Reading:
     Attributes:
         journal: of the turn; its last step is the question.
         newest: the question of this turn that was delivered last.
-        changed: ids of messages that were edited or taken back since; a yes among them no longer counts.
-        is_prompt: every message answers the question, as at a terminal.
-        is_whole: the question shows the whole call; elsewhere only a button approves it.
+        changed: ids of messages that were edited or taken back since; a yes among them no longer
+        counts. is_prompt: every message answers the question, as at a terminal. is_whole: the
+        question shows the whole call; elsewhere only a button approves it.
     """
 
     journal: TurnJournal
@@ -77,7 +90,8 @@ class Reading:
         return self.newest if self.newest and self.newest.question_id == self.question.id else None
 
     def has_read(self, entry: InboxEntry, event: InboundEvent) -> bool:
-        """Whether the message was written after the question could be read, and stored after its delivery.
+        """Whether the message was written after the question could be read, and stored after its
+        delivery.
 
         A pressed choice answers an earlier message, whenever it is pressed.
         """
@@ -104,7 +118,13 @@ class Approvals:
         self._language_of = services.language
 
     async def review(
-        self, lease: Lease, turn_id: str, address: str, acting: ActingCall, *, answered: Collection[str] = ()
+        self,
+        lease: Lease,
+        turn_id: str,
+        address: str,
+        acting: ActingCall,
+        *,
+        answered: Collection[str] = (),
     ) -> ApprovalDecision:
         """Decide about a call at once, or ask a person. Reviewers vote first.
 
@@ -119,7 +139,9 @@ class Approvals:
         shown = render_within_limit(acting.call.arguments, labels)
         if (at_once := self._at_once(acting, shown)) is not None:
             return at_once
-        votes = await self._reviewers.vote(acting, partial(self._spend, lease.conversation, turn_id, acting.asker))
+        votes = await self._reviewers.vote(
+            acting, partial(self._spend, lease.conversation, turn_id, acting.asker)
+        )
         waiting = await self._store.inbox.read(lease.conversation)
         arrivals = [parse(event, self._commands) for _, event in readable(waiting)]
         if any(one.is_stop for one in arrivals):
@@ -128,24 +150,38 @@ class Approvals:
             return _decision(acting, approved=False, reason=CHANGED)
         if (voted := self._by_votes(acting, votes, [one.event for one in arrivals])) is not None:
             await self._store.journal.record(lease, DECIDED, encode(voted))
-            log.info("approval.voted", tool=acting.call.name, outcome="approved" if voted.approved else "rejected")
+            log.info(
+                "approval.voted",
+                tool=acting.call.name,
+                outcome="approved" if voted.approved else "rejected",
+            )
             return voted
         until = await self._store.now_ms(lease.conversation) + self._policy.ttl_s * 1000
         question = self._question(acting, votes, shown or "", language, until)
         is_heard = self._channels[channel_of(lease.conversation)].hears_all(lease.conversation)
         sentence = self._sentence(question, shown or "", language, is_heard=is_heard)
-        delivery = Delivery(question.id, turn_id, Reply(sentence, question=question), address, asker=question.asker_id)
+        delivery = Delivery(
+            question.id,
+            turn_id,
+            Reply(sentence, question=question),
+            address,
+            asker=question.asker_id,
+        )
         asked = ApprovalRequest(question, address, language, len(waiting))
         await self._store.journal.record(lease, ASKED, encode(asked), sends=encode(delivery))
         log.info("approval.asked", tool=acting.call.name)
-        raise AwaitingApproval(until, 0)  # what waits already is read at once: it may end the question
+        raise AwaitingApproval(
+            until, 0
+        )  # what waits already is read at once: it may end the question
 
     def _at_once(self, acting: ActingCall, shown: str | None) -> ApprovalDecision | None:
         """The decision that needs neither votes nor a person."""
         if self._policy.mode == "auto_approve" and not acting.address:
             return _decision(acting, approved=True)
         if self._policy.mode == "auto_reject":
-            return _decision(acting, approved=False, reason=NO_ADDRESS if acting.address else SWITCHED_OFF)
+            return _decision(
+                acting, approved=False, reason=NO_ADDRESS if acting.address else SWITCHED_OFF
+            )
         if not (acting.asker.id or self._policy.approvers):
             return _decision(acting, approved=False, reason=NOBODY_MAY)
         return _decision(acting, approved=False, reason=TOO_LONG) if shown is None else None
@@ -156,21 +192,28 @@ class Approvals:
         """The decision that the votes are; None where a person decides.
 
         Args:
-            arrivals: wait to be read; an asker who has said more, and people who change or take back words, are asked.
+            arrivals: wait to be read; an asker who has said more, and people who change or take
+            back words, are asked.
         """
         against = [vote for vote in votes if vote.verdict == "reject"]
         if self._policy.review_mode == "veto" and 2 * len(against) > len(votes):
             said = " ".join(quotable(vote.sentence, SENTENCE_CAP) for vote in against)
             return _decision(acting, approved=False, reason=f"{VETOED}: {said}")
-        decides = self._policy.review_mode == "decide" and acting.call.name in self._policy.review_tools
+        decides = (
+            self._policy.review_mode == "decide" and acting.call.name in self._policy.review_tools
+        )
         is_unanimous = bool(votes) and all(vote.verdict == "approve" for vote in votes)
-        is_news = any(one.event in CHANGES or one.author_id in ("", acting.asker.id) for one in arrivals)
+        is_news = any(
+            one.event in CHANGES or one.author_id in ("", acting.asker.id) for one in arrivals
+        )
         is_for_people = acting.tool.unaccepted or acting.address
         if decides and is_unanimous and not is_for_people and not is_news:
             return _decision(acting, approved=True)
         return None
 
-    def _question(self, acting: ActingCall, votes: Sequence[Vote], shown: str, language: str, until: int) -> Question:
+    def _question(
+        self, acting: ActingCall, votes: Sequence[Vote], shown: str, language: str, until: int
+    ) -> Question:
         """The question with its remarks, whose words are cut until all of it fits one message."""
         call, asker, tool = acting.call, acting.asker, acting.tool
         about = call.id, call.name, call.arguments, asker.name, asker.id, until
@@ -182,14 +225,18 @@ class Approvals:
                 break
         return question
 
-    def _sentence(self, question: Question, shown: str, language: str, *, is_heard: bool = True) -> str:
+    def _sentence(
+        self, question: Question, shown: str, language: str, *, is_heard: bool = True
+    ) -> str:
         """The question; it invites words only where the words will be heard."""
         remarks = "".join(f"\n{remark}\n" for remark in question.remarks)
         values = {"tool": question.shown_tool, "arguments": code_block(shown), "remarks": remarks}
         asked = self._texts.get("approval.question", language, **values).strip()
         return f"{asked}\n\n{self._texts.get('approval.answer', language)}" if is_heard else asked
 
-    def _remarks(self, acting: ActingCall, votes: Sequence[Vote], language: str, divisor: int) -> tuple[str, ...]:
+    def _remarks(
+        self, acting: ActingCall, votes: Sequence[Vote], language: str, divisor: int
+    ) -> tuple[str, ...]:
         """The words of models, each in a sentence that says whose they are.
 
         Args:
@@ -199,16 +246,29 @@ class Approvals:
         if words := quotable(acting.reason, CAP // divisor):
             remarks.append(self._texts.get("approval.reason", language, words=words))
         for vote in votes:
-            name = vote.reviewer if len(vote.reviewer) <= NAME_CAP else f"{vote.reviewer[: NAME_CAP - 1]}…"
+            name = (
+                vote.reviewer
+                if len(vote.reviewer) <= NAME_CAP
+                else f"{vote.reviewer[: NAME_CAP - 1]}…"
+            )
             said = {"reviewer": name, "words": quotable(vote.sentence, SENTENCE_CAP // divisor)}
-            remarks.append(self._texts.get(f"approval.vote_{vote.verdict or 'missing'}", language, **said))
+            remarks.append(
+                self._texts.get(f"approval.vote_{vote.verdict or 'missing'}", language, **said)
+            )
         return tuple(remarks)
 
-    async def _spend(self, conversation: str, turn_id: str, asker: Author, model: str, usage: Usage) -> None:
-        await self._budgets.spend(conversation, Spending(model, usage, asker, 0, is_first=False), turn_id)
+    async def _spend(
+        self, conversation: str, turn_id: str, asker: Author, model: str, usage: Usage
+    ) -> None:
+        await self._budgets.spend(
+            conversation, Spending(model, usage, asker, 0, is_first=False), turn_id
+        )
 
-    async def decide(self, lease: Lease, journalled: JournalledTurn, journal: TurnJournal, *, is_prompt: bool) -> None:
-        """Record the first decision in the inbox. Button presses of people who may not decide are refused.
+    async def decide(
+        self, lease: Lease, journalled: JournalledTurn, journal: TurnJournal, *, is_prompt: bool
+    ) -> None:
+        """Record the first decision in the inbox. Button presses of people who may not decide are
+        refused.
 
         Args:
             journal: of the turn; its last step is the question.
@@ -218,21 +278,29 @@ class Approvals:
             AwaitingApproval: the inbox holds no decision.
         """
         asked = journal.asked
-        now = await self._store.now_ms(lease.conversation)  # before the inbox: whatever came in time is there
+        now = await self._store.now_ms(
+            lease.conversation
+        )  # before the inbox: whatever came in time is there
         inbox = readable(await self._store.inbox.read(lease.conversation))
         waiting = [(entry, parse(event, self._commands)) for entry, event in inbox]
         remaining, unclear = len(waiting), None
         changed = {one.event.target for _, one in waiting if one.event.is_change}
         is_whole = self._channels[channel_of(lease.conversation)].shows_whole(asked.question)
-        reading = Reading(journal, journalled.shown, changed, is_prompt=is_prompt, is_whole=is_whole)
-        ended = next((one for one in waiting if _ends(reading, one[1])), None)  # counts before all others
+        reading = Reading(
+            journal, journalled.shown, changed, is_prompt=is_prompt, is_whole=is_whole
+        )
+        ended = next(
+            (one for one in waiting if _ends(reading, one[1])), None
+        )  # counts before all others
         for entry, parsed in [ended] if ended else waiting:
             event = parsed.event
             is_late = (entry.accepted_at or now) > asked.question.until
             decided = None if is_late else self._decision(reading, entry, parsed)
             if decided is not None:
                 answers = (entry.frame,) if event.event == "decision" else ()
-                await self._settle(lease, journalled.turn_id, asked, decided, event.message.author, answers)
+                await self._settle(
+                    lease, journalled.turn_id, asked, decided, event.message.author, answers
+                )
                 return
             if event.event == "decision":
                 key = "not_yours" if event.target == asked.question.id and not is_late else "over"
@@ -244,12 +312,21 @@ class Approvals:
             await self._explain(lease, journalled, asked, unclear, is_whole=is_whole)
             raise AwaitingApproval(asked.question.until, remaining)
         expired = ApprovalDecision(
-            asked.question.call_id, approved=False, arguments=asked.question.arguments, reason=EXPIRED
+            asked.question.call_id,
+            approved=False,
+            arguments=asked.question.arguments,
+            reason=EXPIRED,
         )
         await self._settle(lease, journalled.turn_id, asked, expired, None)
 
     async def _dismiss(
-        self, lease: Lease, turn_id: str, asked: ApprovalRequest, entry: InboxEntry, event: InboundEvent, key: str
+        self,
+        lease: Lease,
+        turn_id: str,
+        asked: ApprovalRequest,
+        entry: InboxEntry,
+        event: InboundEvent,
+        key: str,
     ) -> None:
         reply = Reply(self._texts.get(f"approval.{key}", asked.language), private=True)
         delivery = Delivery(new_id("notice"), turn_id, reply, event.address)
@@ -264,9 +341,12 @@ class Approvals:
         *,
         is_whole: bool,
     ) -> None:
-        """Explain once how to answer a question, if the asker's message looks like an answer and is none."""
+        """Explain once how to answer a question, if the asker's message looks like an answer and is
+        none."""
         question = asked.question.id
-        if event is None or not await self._store.kv.set_if_absent(f"unclear:{question}", self._policy.ttl_s + 1):
+        if event is None or not await self._store.kv.set_if_absent(
+            f"unclear:{question}", self._policy.ttl_s + 1
+        ):
             return
         key = "unclear" if is_whole else "unseen"
         reply = Reply(self._texts.get(f"approval.{key}", asked.language), private=True)
@@ -274,7 +354,8 @@ class Approvals:
         await self._store.journal.dismiss(lease, b"", encode(delivery))
 
     async def notify_waiting(self, lease: Lease, turn_id: str, asked: ApprovalRequest) -> None:
-        """Say once to everybody whose messages wait behind another person's question that they do."""
+        """Say once to everybody whose messages wait behind another person's question that they
+        do."""
         question, channel = asked.question, channel_of(lease.conversation)
         for _, event in readable(await self._store.inbox.read(lease.conversation)):
             if not _waits_behind(event, question.asker_id):
@@ -282,28 +363,45 @@ class Approvals:
             name = f"waiting:{channel}:{question.id}:{event.author_id}"
             if not await self._store.kv.set_if_absent(name, self._policy.ttl_s + 1):
                 continue
-            (known,) = await self._channels[channel].enrich(lease.conversation, [event], is_new=False)
+            (known,) = await self._channels[channel].enrich(
+                lease.conversation, [event], is_new=False
+            )
             text = self._texts.get("approval.waiting", self._language_of(known))
             delivery = Delivery(new_id("notice"), turn_id, Reply(text, private=True), event.address)
             await self._store.journal.dismiss(lease, b"", encode(delivery))
 
-    def _decision(self, reading: Reading, entry: InboxEntry, parsed: ParsedEvent) -> ApprovalDecision | None:
-        """The decision that an event is; None if it decides nothing or its author may not decide."""
+    def _decision(
+        self, reading: Reading, entry: InboxEntry, parsed: ParsedEvent
+    ) -> ApprovalDecision | None:
+        """The decision that an event is; None if it decides nothing or its author may not
+        decide."""
         event, question = parsed.event, reading.question
-        is_asker = event.author_id == question.asker_id != ""  # without an id nobody is known to be the asker
+        is_asker = (
+            event.author_id == question.asker_id != ""
+        )  # without an id nobody is known to be the asker
         if event.event == "decision":
-            if event.target != question.id or not (is_asker or event.author_id in self._policy.approvers):
+            if event.target != question.id or not (
+                is_asker or event.author_id in self._policy.approvers
+            ):
                 return None
             reason = "" if event.approved else REJECTED
-            return ApprovalDecision(question.call_id, event.approved, question.arguments, reason, event.address)
+            return ApprovalDecision(
+                question.call_id, event.approved, question.arguments, reason, event.address
+            )
         if _ends(reading, parsed):
             reason = CHANGED if event.event == "edited" else REJECTED
-            return ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=reason)
+            return ApprovalDecision(
+                question.call_id, approved=False, arguments=question.arguments, reason=reason
+            )
         is_said = event.event == "message" and not (event.reminder or event.unmentioned)
         if not (is_said and is_asker) or event.message.id in reading.changed:
             return None
-        if parsed.command is not None:  # runs after the turn, so it does not belong to the turn's messages
-            return ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=REJECTED)
+        if (
+            parsed.command is not None
+        ):  # runs after the turn, so it does not belong to the turn's messages
+            return ApprovalDecision(
+                question.call_id, approved=False, arguments=question.arguments, reason=REJECTED
+            )
         text = event.message.text.strip()
         is_polite = self._commands.is_polite(text)
         if not reading.has_read(entry, event) or (is_polite and not reading.is_prompt):
@@ -311,9 +409,20 @@ class Approvals:
         answer = True if is_polite else self._commands.decision(text)
         if answer and not reading.is_whole:
             return None
-        reason = "" if answer else REJECTED if answer is False or not text else f"{REJECTED}: {text[:REASON_CAP]}"
+        reason = (
+            ""
+            if answer
+            else REJECTED
+            if answer is False or not text
+            else f"{REJECTED}: {text[:REASON_CAP]}"
+        )
         return ApprovalDecision(
-            question.call_id, bool(answer), question.arguments, reason, event.address, event.message.id
+            question.call_id,
+            bool(answer),
+            question.arguments,
+            reason,
+            event.address,
+            event.message.id,
         )
 
     def _is_unclear(self, reading: Reading, event: InboundEvent) -> bool:
@@ -324,7 +433,9 @@ class Approvals:
             return False
         text = event.message.text
         if self._commands.is_polite(text):
-            return event.message.at >= reading.shown.at + READING_MS  # before that, politeness belongs to the request
+            return (
+                event.message.at >= reading.shown.at + READING_MS
+            )  # before that, politeness belongs to the request
         return self._commands.decision(text) is not None and event.message.id not in reading.changed
 
     async def _settle(
@@ -337,25 +448,33 @@ class Approvals:
         answers: tuple[bytes, ...] = (),
     ) -> None:
         outcome = "approved" if decided.approved else OUTCOMES.get(decided.reason, "rejected")
-        text = self._texts.get(f"approval.{outcome}", asked.language, tool=asked.question.shown_tool)
+        text = self._texts.get(
+            f"approval.{outcome}", asked.language, tool=asked.question.shown_tool
+        )
         who = isolated_name(author.name) if author else ""
         if who:
             text = self._texts.get("approval.by", asked.language, outcome=text, name=who)
         reply = Reply(text, settles=asked.question.id)
         delivery = Delivery(f"{asked.question.id}_settled", turn_id, reply, asked.address)
-        await self._store.journal.record(lease, DECIDED, encode(decided), sends=encode(delivery), answers=answers)
+        await self._store.journal.record(
+            lease, DECIDED, encode(decided), sends=encode(delivery), answers=answers
+        )
         log.info("approval.decided", tool=asked.question.tool, outcome=outcome)
 
 
 def _ends(reading: Reading, parsed: ParsedEvent) -> bool:
-    """Whether an event makes the question void: a stop, the end of the conversation, or a change of the request."""
+    """Whether an event makes the question void: a stop, the end of the conversation, or a change of
+    the request."""
     event = parsed.event
-    is_changed = event.is_change and event.target in reading.journal.ids_of(reading.question.asker_id)
+    is_changed = event.is_change and event.target in reading.journal.ids_of(
+        reading.question.asker_id
+    )
     return parsed.is_stop or event.event == CONVERSATION_DELETED or is_changed
 
 
 def _waits_behind(event: InboundEvent, asker_id: str) -> bool:
-    """Whether a person of a group waits for an answer that comes after the question to somebody else."""
+    """Whether a person of a group waits for an answer that comes after the question to somebody
+    else."""
     is_said = event.event == "message" and not (event.reminder or event.unmentioned)
     return is_said and event.group and event.author_id not in ("", asker_id)
 

@@ -12,7 +12,8 @@ WAIT_S = 30.0  # for files of other turns; then the request goes without files
 
 
 class ByteSemaphore:
-    """Like ``asyncio.Semaphore``, of bytes; first come, first served: small requests do not overtake a large one.
+    """Like ``asyncio.Semaphore``, of bytes; first come, first served: small requests do not
+    overtake a large one.
 
     Args:
         wait_s: how long ``acquire`` waits.
@@ -54,7 +55,9 @@ class ByteSemaphore:
         self._grant()
 
     def _grant(self) -> None:
-        while self._waiting and (self._waiting[0][1].cancelled() or self._waiting[0][0] <= self._free):
+        while self._waiting and (
+            self._waiting[0][1].cancelled() or self._waiting[0][0] <= self._free
+        ):
             size, granted = self._waiting.popleft()
             if not granted.cancelled():
                 self._free -= size

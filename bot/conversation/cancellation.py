@@ -49,16 +49,22 @@ class Run:
 
 
 class CancelRegistry:
-    """Stops turns by their time limit, so that a turn has one way to end early; passes changes of messages on."""
+    """Stops turns by their time limit, so that a turn has one way to end early; passes changes of
+    messages on."""
 
     def __init__(self, store: Store) -> None:
         self._live = store.live
         self._runs: dict[str, Run] = {}
-        self._missed: dict[str, float] = {}  # when a stop or a change found no turn that was tracked
+        self._missed: dict[
+            str, float
+        ] = {}  # when a stop or a change found no turn that was tracked
 
     @contextmanager
-    def track(self, conversation: str, limit: asyncio.Timeout, restart: Callable[[Change], None]) -> Iterator[Run]:
-        """While the context is open, ``stop`` makes the limit expire, and ``change`` calls ``restart``."""
+    def track(
+        self, conversation: str, limit: asyncio.Timeout, restart: Callable[[Change], None]
+    ) -> Iterator[Run]:
+        """While the context is open, ``stop`` makes the limit expire, and ``change`` calls
+        ``restart``."""
         run = self._runs[conversation] = Run(limit, restart)
         try:
             yield run
@@ -83,7 +89,8 @@ class CancelRegistry:
             run.restart(change)
 
     def take_missed(self, conversation: str) -> bool:
-        """Whether something came just before the conversation's turn was tracked; its inbox holds it."""
+        """Whether something came just before the conversation's turn was tracked; its inbox holds
+        it."""
         return self._missed.pop(conversation, None) is not None
 
     def _note_missed(self, conversation: str) -> None:
@@ -95,7 +102,8 @@ class CancelRegistry:
 
     @asynccontextmanager
     async def listen(self) -> AsyncIterator[None]:
-        """While the context is open, obey what any process publishes under ``TOPIC`` and ``CHANGES``."""
+        """While the context is open, obey what any process publishes under ``TOPIC`` and
+        ``CHANGES``."""
         async with (
             run_beside(self._listen(TOPIC, self._read_stop)),
             run_beside(self._listen(CHANGES, self._read_change)),

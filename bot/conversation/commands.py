@@ -1,7 +1,9 @@
-"""Commands of a conversation, such as ``/help``, and commands that name a tool, such as ``/weather Tokyo``.
+"""Commands of a conversation, such as ``/help``, and commands that name a tool, such as ``/weather
+Tokyo``.
 
-A command is a row of ``Commands.table``; the catalogue holds its words (``words``) and its answer (``command``). After
-a command that names a tool, the model must call this tool first; then it is free.
+A command is a row of ``Commands.table``; the catalogue holds its words (``words``) and its answer
+(``command``). After a command that names a tool, the model must call this tool first; then it is
+free.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ class CommandContext:
 
 
 class Commands:
-    """Runs commands, and writes sentences of the catalogue in the language of the person who is answered."""
+    """Runs commands, and writes sentences of the catalogue in the language of the person who is
+    answered."""
 
     def __init__(
         self,
@@ -95,20 +98,33 @@ class Commands:
         text = self._text(key, event, **values)
         remembers = f"{key}_group_memory"  # only a greeting has one
         defaults = self._services.defaults
-        if event.group and defaults.group_memory and remembers in self._services.texts.sentences[defaults.language]:
+        if (
+            event.group
+            and defaults.group_memory
+            and remembers in self._services.texts.sentences[defaults.language]
+        ):
             text = f"{text}\n{self._text(remembers, event)}"
         return Reply(text, kind="greeting" if key.endswith(".greeting") else "")
 
     async def _help(self, context: CommandContext) -> Reply:
         conversation = context.lease.conversation
-        tools, channel = self._tools.of_place(conversation, context.event.author_id), channel_of(conversation)
-        return self._help_about(context.event, tools, channel, interprets=self._interprets(conversation))
+        tools, channel = (
+            self._tools.of_place(conversation, context.event.author_id),
+            channel_of(conversation),
+        )
+        return self._help_about(
+            context.event, tools, channel, interprets=self._interprets(conversation)
+        )
 
     def _interprets(self, conversation: str) -> bool:
         """Whether the messages of a place can be translated."""
-        return self._can_translate and self._services.channels[channel_of(conversation)].overhears(conversation)
+        return self._can_translate and self._services.channels[channel_of(conversation)].overhears(
+            conversation
+        )
 
-    def _help_about(self, event: InboundEvent, tools: ToolMap, channel: str = "", *, interprets: bool = False) -> Reply:
+    def _help_about(
+        self, event: InboundEvent, tools: ToolMap, channel: str = "", *, interprets: bool = False
+    ) -> Reply:
         text = self._text("command.help", event)
         if interprets:
             text = f"{text}\n{self._text('command.help_interpret', event)}"
@@ -128,16 +144,23 @@ class Commands:
         return self.sentence("command.reset", context.event)
 
     async def _forget(self, context: CommandContext) -> Reply:
-        """Say what was deleted and what Kaiwa cannot delete. The reply is fleeting, as its address names a person."""
+        """Say what was deleted and what Kaiwa cannot delete. The reply is fleeting, as its address
+        names a person."""
         deleted = await self._editor.forget(context.lease, context.event)
-        values = {"conversations": deleted.conversations, "messages": deleted.messages, "files": deleted.files}
+        values = {
+            "conversations": deleted.conversations,
+            "messages": deleted.messages,
+            "files": deleted.files,
+        }
         reply = self.sentence("command.forget", context.event, **values)
         keeper = f"forget_elsewhere.{channel_of(context.lease.conversation)}"
         elsewhere = self._services.texts.sentences[self._language(context.event)].get(keeper, "")
         return replace(reply, text=f"{reply.text} {elsewhere}".strip(), fleeting=True)
 
     async def _stop(self, context: CommandContext) -> Reply:
-        return self.sentence("apology.stopped" if context.ends_turn else "command.stop", context.event)
+        return self.sentence(
+            "apology.stopped" if context.ends_turn else "command.stop", context.event
+        )
 
     async def _usage(self, context: CommandContext) -> Reply:
         return await self._admission.usage(context.lease.conversation, context.event)
@@ -145,18 +168,25 @@ class Commands:
     async def _reminders(self, context: CommandContext) -> Reply:
         """List the asker's reminders."""
         event = context.event
-        own = reminders_of(self._services, context.lease.conversation, event, event.message.author or NOBODY)
+        own = reminders_of(
+            self._services, context.lease.conversation, event, event.message.author or NOBODY
+        )
         texts, language = self._services.texts, self._language(event)
         lines = [line_of(one, texts, language) for one in (await own.all() if own else ())]
-        return self._private("command.reminders" if lines else "command.no_reminders", context, list="\n".join(lines))
+        return self._private(
+            "command.reminders" if lines else "command.no_reminders", context, list="\n".join(lines)
+        )
 
     def reminder(self, event: InboundEvent) -> Reply:
-        """What is said when the time of a reminder has come; one that has waited behind a turn says when that was."""
+        """What is said when the time of a reminder has come; one that has waited behind a turn says
+        when that was."""
         zone = self._services.time_zone(event)
         at = datetime.fromtimestamp(event.planned_at / 1000, ZoneInfo(zone))
         has_waited = event.reminder == "due" and now_ms() - event.planned_at > PUNCTUAL_S * 1000
         key = "waited" if has_waited else event.reminder
-        reply = self.sentence(f"reminder.{key}", event, text=text_of(event), at=f"{at:%Y-%m-%d %H:%M}")
+        reply = self.sentence(
+            f"reminder.{key}", event, text=text_of(event), at=f"{at:%Y-%m-%d %H:%M}"
+        )
         return replace(reply, asker=event.author_id)
 
     async def _memory(self, context: CommandContext) -> Reply:
@@ -187,7 +217,9 @@ class Commands:
             return self.sentence("command.interpret_demo", event)
         names = self._services.texts.table("languages", self._language(event))
         if (languages := self._services.commands.languages(event.message.text)) is None:
-            return self.sentence("command.interpret_how", event, languages=", ".join(names.values()))
+            return self.sentence(
+                "command.interpret_how", event, languages=", ".join(names.values())
+            )
         await self._services.store.groups.interpret(conversation, " ".join(languages))
         one, other = (names[code] for code in languages)
         return self.sentence("command.interpret", event, one=one, other=other)
@@ -197,8 +229,11 @@ class Commands:
         return self.sentence("command.interpret_off", context.event)
 
     def _private(self, key: str, context: CommandContext, **values: object) -> Reply:
-        """A sentence for its reader alone where the platform can do that; it never becomes a dead letter."""
-        return replace(self.sentence(key, context.event, **values), private=context.event.group, fleeting=True)
+        """A sentence for its reader alone where the platform can do that; it never becomes a dead
+        letter."""
+        return replace(
+            self.sentence(key, context.event, **values), private=context.event.group, fleeting=True
+        )
 
     def _language(self, event: InboundEvent) -> str:
         return self._services.language(event)
@@ -206,22 +241,34 @@ class Commands:
 
 def choice_in(messages: Sequence[Message], tools: ToolMap) -> ToolChoice:
     """The tool that the newest tool command names; auto without one."""
-    return next((choice for message in reversed(messages) if (choice := _choice(message.text, tools)) != AUTO), AUTO)
+    return next(
+        (
+            choice
+            for message in reversed(messages)
+            if (choice := _choice(message.text, tools)) != AUTO
+        ),
+        AUTO,
+    )
 
 
 def command_words(tools: ToolMap, language: str) -> list[str]:
     """One command for each tool that has commands, if possible in this language."""
-    return [
-        f"/{next((word for word in tool.commands if language_of(word, 'en') == language), tool.commands[0])}"
-        for tool in tools.values()
-        if tool.commands
-    ]
+    words = []
+    for tool in tools.values():
+        own = [word for word in tool.commands if language_of(word, "en") == language]
+        words += [f"/{word}" for word in (own or tool.commands)[:1]]
+    return words
 
 
 def _choice(text: str, tools: ToolMap) -> ToolChoice:
-    """The tool of one message. A bare command forces no tool with required arguments: the model would invent them."""
+    """The tool of one message. A bare command forces no tool with required arguments: the model
+    would invent them."""
     match = TOOL_COMMAND.fullmatch(text)
     name = tools.commands.get(match[1].casefold()) if match else None
-    if match is None or name is None or (tools[name].definition.parameters.get("required") and not match[2]):
+    if (
+        match is None
+        or name is None
+        or (tools[name].definition.parameters.get("required") and not match[2])
+    ):
         return AUTO
     return ToolChoice("one", name)

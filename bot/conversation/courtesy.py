@@ -1,4 +1,5 @@
-"""Answers to messages that ask nothing, such as a sticker that says thanks: a sentence, and no request to the model."""
+"""Answers to messages that ask nothing, such as a sticker that says thanks: a sentence, and no
+request to the model."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ END = 100  # characters of an answer in which it may ask something
 
 
 def courtesy(services: Services, events: Sequence[InboundEvent], history: Sequence[Message]) -> str:
-    """The sentence that answers the events; empty where the model has to, as after a question of its own."""
+    """The sentence that answers the events; empty where the model has to, as after a question of
+    its own."""
     if not events or not all(event.courtesy for event in events):
         return ""
     last = next((message.text for message in reversed(history) if message.is_answer), "")

@@ -36,7 +36,8 @@ log = structlog.stdlib.get_logger(__name__)
 MAX_ATTEMPTS = 10
 MAX_FAILURES = 3  # of these with an unforeseen exception
 REST_S = 1.0  # after the first of them; doubled after each further one
-LONGEST_WAIT_S = 600.0  # between two attempts, whatever a platform asks: what is behind in the outbox waits as long
+# between two attempts, whatever a platform asks: what is behind in the outbox waits as long
+LONGEST_WAIT_S = 600.0
 GAVE_UP = f"gave up after {MAX_ATTEMPTS} attempts"
 UNREAD = "cannot be read"
 CANNOT_ASK = "rejected: nobody could be asked for approval"
@@ -77,10 +78,13 @@ class OutboxRelay:
             LeaseLost: another process delivers.
         """
         head = head or await self._store.outbox.head(lease.conversation)
-        return Progress() if head is None else await self._go_on(lease, await self._send(lease, head))
+        return (
+            Progress() if head is None else await self._go_on(lease, await self._send(lease, head))
+        )
 
     async def deliver_first(self, lease: Lease, delivery: Delivery | None) -> Progress:
-        """Send the outbox, beginning with a delivery that was stored as attempted; None: it is not the head.
+        """Send the outbox, beginning with a delivery that was stored as attempted; None: it is not
+        the head.
 
         Raises:
             LeaseLost: another process delivers.
@@ -120,22 +124,30 @@ class OutboxRelay:
         # Recorded first: after a crash the next process knows that the delivery may have been sent.
         if not await self._store.outbox.replace_head(lease, encode(delivery), delivery.answers):
             log.info("delivery.held", delivery=delivery.id)
-            return await self._store.now_ms(lease.conversation)  # the turn that reads the change comes first
+            return await self._store.now_ms(
+                lease.conversation
+            )  # the turn that reads the change comes first
         return await self._attempt(lease, delivery)
 
     async def _prepare(self, lease: Lease, delivery: Delivery) -> Delivery | int | None:
-        """The delivery as it is to be sent now; None if it is no longer needed; a time (ms of the store's clock) before
-        which it is not to be sent."""
+        """The delivery as it is to be sent now; None if it is no longer needed; a time (ms of the
+        store's clock) before which it is not to be sent."""
         if (question := delivery.reply.question) and not await self._is_open(lease, question):
             log.info("delivery.void", delivery=delivery.id)
             return None
-        if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
+        if delivery.not_before and delivery.not_before > await self._store.now_ms(
+            lease.conversation
+        ):
             return delivery.not_before
         if (channel := self._services.channel(lease.conversation)) is None:
             return delivery
         again = delivery.attempts > 0
         reply = await fill_in(self._store, channel, lease.conversation, delivery.reply, again=again)
-        return await self._fetches.choose(replace(delivery, reply=reply)) if isinstance(reply, Reply) else reply
+        return (
+            await self._fetches.choose(replace(delivery, reply=reply))
+            if isinstance(reply, Reply)
+            else reply
+        )
 
     async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
         name = channel_of(lease.conversation)
@@ -146,15 +158,26 @@ class OutboxRelay:
                 shown_at = await self._show(lease, shown)
             except DeliverLater as later:
                 if _is_last(delivery, later):  # what is behind it in the outbox waits no longer
-                    return await self._refused(lease, delivery, attempt, DeliveryRefused(f"{GAVE_UP}: {later}"))
+                    return await self._refused(
+                        lease, delivery, attempt, DeliveryRefused(f"{GAVE_UP}: {later}")
+                    )
                 attempts, after_s = delivery.attempts, later.after
-                attempt.end("delivery.postponed", "later", name, cause=str(later), attempts=attempts, after_s=after_s)
+                attempt.end(
+                    "delivery.postponed",
+                    "later",
+                    name,
+                    cause=str(later),
+                    attempts=attempts,
+                    after_s=after_s,
+                )
                 return await self._postpone(lease, delivery, later)
             except DeliveryRefused as refused:
                 return await self._refused(lease, delivery, attempt, refused)
             except (LeaseLost, StoreUnavailable):
                 raise
-            except Exception as error:  # the next attempt may succeed; the first traceback is enough
+            except (
+                Exception
+            ) as error:  # the next attempt may succeed; the first traceback is enough
                 if not delivery.failures:
                     log.exception("delivery.crashed", delivery=delivery.id)
                 return await self._try_again(lease, delivery, attempt, type(error).__name__)
@@ -168,8 +191,12 @@ class OutboxRelay:
         name, cause = channel_of(lease.conversation), str(refused)
         if isinstance(refused, DeliverInParts) and not delivery.late:
             attempt.end("delivery.split", "split", name, cause=cause, delivery=delivery.id)
-            return await self._store.outbox.split_head(lease, map(encode, delivery.in_parts(refused.texts)))
-        if isinstance(refused, DeliverOnPress) and self._may_be_fetched(lease.conversation, delivery):
+            return await self._store.outbox.split_head(
+                lease, map(encode, delivery.in_parts(refused.texts))
+            )
+        if isinstance(refused, DeliverOnPress) and self._may_be_fetched(
+            lease.conversation, delivery
+        ):
             attempt.end("delivery.kept", "kept", name, cause=cause, delivery=delivery.id)
             return await self._keep(lease, delivery)
         attempt.end("delivery.failed", "refused", name, cause=cause, delivery=delivery.id)
@@ -183,7 +210,9 @@ class OutboxRelay:
         if (channel := self._services.channel(conversation)) is None:
             raise DeliveryRefused(f"the channel {channel_of(conversation)} is switched off")
         try:
-            shown_at = await channel.deliver(conversation, delivery, partial(self._renewals.assert_held, lease))
+            shown_at = await channel.deliver(
+                conversation, delivery, partial(self._renewals.assert_held, lease)
+            )
         except (DeliverInParts, DeliverOnPress):
             raise
         except DeliveryRefused as refused:
@@ -193,35 +222,46 @@ class OutboxRelay:
         return shown_at
 
     async def _remove(self, lease: Lease, delivery: Delivery, shown_at: int | None) -> bytes | None:
-        """Remove what has arrived; a late answer, or reminders that came along, from where they were kept, too."""
+        """Remove what has arrived; a late answer, or reminders that came along, from where they
+        were kept, too."""
         for brought_id in delivery.brings:
             await self._store.late_answers.remove(lease.conversation, delivery.asker, brought_id)
         question_id = delivery.reply.question.id if delivery.reply.question else ""
         if (late := delivery.late) and late.id:
             kept_in, asker = late.kept_in, delivery.asker
-            await self._store.late_answers.remove(kept_in, asker, late.id, question_id=question_id, shown_at=shown_at)
+            await self._store.late_answers.remove(
+                kept_in, asker, late.id, question_id=question_id, shown_at=shown_at
+            )
             return await self._remove_head(lease)
         return await self._remove_head(lease, question_id, shown_at)
 
-    async def _remove_head(self, lease: Lease, question_id: str = "", shown_at: int | None = None) -> bytes | None:
+    async def _remove_head(
+        self, lease: Lease, question_id: str = "", shown_at: int | None = None
+    ) -> bytes | None:
         with self._renewals.pause(lease):  # the last delivery releases the lease
             return await self._store.outbox.remove_head(lease, question_id, shown_at)
 
     def _may_be_fetched(self, conversation: str, delivery: Delivery) -> bool:
-        """Whether its asker can press a button for it. What answers no message, as a reminder, comes with the answer
-        to the next one; a question of a routine would wait too long for that."""
+        """Whether its asker can press a button for it. What answers no message, as a reminder,
+        comes with the answer to the next one; a question of a routine would wait too long for
+        that."""
         channel = self._services.channel(conversation)
         is_awaited = delivery.address or not delivery.reply.question
         is_kept = delivery.asker and is_awaited and not delivery.reply.fleeting
         return bool(delivery.late or (is_kept and channel and channel.fetches_of(conversation)))
 
     async def _keep(self, lease: Lease, delivery: Delivery) -> bytes | None:
-        """Keep an answer until its asker presses the button; a press that failed leaves it where it is kept."""
+        """Keep an answer until its asker presses the button; a press that failed leaves it where it
+        is kept."""
         if delivery.late:
             return await self._remove_head(lease)
-        return await self._store.late_answers.keep_head(lease, delivery.asker, delivery.id, TOO_MANY_LATE.encode())
+        return await self._store.late_answers.keep_head(
+            lease, delivery.asker, delivery.id, TOO_MANY_LATE.encode()
+        )
 
-    async def _postpone(self, lease: Lease, delivery: Delivery, later: DeliverLater) -> int | bytes | None:
+    async def _postpone(
+        self, lease: Lease, delivery: Delivery, later: DeliverLater
+    ) -> int | bytes | None:
         now = await self._store.now_ms(lease.conversation)
         if isinstance(later, TokenRefused):
             platform = channel_of(lease.conversation)
@@ -235,25 +275,41 @@ class OutboxRelay:
         await self._store.outbox.replace_head(lease, encode(replace(delivery, not_before=retry_at)))
         return retry_at
 
-    async def _try_again(self, lease: Lease, delivery: Delivery, attempt: Span, reason: str) -> int | bytes | None:
+    async def _try_again(
+        self, lease: Lease, delivery: Delivery, attempt: Span, reason: str
+    ) -> int | bytes | None:
         name, failures = channel_of(lease.conversation), delivery.failures + 1
         cause = f"failed {failures} times: {reason}"
         if failures >= MAX_FAILURES:
             attempt.end("delivery.failed", "refused", name, cause=cause, delivery=delivery.id)
             return await self._give_up(lease, delivery, cause)
         rest_s = REST_S * 2 ** (failures - 1)
-        attempt.end("delivery.postponed", "later", name, cause=cause, attempts=delivery.attempts, after_s=rest_s)
-        return await self._postpone(lease, replace(delivery, failures=failures), DeliverLater(cause, rest_s))
+        attempt.end(
+            "delivery.postponed",
+            "later",
+            name,
+            cause=cause,
+            attempts=delivery.attempts,
+            after_s=rest_s,
+        )
+        return await self._postpone(
+            lease, replace(delivery, failures=failures), DeliverLater(cause, rest_s)
+        )
 
     async def _give_up(self, lease: Lease, delivery: Delivery, reason: str) -> int | bytes | None:
-        """Give a delivery up. An undeliverable question is rejected, so that its turn goes on at once."""
+        """Give a delivery up. An undeliverable question is rejected, so that its turn goes on at
+        once."""
         if (late := delivery.late) and late.id:
-            await self._store.late_answers.remove(late.kept_in, delivery.asker, late.id, given_up=reason)
+            await self._store.late_answers.remove(
+                late.kept_in, delivery.asker, late.id, given_up=reason
+            )
             await self._alerts.notice("dead_letters", reason)
         if delivery.reply.fleeting:
             return await self._remove_head(lease)
         rejection = _rejection(delivery.reply.question) if delivery.reply.question else None
-        following = await self._store.outbox.move_head_to_dead_letters(lease, reason.encode(), rejection)
+        following = await self._store.outbox.move_head_to_dead_letters(
+            lease, reason.encode(), rejection
+        )
         await self._alerts.notice("dead_letters", reason)
         return await self._store.now_ms(lease.conversation) if rejection else following
 
@@ -266,21 +322,30 @@ class OutboxRelay:
 
 
 def _rejection(question: Question) -> Entry:
-    """The step of a turn whose call cannot be made, as its question, which is open, could not be asked."""
-    decided = ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK)
+    """The step of a turn whose call cannot be made, as its question, which is open, could not be
+    asked."""
+    decided = ApprovalDecision(
+        question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK
+    )
     return Entry(DECIDED, encode(decided))
 
 
 def _is_last(delivery: Delivery, later: DeliverLater) -> bool:
     """Whether no attempt follows this one, which has failed; one with a refused token is none."""
-    return not isinstance(later, TokenRefused) and delivery.attempts - delivery.refusals >= MAX_ATTEMPTS
+    return (
+        not isinstance(later, TokenRefused)
+        and delivery.attempts - delivery.refusals >= MAX_ATTEMPTS
+    )
 
 
 def reset_attempts(raw: bytes) -> bytes:
-    """A dead letter's delivery for a new round of attempts; its attempt count still marks it as a repetition.
+    """A dead letter's delivery for a new round of attempts; its attempt count still marks it as a
+    repetition.
 
     Raises:
         DecodeError: it cannot be read.
     """
     delivery = decode_delivery(raw)
-    return encode(replace(delivery, refusals=delivery.attempts, refused_since=0, not_before=0, failures=0))
+    return encode(
+        replace(delivery, refusals=delivery.attempts, refused_since=0, not_before=0, failures=0)
+    )

@@ -17,9 +17,22 @@ from bot.conversation.cancellation import CHANGES, Change
 from bot.conversation.history import KEEP_TURNS, read_turns, wait_for_lease
 from bot.conversation.journal import read_event, readable, readable_events
 from bot.conversation.triage import CONVERSATION_DELETED
-from bot.conversation.undelivered import decode_delivery, read_undelivered, taking_back, taking_back_each
+from bot.conversation.undelivered import (
+    decode_delivery,
+    read_undelivered,
+    taking_back,
+    taking_back_each,
+)
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, Lease, Store
-from bot.transcript import UNREADABLE, Author, Message, TurnRecord, channel_of, encode, without_quotes
+from bot.transcript import (
+    UNREADABLE,
+    Author,
+    Message,
+    TurnRecord,
+    channel_of,
+    encode,
+    without_quotes,
+)
 
 INBOUND = (ARRIVAL, CHANGE, CONTROL, ASIDE)  # kinds of journal entries that are inbound events
 OWN, SHARED = "own", "shared"  # a conversation of one person, or of several
@@ -31,7 +44,8 @@ NO_CHANNELS: Mapping[str, Channel] = {}
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What was deleted for a person; ``files`` counts files that tools had stored for the person's conversations."""
+    """What was deleted for a person; ``files`` counts files that tools had stored for the person's
+    conversations."""
 
     conversations: int = 0
     messages: int = 0
@@ -39,7 +53,9 @@ class Forgotten:
 
     def __add__(self, more: Forgotten) -> Forgotten:
         return Forgotten(
-            self.conversations + more.conversations, self.messages + more.messages, self.files + more.files
+            self.conversations + more.conversations,
+            self.messages + more.messages,
+            self.files + more.files,
         )
 
 
@@ -77,17 +93,29 @@ class HistoryEditor:
         self._history_s = history_days * DAY_S + HOUR_S
 
     async def remember(self, conversation: str, events: Sequence[InboundEvent]) -> None:
-        """Index the conversation under its authors, so that ``/forget me`` finds all conversations of a person."""
+        """Index the conversation under its authors, so that ``/forget me`` finds all conversations
+        of a person."""
         for event in _with_quoted(events):
             if (person := person_of(conversation, event)) is not None:
-                await self._store.kv.add(f"person:{person}", entry_of(conversation, event), self._history_s)
+                await self._store.kv.add(
+                    f"person:{person}", entry_of(conversation, event), self._history_s
+                )
 
-    def remember_later(self, conversation: str, events: Sequence[InboundEvent]) -> list[asyncio.Future[Any]]:
+    def remember_later(
+        self, conversation: str, events: Sequence[InboundEvent]
+    ) -> list[asyncio.Future[Any]]:
         """The same with the process's next request; done, or failed, when that is answered."""
         authors = _with_quoted(events)
-        known = [(person, event) for event in authors if (person := person_of(conversation, event)) is not None]
+        known = [
+            (person, event)
+            for event in authors
+            if (person := person_of(conversation, event)) is not None
+        ]
         entries = {(person, entry_of(conversation, event)) for person, event in known}
-        return [self._store.kv.add_later(f"person:{person}", entry, self._history_s) for person, entry in entries]
+        return [
+            self._store.kv.add_later(f"person:{person}", entry, self._history_s)
+            for person, entry in entries
+        ]
 
     async def apply(self, lease: Lease, edits: Mapping[str, Message | None]) -> None:
         """Make edits to messages of earlier turns.
@@ -103,7 +131,9 @@ class HistoryEditor:
             await self._store.leases.forget(lease)
             dead_letters = await self._store.dead_letters.of(lease.conversation)
             await self._discard(
-                dead_letter for dead_letter in dead_letters if any(_names(dead_letter, one) for one in deleted)
+                dead_letter
+                for dead_letter in dead_letters
+                if any(_names(dead_letter, one) for one in deleted)
             )
 
     async def reset(self, lease: Lease) -> None:
@@ -117,8 +147,8 @@ class HistoryEditor:
         await self._discard(await self._store.dead_letters.of(lease.conversation))
 
     async def end_membership(self, lease: Lease, leavers: Collection[str]) -> None:
-        """Delete the reminders of people who have left this group, also those that have come and were not said yet,
-        and their unmentioned messages.
+        """Delete the reminders of people who have left this group, also those that have come and
+        were not said yet, and their unmentioned messages.
 
         Raises:
             LeaseLost: those that have come may still be said.
@@ -138,15 +168,17 @@ class HistoryEditor:
     async def forget(self, lease: Lease, event: InboundEvent) -> Forgotten:
         """Delete a person's own conversations, and their messages in shared conversations.
 
-        If another process keeps a conversation's lease for longer than ``lease_wait_s``, the conversation gets an entry
-        in its inbox and deletes the messages after its present turn.
+        If another process keeps a conversation's lease for longer than ``lease_wait_s``, the
+        conversation gets an entry in its inbox and deletes the messages after its present turn.
 
         Raises:
             LeaseLost: this conversation's lease is lost.
         """
         await self._store.leases.forget(lease)
         forgotten, done = Forgotten(), set[str]()
-        while left := await self._entries(lease, event) - done:  # some are added while others are forgotten
+        while (
+            left := await self._entries(lease, event) - done
+        ):  # some are added while others are forgotten
             for entry in sorted(left):
                 forgotten += await self._forget_entry(lease, entry, event)
             done |= left
@@ -199,32 +231,55 @@ class HistoryEditor:
         empty = Message(f"{event.message.id}:{conversation}", "user", (), event.message.at)
         deletion = InboundEvent(empty, event=CONVERSATION_DELETED)
         if kind == OWN:
-            await self._store.inbox.accept(conversation, deletion.message.id, encode(deletion), ASIDE)
+            await self._store.inbox.accept(
+                conversation, deletion.message.id, encode(deletion), ASIDE
+            )
             return
         author_id = event.author_id
         journal = await self._store.journal.read(conversation)
-        running = [event.message for event in readable_events(entry for entry in journal if entry.kind in INBOUND)]
-        waiting = [event.message for _, event in readable(await self._store.inbox.read(conversation))]
+        running = [
+            event.message
+            for event in readable_events(entry for entry in journal if entry.kind in INBOUND)
+        ]
+        waiting = [
+            event.message for _, event in readable(await self._store.inbox.read(conversation))
+        ]
         turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
-        past = [message for _, record in (*turns.summarised, *turns.since) for message in record.messages]
+        past = [
+            message
+            for _, record in (*turns.summarised, *turns.since)
+            for message in record.messages
+        ]
         if self._group_memory:  # a turn under way may quote it
             past += await read_background(self._store, conversation)
         known = (*past, *running, *waiting)
         own = [message.id for message in known if message.author and message.author.id == author_id]
-        quoted = [quote.id for message in known for quote in message.quotes if quote.author_id == author_id]
+        quoted = [
+            quote.id
+            for message in known
+            for quote in message.quotes
+            if quote.author_id == author_id
+        ]
         asked = {message.id for message in running}
         for message_id in dict.fromkeys((*own, *quoted)):
             back = Message(f"{deletion.message.id}:{message_id}", "user", (), event.message.at)
             unsent = encode(InboundEvent(back, event="unsent", target=message_id))
             await self._store.inbox.accept(conversation, back.id, unsent, CHANGE)
-            if message_id in asked:  # the request to the model ends, so that it asks for no call that stores more
+            if (
+                message_id in asked
+            ):  # the request to the model ends, so that it asks for no call that stores more
                 change = Change(conversation, message_id, back.id, is_unsent=True)
                 await self._store.live.publish(CHANGES, encode(change))
 
     async def _withdraw(self, lease: Lease, author_id: str) -> None:
-        """Delete a person's unanswered messages; give up a turn that answers them, with what it has shown."""
+        """Delete a person's unanswered messages; give up a turn that answers them, with what it has
+        shown."""
         waiting = await self._store.inbox.read(lease.conversation)
-        journal = [entry for entry in await self._store.journal.read(lease.conversation) if entry.kind in INBOUND]
+        journal = [
+            entry
+            for entry in await self._store.journal.read(lease.conversation)
+            if entry.kind in INBOUND
+        ]
         others = [entry for entry in journal if not _is_by(entry.body, author_id)]
         frames = [entry.frame for entry in waiting if _is_by(entry.body, author_id)]
         gives_up = len(others) < len(journal)
@@ -234,7 +289,8 @@ class HistoryEditor:
             await self._store.journal.withdraw(lease, frames, others if gives_up else None)
 
     async def _erase(self, conversation: str, author_id: str, entries: Collection[str]) -> None:
-        """Delete dead letters and keys that hold the id of a person or of one of their own conversations.
+        """Delete dead letters and keys that hold the id of a person or of one of their own
+        conversations.
 
         Args:
             entries: the person's conversations, as ``remember`` writes them.
@@ -250,8 +306,11 @@ class HistoryEditor:
         self._store.groups.drop_prefetched()
         await self._store.personal_data.compact()
 
-    async def _forget_dead_letters(self, channel: str, author_id: str, entries: Collection[str]) -> None:
-        """Delete the dead letters of a person's own conversations, and others of the channel that hold their id."""
+    async def _forget_dead_letters(
+        self, channel: str, author_id: str, entries: Collection[str]
+    ) -> None:
+        """Delete the dead letters of a person's own conversations, and others of the channel that
+        hold their id."""
         await self._discard(
             dead_letter
             for dead_letter in await self._store.dead_letters.read()
@@ -260,29 +319,46 @@ class HistoryEditor:
         )
 
     async def _withdraw_votes(self, channel: str, author_id: str) -> None:
-        """Delete what is to be shown of a person's votes. Where another process is about to show it, it soon goes."""
+        """Delete what is to be shown of a person's votes. Where another process is about to show
+        it, it soon goes."""
         for conversation in await self._store.polls.waiting(channel):
             deliveries = await self._store.outbox.read(conversation)
             if not any(_holds(one, author_id) for one in deliveries):
                 continue
-            if (lease := await wait_for_lease(self._store, conversation, self._lease_wait_s)) is not None:
+            if (
+                lease := await wait_for_lease(self._store, conversation, self._lease_wait_s)
+            ) is not None:
                 deliveries = await self._store.outbox.read(conversation)
-                await self._store.journal.withdraw(lease, [one for one in deliveries if _holds(one, author_id)])
+                await self._store.journal.withdraw(
+                    lease, [one for one in deliveries if _holds(one, author_id)]
+                )
                 await self._store.leases.release(lease)
 
     async def _discard(self, dead_letters: Iterable[DeadLetter]) -> None:
         for dead_letter in dead_letters:
             await self._store.dead_letters.discard(dead_letter)
 
-    async def _forget_in(self, lease: Lease, kind: str, event: InboundEvent, *, is_here: bool = False) -> Forgotten:
+    async def _forget_in(
+        self, lease: Lease, kind: str, event: InboundEvent, *, is_here: bool = False
+    ) -> Forgotten:
         author_id = event.author_id
         deleted = 0
 
         def without(messages: list[Message]) -> list[Message]:
             nonlocal deleted
-            own = {m.id: None for m in messages if kind == OWN or (m.author and m.author.id == author_id)}
-            quoted = {quote.id for m in messages for quote in m.quotes if quote.author_id == author_id}
-            kept = [] if kind == OWN else [without_quotes(m, quoted) for m in apply_changes(messages, own)]
+            own = {
+                m.id: None
+                for m in messages
+                if kind == OWN or (m.author and m.author.id == author_id)
+            }
+            quoted = {
+                quote.id for m in messages for quote in m.quotes if quote.author_id == author_id
+            }
+            kept = (
+                []
+                if kind == OWN
+                else [without_quotes(m, quoted) for m in apply_changes(messages, own)]
+            )
             deleted += len(messages) - len(kept)
             return kept
 
@@ -293,20 +369,33 @@ class HistoryEditor:
             await self._erase_history(lease, whole=not is_here)
             return Forgotten(1, deleted, await self._forget_files(lease.conversation))
         deliveries = await self._store.outbox.read(lease.conversation)
-        theirs = [one for one in deliveries if _holds(one, author_id) and not _stays(one, author_id)]
-        kept = [one for one in await self._store.late_answers.read(lease.conversation) if _holds(one.frame, author_id)]
+        theirs = [
+            one for one in deliveries if _holds(one, author_id) and not _stays(one, author_id)
+        ]
+        kept = [
+            one
+            for one in await self._store.late_answers.read(lease.conversation)
+            if _holds(one.frame, author_id)
+        ]
         theirs += [one.frame for one in kept if not _stays(one.delivery, author_id)]
         waiting = await read_undelivered(self._store, lease.conversation)
-        await self._take_back(lease, taking_back_each(one.delivery for one in waiting if one.raw in theirs))
+        await self._take_back(
+            lease, taking_back_each(one.delivery for one in waiting if one.raw in theirs)
+        )
         await self._store.journal.withdraw(lease, theirs)
         return Forgotten(1, deleted)
 
     async def _erase_history(self, lease: Lease, *, whole: bool) -> None:
-        """Erase a conversation (``History.erase``), with what was shown of answers that are not finished."""
+        """Erase a conversation (``History.erase``), with what was shown of answers that are not
+        finished."""
         left: list[Delivery] = []
         if self._can_take_back(lease.conversation):
-            waiting = [one.delivery for one in await read_undelivered(self._store, lease.conversation)]
-            left = [one for one in waiting if one.reply.takes_back is not None] + taking_back_each(waiting)
+            waiting = [
+                one.delivery for one in await read_undelivered(self._store, lease.conversation)
+            ]
+            left = [one for one in waiting if one.reply.takes_back is not None] + taking_back_each(
+                waiting
+            )
             left += await self._shown_by_turn(lease.conversation) if whole else []
         if left:
             await self._store.leases.forget(lease)
@@ -327,12 +416,15 @@ class HistoryEditor:
         return [taking_back(turn_id, address, 0)] if turn_id and address else []
 
     async def _shown_turns(self, entries: Iterable[str]) -> set[str]:
-        """The turns of these conversations whose messages a channel still has to find: under way, or taken back."""
+        """The turns of these conversations whose messages a channel still has to find: under way,
+        or taken back."""
         found = set()
         for conversation in (entry.partition(" ")[2] for entry in entries):
             found.add(await self._store.journal.turn_id(conversation))
             waiting = await read_undelivered(self._store, conversation)
-            found |= {one.delivery.turn_id for one in waiting if one.delivery.reply.takes_back is not None}
+            found |= {
+                one.delivery.turn_id for one in waiting if one.delivery.reply.takes_back is not None
+            }
         return found - {""}
 
     def _can_take_back(self, conversation: str) -> bool:
@@ -347,9 +439,14 @@ class HistoryEditor:
 
     async def _withdraw_rung(self, lease: Lease, kind: str, author_ids: Collection[str]) -> None:
         """Delete reminders that have come and were not said yet."""
-        waiting = [(entry.frame, read_event(entry.body)) for entry in await self._store.inbox.read(lease.conversation)]
+        waiting = [
+            (entry.frame, read_event(entry.body))
+            for entry in await self._store.inbox.read(lease.conversation)
+        ]
         rung = [(frame, event) for frame, event in waiting if event and event.reminder]
-        if frames := [frame for frame, event in rung if kind == OWN or event.author_id in author_ids]:
+        if frames := [
+            frame for frame, event in rung if kind == OWN or event.author_id in author_ids
+        ]:
             await self._store.journal.withdraw(lease, frames)
 
     async def _rewrite(
@@ -383,28 +480,39 @@ def _encode(record: TurnRecord, messages: list[Message]) -> bytes:
 
 
 def _names(dead_letter: DeadLetter, name: str) -> bool:
-    """Whether a dead letter holds an id as a whole word; works on bytes that cannot be decoded too."""
+    """Whether a dead letter holds an id as a whole word; works on bytes that cannot be decoded
+    too."""
     held = (dead_letter.conversation.encode(), dead_letter.delivery or b"", *dead_letter.arrivals)
     return any(_holds(part, name) for part in held)
 
 
 def _holds(data: bytes, name: str) -> bool:
-    return bool(name) and re.search(rb"(?<![\w-])%b(?![\w-])" % re.escape(name.encode()), data) is not None
+    return (
+        bool(name)
+        and re.search(rb"(?<![\w-])%b(?![\w-])" % re.escape(name.encode()), data) is not None
+    )
 
 
 def _stays(delivery: bytes, author_id: str) -> bool:
-    """Whether a delivery deletes what was shown, or asks another person, whose turn waits for the answer."""
+    """Whether a delivery deletes what was shown, or asks another person, whose turn waits for the
+    answer."""
     try:
         reply = decode_delivery(delivery).reply
     except UNREADABLE:
         return False
-    return reply.takes_back is not None or (reply.question is not None and reply.question.asker_id != author_id)
+    return reply.takes_back is not None or (
+        reply.question is not None and reply.question.asker_id != author_id
+    )
 
 
 def _is_by(body: bytes, author_id: str) -> bool:
     """Whether an event is by this author; an unreadable one is if it holds the author's id."""
     event = read_event(body)
-    return _holds(body, author_id) if event is None else bool(author_id) and event.author_id == author_id
+    return (
+        _holds(body, author_id)
+        if event is None
+        else bool(author_id) and event.author_id == author_id
+    )
 
 
 def person_of(conversation: str, event: InboundEvent) -> str | None:

@@ -1,4 +1,5 @@
-"""Feedback: what people think of answers, by a button where a channel has one. A press starts no turn."""
+"""Feedback: what people think of answers, by a button where a channel has one. A press starts no
+turn."""
 
 from __future__ import annotations
 
@@ -68,7 +69,13 @@ class Feedback:
         if is_new:
             outcome = "good" if rating.is_good else "bad"
             self._metrics.feedback.labels(channel, rating.model, outcome).inc()
-            log.info("feedback.given", turn=rating.turn_id, channel=channel, model=rating.model, rating=outcome)
+            log.info(
+                "feedback.given",
+                turn=rating.turn_id,
+                channel=channel,
+                model=rating.model,
+                rating=outcome,
+            )
         return is_new
 
 
@@ -79,7 +86,9 @@ async def read_ratings(store: Store, days: Sequence[str]) -> list[KnownRating]:
         StoreUnavailable: they cannot be read.
     """
     stored = await store.feedback.read(days)
-    ratings = (_known(day, rating) for day, found in zip(days, stored, strict=True) for rating in found)
+    ratings = (
+        _known(day, rating) for day, found in zip(days, stored, strict=True) for rating in found
+    )
     return [rating for rating in ratings if rating is not None]
 
 

@@ -18,7 +18,10 @@ log = structlog.stdlib.get_logger(__name__)
 MOST_BYTES = 2 * 1024 * 1024  # of one file
 MOST_TEXT = 2_000  # characters of a file's words
 MOST_NAME = 64
-BEGINNINGS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}  # of the types that are stored
+BEGINNINGS = {
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/jpeg": b"\xff\xd8\xff",
+}  # of the types that are stored
 
 
 class ToolFiles:
@@ -28,10 +31,16 @@ class ToolFiles:
         self._files = files
         self._owner = FileOwner(conversation, asker)
 
-    async def __call__(self, idempotency_key: str, files: Sequence[ToolFile]) -> tuple[FileRef, ...]:
-        """Store files under ids made of the conversation and the key, so that a repeated call makes no second copy."""
+    async def __call__(
+        self, idempotency_key: str, files: Sequence[ToolFile]
+    ) -> tuple[FileRef, ...]:
+        """Store files under ids made of the conversation and the key, so that a repeated call makes
+        no second copy."""
         return tuple(
-            [await self._keep(f"{idempotency_key}:{number}", file) for number, file in enumerate(files[:MOST_FILES])]
+            [
+                await self._keep(f"{idempotency_key}:{number}", file)
+                for number, file in enumerate(files[:MOST_FILES])
+            ]
         )
 
     async def read(self, file: FileRef) -> bytes | None:

@@ -1,7 +1,8 @@
 """The history in a request: the newest turns in full, older ones as a summary.
 
-Turns are included or left out as a whole, so that no call loses its result. Summaries are written in the background. A
-finished summary is stored under a lease, unless its turns have changed meanwhile.
+Turns are included or left out as a whole, so that no call loses its result. Summaries are written
+in the background. A finished summary is stored under a lease, unless its turns have changed
+meanwhile.
 """
 
 from __future__ import annotations
@@ -109,12 +110,18 @@ class HistoryWindow:
         """
         turns = read_turns(stored or await self._store.history.recall(conversation, READ_TURNS))
         since = turns.since
-        if self._summarizer and (len(since) > READ_TURNS * FULL or _size(since) > self._bytes * FULL):
+        if self._summarizer and (
+            len(since) > READ_TURNS * FULL or _size(since) > self._bytes * FULL
+        ):
             self._grown.add(conversation)
         summary = self._cut(turns.summary.text) if turns.summary else ""
-        newest = since[len(since) - _fitting(reversed(since), self._bytes - len(summary.encode())) :]
+        newest = since[
+            len(since) - _fitting(reversed(since), self._bytes - len(summary.encode())) :
+        ]
         messages = [message for _, record in newest for message in record.messages]
-        return [_summary_message(summary, turns.summary.at), *messages] if turns.summary else messages
+        return (
+            [_summary_message(summary, turns.summary.at), *messages] if turns.summary else messages
+        )
 
     def schedule_summary(self, conversation: str) -> None:
         """Summarise older turns in the background if the last ``load`` found too many."""
@@ -153,7 +160,9 @@ class HistoryWindow:
             if older := self._older(turns.since):
                 async with asyncio.timeout(SUMMARY_S):
                     written = await self._write(conversation, summarizer, turns.summary, older)
-                summary = Summary(older[-1][1].turn_id, now_ms(), written.model, self._cut(summary_text(written)))
+                summary = Summary(
+                    older[-1][1].turn_id, now_ms(), written.model, self._cut(summary_text(written))
+                )
                 await self._put(conversation, turns.summary, older, summary)
         except (LeaseLost, ModelError, StoreUnavailable, TimeoutError) as error:
             self._paused[conversation] = self._clock() + REST_S
@@ -166,7 +175,11 @@ class HistoryWindow:
         return older[: _fitting(older, self._bytes)]  # the rest is for the next summary
 
     async def _write(
-        self, conversation: str, summarizer: Summarizer, before: Summary | None, older: list[StoredTurn]
+        self,
+        conversation: str,
+        summarizer: Summarizer,
+        before: Summary | None,
+        older: list[StoredTurn],
     ) -> ModelResponse:
         messages = (message for _, record in older for message in record.messages)
         written = await summarizer.write(before.text if before else "", messages)
@@ -174,7 +187,9 @@ class HistoryWindow:
         await self._budgets.spend(conversation, spending)
         return written
 
-    async def _put(self, conversation: str, before: Summary | None, older: list[StoredTurn], summary: Summary) -> None:
+    async def _put(
+        self, conversation: str, before: Summary | None, older: list[StoredTurn], summary: Summary
+    ) -> None:
         """Store a summary, unless its turns were changed, deleted or summarised meanwhile."""
         if (lease := await wait_for_lease(self._store, conversation, LEASE_WAIT_S)) is None:
             raise TimeoutError("a turn keeps the lease")
@@ -208,7 +223,8 @@ def _summary_message(summary: str, at: int) -> Message:
 
 
 async def wait_for_lease(store: Store, conversation: str, wait_s: float) -> Lease | None:
-    """Take a conversation's lease as soon as the process that has it gives it back; None where it keeps it longer."""
+    """Take a conversation's lease as soon as the process that has it gives it back; None where it
+    keeps it longer."""
     for _ in range(round(wait_s / LEASE_POLL_S)):
         if (lease := await store.leases.acquire(conversation)) is not None:
             return lease
@@ -227,10 +243,15 @@ async def read_history(store: Store, conversation: str) -> list[Message]:
 
 
 def read_turns(recalled: StoredHistory) -> Turns:
-    """Decode stored turns. If the last summarised turn is not among them, none of them is summarised."""
+    """Decode stored turns. If the last summarised turn is not among them, none of them is
+    summarised."""
     summary = _read_summary(recalled.summary)
     turns = [(entry, read_record(entry)) for entry in recalled.entries]
-    ends = (end for end, (_, record) in enumerate(turns, 1) if summary and record.turn_id == summary.through)
+    ends = (
+        end
+        for end, (_, record) in enumerate(turns, 1)
+        if summary and record.turn_id == summary.through
+    )
     since = next(ends, 0)
     return Turns(summary, turns[:since], turns[since:])
 

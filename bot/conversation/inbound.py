@@ -1,4 +1,5 @@
-"""One turn's inbound messages: which events it takes from the inbox, and how they become messages for the model."""
+"""One turn's inbound messages: which events it takes from the inbox, and how they become messages
+for the model."""
 
 from __future__ import annotations
 
@@ -20,7 +21,14 @@ from bot.conversation.journal import read_event
 from bot.conversation.limits import Joining, Standing
 from bot.conversation.quotes import QuoteFinder
 from bot.conversation.services import Services
-from bot.conversation.triage import ParsedEvent, belongs, count_of_one_turn, parse, triage, wait_for_albums
+from bot.conversation.triage import (
+    ParsedEvent,
+    belongs,
+    count_of_one_turn,
+    parse,
+    triage,
+    wait_for_albums,
+)
 from bot.conversation.undelivered import is_reopened_by, read_undelivered, withdraw_answers
 from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
@@ -46,16 +54,14 @@ class InboundMessages:
 
     Attributes:
         address: where the answer goes: the address of the newest message or decision.
-        authors: ids of the people whose messages may join; others get turns of their own. None may join a routine.
-        decisions: ids of messages that have decided a question; they belong to this turn wherever they stand.
-        newest: the newest message.
-        has_left_some: what this turn does not answer is in the inbox again.
-        received: the messages, with names.
-        changes: ids of the edits and retractions that have joined the turn.
-        message_ids: ids of the other events, so of all messages that the turn answers.
-        is_blocked: an entry of the inbox cannot be read, so nothing after it can join.
-        background: of the group.
-        standing: of the author as the turn began, if it is known.
+        authors: ids of the people whose messages may join; others get turns of their own. None may
+        join a routine. decisions: ids of messages that have decided a question; they belong to this
+        turn wherever they stand. newest: the newest message. has_left_some: what this turn does not
+        answer is in the inbox again. received: the messages, with names. changes: ids of the edits
+        and retractions that have joined the turn. message_ids: ids of the other events, so of all
+        messages that the turn answers. is_blocked: an entry of the inbox cannot be read, so nothing
+        after it can join. background: of the group. standing: of the author as the turn began, if
+        it is known.
     """
 
     def __init__(
@@ -91,8 +97,11 @@ class InboundMessages:
         """Whether edits still count before the answer; messages taken back always do."""
         return len(self.changes) < MOST_CHANGES
 
-    async def begin(self, batch: list[ParsedEvent], *, is_resumed: bool = False) -> list[ParsedEvent]:
-        """Choose what a turn without steps answers: the messages of one person, with complete albums, or one routine.
+    async def begin(
+        self, batch: list[ParsedEvent], *, is_resumed: bool = False
+    ) -> list[ParsedEvent]:
+        """Choose what a turn without steps answers: the messages of one person, with complete
+        albums, or one routine.
 
         Args:
             is_resumed: messages may have been changed since it was begun.
@@ -105,7 +114,9 @@ class InboundMessages:
             self.has_left_some = True
             await self._services.store.journal.give_back(self._lease, others)
             return own
-        self.authors = {one.event.author_id for one in own if one.is_text and not one.event.is_routine}
+        self.authors = {
+            one.event.author_id for one in own if one.is_text and not one.event.is_routine
+        }
         if is_resumed:
             own += await self._join_changes()
         return await wait_for_albums(own, self._join_waiting)
@@ -123,7 +134,8 @@ class InboundMessages:
         return await self.join(watcher, joined) if joined else TurnUpdate()
 
     async def join(self, watcher: Watcher, batch: Sequence[ParsedEvent]) -> TurnUpdate:
-        """Make events that the journal has part of the turn: messages, and changes to earlier messages.
+        """Make events that the journal has part of the turn: messages, and changes to earlier
+        messages.
 
         Raises:
             LeaseLost: another process has the turn.
@@ -139,10 +151,14 @@ class InboundMessages:
             self._note([one.event for one in batch])
         return TurnUpdate(messages, found.edited, found.stopped)
 
-    async def change_history(self, events: Sequence[InboundEvent], edits: Mapping[str, Message | None]) -> None:
-        """Make edits to earlier turns. Where the channel can, an answer goes that was just given to what is taken back.
+    async def change_history(
+        self, events: Sequence[InboundEvent], edits: Mapping[str, Message | None]
+    ) -> None:
+        """Make edits to earlier turns. Where the channel can, an answer goes that was just given to
+        what is taken back.
 
-        A turn whose answer waits or was just given is reopened instead, if possible (``bot.conversation.reopening``).
+        A turn whose answer waits or was just given is reopened instead, if possible
+        (``bot.conversation.reopening``).
 
         Args:
             events: have brought the edits.
@@ -170,7 +186,8 @@ class InboundMessages:
         return tuple(self._with_context(event) for event in received)
 
     async def finish(self) -> None:
-        """Make sure that the conversation is indexed under its authors, after the commit that went with that."""
+        """Make sure that the conversation is indexed under its authors, after the commit that went
+        with that."""
         outcomes = await asyncio.gather(*self._indexing, return_exceptions=True)
         if any(isinstance(outcome, BaseException) for outcome in outcomes):
             try:
@@ -193,7 +210,8 @@ class InboundMessages:
         return await self._join(self._select_joining(await self._read_inbox()))
 
     async def _join_admitted(self) -> list[ParsedEvent]:
-        """Move what may join, within the day's limits, into the turn's journal; the rest is for the next turn.
+        """Move what may join, within the day's limits, into the turn's journal; the rest is for the
+        next turn.
 
         With a stop nothing is limited: the turn ends, and no message before it is answered.
         """
@@ -201,9 +219,13 @@ class InboundMessages:
         arrivals = [one.event for entry, one in joining if entry.kind == ARRIVAL]
         messages = [event for event in arrivals if event.message.id not in self.decisions]
         if messages and not any(one.is_stop for _, one in joining):
-            batch = Joining(self._lease.conversation, messages[0].author_id, len(messages), len(self.received))
+            batch = Joining(
+                self._lease.conversation, messages[0].author_id, len(messages), len(self.received)
+            )
             event_id = messages[0].message.id
-            number = await self._services.budgets.admit_joining(self._turn_id, event_id, batch, self.standing)
+            number = await self._services.budgets.admit_joining(
+                self._turn_id, event_id, batch, self.standing
+            )
             later = {event.message.id for event in messages[number:]}
             joining = [(entry, one) for entry, one in joining if one.event.message.id not in later]
             joining = _without_changes_of(later, joining)
@@ -216,7 +238,9 @@ class InboundMessages:
 
     async def _join(self, waiting: Sequence[WaitingEvent]) -> list[ParsedEvent]:
         if joining := await self._without_reopening(waiting):
-            await self._services.store.journal.join(self._lease, [entry.frame for entry, _ in joining])
+            await self._services.store.journal.join(
+                self._lease, [entry.frame for entry, _ in joining]
+            )
             self._note_ids(one.event for _, one in joining)
         return [one for _, one in joining]
 
@@ -227,17 +251,25 @@ class InboundMessages:
             ids.add(event.message.id)
 
     async def _without_reopening(self, joining: Sequence[WaitingEvent]) -> Sequence[WaitingEvent]:
-        """The entries without edits that reopen another turn, as its answer waits: they stay until this turn's end.
+        """The entries without edits that reopen another turn, as its answer waits: they stay until
+        this turn's end.
 
-        An edit of this turn's own messages never stays: the commit would wait for it, whatever the outbox holds.
+        An edit of this turn's own messages never stays: the commit would wait for it, whatever the
+        outbox holds.
         """
-        edited = {one.event.target for _, one in joining if one.event.event == "edited"} - self.message_ids
+        edited = {
+            one.event.target for _, one in joining if one.event.event == "edited"
+        } - self.message_ids
         if not edited:
             return joining
         waiting = await read_undelivered(self._services.store, self._lease.conversation)
         answers = [one.delivery.answers for one in waiting if is_reopened_by(one.delivery, edited)]
         later = edited.intersection(each for ids in answers for each in ids)
-        return [(entry, one) for entry, one in joining if one.event.event != "edited" or one.event.target not in later]
+        return [
+            (entry, one)
+            for entry, one in joining
+            if one.event.event != "edited" or one.event.target not in later
+        ]
 
     async def _read_inbox(self) -> list[WaitingEvent]:
         waiting = []
@@ -252,20 +284,28 @@ class InboundMessages:
     def _select_joining(self, waiting: Sequence[WaitingEvent]) -> list[WaitingEvent]:
         """Select what may join now.
 
-        With a stop in the inbox: all before it and the changes after it, except messages of people whose turn does not
-        end, and changes to messages that wait.
-        Otherwise: all before the first entry that has to wait, messages that have decided a question, and changes to
-        messages that do not wait.
+        With a stop in the inbox: all before it and the changes after it, except messages of people
+        whose turn does not end, and changes to messages that wait. Otherwise: all before the first
+        entry that has to wait, messages that have decided a question, and changes to messages that
+        do not wait.
         """
         stops = [index for index, (_, one) in enumerate(waiting) if one.is_stop]
         if stops:
             ended = self.authors | {waiting[index][1].event.author_id for index in stops}
-            run = [waiting[index] for index in range(stops[-1] + 1) if _ends_with_stop(waiting[index], ended)]
+            run = [
+                waiting[index]
+                for index in range(stops[-1] + 1)
+                if _ends_with_stop(waiting[index], ended)
+            ]
             stay = _message_ids(waiting) - _message_ids(run)
             return _without_changes_of(stay, [*run, *_changes_among(waiting[stops[-1] + 1 :])])
         run = list(takewhile(self._may_join, waiting))
         later = waiting[len(run) :]
-        free = [one for one in later if one[0].kind == CHANGE or one[1].event.message.id in self.decisions]
+        free = [
+            one
+            for one in later
+            if one[0].kind == CHANGE or one[1].event.message.id in self.decisions
+        ]
         return run + _without_changes_of(_message_ids(later), free)
 
     def _may_join(self, waiting: WaitingEvent) -> bool:
@@ -274,9 +314,15 @@ class InboundMessages:
         return entry.kind == CHANGE or (is_message and belongs(one.event, self.authors))
 
     def _note(self, events: Sequence[InboundEvent]) -> None:
-        self.authors |= {event.author_id for event in events if event.event == "message" and not event.is_routine}
-        self.newest = next((event for event in reversed(events) if event.event == "message"), self.newest)
-        self.address = next((event.address for event in reversed(events) if event.address), self.address)
+        self.authors |= {
+            event.author_id for event in events if event.event == "message" and not event.is_routine
+        }
+        self.newest = next(
+            (event for event in reversed(events) if event.event == "message"), self.newest
+        )
+        self.address = next(
+            (event.address for event in reversed(events) if event.address), self.address
+        )
 
     def _with_context(self, event: InboundEvent) -> Message:
         zone = self._services.time_zone(event)
@@ -284,7 +330,8 @@ class InboundMessages:
 
 
 def _ends_with_stop(waiting: WaitingEvent, ended: Collection[str]) -> bool:
-    """Whether an entry before a stop joins the turn that it ends. What is no message is for the next turn.
+    """Whether an entry before a stop joins the turn that it ends. What is no message is for the
+    next turn.
 
     Args:
         ended: the authors whose turn ends.
@@ -295,9 +342,16 @@ def _ends_with_stop(waiting: WaitingEvent, ended: Collection[str]) -> bool:
     return entry.kind in (CHANGE, CONTROL)
 
 
-def _without_changes_of(ids: Collection[str], waiting: Iterable[WaitingEvent]) -> list[WaitingEvent]:
-    """The entries without changes of these messages, which stay in the inbox: there the changes are found with them."""
-    return [(entry, one) for entry, one in waiting if entry.kind != CHANGE or one.event.target not in ids]
+def _without_changes_of(
+    ids: Collection[str], waiting: Iterable[WaitingEvent]
+) -> list[WaitingEvent]:
+    """The entries without changes of these messages, which stay in the inbox: there the changes are
+    found with them."""
+    return [
+        (entry, one)
+        for entry, one in waiting
+        if entry.kind != CHANGE or one.event.target not in ids
+    ]
 
 
 def _changes_among(waiting: Iterable[WaitingEvent]) -> list[WaitingEvent]:
@@ -311,12 +365,16 @@ def _message_ids(waiting: Iterable[WaitingEvent]) -> set[str]:
 def context_line(event: InboundEvent, channel: str, time_zone: str) -> str:
     """``[Saturday 2026-11-21 21:57 Asia/Tokyo, line, group, from Hanako]``.
 
-    The same event always gives the same bytes, so that a model's prompt cache holds. A name can neither close the
-    brackets nor imitate the words between them.
+    The same event always gives the same bytes, so that a model's prompt cache holds. A name can
+    neither close the brackets nor imitate the words between them.
     """
     author = event.message.author
     at = datetime.fromtimestamp(event.message.at / 1000, ZoneInfo(time_zone))
-    words = [f"{WEEKDAYS[at.weekday()]} {at:%Y-%m-%d %H:%M} {time_zone}", channel, "group" if event.group else "1:1"]
+    words = [
+        f"{WEEKDAYS[at.weekday()]} {at:%Y-%m-%d %H:%M} {time_zone}",
+        channel,
+        "group" if event.group else "1:1",
+    ]
     name = safe_name(author.name) if author else ""
     if name:
         words.append(f"from {name}")

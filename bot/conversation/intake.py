@@ -1,4 +1,5 @@
-"""Intake: one durable write before a webhook's 200; then the worker of this process, if it has one, is told."""
+"""Intake: one durable write before a webhook's 200; then the worker of this process, if it has one,
+is told."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ class Intake:
     """Accepts messages of every channel (``bot.channels.Accept``).
 
     Args:
-        start: called with a conversation that is due, so that it need not wait for a worker's sweep, and with the id of
+        start: called with a conversation that is due, so that it need not wait for a worker's
+        sweep, and with the id of
             the person who waits for an answer, empty if nobody does.
         votes: takes presses of polls' buttons.
         group_memory: keep unmentioned messages as background.
@@ -60,10 +62,12 @@ class Intake:
     async def __call__(self, conversation: str, event: InboundEvent) -> bool:
         """Accept one event; false if its id is known already, or nobody is to answer it.
 
-        A full inbox leaves the event out, and its conversation gets a sentence about that, once a minute.
+        A full inbox leaves the event out, and its conversation gets a sentence about that, once a
+        minute.
 
         Raises:
-            StoreUnavailable: nothing was stored, or this process is shutting down; the platform must send it again.
+            StoreUnavailable: nothing was stored, or this process is shutting down; the platform
+            must send it again.
         """
         if self.closed:
             raise StoreUnavailable("shutting down", cause="stopping")
@@ -89,7 +93,8 @@ class Intake:
         elif accepted:
             self._metrics.accepted.labels(channel).inc()
         if accepted is not Accepted.LEASED:
-            # A duplicate too: the process of the first one may have died between the write and this line.
+            # A duplicate too: the process of the first one may have died between the write and this
+            # line.
             self._start(conversation, event.author_id if parsed.is_text else "")
         if accepted is Accepted.LEASED:
             await self._tell_turn(conversation, parsed)
@@ -105,7 +110,8 @@ class Intake:
             await self._store.live.publish(CHANGES, encode(change))
 
     async def _fetch(self, conversation: str, event: InboundEvent) -> bool:
-        """Take a press of the button for late answers; what it brings is found when it is answered."""
+        """Take a press of the button for late answers; what it brings is found when it is
+        answered."""
         fetch = fetch_of(event)
         alike = b'"asker":' + encode(fetch.asker)
         bound = Bound(MOST_FETCHES, alike, MOST_OF_ASKER)
@@ -114,16 +120,24 @@ class Intake:
         return taken
 
     async def _is_to_translate(self, conversation: str, event: InboundEvent) -> bool:
-        """Whether an unmentioned message is for the interpreter; it may become background in any case."""
+        """Whether an unmentioned message is for the interpreter; it may become background in any
+        case."""
         kept = background_of(event) if self._group_memory else b""
         is_text = has_words(event.message.text)
         if not (kept or is_text):
             return False
-        return bool(await self._store.groups.hear(conversation, event.author_id, event.message.at, kept)) and is_text
+        return (
+            bool(
+                await self._store.groups.hear(conversation, event.author_id, event.message.at, kept)
+            )
+            and is_text
+        )
 
     async def _accept(self, conversation: str, event: InboundEvent, kind: str) -> Accepted:
         """Store the event. Stops, decisions and deletions get into a full inbox too."""
-        always = kind == CONTROL or event.event in ("unsent", CONVERSATION_DELETED) or event.left_out
+        always = (
+            kind == CONTROL or event.event in ("unsent", CONVERSATION_DELETED) or event.left_out
+        )
         is_called = event.event == "message" and not event.unmentioned
         decides = is_called and self._commands.decision(event.message.text) is not None
         entry = (event.message.id, encode(event), kind)
@@ -140,7 +154,8 @@ class Intake:
 
 
 def _kind_of(parsed: ParsedEvent) -> str:
-    """The kind of the inbox entry: what may join a turn under way, and what waits for the turn's end."""
+    """The kind of the inbox entry: what may join a turn under way, and what waits for the turn's
+    end."""
     if parsed.event.is_change:
         return CHANGE
     if parsed.event.event == "decision" or parsed.is_stop:
@@ -160,7 +175,10 @@ def _cap(message: Message) -> Message:
             remaining = max(remaining - len(part.text), 0)
         else:
             parts.append(part)
-    mark = f"\n[The message breaks off here: it had {length:,} characters, and {MAX_CHARACTERS:,} are read at most.]"
+    mark = (
+        f"\n[The message breaks off here: it had {length:,} characters, and {MAX_CHARACTERS:,} "
+        "are read at most.]"
+    )
     return replace(message, parts=(*parts, Text(mark)))
 
 
@@ -169,4 +187,6 @@ def _left_out(event: InboundEvent) -> InboundEvent:
     message = event.message
     sample = (Text(message.text[:SAMPLE]),)
     mark = replace(message, id=f"left_out_{now_ms() // LEFT_OUT_PAUSE_MS}", parts=sample)
-    return InboundEvent(mark, event.address, event.group, CANNED, "apology.rate_limited", left_out=True)
+    return InboundEvent(
+        mark, event.address, event.group, CANNED, "apology.rate_limited", left_out=True
+    )

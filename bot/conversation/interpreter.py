@@ -1,6 +1,8 @@
-"""The interpreter of a group: it translates each message that is not for the bot, until it is switched off.
+"""The interpreter of a group: it translates each message that is not for the bot, until it is
+switched off.
 
-A translation is one request to the model, with a short prompt and no tools. It is no part of the history.
+A translation is one request to the model, with a short prompt and no tools. It is no part of the
+history.
 """
 
 from __future__ import annotations
@@ -39,16 +41,23 @@ class Interpreter:
         self._provider = provider
         self._prompt = files("bot.prompts").joinpath("interpret.md").read_text("utf-8").strip()
 
-    async def answer(self, attempt: Attempt, events: Sequence[InboundEvent], _steps: Sequence[Step]) -> TurnResult:
+    async def answer(
+        self, attempt: Attempt, events: Sequence[InboundEvent], _steps: Sequence[Step]
+    ) -> TurnResult:
         """Translate the messages of a turn; they and the translations are not for the history."""
         conversation = attempt.lease.conversation
-        translated = [(await self.translate(conversation, attempt.turn_id, event), event) for event in events]
+        translated = [
+            (await self.translate(conversation, attempt.turn_id, event), event) for event in events
+        ]
         replies = [(reply, event.address) for reply, event in translated if reply]
         ids = tuple(event.message.id for event in events)
-        return TurnResult((), replies, self._provider.model, asker=events[-1].author_id, answers=ids)
+        return TurnResult(
+            (), replies, self._provider.model, asker=events[-1].author_id, answers=ids
+        )
 
     async def translate(self, conversation: str, turn_id: str, event: InboundEvent) -> Reply | None:
-        """The translation; None where there is none: nobody gets an apology for what they did not ask.
+        """The translation; None where there is none: nobody gets an apology for what they did not
+        ask.
 
         Raises:
             StoreUnavailable: the store does not answer.
@@ -58,13 +67,17 @@ class Interpreter:
         if not other or now_ms() - event.message.at > LATE_MS:
             return None
         names = self._services.texts.table("languages", "en")
-        system = self._prompt.format(one=names.get(one, one), other=names.get(other, other), silent=SILENT)
+        system = self._prompt.format(
+            one=names.get(one, one), other=names.get(other, other), silent=SILENT
+        )
         text = f"<message>\n{escaped_tags(event.message.text)}\n</message>"
         asked = Message(new_id("msg"), "user", (Text(text),), event.message.at)
         events = self._provider.stream(system, [asked], ())
         try:
             async with asyncio.timeout(ANSWER_S):
-                response = await read_response(events, "translation", self._provider.model, self._services.metrics)
+                response = await read_response(
+                    events, "translation", self._provider.model, self._services.metrics
+                )
         except (ModelError, TimeoutError) as error:
             log.warning("interpreter.failed", cause=str(error) or type(error).__name__)
             if isinstance(error, ModelError) and (alarm := ALARMING.get(error.apology)) is not None:
@@ -82,4 +95,6 @@ class Interpreter:
     async def _is_taken_back(self, conversation: str, event: InboundEvent) -> bool:
         """Whether the message was taken back while it was translated."""
         waiting = readable(await self._services.store.inbox.read(conversation))
-        return any(later.event == "unsent" and later.target == event.message.id for _, later in waiting)
+        return any(
+            later.event == "unsent" and later.target == event.message.id for _, later in waiting
+        )

@@ -1,4 +1,5 @@
-"""The steps that a turn records while it runs, and how another process reads them back after a crash."""
+"""The steps that a turn records while it runs, and how another process reads them back after a
+crash."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ DECODERS: Mapping[str, Callable[[bytes], Step]] = {
 
 @dataclass(slots=True)
 class TurnJournal:
-    """A decoded journal: the events that the turn began with, then all other entries in their order."""
+    """A decoded journal: the events that the turn began with, then all other entries in their
+    order."""
 
     events: list[InboundEvent] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)

@@ -1,8 +1,10 @@
-"""Late answers: where a reply token runs out before the answer is ready, a button is sent that fetches the answer.
+"""Late answers: where a reply token runs out before the answer is ready, a button is sent that
+fetches the answer.
 
-The clock decides whose a token is. For its first seconds (``Channel.time_left``) it is the answer's; from then on it
-is the button's, and the answer is delivered without a token: it is pushed, or kept until its asker presses. So no
-record of spent tokens is needed: whoever takes a turn over reads the same clock.
+The clock decides whose a token is. For its first seconds (``Channel.time_left``) it is the
+answer's; from then on it is the button's, and the answer is delivered without a token: it is
+pushed, or kept until its asker presses. So no record of spent tokens is needed: whoever takes a
+turn over reads the same clock.
 """
 
 from __future__ import annotations
@@ -37,7 +39,12 @@ MOST_BROUGHT = 2_000  # characters of reminders above one answer
 MOST_OF_ASKER = 5  # … and of one person: each of these brings an answer, or says that there is none
 
 Progress = Literal["waiting", "asked", "sending", "sent"]
-SENTENCES: Mapping[Progress, str] = {"waiting": "waiting", "asked": "asked", "sending": "waiting", "sent": "sent"}
+SENTENCES: Mapping[Progress, str] = {
+    "waiting": "waiting",
+    "asked": "asked",
+    "sending": "waiting",
+    "sent": "sent",
+}
 
 
 class LateButtons:
@@ -57,12 +64,15 @@ class LateButtons:
         return self._channel.time_left(address) if is_due else None
 
     async def tell_waiting(self) -> float | None:
-        """Tell people whose messages wait for a turn of theirs; seconds until the next one is to be told.
+        """Tell people whose messages wait for a turn of theirs; seconds until the next one is to be
+        told.
 
         Raises:
             LeaseLost: another process has the turn.
         """
-        events = [event for _, event in readable(await self._store.inbox.read(self._lease.conversation))]
+        events = [
+            event for _, event in readable(await self._store.inbox.read(self._lease.conversation))
+        ]
         unsent = {event.target for event in events if event.event == "unsent"}
         awaited = [event for event in events if event.message.id not in unsent]
         awaited = [event for event in awaited if _is_awaited(event, self._services.commands)]
@@ -72,13 +82,16 @@ class LateButtons:
         return min((left for left in times if left is not None), default=None)
 
     async def tell(self, event: InboundEvent, address: str, *, always: bool = False) -> None:
-        """Spend a token that is the answer's no more on the button, once whoever does it; it is sent beside the turn.
+        """Spend a token that is the answer's no more on the button, once whoever does it; it is
+        sent beside the turn.
 
         Args:
-            always: show the button even if no answer is waited for by then, as nobody may have got one.
+            always: show the button even if no answer is waited for by then, as nobody may have got
+            one.
 
         Raises:
-            LeaseLost: another process has the turn, perhaps since a time when the token was the answer's.
+            LeaseLost: another process has the turn, perhaps since a time when the token was the
+            answer's.
         """
         left = self.time_left(address)
         if left is None or left > 0:
@@ -142,15 +155,19 @@ class TokenWatch:
 
 
 def fetch_of(event: InboundEvent) -> Delivery:
-    """The delivery that answers a press of the button. Older versions send nothing for what it seems to settle."""
+    """The delivery that answers a press of the button. Older versions send nothing for what it
+    seems to settle."""
     language = event.message.author.locale if event.message.author else ""
-    reply = Reply("", settles="fetch", private=True, fleeting=True, fetches=Fetch(event.target, language))
+    reply = Reply(
+        "", settles="fetch", private=True, fleeting=True, fetches=Fetch(event.target, language)
+    )
     press = event.message.id
     return Delivery(f"fetch_{press}", press, reply, event.address, asker=event.author_id)
 
 
 class Fetches:
-    """Finds what a press of the button fetches. A late answer stays where it is kept until it has arrived."""
+    """Finds what a press of the button fetches. A late answer stays where it is kept until it has
+    arrived."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -159,13 +176,14 @@ class Fetches:
         self._commands = services.commands
 
     async def choose(self, delivery: Delivery) -> Delivery | int | None:
-        """Decide what a press gets, and whether the card with the button is still needed; others stay as they are.
+        """Decide what a press gets, and whether the card with the button is still needed; others
+        stay as they are.
 
         A press gets the asker's oldest late answer, or a sentence. Further attempts send the same.
 
         Returns:
-            None for a card whose answer has been pushed; a time (ms of the store's clock) when to look again for one
-            whose answer is being pushed.
+            None for a card whose answer has been pushed; a time (ms of the store's clock) when to
+            look again for one whose answer is being pushed.
 
         Raises:
             StoreUnavailable: it cannot be decided.
@@ -182,7 +200,11 @@ class Fetches:
         if is_card:
             if wanted or progress == "waiting":
                 return delivery
-            return await self._store.now_ms(fetch.conversation) + SOON_MS if progress == "sending" else None
+            return (
+                await self._store.now_ms(fetch.conversation) + SOON_MS
+                if progress == "sending"
+                else None
+            )
         if wanted:
             late = LateAnswer(fetch.conversation, wanted[0])
             return replace(delivery, late=late, more_late=len(wanted) + reopened > 1)
@@ -196,18 +218,24 @@ class Fetches:
         channel = self._services.channel(conversation)
         return channel is not None and await channel.reaches(conversation, asker)
 
-    async def _read_kept(self, conversation: str, asker: str, edited: Collection[str]) -> tuple[list[str], int]:
-        """The ids of the asker's late answers that can be sent, oldest first, and the number of those whose turn is
-        about to be reopened."""
-        kept = [one for one in await self._store.late_answers.read(conversation) if one.asker == asker]
+    async def _read_kept(
+        self, conversation: str, asker: str, edited: Collection[str]
+    ) -> tuple[list[str], int]:
+        """The ids of the asker's late answers that can be sent, oldest first, and the number of
+        those whose turn is about to be reopened."""
+        kept = [
+            one for one in await self._store.late_answers.read(conversation) if one.asker == asker
+        ]
         unsent = await self._read_unsent(conversation)
-        answers = [answer for one in kept if (answer := await self._read_wanted(conversation, one, unsent))]
+        answers = [
+            answer for one in kept if (answer := await self._read_wanted(conversation, one, unsent))
+        ]
         wanted = [answer.id for answer in answers if not is_reopened_by(answer, edited)]
         return wanted, len(answers) - len(wanted)
 
     async def load(self, conversation: str, delivery: Delivery) -> Delivery | None:
-        """The delivery as it is sent; None if its late answer is gone: an earlier attempt has brought it, somebody has
-        deleted it, or it is a question that is over.
+        """The delivery as it is sent; None if its late answer is gone: an earlier attempt has
+        brought it, somebody has deleted it, or it is a question that is over.
 
         Args:
             conversation: whose outbox holds it.
@@ -217,21 +245,31 @@ class Fetches:
         """
         late = delivery.late
         if late is None or not late.id:
-            return await self._bring_kept(conversation, delivery) if delivery.more_late else delivery
+            return (
+                await self._bring_kept(conversation, delivery) if delivery.more_late else delivery
+            )
         kept = await self._store.late_answers.read(late.kept_in)
-        found = next((one for one in kept if (one.asker, one.delivery_id) == (delivery.asker, late.id)), None)
+        found = next(
+            (one for one in kept if (one.asker, one.delivery_id) == (delivery.asker, late.id)), None
+        )
         unsent = await self._read_unsent(late.kept_in)
         answer = await self._read_wanted(late.kept_in, found, unsent) if found else None
         return replace(delivery, reply=answer.reply) if answer else None
 
     async def _bring_kept(self, conversation: str, delivery: Delivery) -> Delivery:
-        """The delivery with the texts of its asker's reminders that could not be pushed, as far as there is room.
+        """The delivery with the texts of its asker's reminders that could not be pushed, as far as
+        there is room.
 
-        They stand above its own text, the oldest first; what has more than a text waits for a press of the button.
+        They stand above its own text, the oldest first; what has more than a text waits for a press
+        of the button.
         """
         if not delivery.reply.is_plain:
             return delivery
-        kept = [one for one in await self._store.late_answers.read(conversation) if one.asker == delivery.asker]
+        kept = [
+            one
+            for one in await self._store.late_answers.read(conversation)
+            if one.asker == delivery.asker
+        ]
         brought: list[Delivery] = []
         room = MOST_BROUGHT
         for one in kept:
@@ -243,13 +281,19 @@ class Fetches:
         text = "\n\n".join([*(answer.reply.text for answer in brought), delivery.reply.text])
         ids = tuple(answer.id for answer in brought)
         more_late = len(kept) > len(brought)
-        return replace(delivery, reply=replace(delivery.reply, text=text), brings=ids, more_late=more_late)
+        return replace(
+            delivery, reply=replace(delivery.reply, text=text), brings=ids, more_late=more_late
+        )
 
-    async def _read_wanted(self, conversation: str, one: StoredLateAnswer, unsent: set[str]) -> Delivery | None:
-        """A late answer that can be sent; a question that is over is removed, and what cannot be read given up.
+    async def _read_wanted(
+        self, conversation: str, one: StoredLateAnswer, unsent: set[str]
+    ) -> Delivery | None:
+        """A late answer that can be sent; a question that is over is removed, and what cannot be
+        read given up.
 
         Args:
-            unsent: ids of messages that are taken back; whoever reads their retraction removes what answers them alone.
+            unsent: ids of messages that are taken back; whoever reads their retraction removes what
+            answers them alone.
         """
         answer = _read(one.delivery)
         if answer and answer.answers and unsent.issuperset(answer.answers):
@@ -258,11 +302,14 @@ class Fetches:
         if answer and (question is None or await self._is_open(conversation, question)):
             return answer
         given_up = "" if answer else "cannot be read"
-        await self._store.late_answers.remove(conversation, one.asker, one.delivery_id, given_up=given_up)
+        await self._store.late_answers.remove(
+            conversation, one.asker, one.delivery_id, given_up=given_up
+        )
         return None
 
     async def _read_unsent(self, conversation: str) -> set[str]:
-        """The messages that are taken back by what waits, or by what a turn under way is reading."""
+        """The messages that are taken back by what waits, or by what a turn under way is
+        reading."""
         waiting = [event for _, event in readable(await self._store.inbox.read(conversation))]
         events = [*waiting, *(await self._read_journal(conversation)).all_events]
         return {event.target for event in events if event.event == "unsent"}
@@ -272,7 +319,8 @@ class Fetches:
         return asked is not None and asked.question.id == question.id
 
     async def _progress(self, conversation: str, asker: str) -> tuple[Progress, set[str]]:
-        """How far the asker's answer is, and the ids of messages whose edits no turn has dealt with."""
+        """How far the asker's answer is, and the ids of messages whose edits no turn has dealt
+        with."""
         waiting = [event for _, event in readable(await self._store.inbox.read(conversation))]
         journal = await self._read_journal(conversation)
         outbox = [_read(raw) for raw in await self._store.outbox.read(conversation)]
@@ -289,7 +337,9 @@ class Fetches:
         return "waiting" if outbox[0] and outbox[0].not_before else "sending", edited
 
     def _is_awaited_by(self, asker: str, events: Iterable[InboundEvent]) -> bool:
-        return any(event.author_id == asker and _is_awaited(event, self._commands) for event in events)
+        return any(
+            event.author_id == asker and _is_awaited(event, self._commands) for event in events
+        )
 
     async def _read_journal(self, conversation: str) -> TurnJournal:
         try:
@@ -299,7 +349,8 @@ class Fetches:
 
 
 def _is_awaited(event: InboundEvent, commands: SpokenCommands) -> bool:
-    """Whether somebody waits for an answer to an event: what they say to each other is only translated."""
+    """Whether somebody waits for an answer to an event: what they say to each other is only
+    translated."""
     to_others = event.unmentioned and parse(event, commands).command is None
     return event.event == CANNED or (event.event == "message" and not to_others)
 

@@ -1,7 +1,8 @@
 """Daily limits of messages and tokens: of a user, of a conversation, and of the whole bot.
 
-Far below a limit, a turn costs no request of its own: what was used is read as the turn begins, and what it uses is
-counted with the process's next request. The whole bot's tokens are added up here and sent once a second.
+Far below a limit, a turn costs no request of its own: what was used is read as the turn begins, and
+what it uses is counted with the process's next request. The whole bot's tokens are added up here
+and sent once a second.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ class Excess:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What was used today, and the limits; of the bot also the vendors' own searches, which have none."""
+    """What was used today, and the limits; of the bot also the vendors' own searches, which have
+    none."""
 
     scope: Literal["user", "conversation", "bot"]
     spent: Spent
@@ -92,10 +94,13 @@ class Standing:
     spent: Mapping[Counter, Spent]
 
     def is_far_below(self, claim: Claim, more: int) -> bool:
-        """Whether a few turns at once cannot reach a limit; ``more`` messages may not be counted yet."""
+        """Whether a few turns at once cannot reach a limit; ``more`` messages may not be counted
+        yet."""
         counter, spent = claim.counter, self.spent[claim.counter]
         messages, tokens = counter.message_limit, counter.token_limit
-        few = spent.messages + claim.messages + more < min(messages * EXACT_SHARE, messages - EXACT_MESSAGES)
+        few = spent.messages + claim.messages + more < min(
+            messages * EXACT_SHARE, messages - EXACT_MESSAGES
+        )
         return (not messages or few) and (not tokens or spent.tokens < tokens * EXACT_SHARE)
 
 
@@ -130,11 +135,13 @@ class Verdict:
 class Budgets:
     """Counts messages and tokens, and says which messages exceed a limit.
 
-    Messages are checked before a turn begins. Tokens are counted when they are spent: they may prevent the next turn,
-    never end the present one.
+    Messages are checked before a turn begins. Tokens are counted when they are spent: they may
+    prevent the next turn, never end the present one.
     """
 
-    def __init__(self, store: Store, limits: Limits, days: Days, alerts: Alerts, metrics: Metrics) -> None:
+    def __init__(
+        self, store: Store, limits: Limits, days: Days, alerts: Alerts, metrics: Metrics
+    ) -> None:
         self._budget = store.budget
         self._limits = limits
         self._days = days
@@ -162,7 +169,11 @@ class Budgets:
         return Standing(day, author, total, dict(zip(counters, spent, strict=True)))
 
     async def admit(
-        self, turn_id: str, conversation: str, counts: Mapping[str, int], standing: Standing | None = None
+        self,
+        turn_id: str,
+        conversation: str,
+        counts: Mapping[str, int],
+        standing: Standing | None = None,
     ) -> Verdict:
         """Count a turn's messages. A second request for the same turn counts nothing.
 
@@ -178,7 +189,11 @@ class Budgets:
         users = {author: self._user(conversation, author) for author in counts if author}
         claims = [Claim(counter, counts[author]) for author, counter in users.items()]
         claims.append(Claim(whole, sum(counts.values())))
-        if standing and {standing.author} == set(counts) and self._is_far_below_limits(day, standing, claims):
+        if (
+            standing
+            and {standing.author} == set(counts)
+            and self._is_far_below_limits(day, standing, claims)
+        ):
             self._count_later(turn_id, claims)
             return Verdict({}, standing)
         self._count_waiting(claims)
@@ -189,18 +204,26 @@ class Budgets:
         elif of_conversation:
             excess = dict.fromkeys(counts, Excess("conversation", of_conversation))
         else:
-            excess = {author: Excess("user", unit) for author, unit in zip(users, of_users, strict=True) if unit}
+            excess = {
+                author: Excess("user", unit)
+                for author, unit in zip(users, of_users, strict=True)
+                if unit
+            }
         if excess:
             kept = {author: 0 if author in excess else count for author, count in counts.items()}
             stay = [Claim(counter, kept[author]) for author, counter in users.items()]
             await self._budget.give_back(day, turn_id, [*stay, Claim(whole, sum(kept.values()))])
         for found in excess.values():
             self._metrics.budget_refusals.labels(found.scope, found.unit).inc()
-        before = {claim.counter: spent for claim, spent in zip(claims, verdicts.before, strict=True)}
+        before = {
+            claim.counter: spent for claim, spent in zip(claims, verdicts.before, strict=True)
+        }
         (author, *others) = counts
         return Verdict(excess, None if others else Standing(day, author, verdicts.tokens, before))
 
-    async def admit_joining(self, turn_id: str, event_id: str, joining: Joining, standing: Standing | None) -> int:
+    async def admit_joining(
+        self, turn_id: str, event_id: str, joining: Joining, standing: Standing | None
+    ) -> int:
         """The number of messages that may join a turn under way; near a limit they are counted now.
 
         Args:
@@ -213,7 +236,11 @@ class Budgets:
         day = self._days.today
         counters = self._counters(joining.conversation, joining.author)
         claims = [Claim(counter, joining.earlier + joining.messages) for counter in counters]
-        if standing and standing.author == joining.author and self._is_far_below_limits(day, standing, claims):
+        if (
+            standing
+            and standing.author == joining.author
+            and self._is_far_below_limits(day, standing, claims)
+        ):
             return joining.messages
         self._count_waiting(claims)
         total, spent = await self._budget.read(day, counters)
@@ -226,7 +253,9 @@ class Budgets:
         if number <= 0:
             return 0
         key = f"{turn_id} {event_id}"
-        verdicts = await self._budget.take(day, key, [Claim(counter, number) for counter in counters])
+        verdicts = await self._budget.take(
+            day, key, [Claim(counter, number) for counter in counters]
+        )
         if any(verdicts.refused):  # another turn of this person was faster
             await self._budget.give_back(day, key, [Claim(counter, 0) for counter in counters])
             return 0
@@ -236,7 +265,9 @@ class Budgets:
     def tokens_left(self, standing: Standing) -> int | None:
         """What is left of the day's tokens; None without a limit."""
         limits = [(counter.token_limit, spent.tokens) for counter, spent in standing.spent.items()]
-        limits.append((self._limits.bot_tokens, self._bot_tokens(standing.day, standing.bot_tokens)))
+        limits.append(
+            (self._limits.bot_tokens, self._bot_tokens(standing.day, standing.bot_tokens))
+        )
         return min((limit - used for limit, used in limits if limit), default=None)
 
     async def may_forget(self, turn_id: str, conversation: str, author: str) -> bool:
@@ -245,12 +276,15 @@ class Budgets:
         Raises:
             StoreUnavailable: it may have been counted.
         """
-        return await self.may_use("forgets", self._limits.user_forgets, turn_id, conversation, author)
+        return await self.may_use(
+            "forgets", self._limits.user_forgets, turn_id, conversation, author
+        )
 
     async def may_use(
         self, what: str, limit: int, key: str, conversation: str, author: str, *, amount: int = 1
     ) -> bool:
-        """Count a person's use of something that has a limit of its own; whether it is within the limit.
+        """Count a person's use of something that has a limit of its own; whether it is within the
+        limit.
 
         Args:
             what: a word of ours.
@@ -270,11 +304,14 @@ class Budgets:
         return False
 
     def end(self, turn_id: str) -> None:
-        """Count the messages of an admitted turn if that has not happened yet; nothing more comes of it."""
+        """Count the messages of an admitted turn if that has not happened yet; nothing more comes
+        of it."""
         self.count(turn_id)
         self._joined.pop(turn_id, None)
 
-    async def could_use(self, what: str, limit: int, conversation: str, author: str, *, amount: int = 1) -> bool:
+    async def could_use(
+        self, what: str, limit: int, conversation: str, author: str, *, amount: int = 1
+    ) -> bool:
         """Whether ``may_use`` would count so many uses now.
 
         Raises:
@@ -294,18 +331,25 @@ class Budgets:
     async def spend(self, conversation: str, spending: Spending, turn_id: str = "") -> None:
         """Count the tokens of a model response, and the messages that ``admit`` has not counted.
 
-        Never raises: without the store tokens are only logged. A process that dies within the next second may leave the
-        response uncounted. One that dies before the journal's record asks the model again, which costs again.
+        Never raises: without the store tokens are only logged. A process that dies within the next
+        second may leave the response uncounted. One that dies before the journal's record asks the
+        model again, which costs again.
         """
         usage, asker = spending.usage, spending.asker.id
         tokens = usage.total
         if claims := self._uncounted.pop(turn_id, None):
             self._count_claims(turn_id, claims, tokens)
         else:
-            messages = 0 if spending.is_first else spending.messages  # ``admit`` has counted the first ones
+            messages = (
+                0 if spending.is_first else spending.messages
+            )  # ``admit`` has counted the first ones
             if messages:
                 messages = max(0, messages - self._joined.pop(turn_id, 0))
-            self._count("", [Claim(counter, messages) for counter in self._counters(conversation, asker)], tokens)
+            self._count(
+                "",
+                [Claim(counter, messages) for counter in self._counters(conversation, asker)],
+                tokens,
+            )
         totals = self._totals[self._days.today]
         totals.conversations[_shortened(conversation)] += tokens
         if asker:
@@ -359,10 +403,13 @@ class Budgets:
 
     def _is_far_below_limits(self, day: str, standing: Standing, claims: list[Claim]) -> bool:
         is_spare = standing.day == day and not self._is_used_up(day, standing.bot_tokens)
-        return is_spare and all(standing.is_far_below(claim, self._recent[claim.counter]) for claim in claims)
+        return is_spare and all(
+            standing.is_far_below(claim, self._recent[claim.counter]) for claim in claims
+        )
 
     def _count_later(self, turn_id: str, claims: list[Claim]) -> None:
-        """Count the messages with the first response; if others of the author wait for that, with the next request."""
+        """Count the messages with the first response; if others of the author wait for that, with
+        the next request."""
         is_alone = not any(self._recent[claim.counter] for claim in claims)
         for claim in claims:
             self._recent[claim.counter] += claim.messages
@@ -380,11 +427,16 @@ class Budgets:
 
     def _count_waiting(self, claims: list[Claim]) -> None:
         """Count what turns of the same people have not counted yet."""
-        for waiting in [turn for turn, of_turn in self._uncounted.items() if _share(of_turn, claims)]:
+        for waiting in [
+            turn for turn, of_turn in self._uncounted.items() if _share(of_turn, claims)
+        ]:
             self.count(waiting)
 
     def _counters(self, conversation: str, author: str) -> list[Counter]:
-        return [*([self._user(conversation, author)] if author else []), self._conversation(conversation)]
+        return [
+            *([self._user(conversation, author)] if author else []),
+            self._conversation(conversation),
+        ]
 
     async def used(self, conversation: str, author: str) -> list[Used]:
         """What this author and this conversation have used today.
@@ -401,8 +453,12 @@ class Budgets:
         ]
         if is_operators(conversation):
             [whole] = await self._budget.days([self._days.today])
-            searches = sum(count for kind, count in whole.counts.items() if kind.startswith("searches "))
-            used.append(Used("bot", Spent(tokens=total), Spent(tokens=self._limits.bot_tokens), searches))
+            searches = sum(
+                count for kind, count in whole.counts.items() if kind.startswith("searches ")
+            )
+            used.append(
+                Used("bot", Spent(tokens=total), Spent(tokens=self._limits.bot_tokens), searches)
+            )
         return used
 
     def limit(self, excess: Excess) -> int:
@@ -417,14 +473,22 @@ class Budgets:
 
     def _user(self, conversation: str, author: str) -> Counter:
         limits = self._limits
-        return self._counter("user", _person(conversation, author), limits.user_messages, limits.user_tokens)
+        return self._counter(
+            "user", _person(conversation, author), limits.user_messages, limits.user_tokens
+        )
 
     def _conversation(self, conversation: str) -> Counter:
         limits = self._limits
-        return self._counter("conversation", conversation, limits.conversation_messages, limits.conversation_tokens)
+        return self._counter(
+            "conversation", conversation, limits.conversation_messages, limits.conversation_tokens
+        )
 
-    def _counter(self, scope: Literal["user", "conversation"], name: str, messages: int, tokens: int) -> Counter:
-        return Counter(scope, name) if is_operators(name) else Counter(scope, name, messages, tokens)
+    def _counter(
+        self, scope: Literal["user", "conversation"], name: str, messages: int, tokens: int
+    ) -> Counter:
+        return (
+            Counter(scope, name) if is_operators(name) else Counter(scope, name, messages, tokens)
+        )
 
 
 def _counter_of_uses(what: str, limit: int, conversation: str, author: str) -> Counter:
@@ -452,4 +516,6 @@ def _person(conversation: str, author: str) -> str:
 
 def _shortened(name: str) -> str:
     """The ends of each long part of an id: an operator recognises it, and nobody can use it."""
-    return ":".join(word if len(word) <= SHORT else f"{word[:3]}…{word[-3:]}" for word in name.split(":"))
+    return ":".join(
+        word if len(word) <= SHORT else f"{word[:3]}…{word[-3:]}" for word in name.split(":")
+    )

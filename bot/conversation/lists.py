@@ -10,12 +10,15 @@ from toolset.stores import ListItem
 from toolset.tool import ToolError
 
 MOST_NAMES = 20  # other lists that a model reads of
-NO_ROOM = "only {added} of {asked} items were added: the lists here are full. Tick items that are done"
+NO_ROOM = (
+    "only {added} of {asked} items were added: the lists here are full. Tick items that are done"
+)
 NO_WORDS = "invalid parameters: write the list's name and its items in words"
 
 
 class ToolLists:
-    """The lists of one place (``toolset.stores.Lists``); the items remember who added them, for ``/forget me``."""
+    """The lists of one place (``toolset.stores.Lists``); the items remember who added them, for
+    ``/forget me``."""
 
     def __init__(self, lists: PlaceLists, place: str, author: str) -> None:
         self._lists = lists
@@ -32,7 +35,9 @@ class ToolLists:
         if not (one_line(name) and all(lines)):
             raise ToolError(NO_WORDS)
         async with store_errors_for_model():
-            numbers = await self._lists.add(self._place, self._author, _plain(name), lines, idempotency_key)
+            numbers = await self._lists.add(
+                self._place, self._author, _plain(name), lines, idempotency_key
+            )
         if not all(numbers):
             raise ToolError(NO_ROOM.format(added=sum(map(bool, numbers)), asked=len(numbers)))
         return numbers
@@ -72,7 +77,11 @@ class ToolLists:
 
 
 def _items(stored: Iterable[StoredItem], name: str) -> list[ListItem]:
-    return [ListItem(item.number, item.text, item.is_ticked) for item in stored if item.list_name == name]
+    return [
+        ListItem(item.number, item.text, item.is_ticked)
+        for item in stored
+        if item.list_name == name
+    ]
 
 
 def _plain(name: str) -> str:

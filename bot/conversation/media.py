@@ -1,7 +1,8 @@
 """Files for the model: fetched once a turn, bounded, never stored.
 
-Messages hold references. A request gets the newest files that fit: as they are where the model reads their kind, as
-text where they can become text, and a line in place of each other file. All turns of a process share a number of bytes.
+Messages hold references. A request gets the newest files that fit: as they are where the model
+reads their kind, as text where they can become text, and a line in place of each other file. All
+turns of a process share a number of bytes.
 """
 
 from __future__ import annotations
@@ -26,8 +27,12 @@ from toolset.tool import ToolError
 log = structlog.stdlib.get_logger(__name__)
 
 MOST = 6  # files in a request, the newest ones
-MOST_INLINE = 12 * MIB  # bytes of all files inside a request: Gemini accepts 20 MB, base64 and text included
-MOST_UPLOADED = 32 * MIB  # bytes of all files of a request, where larger ones go to the vendor before it
+MOST_INLINE = (
+    12 * MIB
+)  # bytes of all files inside a request: Gemini accepts 20 MB, base64 and text included
+MOST_UPLOADED = (
+    32 * MIB
+)  # bytes of all files of a request, where larger ones go to the vendor before it
 EARLIER_TURNS = 2  # whose files are sent again
 
 ATTACHED = "[{}: attached below]"
@@ -36,7 +41,9 @@ REPEATED = "[{}: shown below]"
 UNFIT = "[{}: not shown, too much was sent together; it can be sent again alone]"
 BUSY = "[{}: not shown, the bot is looking at too many just now; it can be sent again in a minute]"
 TOO_LARGE = "[{}: not read, it is larger than {} MB; say so]"
-UNREADABLE = "[{}: cannot be read: it is empty, damaged, protected or not what its name says; say so]"
+UNREADABLE = (
+    "[{}: cannot be read: it is empty, damaged, protected or not what its name says; say so]"
+)
 NOT_TAKEN = "[{}: not read, the model's service did not take it in time; it can be sent again]"
 GONE = ""  # the provider has its own text for a missing file
 CANNOT: Mapping[Kind, str] = MappingProxyType(
@@ -50,7 +57,8 @@ BECOME_TEXT: frozenset[Kind] = frozenset(("pdf", "document", "text"))
 
 
 class TurnMedia:
-    """The files of one turn: fetched for the first request that needs them, freed when the context ends.
+    """The files of one turn: fetched for the first request that needs them, freed when the context
+    ends.
 
     Args:
         support: what the model reads.
@@ -58,7 +66,12 @@ class TurnMedia:
     """
 
     def __init__(
-        self, free: ByteSemaphore, channel: Channel, conversation: str, support: MediaSupport, read_text: ReadText
+        self,
+        free: ByteSemaphore,
+        channel: Channel,
+        conversation: str,
+        support: MediaSupport,
+        read_text: ReadText,
     ) -> None:
         self._bytes = free
         self._channel = channel
@@ -95,11 +108,18 @@ class TurnMedia:
         refs = {media.ref for media in wanted}
         self._miss(recent.keys() - refs, UNFIT)
         if not refs <= self._contents():
-            await self._fetch([media for media in wanted if media.ref not in self._contents() - self._found.keys()])
+            await self._fetch(
+                [
+                    media
+                    for media in wanted
+                    if media.ref not in self._contents() - self._found.keys()
+                ]
+            )
         return self._filled(messages)
 
     def unread_alone(self, asked: Sequence[Message]) -> Kind:
-        """The kind of the newest file, if messages hold nothing but files that the model cannot read; else empty."""
+        """The kind of the newest file, if messages hold nothing but files that the model cannot
+        read; else empty."""
         parts = [part for message in asked for part in message.parts]
         kinds = [kind_of(part.mime) for part in parts if isinstance(part, Media)]
         cannot = all(kind in CANNOT and kind not in self._support.kinds for kind in kinds)
@@ -108,7 +128,8 @@ class TurnMedia:
     def describe(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """The messages for the history: references, with type and size of the contents."""
         return tuple(
-            _with_parts(message, tuple(self._describe(part) for part in message.parts)) for message in messages
+            _with_parts(message, tuple(self._describe(part) for part in message.parts))
+            for message in messages
         )
 
     def _contents(self) -> set[str]:
@@ -135,14 +156,18 @@ class TurnMedia:
         """
         refs = [media.ref for media in wanted]
         # Before the bytes are reserved, which other turns wait for.
-        await asyncio.gather(*(self._channel.prepare(media) for media in wanted if media.ref not in self._found))
+        await asyncio.gather(
+            *(self._channel.prepare(media) for media in wanted if media.ref not in self._found)
+        )
         try:
             await self._reserve(wanted)
         except TimeoutError:
             log.warning("media.no_room", files=len(refs))
             self._miss(set(refs) - self._found.keys(), BUSY)
             return
-        arriving = _Arriving({media.ref: self._most_of(media) for media in wanted}, self._found, self._held)
+        arriving = _Arriving(
+            {media.ref: self._most_of(media) for media in wanted}, self._found, self._held
+        )
         async with asyncio.TaskGroup() as group:
             for media in wanted:
                 if media.ref not in self._found:
@@ -157,12 +182,16 @@ class TurnMedia:
         await self._prepare([media for media in wanted if media.ref in self._found])
 
     async def _reserve(self, wanted: Sequence[Media]) -> None:
-        """Take the bytes that these files may need. Free everything before waiting, against deadlocks.
+        """Take the bytes that these files may need. Free everything before waiting, against
+        deadlocks.
 
         Raises:
             TimeoutError: other turns hold it for too long.
         """
-        sizes = (len(self._found.get(media.ref, b"")) or media.size or self._most_of(media) for media in wanted)
+        sizes = (
+            len(self._found.get(media.ref, b"")) or media.size or self._most_of(media)
+            for media in wanted
+        )
         most = min(sum(sizes), self._most)
         if self._held and not self._bytes.has(most - self._held):
             self._free_all()
@@ -175,7 +204,8 @@ class TurnMedia:
         arriving.end(media.ref, is_whole=await self._channel.fetch(self._conversation, media, take))
 
     async def _prepare(self, arrived: Sequence[Media]) -> None:
-        """Make texts of files that the model does not read as they are, and upload what does not fit the request.
+        """Make texts of files that the model does not read as they are, and upload what does not
+        fit the request.
 
         Args:
             arrived: the newest first.
@@ -219,7 +249,9 @@ class TurnMedia:
             self._miss([media.ref], UNFIT)
             return
         try:
-            self._uploaded[media.ref] = await self._support.uploads.upload(self._found[media.ref], known.mime)
+            self._uploaded[media.ref] = await self._support.uploads.upload(
+                self._found[media.ref], known.mime
+            )
             self._found.pop(media.ref)
         except ModelError as error:
             log.warning("media.not_uploaded", cause=error.cause)
@@ -244,7 +276,8 @@ class TurnMedia:
         self._shrink()
 
     def _filled(self, messages: Sequence[Message]) -> list[Message]:
-        """The messages with contents or texts. A file that occurs twice gets its contents where it is newest."""
+        """The messages with contents or texts. A file that occurs twice gets its contents where it
+        is newest."""
         unused, left = self._contents(), TEXT_CAP
         filled = []
         for message in reversed(messages):
@@ -276,8 +309,12 @@ class TurnMedia:
     def _shown(self, part: Media, left: int) -> Part:
         known = self._known[part.ref]
         if text := self._texts.get(known.ref):
-            return Text(framed(known, text, left) if left else UNFIT.format(label(known.mime, known.name)))
-        return replace(known, data=self._found.get(known.ref, b""), uri=self._uploaded.get(known.ref, ""))
+            return Text(
+                framed(known, text, left) if left else UNFIT.format(label(known.mime, known.name))
+            )
+        return replace(
+            known, data=self._found.get(known.ref, b""), uri=self._uploaded.get(known.ref, "")
+        )
 
     def _describe(self, part: Part) -> Part:
         if not isinstance(part, Media) or not (known := self._known.get(part.ref)):

@@ -1,4 +1,5 @@
-"""What a person has used and what is kept for them, in all their conversations, for a page of their own."""
+"""What a person has used and what is kept for them, in all their conversations, for a page of their
+own."""
 
 from __future__ import annotations
 
@@ -48,7 +49,11 @@ class PersonalOverviews:
     async def _reminders(self, conversation: str, event: InboundEvent) -> list[KeptItem]:
         places = sorted({place for place, _ in await self._find_reminders(conversation, event)})
         found = await asyncio.gather(*(self._reminders_in(place, event).all() for place in places))
-        known = [(place, one) for place, reminders in zip(places, found, strict=True) for one in reminders]
+        known = [
+            (place, one)
+            for place, reminders in zip(places, found, strict=True)
+            for one in reminders
+        ]
         texts, language = self._services.texts, self._services.language(event)
         return [
             KeptItem(_key(place, one.id), line_of(one, texts, language), place)
@@ -65,17 +70,26 @@ class PersonalOverviews:
         ]
 
     async def _places(self, conversation: str, event: InboundEvent) -> list[str]:
-        """Where the person has talked to the bot, this conversation and others of their own first."""
+        """Where the person has talked to the bot, this conversation and others of their own
+        first."""
         person = person_of(conversation, event)
         entries = await self._services.store.kv.members(f"person:{person}") if person else []
-        places = [self._place(entry.partition(" ")[2]) for entry in entries]  # sorted: "own …" before "shared …"
+        places = [
+            self._place(entry.partition(" ")[2]) for entry in entries
+        ]  # sorted: "own …" before "shared …"
         return list(dict.fromkeys([self._place(conversation), *places]))[:MOST_PLACES]
 
-    async def _find_reminders(self, conversation: str, event: InboundEvent) -> list[tuple[str, str]]:
-        return await self._services.store.reminders.counted(person_of(conversation, event) or conversation)
+    async def _find_reminders(
+        self, conversation: str, event: InboundEvent
+    ) -> list[tuple[str, str]]:
+        return await self._services.store.reminders.counted(
+            person_of(conversation, event) or conversation
+        )
 
     def _reminders_in(self, conversation: str, event: InboundEvent) -> PersonalReminders:
-        return PersonalReminders(self._services, conversation, event, event.message.author or NOBODY)
+        return PersonalReminders(
+            self._services, conversation, event, event.message.author or NOBODY
+        )
 
     def _memory(self, place: str, event: InboundEvent) -> PersonMemory:
         return PersonMemory(self._services.store, place, event.author_id)

@@ -1,4 +1,5 @@
-"""Polls: a tool starts them, presses of buttons are counted without a turn, and the outbox shows how they stand."""
+"""Polls: a tool starts them, presses of buttons are counted without a turn, and the outbox shows
+how they stand."""
 
 from __future__ import annotations
 
@@ -26,7 +27,10 @@ PREFIX = "poll_"
 MOST_PAST = 20  # that are shown of a history, apart from open ones
 MINUTE_MS = 60_000
 NO_WORDS = "invalid parameters: write the question and at least two different options in words"
-FULL = f"not started: {OPEN_POLLS} polls are open here already; who started one can close it by its button"
+FULL = (
+    f"not started: {OPEN_POLLS} polls are open here already; who started one can close it by its "
+    "button"
+)
 ONE = "not started: one poll in an answer; start the other one when you are asked again"
 
 _decode = Decoder(Poll).decode
@@ -47,11 +51,14 @@ class ToolPolls:
         self._language = language
         self._started = ""
 
-    async def start(self, question: str, options: Sequence[str], *, multiple: bool, idempotency_key: str) -> str:
+    async def start(
+        self, question: str, options: Sequence[str], *, multiple: bool, idempotency_key: str
+    ) -> str:
         """Start a poll; its id.
 
         Raises:
-            ToolError: no visible words, an option twice, a second poll in a turn, too many open ones, or no store.
+            ToolError: no visible words, an option twice, a second poll in a turn, too many open
+            ones, or no store.
         """
         asked, lines = one_line(question), tuple(one_line(option) for option in options)
         if not asked or not all(lines) or len({line.casefold() for line in lines}) < len(lines):
@@ -60,13 +67,22 @@ class ToolPolls:
         if self._started not in ("", poll_id):
             raise ToolError(ONE)
         language = language_of(asked, self._language)
-        body = encode(Poll(poll_id, self._kept_in, asked, lines, multiple=multiple, language=language))
-        self._started = poll_id  # before the store answers, as the calls of a response run side by side
+        body = encode(
+            Poll(poll_id, self._kept_in, asked, lines, multiple=multiple, language=language)
+        )
+        self._started = (
+            poll_id  # before the store answers, as the calls of a response run side by side
+        )
         is_kept = False
         try:
             async with store_errors_for_model():
                 is_kept = await self._store.polls.start(
-                    self._kept_in, poll_id, self._author, body, options=len(lines), multiple=multiple
+                    self._kept_in,
+                    poll_id,
+                    self._author,
+                    body,
+                    options=len(lines),
+                    multiple=multiple,
                 )
         finally:
             self._started = poll_id if is_kept else ""
@@ -76,15 +92,25 @@ class ToolPolls:
 
 
 def polls_of(
-    store: Store, channel: Channel, conversation: str, event: InboundEvent, author: Author, language: str
+    store: Store,
+    channel: Channel,
+    conversation: str,
+    event: InboundEvent,
+    author: Author,
+    language: str,
 ) -> ToolPolls | None:
-    """The polls of a place; None for somebody unknown, who could not close one, and where the answer shows none.
+    """The polls of a place; None for somebody unknown, who could not close one, and where the
+    answer shows none.
 
     Args:
         event: is answered.
     """
     is_possible = author.id and channel.shows_polls(event.address)
-    return ToolPolls(store, channel.polls_of(conversation), author.id, language) if is_possible else None
+    return (
+        ToolPolls(store, channel.polls_of(conversation), author.id, language)
+        if is_possible
+        else None
+    )
 
 
 async def show_poll(store: Store, kept_in: str, messages: Iterable[Message], reply: Reply) -> Reply:
@@ -97,14 +123,17 @@ async def show_poll(store: Store, kept_in: str, messages: Iterable[Message], rep
     return replace(reply, poll=found[0]) if found else reply
 
 
-async def read_poll(store: Store, kept_in: str, poll_id: str, pause_s: float | None = None) -> Poll | int | None:
+async def read_poll(
+    store: Store, kept_in: str, poll_id: str, pause_s: float | None = None
+) -> Poll | int | None:
     """A poll as it stands; None if it is gone.
 
     Args:
         pause_s: given where a delivery shows it.
 
     Returns:
-        A time (ms of the store's clock) where it was shown less than ``pause_s`` ago: then it may be shown again.
+        A time (ms of the store's clock) where it was shown less than ``pause_s`` ago: then it may
+        be shown again.
 
     Raises:
         StoreUnavailable: it cannot be read.
@@ -126,7 +155,8 @@ async def read_open_polls(store: Store, kept_in: str) -> list[Poll]:
 async def read_past_polls(
     store: Store, kept_in: str, messages: Iterable[Message], known: Collection[str]
 ) -> list[Poll]:
-    """The newest polls that calls in these messages have started, oldest first, without those whose ids are known.
+    """The newest polls that calls in these messages have started, oldest first, without those whose
+    ids are known.
 
     Raises:
         StoreUnavailable: they cannot be read.
@@ -138,7 +168,11 @@ async def read_past_polls(
 def _started_in(messages: Iterable[Message]) -> list[str]:
     """The ids of the polls that calls in these messages have started."""
     results = [result for message in messages for result in message.results if result.name == TOOL]
-    return list(dict.fromkeys(str(result.response.get("poll", "")) for result in results if not result.is_error))
+    return list(
+        dict.fromkeys(
+            str(result.response.get("poll", "")) for result in results if not result.is_error
+        )
+    )
 
 
 async def _read_polls(store: Store, kept_in: str, ids: Iterable[str]) -> list[Poll]:
@@ -156,7 +190,8 @@ def _filled(stored: StoredPoll) -> Poll | None:
 
 
 class Votes:
-    """Counts presses of polls' buttons (``bot.channels.Accept``). Each is one script, and starts no turn.
+    """Counts presses of polls' buttons (``bot.channels.Accept``). Each is one script, and starts no
+    turn.
 
     Args:
         start: tells this process's worker of a conversation that is due.
@@ -170,7 +205,8 @@ class Votes:
         self._language = language
 
     async def __call__(self, conversation: str, event: InboundEvent) -> bool:
-        """Count one press, or tell that person alone why it does not count; a known id counts nothing.
+        """Count one press, or tell that person alone why it does not count; a known id counts
+        nothing.
 
         Args:
             conversation: the one that keeps the poll.
@@ -208,16 +244,21 @@ async def fill_in(
     """The reply that shows a poll anew, with the poll as it stands now; other replies as they are.
 
     Args:
-        again: an earlier attempt has failed. What has changed since the first one is for the delivery that waits
-            behind: with one more for each attempt, an outage would leave more than can be shown in time.
+        again: an earlier attempt has failed. What has changed since the first one is for the
+        delivery that waits
+            behind: with one more for each attempt, an outage would leave more than can be shown in
+            time.
 
     Returns:
-        None where the poll is gone; a time (ms of the store's clock) before which it is not to be shown again.
+        None where the poll is gone; a time (ms of the store's clock) before which it is not to be
+        shown again.
 
     Raises:
         StoreUnavailable: the poll cannot be read.
     """
     if not reply.settles.startswith(PREFIX):
         return reply
-    poll = await read_poll(store, conversation, reply.settles, None if again else channel.poll_pause_s)
+    poll = await read_poll(
+        store, conversation, reply.settles, None if again else channel.poll_pause_s
+    )
     return replace(reply, text=poll.question, poll=poll) if isinstance(poll, Poll) else poll

@@ -19,7 +19,10 @@ CAP = 500  # characters of a quote
 RECENT_MS = 600_000  # a picture that is older is not pointed at
 ALBUM_MS = 60_000  # between the pictures that somebody sends together
 MOST_PICTURES = 4  # at which one message points
-UNKNOWN = "[This quotes an earlier message that is not known here any more: ask what it said if that matters.]"
+UNKNOWN = (
+    "[This quotes an earlier message that is not known here any more: ask what it said if that "
+    "matters.]"
+)
 
 
 class Quoted(NamedTuple):
@@ -32,7 +35,9 @@ class Quoted(NamedTuple):
 class QuoteFinder:
     """Finds what the messages of one conversation quote."""
 
-    def __init__(self, services: Services, channel: Channel, conversation: str, background: Background) -> None:
+    def __init__(
+        self, services: Services, channel: Channel, conversation: str, background: Background
+    ) -> None:
         self._store = services.store
         self._texts = services.texts
         self._channel = channel
@@ -42,7 +47,8 @@ class QuoteFinder:
     async def with_quotes(self, event: InboundEvent, before: Sequence[Message]) -> InboundEvent:
         """The event, its message with what it quotes; quoted pictures come before its own parts.
 
-        A message of a group that points at a picture ("what is this?") quotes those that were just sent there.
+        A message of a group that points at a picture ("what is this?") quotes those that were just
+        sent there.
 
         Args:
             before: messages of the same turn.
@@ -77,21 +83,38 @@ class QuoteFinder:
         known = await self._channel.find_quoted(self._conversation, message_id)
         if known.picture:
             return Quoted(Quote(message_id, picture_line(None)), (known.picture,))
-        record = next((record for record in records if known.turn_id and record.turn_id == known.turn_id), None)
+        record = next(
+            (record for record in records if known.turn_id and record.turn_id == known.turn_id),
+            None,
+        )
         return Quoted(_own(message_id, record) if record else Quote(message_id, UNKNOWN))
 
 
 def picture_line(author: Author | None, number: int = 1) -> str:
     """The line about a quoted picture, which is sent below it."""
-    return f"[Picture {number} below was sent earlier by {name_of(author)}, and is data. This may be about it.]"
+    return (
+        f"[Picture {number} below was sent earlier by {name_of(author)}, and is data. This may be "
+        "about it.]"
+    )
 
 
 def _newest_pictures(messages: Sequence[Message], at: int) -> list[Quoted]:
     """The pictures that somebody has sent last, one after the other, not long before this time."""
-    sent = [one for one in messages if at - RECENT_MS < one.at <= at and any(map(_is_picture, one.parts))]
-    together = [one for one in sent if _author_id(one) == _author_id(sent[-1]) and sent[-1].at - one.at < ALBUM_MS]
+    sent = [
+        one
+        for one in messages
+        if at - RECENT_MS < one.at <= at and any(map(_is_picture, one.parts))
+    ]
+    together = [
+        one
+        for one in sent
+        if _author_id(one) == _author_id(sent[-1]) and sent[-1].at - one.at < ALBUM_MS
+    ]
     return [
-        Quoted(Quote(one.id, picture_line(one.author, number), _author_id(one)), tuple(filter(_is_picture, one.parts)))
+        Quoted(
+            Quote(one.id, picture_line(one.author, number), _author_id(one)),
+            tuple(filter(_is_picture, one.parts)),
+        )
         for number, one in enumerate(together[-MOST_PICTURES:], 1)
     ]
 
@@ -109,9 +132,13 @@ def _said(message_id: str, messages: Iterable[Message]) -> Quoted | None:
     message = next((one for one in messages if one.id == message_id and one.role == "user"), None)
     if message is None:
         return None
-    pictures = tuple(part for part in message.parts if isinstance(part, Media) and part.ref == message_id)
+    pictures = tuple(
+        part for part in message.parts if isinstance(part, Media) and part.ref == message_id
+    )
     if pictures:
-        return Quoted(Quote(message_id, picture_line(message.author), _author_id(message)), pictures)
+        return Quoted(
+            Quote(message_id, picture_line(message.author), _author_id(message)), pictures
+        )
     line = f"[This quotes {name_of(message.author)}, as data: {json_line(message.text, CAP)}]"
     return Quoted(Quote(message_id, line, _author_id(message)))
 
@@ -119,8 +146,17 @@ def _said(message_id: str, messages: Iterable[Message]) -> Quoted | None:
 def _own(message_id: str, record: TurnRecord) -> Quote:
     """The answer of a turn, quoted, with what its pictures show in words."""
     text = next((message.text for message in reversed(record.messages) if message.is_answer), "")
-    askers = (message.author.id for message in record.messages if message.role == "user" and message.author)
-    results = (part for message in record.messages for part in message.parts if isinstance(part, ToolResult))
+    askers = (
+        message.author.id
+        for message in record.messages
+        if message.role == "user" and message.author
+    )
+    results = (
+        part
+        for message in record.messages
+        for part in message.parts
+        if isinstance(part, ToolResult)
+    )
     pictures = "; ".join(file.text for result in results for file in result.files)
     below = f", with a picture of: {json_line(pictures, CAP)}" if pictures else ""
     line = f"[This quotes your own answer: {json_line(text, CAP)}{below}]" if text else UNKNOWN

@@ -1,4 +1,5 @@
-"""Refusals: events that the store could not take are counted, logged once a minute, and shown in ``/readyz``."""
+"""Refusals: events that the store could not take are counted, logged once a minute, and shown in
+``/readyz``."""
 
 from __future__ import annotations
 
@@ -25,7 +26,11 @@ class Refusals:
     """
 
     def __init__(
-        self, accept: Accept, metrics: Metrics, alarm: Callable[[], Awaitable[None]], pause_s: float = PAUSE_S
+        self,
+        accept: Accept,
+        metrics: Metrics,
+        alarm: Callable[[], Awaitable[None]],
+        pause_s: float = PAUSE_S,
     ) -> None:
         self._accept = accept
         self._metrics = metrics
@@ -62,7 +67,8 @@ class Refusals:
             await self._alarm()
 
     def _log(self, cause: str, fix: str, count: int) -> None:
-        """Write a line, and have the next one written after a pause, if there is anything to say."""
+        """Write a line, and have the next one written after a pause, if there is anything to
+        say."""
         log.error("store.messages_refused", cause=cause, count=count, fix=fix)
         self._unlogged[cause] = 0
         asyncio.get_running_loop().call_later(self._pause_s, self._end_pause, cause, fix)

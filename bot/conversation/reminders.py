@@ -1,7 +1,8 @@
-"""Reminders and routines: kept for the person who asked, and moved into the inbox when their time has come.
+"""Reminders and routines: kept for the person who asked, and moved into the inbox when their time
+has come.
 
-What is up to ``LATE_S`` late comes late and says so. What is later is only named, and of a reminder that repeats, all
-missed times count as one.
+What is up to ``LATE_S`` late comes late and says so. What is later is only named, and of a reminder
+that repeats, all missed times count as one.
 """
 
 from __future__ import annotations
@@ -37,14 +38,16 @@ MOST = 20  # of one person, in all conversations
 MOST_HOURLY = 3  # of them, routines that repeat every hour
 TOO_MANY = f"the user has {MOST} reminders, all conversations together; cancel one first"
 TOO_MANY_HOURLY = (
-    f"the user has {MOST_HOURLY} routines that repeat every hour, all conversations together; cancel one first, or "
+    f"the user has {MOST_HOURLY} routines that repeat every hour, all conversations together; "
+    "cancel one first, or "
     "repeat this one every two hours (FREQ=HOURLY;INTERVAL=2)"
 )
 SWEEP_S = 1.0
 READ_LIMIT = 100  # reminders read at once
 PUNCTUAL_S = 120  # later than that, a reminder says that it is late
 LATE_S = 6 * 3_600  # later than that, it is only named
-MAX_FAILURES = 3  # one after the other: of a routine, then it rests; of deliveries of what repeats, then it ends
+# one after the other: of a routine, then it rests; of deliveries of what repeats, then it ends
+MAX_FAILURES = 3
 
 
 class StoredReminder(Struct, frozen=True, omit_defaults=True):
@@ -52,11 +55,10 @@ class StoredReminder(Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         at: its next time, milliseconds since the epoch.
-        start: its first time on the clock of the zone, ISO 8601 without a zone; the rule begins there.
-        address: where the message that asked for it was to be answered.
-        failures: of a routine, one after the other.
-        refusals: of what repeats: how many of its times in a row the platform has refused to show.
-        refused: id of the message of the last of these times.
+        start: its first time on the clock of the zone, ISO 8601 without a zone; the rule begins
+        there. address: where the message that asked for it was to be answered. failures: of a
+        routine, one after the other. refusals: of what repeats: how many of its times in a row the
+        platform has refused to show. refused: id of the message of the last of these times.
     """
 
     text: str
@@ -95,7 +97,9 @@ class PersonalReminders:
         author: who wrote it, with language and time zone where the platform tells them.
     """
 
-    def __init__(self, services: Services, conversation: str, event: InboundEvent, author: Author) -> None:
+    def __init__(
+        self, services: Services, conversation: str, event: InboundEvent, author: Author
+    ) -> None:
         self._services = services
         self._conversation = conversation
         self._event = event
@@ -129,7 +133,9 @@ class PersonalReminders:
         async with store_errors_for_model():
             ms = body.at - await store.now_ms(here)
             hourly = is_hourly(reminder.repeat)
-            if refusal := await count_reminder(store, here, self._event, reminder.id, ms, hourly=hourly):
+            if refusal := await count_reminder(
+                store, here, self._event, reminder.id, ms, hourly=hourly
+            ):
                 raise ToolError(f"not set: {refusal}")
             await store.reminders.add(here, reminder.id, self._author.id, body.at, encode(body))
 
@@ -174,7 +180,10 @@ class PersonalReminders:
         bodies = await self._services.store.reminders.read(self._conversation)
         kept = [(reminder_id, one) for reminder_id, body in bodies.items() if (one := _read(body))]
         own = [(reminder_id, one) for reminder_id, one in kept if one.author.id == self._author.id]
-        return [_shown(reminder_id, one) for reminder_id, one in sorted(own, key=lambda pair: pair[1].at)]
+        return [
+            _shown(reminder_id, one)
+            for reminder_id, one in sorted(own, key=lambda pair: pair[1].at)
+        ]
 
 
 def reminders_of(
@@ -187,7 +196,8 @@ def reminders_of(
 
 
 class ReminderClock:
-    """Moves reminders into the inbox when their time has come. Every worker has one; a script decides who was first.
+    """Moves reminders into the inbox when their time has come. Every worker has one; a script
+    decides who was first.
 
     Args:
         language: where neither the text nor the author shows one.
@@ -236,7 +246,9 @@ class ReminderClock:
         body = (await self._store.reminders.read(alarm.conversation)).get(alarm.reminder_id, b"")
         reminder = _read(body)
         if reminder is None:
-            if body:  # a newer version has written it; otherwise another process was first, or it is cancelled
+            # a newer version has written it; otherwise another process was first, or it is
+            # cancelled
+            if body:
                 log.warning("reminder.unreadable", conversation=alarm.conversation)
             await self._rest(alarm)
             return
@@ -244,7 +256,9 @@ class ReminderClock:
         then = reminder.next_after(now)
         if then:
             ms, hourly = then.at - now, is_hourly(then.repeat)
-            await count_reminder(self._store, alarm.conversation, event, alarm.reminder_id, ms, hourly=hourly)
+            await count_reminder(
+                self._store, alarm.conversation, event, alarm.reminder_id, ms, hourly=hourly
+            )
         again = Next(then.at, encode(then)) if then else None
         if await self._store.reminders.ring(alarm, event.message.id, encode(event), again):
             log.info("reminder.rung", conversation=alarm.conversation, outcome=event.reminder)
@@ -259,10 +273,16 @@ class ReminderClock:
         late_s = (now - alarm.at) / 1000
         language = language_for(reminder.text, reminder.author.locale, self._language)
         is_missed = late_s > LATE_S
-        key = "reminder.routine_message" if reminder.routine and not is_missed else "reminder.message"
+        key = (
+            "reminder.routine_message" if reminder.routine and not is_missed else "reminder.message"
+        )
         parts = Text(f"{self._texts.get(key, language)}\n"), Text(reminder.text)
-        message = Message(f"{REMINDER_ID}{alarm.reminder_id}_{alarm.at}", "user", parts, now, reminder.author)
-        event = InboundEvent(message, reminder.address, reminder.group, target=alarm.reminder_id, planned_at=alarm.at)
+        message = Message(
+            f"{REMINDER_ID}{alarm.reminder_id}_{alarm.at}", "user", parts, now, reminder.author
+        )
+        event = InboundEvent(
+            message, reminder.address, reminder.group, target=alarm.reminder_id, planned_at=alarm.at
+        )
         if is_missed:
             return replace(event, reminder="missed")
         if reminder.routine:
@@ -270,8 +290,11 @@ class ReminderClock:
         return replace(event, reminder="late" if late_s > PUNCTUAL_S else "due")
 
 
-async def note_outcome(store: Store, conversation: str, event: InboundEvent, *, failed: bool) -> bool:
-    """Count the failures in a row of a routine; whether it rests from now on. Other events have none.
+async def note_outcome(
+    store: Store, conversation: str, event: InboundEvent, *, failed: bool
+) -> bool:
+    """Count the failures in a row of a routine; whether it rests from now on. Other events have
+    none.
 
     Raises:
         StoreUnavailable: the outcome may not be counted.
@@ -283,7 +306,9 @@ async def note_outcome(store: Store, conversation: str, event: InboundEvent, *, 
         return False
     failures = reminder.failures + 1 if failed else 0
     rests = failures >= MAX_FAILURES
-    await store.reminders.amend(conversation, event.target, encode(replace(reminder, failures=failures)), rests=rests)
+    await store.reminders.amend(
+        conversation, event.target, encode(replace(reminder, failures=failures)), rests=rests
+    )
     return rests
 
 
@@ -299,8 +324,11 @@ async def note_arrival(store: Store, conversation: str, answers: Sequence[str]) 
             await store.reminders.amend(conversation, reminder_id, body)
 
 
-async def note_refusal(services: Services, conversation: str, answers: Sequence[str], cause: str) -> None:
-    """Count that the platform refuses the answer to these messages for ever, once for each time of a reminder.
+async def note_refusal(
+    services: Services, conversation: str, answers: Sequence[str], cause: str
+) -> None:
+    """Count that the platform refuses the answer to these messages for ever, once for each time of
+    a reminder.
 
     What repeats ends with the third time in a row: otherwise it would leave dead letters for ever.
 
@@ -308,7 +336,9 @@ async def note_refusal(services: Services, conversation: str, answers: Sequence[
         StoreUnavailable: the refusal may not be counted.
     """
     reminders = services.store.reminders
-    for message_id, reminder_id, reminder in await _answered_reminders(services.store, conversation, answers):
+    for message_id, reminder_id, reminder in await _answered_reminders(
+        services.store, conversation, answers
+    ):
         if message_id == reminder.refused:
             continue
         counted = replace(reminder, refusals=reminder.refusals + 1, refused=message_id)
@@ -325,7 +355,8 @@ async def note_refusal(services: Services, conversation: str, answers: Sequence[
 async def _answered_reminders(
     store: Store, conversation: str, answers: Sequence[str]
 ) -> list[tuple[str, str, StoredReminder]]:
-    """The reminders that still exist among answered messages, each with the ids of message and reminder."""
+    """The reminders that still exist among answered messages, each with the ids of message and
+    reminder."""
     rung = [message_id for message_id in answers if message_id.startswith(REMINDER_ID)]
     bodies = await store.reminders.read(conversation) if rung else {}
     ids = [(one, one.removeprefix(REMINDER_ID).rpartition("_")[0]) for one in rung]
@@ -335,7 +366,8 @@ async def _answered_reminders(
 async def count_reminder(
     store: Store, conversation: str, event: InboundEvent, reminder_id: str, ms: int, *, hourly: bool
 ) -> str:
-    """Count a reminder that comes in ``ms`` for its author, and index the conversation for ``/forget me``.
+    """Count a reminder that comes in ``ms`` for its author, and index the conversation for
+    ``/forget me``.
 
     Args:
         hourly: it repeats every hour.
@@ -348,7 +380,9 @@ async def count_reminder(
     """
     person, ttl_s = person_of(conversation, event), max(ms, 0) // 1000 + REMINDER_S
     whose = person or conversation
-    count = partial(store.reminders.count, conversation=conversation, reminder_id=reminder_id, ttl_s=ttl_s)
+    count = partial(
+        store.reminders.count, conversation=conversation, reminder_id=reminder_id, ttl_s=ttl_s
+    )
     if hourly and not await count(_hourly(whose), most=MOST_HOURLY):
         return TOO_MANY_HOURLY
     if not await count(whose, most=MOST):
@@ -378,7 +412,9 @@ def text_of(event: InboundEvent) -> str:
 
 def _shown(reminder_id: str, one: StoredReminder) -> Reminder:
     at = datetime.fromtimestamp(one.at / 1000, ZoneInfo(one.zone))
-    return Reminder(reminder_id, one.text, at, one.repeat, one.routine, one.failures >= MAX_FAILURES)
+    return Reminder(
+        reminder_id, one.text, at, one.repeat, one.routine, one.failures >= MAX_FAILURES
+    )
 
 
 def _read(body: bytes) -> StoredReminder | None:

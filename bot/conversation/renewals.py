@@ -63,7 +63,8 @@ class Renewals:
 
     @contextmanager
     def pause(self, lease: Lease) -> Iterator[None]:
-        """Do not renew a lease during a request that may release it: the renewal would report it as lost."""
+        """Do not renew a lease during a request that may release it: the renewal would report it as
+        lost."""
         held = self._held.pop(lease, None)
         try:
             yield
@@ -95,13 +96,16 @@ class Renewals:
             await asyncio.sleep(RENEW_EVERY_S)
             shards: defaultdict[int, list[_HeldLease]] = defaultdict(list)
             for held in self._held.values():
-                if time.monotonic() - held.renewed_at >= RENEW_EVERY_S:  # most turns end before their first renewal
+                if (
+                    time.monotonic() - held.renewed_at >= RENEW_EVERY_S
+                ):  # most turns end before their first renewal
                     shards[shard_of(held.lease.conversation)].append(held)
             # At once: shard after shard would take a busy loop longer than a lease lives.
             await asyncio.gather(*map(self._renew_shard, shards.values()))
 
     async def _renew_shard(self, shard: list[_HeldLease]) -> None:
-        """Renew leases of one shard. While the store is away their turns go on: every write is fenced."""
+        """Renew leases of one shard. While the store is away their turns go on: every write is
+        fenced."""
         now = time.monotonic()
         try:
             lost = set(await self._leases.renew_each([held.lease for held in shard]))

@@ -1,8 +1,10 @@
-"""Answers that came a moment too early: their questions were changed before the answers had arrived as a whole.
+"""Answers that came a moment too early: their questions were changed before the answers had arrived
+as a whole.
 
-The turn that was committed last goes on from its journal, which is kept while its answer is delivered and a moment
-longer. An older turn goes on from its entry in the history, if an edited question's answer still waits. What the outbox
-and the late answers hold of it is not sent, and what a channel can delete is deleted.
+The turn that was committed last goes on from its journal, which is kept while its answer is
+delivered and a moment longer. An older turn goes on from its entry in the history, if an edited
+question's answer still waits. What the outbox and the late answers hold of it is not sent, and what
+a channel can delete is deleted.
 """
 
 from __future__ import annotations
@@ -64,7 +66,9 @@ class Reopening:
         waiting = await read_undelivered(self._store, lease.conversation)
         if await self._reopen_answered(lease, channel, waiting, changed, unsent):
             return True
-        edits = [event for event in events if event.event == "edited" and event.target not in unsent]
+        edits = [
+            event for event in events if event.event == "edited" and event.target not in unsent
+        ]
         return bool(edits) and await self._reopen_older(lease, channel, waiting, edits)
 
     async def _reopen_answered(
@@ -85,7 +89,11 @@ class Reopening:
             return False
         counts = changed if len(journal.changes) < MOST_CHANGES else unsent
         concerned = any(event.message.id in counts for event in journal.all_events)
-        void = [one.raw for one in waiting if one.delivery.turn_id == turn.turn_id and one.delivery.answers]
+        void = [
+            one.raw
+            for one in waiting
+            if one.delivery.turn_id == turn.turn_id and one.delivery.answers
+        ]
         if not concerned or not (void or channel.takes_back):
             return False
         sends = b""
@@ -97,21 +105,37 @@ class Reopening:
         return True
 
     async def _reopen_older(
-        self, lease: Lease, channel: Channel, waiting: Sequence[Undelivered], edits: Sequence[InboundEvent]
+        self,
+        lease: Lease,
+        channel: Channel,
+        waiting: Sequence[Undelivered],
+        edits: Sequence[InboundEvent],
     ) -> bool:
-        """Reopen the oldest turn whose answer waits and whose question is edited; the other edits wait for its end."""
+        """Reopen the oldest turn whose answer waits and whose question is edited; the other edits
+        wait for its end."""
         edited = {event.target for event in edits}
-        answer = next((one.delivery for one in waiting if is_reopened_by(one.delivery, edited)), None)
+        answer = next(
+            (one.delivery for one in waiting if is_reopened_by(one.delivery, edited)), None
+        )
         if answer is None:
             return False
         turns = read_turns(await self._store.history.recall(lease.conversation, KEEP_TURNS))
         all_turns = (*turns.summarised, *turns.since)
-        entry, record = next((turn for turn in all_turns if turn[1].turn_id == answer.turn_id), (b"", NO_TURN))
+        entry, record = next(
+            (turn for turn in all_turns if turn[1].turn_id == answer.turn_id), (b"", NO_TURN)
+        )
         journal = _journal_of(record, answer, group=edits[0].group)
-        # The history does not tell a command from a pressed choice, or from an edited text that reads like one.
-        if not journal or any(parse(event, self._commands).command for event in readable_events(journal)):
+        # The history does not tell a command from a pressed choice, or from an edited text that
+        # reads like one.
+        if not journal or any(
+            parse(event, self._commands).command for event in readable_events(journal)
+        ):
             return False
-        void = [one.raw for one in waiting if one.delivery.turn_id == answer.turn_id and one.delivery.answers]
+        void = [
+            one.raw
+            for one in waiting
+            if one.delivery.turn_id == answer.turn_id and one.delivery.answers
+        ]
         sends = encode(taking_back(answer.turn_id, answer.address)) if channel.takes_back else b""
         is_old = any(entry == summarised for summarised, _ in turns.summarised)
         how = new_id("turn"), entry, journal, void, sends
@@ -137,8 +161,12 @@ def _journal_of(record: TurnRecord, answer: Delivery, *, group: bool) -> list[En
     first = next((message for message in record.messages if message.role == "user"), None)
     if first:
         own = tuple(part for part in first.parts if part not in first.quoted_pictures)
-        seen = [replace(first, id=change_id, parts=own, quotes=()) for change_id in answer.changes or ()]
-        events = [InboundEvent(change, group=group, event="edited", target=first.id) for change in seen]
+        seen = [
+            replace(first, id=change_id, parts=own, quotes=()) for change_id in answer.changes or ()
+        ]
+        events = [
+            InboundEvent(change, group=group, event="edited", target=first.id) for change in seen
+        ]
         journal[1:1] = [Entry(CHANGE, encode(event)) for event in events]
     return journal
 

@@ -27,12 +27,23 @@ log = structlog.stdlib.get_logger(__name__)
 
 REVIEW_S = 10.0  # for all reviewers together
 LED_TO = 12  # messages of the transcript that reviewers are shown
-NOTES = (SUMMARY_ID, FACTS_ID)  # nobody said these, and poisoned ones could pass for the asker's words
+NOTES = (
+    SUMMARY_ID,
+    FACTS_ID,
+)  # nobody said these, and poisoned ones could pass for the asker's words
 PARAMETERS = {
     "type": "object",
     "properties": {
-        "verdict": {"type": "string", "enum": ["approve", "reject"], "description": "Whether the call may be made."},
-        "sentence": {"type": "string", "maxLength": 1_000, "description": "One short sentence that says why."},
+        "verdict": {
+            "type": "string",
+            "enum": ["approve", "reject"],
+            "description": "Whether the call may be made.",
+        },
+        "sentence": {
+            "type": "string",
+            "maxLength": 1_000,
+            "description": "One short sentence that says why.",
+        },
     },
     "required": ["verdict", "sentence"],
     "additionalProperties": False,
@@ -41,7 +52,9 @@ VOTE = ToolDefinition("vote", "Votes on the call under review.", PARAMETERS, {"t
 VALID = Schema(PARAMETERS)
 
 Verdict = Literal["approve", "reject"]
-Spend = Callable[[str, Usage], Awaitable[None]]  # counts the tokens of a model's response; never raises
+Spend = Callable[
+    [str, Usage], Awaitable[None]
+]  # counts the tokens of a model's response; never raises
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +76,11 @@ class Reviewers:
     """
 
     def __init__(
-        self, models: Mapping[str, Provider], prompt: str, metrics: Metrics, limit_s: float = REVIEW_S
+        self,
+        models: Mapping[str, Provider],
+        prompt: str,
+        metrics: Metrics,
+        limit_s: float = REVIEW_S,
     ) -> None:
         self._models = dict(models)
         self._prompt = prompt
@@ -75,7 +92,10 @@ class Reviewers:
         if not self._models:
             return ()
         request = [Message(new_id("msg"), "user", (Text(case_text(acting)),), now_ms())]
-        asked = {name: asyncio.create_task(self._ask(model, request, spend)) for name, model in self._models.items()}
+        asked = {
+            name: asyncio.create_task(self._ask(model, request, spend))
+            for name, model in self._models.items()
+        }
         in_time: set[asyncio.Task[ModelResponse]] = set()
         try:
             in_time, _ = await asyncio.wait(asked.values(), timeout=self._limit_s)
@@ -88,24 +108,35 @@ class Reviewers:
             for (name, task), outcome in zip(asked.items(), outcomes, strict=True)
         )
 
-    async def _ask(self, model: Provider, request: Sequence[Message], spend: Spend) -> ModelResponse:
-        events = model.stream(self._prompt, request, (VOTE,), ToolChoice("one", VOTE.name), self._limit_s)
+    async def _ask(
+        self, model: Provider, request: Sequence[Message], spend: Spend
+    ) -> ModelResponse:
+        events = model.stream(
+            self._prompt, request, (VOTE,), ToolChoice("one", VOTE.name), self._limit_s
+        )
         response = await read_response(events, "review", model.model, self._metrics)
         await spend(response.model, response.usage)
         return response
 
 
 def case_text(acting: ActingCall) -> str:
-    """What reviewers read: the asker's words, the call, and what led to it. No part can end its block."""
+    """What reviewers read: the asker's words, the call, and what led to it. No part can end its
+    block."""
     name = safe_name(acting.asker.name) or "User"
     said = [message for message in acting.led_to if message.id not in NOTES][-LED_TO:]
-    transcript = "\n".join(line for one in said for line in transcript_lines(one, _speaker(one, acting.asker)))
+    transcript = "\n".join(
+        line for one in said for line in transcript_lines(one, _speaker(one, acting.asker))
+    )
     call = (
         f"Tool: {acting.call.name}: {escaped(acting.tool.description, RESULT_CAP)}",
         f"Arguments: {escaped(_visible(encode(acting.call.arguments).decode()))}",
         f"The assistant's reason: {escaped(acting.reason, RESULT_CAP) or 'none'}",
     )
-    blocks = {"request": f"{name}: {escaped(acting.text)}", "call": "\n".join(call), "transcript": transcript}
+    blocks = {
+        "request": f"{name}: {escaped(acting.text)}",
+        "call": "\n".join(call),
+        "transcript": transcript,
+    }
     return "\n\n".join(f"<{block}>\n{text}\n</{block}>" for block, text in blocks.items())
 
 
@@ -119,18 +150,31 @@ def _speaker(message: Message, asker: Author) -> str:
 def _visible(json: str) -> str:
     """The JSON with escapes for what a model reads and no person sees."""
     hidden = invisible(json)
-    return "".join(dumps(letter)[1:-1] if index in hidden else letter for index, letter in enumerate(json))
+    return "".join(
+        dumps(letter)[1:-1] if index in hidden else letter for index, letter in enumerate(json)
+    )
 
 
 def _vote(reviewer: str, outcome: ModelResponse | BaseException) -> Vote:
     """The vote in a response. Only one valid call of ``vote`` counts, and no text."""
     if isinstance(outcome, BaseException):
         is_late = isinstance(outcome, asyncio.CancelledError)
-        cause = outcome.cause if isinstance(outcome, ModelError) else "late" if is_late else type(outcome).__name__
+        cause = (
+            outcome.cause
+            if isinstance(outcome, ModelError)
+            else "late"
+            if is_late
+            else type(outcome).__name__
+        )
     else:
         calls = outcome.message.calls
         is_whole = outcome.stop_reason in ("tool_use", "end_turn")
-        if is_whole and len(calls) == 1 and calls[0].name == VOTE.name and not VALID.complaint(calls[0].arguments):
+        if (
+            is_whole
+            and len(calls) == 1
+            and calls[0].name == VOTE.name
+            and not VALID.complaint(calls[0].arguments)
+        ):
             return Vote(reviewer, calls[0].arguments["verdict"], calls[0].arguments["sentence"])
         cause = f"no valid vote: {outcome.stop_reason}"
     log.warning("review.vote_missing", model=reviewer, cause=cause)

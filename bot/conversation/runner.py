@@ -58,7 +58,11 @@ class ConversationRunner:
     """
 
     def __init__(
-        self, services: Services, turns: TurnRunner, window: HistoryWindow, cancellations: CancelRegistry
+        self,
+        services: Services,
+        turns: TurnRunner,
+        window: HistoryWindow,
+        cancellations: CancelRegistry,
     ) -> None:
         self.services = services
         self.window = window
@@ -70,10 +74,12 @@ class ConversationRunner:
         self._relay = OutboxRelay(services, self._renewals)
 
     async def process(self, conversation: str, author: str = "") -> None:
-        """Deliver the outbox and answer the inbox, unless another process has the conversation's lease.
+        """Deliver the outbox and answer the inbox, unless another process has the conversation's
+        lease.
 
         Args:
-            author: id of the person whose message is to be answered, if known; what is stored of them is read at once.
+            author: id of the person whose message is to be answered, if known; what is stored of
+            them is read at once.
 
         Raises:
             StoreUnavailable: the due index brings the conversation back.
@@ -91,15 +97,20 @@ class ConversationRunner:
                 except LeaseLost:
                     log.warning("lease.lost")
                 finally:
-                    # Also after a shutdown's cancellation: the next worker shall not wait for the lease to expire.
-                    is_due = wakeup is not None and await asyncio.shield(self._release(opened.lease, wakeup))
+                    # Also after a shutdown's cancellation: the next worker shall not wait for the
+                    # lease to expire.
+                    is_due = wakeup is not None and await asyncio.shield(
+                        self._release(opened.lease, wakeup)
+                    )
             if self.closing or not is_due:
                 return
             log.debug("inbox.message_during_release", conversation=conversation)
 
     async def _open(self, conversation: str, author: str) -> tuple[Opened | None, Standing | None]:
         """Take the lease, begin the turn, and read what it needs, in one round trip."""
-        opening = self._store.journal.open(conversation, "" if self.closing else new_id("turn"), READ_TURNS)
+        opening = self._store.journal.open(
+            conversation, "" if self.closing else new_id("turn"), READ_TURNS
+        )
         if not author or (channel := self.services.channel(conversation)) is None:
             return await opening, None
         channel.prefetch(conversation, author)
@@ -116,7 +127,9 @@ class ConversationRunner:
         """
         with suppress(LeaseLost, StoreUnavailable):
             is_delivered = wakeup.is_delivered
-            return await self._store.leases.release(lease, wakeup.at, wakeup.known, is_delivered=is_delivered)
+            return await self._store.leases.release(
+                lease, wakeup.at, wakeup.known, is_delivered=is_delivered
+            )
         return False
 
     async def _take_turns(self, opened: Opened, standing: Standing | None) -> NextWakeup | None:
@@ -127,23 +140,31 @@ class ConversationRunner:
             journalled = await self._begin(lease, progress)
         while journalled is not None:
             with structlog.contextvars.bound_contextvars(turn=journalled.turn_id):
-                # An answer that is shown while it is written must not overtake one that still waits.
+                # An answer that is shown while it is written must not overtake one that still
+                # waits.
                 quietly = progress.retry_at is not None
                 try:
                     taken = await self._turns.take(lease, journalled, standing, quietly=quietly)
                     standing = None  # it holds nothing of this turn, so the next one asks the store
                 except AwaitingApproval as parked:
                     retry_at = (await self._relay.deliver(lease)).retry_at
-                    return NextWakeup(min(parked.until, retry_at or parked.until), parked.known, retry_at is None)
+                    return NextWakeup(
+                        min(parked.until, retry_at or parked.until), parked.known, retry_at is None
+                    )
                 if taken.again_at is not None:
                     at_once = progress.retry_at is None
-                    return NextWakeup(taken.again_at, WHOLE_INBOX, at_once)  # this turn comes before the inbox
+                    return NextWakeup(
+                        taken.again_at, WHOLE_INBOX, at_once
+                    )  # this turn comes before the inbox
                 progress = await self._relay.deliver_first(lease, taken.delivery)
                 journalled = await self._begin(lease, progress)
         if not self.closing:
             self.window.schedule_summary(lease.conversation)
-        # When closing, a turn may still wait in its journal, and the store knows when to go on with it.
-        return None if progress.released else NextWakeup(None if self.closing else progress.retry_at)
+        # When closing, a turn may still wait in its journal, and the store knows when to go on with
+        # it.
+        return (
+            None if progress.released else NextWakeup(None if self.closing else progress.retry_at)
+        )
 
     async def _begin(self, lease: Lease, progress: Progress) -> JournalledTurn | None:
         if self.closing or progress.released:
@@ -177,9 +198,13 @@ def build(
     alerts = alerts or Alerts(store, texts, days, language, options.alert_to)
     alerts.connect(channels)
     budgets = Budgets(store, options.limits, days, alerts, metrics)
-    window = HistoryWindow(store, agent.provider, summarizer, budgets, options.history_tokens, clock)
+    window = HistoryWindow(
+        store, agent.provider, summarizer, budgets, options.history_tokens, clock
+    )
     parts = store, channels, texts, SpokenCommands(texts), metrics, alerts, budgets
-    services = Services(*parts, options.defaults, options.policy, reviewers or Reviewers({}, "", metrics))
+    services = Services(
+        *parts, options.defaults, options.policy, reviewers or Reviewers({}, "", metrics)
+    )
     cancellations = CancelRegistry(store)
     turns = TurnRunner(services, agent, window, cancellations)
     return ConversationRunner(services, turns, window, cancellations)

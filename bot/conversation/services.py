@@ -1,4 +1,5 @@
-"""What the services of conversations share: store, channels, texts, budgets, and the operator's settings."""
+"""What the services of conversations share: store, channels, texts, budgets, and the operator's
+settings."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ UNLIMITED = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """Defaults for authors without language or time zone, and values for sentences of the catalogue.
+    """Defaults for authors without language or time zone, and values for sentences of the
+    catalogue.
 
     Attributes:
         language: ``en`` or ``ja``.
@@ -55,8 +57,8 @@ class Policy:
     Attributes:
         ttl_s: seconds until a question expires.
         approvers: ids of people who may decide besides the asker.
-        review_mode: what votes do: a person reads them, or most against reject, or all in favour approve.
-        review_tools: names of the tools that ``decide`` holds for.
+        review_mode: what votes do: a person reads them, or most against reject, or all in favour
+        approve. review_tools: names of the tools that ``decide`` holds for.
     """
 
     mode: Mode = "ask"

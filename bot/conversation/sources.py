@@ -1,7 +1,7 @@
 """The sources of an answer that the vendor's own search has found, as links below it.
 
-All of it comes from outside: a title or query is one visible line without marks, an address is one of HTTP without a
-character that ends a Markdown link.
+All of it comes from outside: a title or query is one visible line without marks, an address is one
+of HTTP without a character that ends a Markdown link.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ ENDS_LINK = str.maketrans({mark: f"%{ord(mark):02X}" for mark in "()<>[]\"'\\`*|
 
 
 def source_lists(grounding: Grounding, sentence: Callable[[str], str]) -> Iterator[str]:
-    """A list of the pages, and a list of links to the same searches; nothing where the vendor has not searched.
+    """A list of the pages, and a list of links to the same searches; nothing where the vendor has
+    not searched.
 
     Args:
         sentence: of the catalogue, by its key.
     """
     pages = [line for source in grounding.sources if (line := _page(source))]
     searches = [
-        _link(query[:LONGEST_QUERY], SEARCH + quote(query[:LONGEST_QUERY], safe="")) for query in grounding.queries
+        _link(query[:LONGEST_QUERY], SEARCH + quote(query[:LONGEST_QUERY], safe=""))
+        for query in grounding.queries
     ]
     if pages:
         yield _list(sentence("reply.sources"), pages, MOST_SOURCES)

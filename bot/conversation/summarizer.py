@@ -50,5 +50,8 @@ def summary_text(response: ModelResponse) -> str:
     """
     text = response.message.text.strip()
     if response.stop_reason != "end_turn" or not text:
-        raise TryAgain("malformed", f"{response.model} wrote no summary: {response.stop_reason} {response.detail}")
+        raise TryAgain(
+            "malformed",
+            f"{response.model} wrote no summary: {response.stop_reason} {response.detail}",
+        )
     return text

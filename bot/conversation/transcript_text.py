@@ -1,4 +1,5 @@
-"""A conversation as text in a request about it: marked as data, so that no line can pass for another's."""
+"""A conversation as text in a request about it: marked as data, so that no line can pass for
+another's."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ TAG = re.compile(r"<(?=[/A-Za-z])")
 
 
 def transcript_lines(message: Message, speaker: str = "") -> Iterator[str]:
-    """A message as lines of the transcript. Its text can neither begin a line nor close the transcript.
+    """A message as lines of the transcript. Its text can neither begin a line nor close the
+    transcript.
 
     Args:
         speaker: of a user message, in place of its author's name.
@@ -26,9 +28,13 @@ def transcript_lines(message: Message, speaker: str = "") -> Iterator[str]:
         yield f"{escaped(message.preface)} {speaker or name or 'User'}: {escaped(text)}".lstrip()
     for part in message.parts:
         if isinstance(part, ToolCall):
-            yield f"Assistant calls {escaped(part.name)}: {escaped(encode(part.arguments).decode(), RESULT_CAP)}"
+            yield (
+                f"Assistant calls {escaped(part.name)}: "
+                f"{escaped(encode(part.arguments).decode(), RESULT_CAP)}"
+            )
         elif isinstance(part, ToolResult):
-            yield f"Tool {escaped(part.name)}: {escaped(encode(part.response).decode(), RESULT_CAP)}"
+            response = escaped(encode(part.response).decode(), RESULT_CAP)
+            yield f"Tool {escaped(part.name)}: {response}"
         elif message.role == "model" and isinstance(part, Text) and part.text.strip():
             yield f"Assistant: {escaped(part.text)}"
 
@@ -38,7 +44,8 @@ def _files(message: Message) -> Iterator[str]:
 
 
 def escaped(text: str, cap: int = MESSAGE_CAP) -> str:
-    """The text with its further lines indented, and without the beginning or end of a block of data."""
+    """The text with its further lines indented, and without the beginning or end of a block of
+    data."""
     shown = text if len(text) <= cap else f"{text[:cap]} […]"
     return escaped_tags("\n  ".join(shown.splitlines()))
 

@@ -1,4 +1,5 @@
-"""Triage: which inbound events are messages for the model, and what has to be done before these are answered."""
+"""Triage: which inbound events are messages for the model, and what has to be done before these are
+answered."""
 
 from __future__ import annotations
 
@@ -52,12 +53,16 @@ class ParsedEvent(NamedTuple):
 def parse(event: InboundEvent, commands: SpokenCommands) -> ParsedEvent:
     """Find the command in an event's text.
 
-    Where people talk to each other, a word such as "reset" is none: it has to begin with a slash, or end the
-    interpreter. A pressed choice is none either, as the model has written it.
+    Where people talk to each other, a word such as "reset" is none: it has to begin with a slash,
+    or end the interpreter. A pressed choice is none either, as the model has written it.
     """
     may_be_command = event.event == "message" and not (event.reminder or event.choice)
     command = commands.read(event.message.text) if may_be_command else None
-    if event.unmentioned and command != "interpret_off" and not event.message.text.lstrip().startswith(SLASHES):
+    if (
+        event.unmentioned
+        and command != "interpret_off"
+        and not event.message.text.lstrip().startswith(SLASHES)
+    ):
         command = None
     return ParsedEvent(event, command)
 
@@ -90,14 +95,19 @@ class Triage:
 
 
 def triage(batch: Iterable[ParsedEvent]) -> Triage:
-    """Go through a batch in order. What the batch itself takes back is left out, wherever it stands.
+    """Go through a batch in order. What the batch itself takes back is left out, wherever it
+    stands.
 
-    ``/stop``, ``/reset`` and ``/forget me`` cancel the messages before them; a routine that has come outlives a
-    ``/reset``. A decision gets a canned answer: its question is closed, or it would not be in the batch.
+    ``/stop``, ``/reset`` and ``/forget me`` cancel the messages before them; a routine that has
+    come outlives a
+    ``/reset``. A decision gets a canned answer: its question is closed, or it would not be in the
+    batch.
     """
     found, events = Triage(), list(batch)
     ids = {one.event.message.id for one in events}
-    unsent = {one.event.target for one in events if one.event.is_change and one.event.event == "unsent"}
+    unsent = {
+        one.event.target for one in events if one.event.is_change and one.event.event == "unsent"
+    }
     for one in events:
         event = one.event
         if event.message.id in unsent:
@@ -136,18 +146,23 @@ def _drop_reminders(found: Triage) -> None:
 
     If nothing is kept, all is left out.
     """
-    forgotten = found.leavers | {event.author_id for command, event in found.commands if command == "forget"}
+    forgotten = found.leavers | {
+        event.author_id for command, event in found.commands if command == "forget"
+    }
     if found.conversation_deleted or forgotten:
 
         def stays(event: InboundEvent) -> bool:
-            return not (event.reminder and (found.conversation_deleted or event.author_id in forgotten))
+            return not (
+                event.reminder and (found.conversation_deleted or event.author_id in forgotten)
+            )
 
         found.messages = [event for event in found.messages if stays(event)]
         found.reminders = [event for event in found.reminders if stays(event)]
 
 
 def _edit(found: Triage, event: InboundEvent) -> None:
-    """Edit a message: here if the batch holds it, else later in the history. Of several edits the newest counts."""
+    """Edit a message: here if the batch holds it, else later in the history. Of several edits the
+    newest counts."""
     for messages in (found.messages, found.superseded):
         for index, known in enumerate(messages):
             if known.message.id == event.target:
@@ -161,25 +176,30 @@ def _edit(found: Triage, event: InboundEvent) -> None:
 def belongs(event: InboundEvent, authors: Collection[str]) -> bool:
     """Whether a message may join the turn of these authors.
 
-    A turn answers one person, who decides about calls that act; other people get turns of their own. In a group, two
-    people whose ids the platform keeps back count as two.
+    A turn answers one person, who decides about calls that act; other people get turns of their
+    own. In a group, two people whose ids the platform keeps back count as two.
     """
     return event.author_id in authors and bool(event.author_id or not event.group)
 
 
 def count_of_one_turn(batch: Sequence[ParsedEvent]) -> int:
-    """How many events one turn takes: all before the first message of another person, or their command that cancels.
+    """How many events one turn takes: all before the first message of another person, or their
+    command that cancels.
 
     A routine shares no turn, nor does an unmentioned message, except with changes that follow it.
     """
-    start, first = next(((count, one.event) for count, one in enumerate(batch) if one.is_text), (len(batch), None))
+    start, first = next(
+        ((count, one.event) for count, one in enumerate(batch) if one.is_text), (len(batch), None)
+    )
     after = batch[start + 1 :]
     if first is None:
         return len(batch)
     if first.unmentioned:
         return start + 1 + sum(1 for _ in takewhile(lambda one: one.event.event in CHANGES, after))
     for count, one in enumerate(after, start + 1):
-        is_apart = one.is_text and (first.is_routine or one.event.is_routine or one.event.unmentioned)
+        is_apart = one.is_text and (
+            first.is_routine or one.event.is_routine or one.event.unmentioned
+        )
         may_cancel = one.is_text or one.command in ("reset", "forget")
         if is_apart or (may_cancel and not belongs(one.event, {first.author_id})):
             return count
@@ -206,4 +226,6 @@ async def wait_for_albums(
 def _is_incomplete(batch: Sequence[ParsedEvent]) -> bool:
     events = [one.event for one in batch]
     albums = {event.album: event.album_size for event in events if event.album}
-    return any(sum(event.album == album for event in events) < size for album, size in albums.items())
+    return any(
+        sum(event.album == album for event in events) < size for album, size in albums.items()
+    )

@@ -13,9 +13,11 @@ LEFT_OUT = "[left out: the turn was too long to be stored]"
 
 
 def encode_turn(record: TurnRecord) -> bytes:
-    """The entry of a turn. One that is too long loses its largest results, then its calls, then its longest messages.
+    """The entry of a turn. One that is too long loses its largest results, then its calls, then its
+    longest messages.
 
-    The transcript stays valid: each call has its one result, and a vendor's own data are whole or gone.
+    The transcript stays valid: each call has its one result, and a vendor's own data are whole or
+    gone.
     """
     entry = encode(record)
     if len(entry) > HISTORY_BYTES:
@@ -23,14 +25,19 @@ def encode_turn(record: TurnRecord) -> bytes:
         record = replace(record, messages=messages)
         entry = encode(record)
     if len(entry) > HISTORY_BYTES:
-        spoken = tuple(message for message in record.messages if message.role == "user" or message.is_answer)
+        spoken = tuple(
+            message for message in record.messages if message.role == "user" or message.is_answer
+        )
         excess = len(encode(replace(record, messages=spoken))) - HISTORY_BYTES
         entry = encode(replace(record, messages=_without_largest(spoken, Text, excess)))
     return entry
 
 
-def _without_largest(messages: Sequence[Message], kind: type[Part], excess: int) -> tuple[Message, ...]:
-    """The messages without their largest texts or results, until so many bytes are gone; the model's own stay."""
+def _without_largest(
+    messages: Sequence[Message], kind: type[Part], excess: int
+) -> tuple[Message, ...]:
+    """The messages without their largest texts or results, until so many bytes are gone; the
+    model's own stay."""
     sizes: list[tuple[int, int, int]] = []
     for index, message in enumerate(messages):
         for place, part in enumerate(message.parts):
@@ -48,4 +55,8 @@ def _without_largest(messages: Sequence[Message], kind: type[Part], excess: int)
 
 
 def _left_out(part: Part) -> Part:
-    return replace(part, response={"output": LEFT_OUT}) if isinstance(part, ToolResult) else Text(LEFT_OUT)
+    return (
+        replace(part, response={"output": LEFT_OUT})
+        if isinstance(part, ToolResult)
+        else Text(LEFT_OUT)
+    )

@@ -1,7 +1,8 @@
-"""Turns: the inbox becomes a transcript, the agent answers, and one commit stores history, outbox and journal.
+"""Turns: the inbox becomes a transcript, the agent answers, and one commit stores history, outbox
+and journal.
 
-A turn without a commit stays in its journal, and the next holder of the lease goes on with it: any number of times
-while each attempt records a step, a few times while none does.
+A turn without a commit stays in its journal, and the next holder of the lease goes on with it: any
+number of times while each attempt records a step, a few times while none does.
 """
 
 from __future__ import annotations
@@ -67,14 +68,18 @@ def _end(measured: Span, result: TurnResult) -> None:
 
 def _condition(inbound: InboundMessages, answered: Sequence[Message]) -> Condition:
     """The messages of an answer that must be unchanged when it is committed."""
-    ids = () if inbound.is_blocked else [message.id for message in answered if message.role == "user"]
+    ids = (
+        () if inbound.is_blocked else [message.id for message in answered if message.role == "user"]
+    )
     return Condition(ids, only_unsent=not inbound.may_be_edited)
 
 
 class TurnRunner:
     """Takes turns, each under its conversation's lease."""
 
-    def __init__(self, services: Services, agent: Agent, window: HistoryWindow, cancellations: CancelRegistry) -> None:
+    def __init__(
+        self, services: Services, agent: Agent, window: HistoryWindow, cancellations: CancelRegistry
+    ) -> None:
         self._services = services
         self._store = services.store
         self._agent = agent
@@ -89,13 +94,20 @@ class TurnRunner:
         self._approvals = Approvals(services)
         self._admission = Admission(services)
         can_translate = agent.provider.model != DEMO
-        self._commands = Commands(services, self._editor, self._admission, agent.tools, can_translate=can_translate)
+        self._commands = Commands(
+            services, self._editor, self._admission, agent.tools, can_translate=can_translate
+        )
         self._reopening = Reopening(services)
         self._interpreter = Interpreter(services, agent.provider)
         self._answerer = Answerer(services, agent, window, cancellations, self._approvals)
 
     async def take(
-        self, lease: Lease, journalled: JournalledTurn, standing: Standing | None = None, *, quietly: bool = False
+        self,
+        lease: Lease,
+        journalled: JournalledTurn,
+        standing: Standing | None = None,
+        *,
+        quietly: bool = False,
     ) -> Taken:
         """Take a turn to its commit, or read the decision that it waits for.
 
@@ -113,7 +125,11 @@ class TurnRunner:
         channel = self._services.channel(lease.conversation)
         if channel is None or journalled.starts > MAX_STARTS:
             off = f"the channel {channel_of(lease.conversation)} is switched off"
-            await self._give_up(lease, journalled, f"started {MAX_STARTS} times without getting on" if channel else off)
+            await self._give_up(
+                lease,
+                journalled,
+                f"started {MAX_STARTS} times without getting on" if channel else off,
+            )
             return Taken()
         try:
             journal = read_entries(journalled.entries)
@@ -126,7 +142,9 @@ class TurnRunner:
             return Taken(delivery=await self._attempt(attempt, journal))
         except MessagesChanged:
             log.info("turn.restarted")
-            return Taken()  # the turn goes on from its journal, as after a crash, and checks the inbox first
+            return (
+                Taken()
+            )  # the turn goes on from its journal, as after a crash, and checks the inbox first
         except (LeaseLost, AwaitingApproval, StoreUnavailable):
             raise
         except Exception as error:  # the next attempt may succeed; details go to the log
@@ -147,7 +165,9 @@ class TurnRunner:
                 result.asker, result.answers = answer.asker or result.asker, answer.answers
                 if answer.replies:
                     failed = any(reply.failed for reply, _ in answer.replies)
-                    await self._note_routines(attempt.lease.conversation, events, result, failed=failed)
+                    await self._note_routines(
+                        attempt.lease.conversation, events, result, failed=failed
+                    )
                 unless = _condition(attempt.inbound, answer.messages)
                 result.may_be_reopened = is_alone and answer.may_be_reopened
                 result.changes = tuple(sorted(attempt.inbound.changes))
@@ -159,7 +179,8 @@ class TurnRunner:
         return delivery
 
     def _take_back(self, attempt: Attempt, journal: TurnJournal, result: TurnResult) -> None:
-        """Have the channel delete what this attempt or an earlier one has streamed of an answer that nobody gets."""
+        """Have the channel delete what this attempt or an earlier one has streamed of an answer
+        that nobody gets."""
         if attempt.channel.takes_back:
             result.add((), [(reply_taking_back(attempt.turn_id), last_address(journal))])
 
@@ -171,7 +192,9 @@ class TurnRunner:
             if await note_outcome(self._store, conversation, event, failed=failed):
                 result.add((), [(self._commands.sentence("reminder.rests", event), event.address)])
 
-    async def _do_first(self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal) -> bool:
+    async def _do_first(
+        self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal
+    ) -> bool:
         """Read the decision that a turn waits for, or reopen the turn before a new one.
 
         Returns:
@@ -182,13 +205,17 @@ class TurnRunner:
             return True
         return not journal.steps and await self._reopening.reopen(lease, channel, journal.events)
 
-    async def _decide(self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal) -> None:
+    async def _decide(
+        self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal
+    ) -> None:
         """Read the answers to the open question. Commands of other people run meanwhile."""
         try:
             await self._approvals.decide(lease, journalled, journal, is_prompt=channel.is_prompt)
         except AwaitingApproval as waiting:
             await self._withdraw_answers(lease, channel)
-            done = await self._run_others_commands(lease, journalled, journal.asked.question.asker_id)
+            done = await self._run_others_commands(
+                lease, journalled, journal.asked.question.asker_id
+            )
             known = waiting.known - done
             look_at = None
             if known and channel.fetches_of(lease.conversation):
@@ -198,18 +225,27 @@ class TurnRunner:
             raise AwaitingApproval(min(waiting.until, look_at or waiting.until), known) from waiting
 
     async def _withdraw_answers(self, lease: Lease, channel: Channel) -> None:
-        """Withdraw answers to messages that are taken back behind an open question; the turn reads that after it."""
+        """Withdraw answers to messages that are taken back behind an open question; the turn reads
+        that after it."""
         waiting = readable(await self._store.inbox.read(lease.conversation))
         if unsent := {event.target for _, event in waiting if event.event == "unsent"}:
             await withdraw_answers(self._store, lease, channel, unsent)
 
     async def _tell_waiting(self, lease: Lease, channel: Channel) -> int | None:
-        """Tell people who wait behind an open question by a button; when to look again (ms of the store's clock)."""
+        """Tell people who wait behind an open question by a button; when to look again (ms of the
+        store's clock)."""
         next_s = await LateButtons(self._services, lease, channel).tell_waiting()
-        return None if next_s is None else await self._store.now_ms(lease.conversation) + round(next_s * 1000) + 1
+        return (
+            None
+            if next_s is None
+            else await self._store.now_ms(lease.conversation) + round(next_s * 1000) + 1
+        )
 
-    async def _run_others_commands(self, lease: Lease, journalled: JournalledTurn, asker_id: str) -> int:
-        """Run the commands of people whom the question does not ask, and translate what nobody has said to the bot.
+    async def _run_others_commands(
+        self, lease: Lease, journalled: JournalledTurn, asker_id: str
+    ) -> int:
+        """Run the commands of people whom the question does not ask, and translate what nobody has
+        said to the bot.
 
         Returns:
             The number of inbox entries that are done.
@@ -220,26 +256,34 @@ class TurnRunner:
             may_answer = asker_id and event.author_id == asker_id and not event.unmentioned
             if event.event != "message" or may_answer or entry.frame in done:
                 continue
-            await self._editor.remember(lease.conversation, [event])  # so that /forget me finds this conversation
+            await self._editor.remember(
+                lease.conversation, [event]
+            )  # so that /forget me finds this conversation
             parsed = parse(event, self._services.commands)
             if parsed.command == "stop" or not (parsed.command or event.unmentioned):
                 continue
             await self._run_beside(lease, f"{journalled.turn_id}_{event.message.id}", entry, parsed)
             done.add(entry.frame)
             if parsed.command == "forget":
-                theirs = {one.frame for one, other in waiting if other.author_id == event.author_id} - done
+                theirs = {
+                    one.frame for one, other in waiting if other.author_id == event.author_id
+                } - done
                 for frame in theirs:
                     await self._store.journal.dismiss(lease, frame, b"")
                 done |= theirs
         return len(done)
 
-    async def _run_beside(self, lease: Lease, turn_id: str, entry: InboxEntry, parsed: ParsedEvent) -> None:
+    async def _run_beside(
+        self, lease: Lease, turn_id: str, entry: InboxEntry, parsed: ParsedEvent
+    ) -> None:
         """Run a command, or translate a message, and leave the turn under way as it is."""
         event, command = parsed
         admitted = await self._admission.admit(lease.conversation, turn_id, [parsed])
         replies = [reply for reply, _ in admitted.replies]
         if admitted.events and command:
-            replies = [await self._commands.run(command, CommandContext(lease, event, ends_turn=False))]
+            replies = [
+                await self._commands.run(command, CommandContext(lease, event, ends_turn=False))
+            ]
         elif admitted.events:
             translation = await self._interpreter.translate(lease.conversation, turn_id, event)
             replies = [translation] if translation else []
@@ -248,7 +292,9 @@ class TurnRunner:
         asker, answers = event.author_id, () if command else (event.message.id,)
         sent = b""
         for reply in replies[:1]:
-            sent = encode(Delivery(new_id("reply"), turn_id, reply, address, asker=asker, answers=answers))
+            sent = encode(
+                Delivery(new_id("reply"), turn_id, reply, address, asker=asker, answers=answers)
+            )
         await self._store.journal.dismiss(lease, entry.frame, sent)
 
     async def _try_again(self, lease: Lease, journalled: JournalledTurn, reason: str) -> int | None:
@@ -264,7 +310,9 @@ class TurnRunner:
         journalled = await self._store.journal.begin(lease, journalled.turn_id) or journalled
         try:
             result = await self._crash_apology(lease, journalled, reason)
-            await self._note_routines(lease.conversation, readable_events(journalled.entries), result, failed=True)
+            await self._note_routines(
+                lease.conversation, readable_events(journalled.entries), result, failed=True
+            )
             await self._commit(lease, journalled, result, given_up=reason)
         except (LeaseLost, StoreUnavailable):
             raise
@@ -275,7 +323,9 @@ class TurnRunner:
         log.error("turn.given_up", cause=reason)
         await self._services.alerts.notice("dead_letters", reason)
 
-    async def _crash_apology(self, lease: Lease, journalled: JournalledTurn, reason: str) -> TurnResult:
+    async def _crash_apology(
+        self, lease: Lease, journalled: JournalledTurn, reason: str
+    ) -> TurnResult:
         events = readable_events(journalled.entries)
         batch = triage(parse(event, self._services.commands) for event in events)
         asked = [event.message for event in batch.messages if not event.unmentioned]
@@ -284,13 +334,17 @@ class TurnRunner:
         if not is_awaited or channel is None:
             return TurnResult()
         enriched = await channel.enrich(lease.conversation, events[-1:], is_new=False)
-        language = self._services.language(enriched[-1]) if enriched else self._services.defaults.language
+        language = (
+            self._services.language(enriched[-1]) if enriched else self._services.defaults.language
+        )
         text = self._services.texts.get("apology.crashed", language)
         address = next((event.address for event in reversed(events) if event.address), "")
         reply = Reply(text, failed=True, note=f"{reason}, see the log")
         return TurnResult((*asked, own_message(text)) if asked else (), [(reply, address)])
 
-    async def _prepare(self, attempt: Attempt, journal: TurnJournal) -> tuple[list[InboundEvent], TurnResult]:
+    async def _prepare(
+        self, attempt: Attempt, journal: TurnJournal
+    ) -> tuple[list[InboundEvent], TurnResult]:
         """Do what needs no model: limits, edits, canned answers, commands.
 
         Returns:
@@ -308,40 +362,60 @@ class TurnRunner:
         if found.leavers:
             await self._editor.end_membership(lease, found.leavers)
         await attempt.inbound.change_history([event for event, _ in batch], found.edited)
-        for event in (*found.reminders, *(event for event in found.messages if event.reminder == "late_routine")):
+        for event in (
+            *found.reminders,
+            *(event for event in found.messages if event.reminder == "late_routine"),
+        ):
             reply = self._commands.reminder(event)
             messages = () if event.is_routine else (event.message, own_message(reply.text))
             result.add(messages, [(reply, event.address)])
         if found.canned:
             await self._add_canned(attempt, found.canned, result)
         if found.superseded:
-            (last,) = await attempt.channel.enrich(lease.conversation, found.superseded[-1:], is_new=False)
+            (last,) = await attempt.channel.enrich(
+                lease.conversation, found.superseded[-1:], is_new=False
+            )
             stopped = [(self._commands.sentence("apology.stopped", last), last.address)]
-            result.add([event.message for event in found.superseded], [] if found.commands else stopped)
+            result.add(
+                [event.message for event in found.superseded], [] if found.commands else stopped
+            )
         for command, event in found.commands:
-            reply = await self._commands.run(command, CommandContext(lease, event, bool(found.superseded)))
+            reply = await self._commands.run(
+                command, CommandContext(lease, event, bool(found.superseded))
+            )
             said = [] if command in UNRECORDED else [event.message, own_message(reply.text)]
             result.add(said, [(reply, event.address)])
             if command == "forget":
                 result.messages, result.asker = (), ""
         return found.messages, result
 
-    async def _begin(self, attempt: Attempt, batch: list[ParsedEvent], result: TurnResult) -> list[ParsedEvent]:
-        """Choose what a turn without steps answers. Refusals for a day's limits are added to the result."""
+    async def _begin(
+        self, attempt: Attempt, batch: list[ParsedEvent], result: TurnResult
+    ) -> list[ParsedEvent]:
+        """Choose what a turn without steps answers. Refusals for a day's limits are added to the
+        result."""
         batch = await attempt.inbound.begin(batch, is_resumed=attempt.journalled.is_resumed)
         result.asker = next((event.author_id for event, _ in reversed(batch) if event.address), "")
-        if attempt.journalled.is_reopened:  # its messages have been admitted, and an edit is no message
+        if (
+            attempt.journalled.is_reopened
+        ):  # its messages have been admitted, and an edit is no message
             return batch
         conversation, turn_id = attempt.lease.conversation, attempt.turn_id
-        admitted = await self._admission.admit(conversation, turn_id, batch, attempt.inbound.standing)
+        admitted = await self._admission.admit(
+            conversation, turn_id, batch, attempt.inbound.standing
+        )
         attempt.inbound.standing = admitted.standing
         result.add(admitted.messages, admitted.replies)
         return admitted.events
 
-    async def _add_canned(self, attempt: Attempt, canned: list[InboundEvent], result: TurnResult) -> None:
+    async def _add_canned(
+        self, attempt: Attempt, canned: list[InboundEvent], result: TurnResult
+    ) -> None:
         for event in await attempt.channel.enrich(attempt.lease.conversation, canned, is_new=False):
             key = "apology.left_out" if event.left_out else event.target
-            sentence = replace(self._commands.sentence(key, event), private=event.event == "decision")
+            sentence = replace(
+                self._commands.sentence(key, event), private=event.event == "decision"
+            )
             result.add((), [(sentence, event.address)])
 
     async def _commit(
@@ -355,18 +429,24 @@ class TurnRunner:
         """End the turn.
 
         Returns:
-            The first delivery, if it is the head of the outbox. It is stored as attempted: the attempt follows at once.
+            The first delivery, if it is the head of the outbox. It is stored as attempted: the
+            attempt follows at once.
 
         Raises:
             MessagesChanged: see ``Condition``.
         """
         await self._tell_late(lease, readable_events(journalled.entries), result.replies)
         turn_id, deliveries = journalled.turn_id, self._deliveries(lease, journalled, result)
-        record = TurnRecord(turn_id, now_ms(), result.model or self._agent.provider.model, result.messages)
+        record = TurnRecord(
+            turn_id, now_ms(), result.model or self._agent.provider.model, result.messages
+        )
         entry = encode_turn(record) if result.messages else None
         self._services.budgets.count(turn_id)  # together with the commit
         head = replace(deliveries[0], attempts=1) if deliveries and not given_up else None
-        stored, attempted = [encode(delivery) for delivery in deliveries], encode(head) if head else b""
+        stored, attempted = (
+            [encode(delivery) for delivery in deliveries],
+            encode(head) if head else b"",
+        )
         answered = encode(AnsweredTurn(turn_id, len(deliveries))) if result.may_be_reopened else b""
         what = entry, stored, KEEP_TURNS, given_up, attempted, unless
         is_head = await self._store.journal.commit(lease, *what, answered=answered)
@@ -375,25 +455,43 @@ class TurnRunner:
     async def _tell_late(
         self, lease: Lease, events: Sequence[InboundEvent], replies: Sequence[tuple[Reply, str]]
     ) -> None:
-        """Spend the reply tokens that replies to events come too late for, so that these can be fetched."""
+        """Spend the reply tokens that replies to events come too late for, so that these can be
+        fetched."""
         channel = self._services.channel(lease.conversation)
         if channel is None or not events:
             return
-        buttons, by_address = LateButtons(self._services, lease, channel), {event.address: event for event in events}
+        buttons, by_address = (
+            LateButtons(self._services, lease, channel),
+            {event.address: event for event in events},
+        )
         for reply, address in replies:
             if not reply.free:
-                # What has joined the turn since it began has the same author. What is for one person is not pushed.
-                await buttons.tell(by_address.get(address, events[-1]), address, always=reply.private)
+                # What has joined the turn since it began has the same author. What is for one
+                # person is not pushed.
+                await buttons.tell(
+                    by_address.get(address, events[-1]), address, always=reply.private
+                )
 
-    def _deliveries(self, lease: Lease, journalled: JournalledTurn, result: TurnResult) -> list[Delivery]:
+    def _deliveries(
+        self, lease: Lease, journalled: JournalledTurn, result: TurnResult
+    ) -> list[Delivery]:
         if (channel := self._services.channel(lease.conversation)) is None:
             return []
-        authors = (message.author for message in reversed(result.messages) if message.role == "user")
+        authors = (
+            message.author for message in reversed(result.messages) if message.role == "user"
+        )
         answered = next((author.id for author in authors if author), result.asker)
-        asked = (*result.answers, *(message.id for message in result.messages if message.role == "user"))
+        asked = (
+            *result.answers,
+            *(message.id for message in result.messages if message.role == "user"),
+        )
         may_be_reopened = result.may_be_reopened and len(result.changes) < MOST_CHANGES
         changes = result.changes if may_be_reopened else None
-        parts = [(part, channel.current(address)) for reply, address in result.replies for part in channel.split(reply)]
+        parts = [
+            (part, channel.current(address))
+            for reply, address in result.replies
+            for part in channel.split(reply)
+        ]
         turn_id, deliveries = journalled.turn_id, list[Delivery]()
         for number, (reply, address) in enumerate(parts, 1):
             asker = reply.asker or answered

@@ -1,4 +1,5 @@
-"""Answers that wait to be delivered or fetched, and what becomes of them when their messages are taken back."""
+"""Answers that wait to be delivered or fetched, and what becomes of them when their messages are
+taken back."""
 
 from __future__ import annotations
 
@@ -52,13 +53,19 @@ def is_reopened_by(delivery: Delivery, edited: Collection[str]) -> bool:
 
 
 async def withdraw_answers(
-    store: Store, lease: Lease, channel: Channel, unsent: Collection[str], changes: Sequence[InboundEvent] = ()
+    store: Store,
+    lease: Lease,
+    channel: Channel,
+    unsent: Collection[str],
+    changes: Sequence[InboundEvent] = (),
 ) -> None:
-    """Remove answers whose messages are all taken back; what a channel can delete of them is deleted.
+    """Remove answers whose messages are all taken back; what a channel can delete of them is
+    deleted.
 
     Args:
-        unsent: ids of the messages; those that were taken back before are neither in the history nor in what waits.
-        changes: the events that took them back; an answer that was given a moment before is deleted too.
+        unsent: ids of the messages; those that were taken back before are neither in the history
+        nor in what waits. changes: the events that took them back; an answer that was given a
+        moment before is deleted too.
 
     Raises:
         LeaseLost: another process has the conversation.
@@ -69,7 +76,9 @@ async def withdraw_answers(
     void = [one for one in waiting if _is_void(one.delivery, turns, unsent)]
     if channel.takes_back:
         waits = {one.delivery.turn_id for one in waiting}
-        given = _given_before([record for record in records if record.turn_id not in waits], changes)
+        given = _given_before(
+            [record for record in records if record.turn_id not in waits], changes
+        )
         for back in (*taking_back_each(one.delivery for one in void), *given):
             await store.journal.dismiss(lease, b"", encode(back))
     if void:
@@ -88,12 +97,15 @@ async def _void_turns(store: Store, conversation: str, unsent: Collection[str]) 
 
 
 def _is_void(delivery: Delivery, turns: Collection[str], unsent: Collection[str]) -> bool:
-    """Whether a delivery answers nothing but what is taken back; a translation has no turn in the history."""
+    """Whether a delivery answers nothing but what is taken back; a translation has no turn in the
+    history."""
     answers = set(delivery.answers)
     return bool(answers) and (delivery.turn_id in turns or answers <= set(unsent))
 
 
-def _given_before(records: Iterable[TurnRecord], changes: Sequence[InboundEvent]) -> Iterator[Delivery]:
+def _given_before(
+    records: Iterable[TurnRecord], changes: Sequence[InboundEvent]
+) -> Iterator[Delivery]:
     """Deletions of the answers that were given a moment before changes of their messages."""
     for record in records:
         asked = _asked(record)
@@ -118,7 +130,8 @@ def taking_back_each(answers: Iterable[Delivery]) -> list[Delivery]:
 
 
 def taking_back(turn_id: str, address: str, deliveries: int = MOST_DELIVERIES) -> Delivery:
-    """The delivery that deletes what a turn has shown: its stream, and the messages of so many deliveries."""
+    """The delivery that deletes what a turn has shown: its stream, and the messages of so many
+    deliveries."""
     ids = tuple(f"{turn_id}_{number}" for number in range(1, deliveries + 1))
     return Delivery(f"{turn_id}_back", turn_id, reply_taking_back(turn_id, ids), address)
 

@@ -24,6 +24,8 @@ class ToolUses:
             ToolError: the store does not answer.
         """
         try:
-            return await self._budgets.may_use(tool, limit, idempotency_key, self._conversation, self._asker)
+            return await self._budgets.may_use(
+                tool, limit, idempotency_key, self._conversation, self._asker
+            )
         except StoreUnavailable as error:
             raise ToolError(UNCOUNTED) from error

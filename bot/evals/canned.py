@@ -1,4 +1,5 @@
-"""The real tools, defined and validated as ever, whose calls return fixed results: no network, no store."""
+"""The real tools, defined and validated as ever, whose calls return fixed results: no network, no
+store."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ class CannedTool:
         own: by the id of the question, which is the conversation of the call.
     """
 
-    def __init__(self, tool: type[Tool], shared: Response | None, own: Mapping[str, Response]) -> None:
+    def __init__(
+        self, tool: type[Tool], shared: Response | None, own: Mapping[str, Response]
+    ) -> None:
         self._tool = tool
         self._shared = shared
         self._own = own
@@ -48,16 +51,23 @@ class CannedTool:
         return filled
 
 
-def canned_tools(questions: Sequence[Question], shared: Mapping[str, Response], *, by_search: bool = False) -> ToolMap:
+def canned_tools(
+    questions: Sequence[Question], shared: Mapping[str, Response], *, by_search: bool = False
+) -> ToolMap:
     """All tools that come with Kaiwa, also those that need a setting, with fixed results.
 
     Args:
-        by_search: they are declared like many tools from elsewhere, as the model finds them by ``find_tools``.
+        by_search: they are declared like many tools from elsewhere, as the model finds them by
+        ``find_tools``.
     """
 
     def canned(tool: type[Tool]) -> ValidatedTool:
         name = tool.name
-        own = {question.id: question.results[name] for question in questions if name in question.results}
+        own = {
+            question.id: question.results[name]
+            for question in questions
+            if name in question.results
+        }
         answering: Any = CannedTool(tool, shared.get(name), own)
         return ValidatedTool(answering, *read_schemas(name), own=not by_search)
 
@@ -65,7 +75,8 @@ def canned_tools(questions: Sequence[Question], shared: Mapping[str, Response], 
 
 
 def _fill(value: Any, arguments: Mapping[str, Any]) -> Any:
-    """The value with arguments in place of their names: ``{location}``, ``{amount|1}``, ``{=numbers}``."""
+    """The value with arguments in place of their names: ``{location}``, ``{amount|1}``,
+    ``{=numbers}``."""
     if isinstance(value, dict):
         return {name: _fill(one, arguments) for name, one in value.items()}
     if isinstance(value, list):

@@ -15,7 +15,9 @@ SHOWN = 300  # characters of what is wrong
 MOST_CALLS = 40  # of one answer
 
 
-def judge(question: Question, calls: Sequence[ToolCall], answer: str, acting: Collection[str]) -> str:
+def judge(
+    question: Question, calls: Sequence[ToolCall], answer: str, acting: Collection[str]
+) -> str:
     """What is wrong with an answer; empty if it is right.
 
     Args:
@@ -29,10 +31,14 @@ def judge(question: Question, calls: Sequence[ToolCall], answer: str, acting: Co
 
 def _wrong_calls(question: Question, calls: Sequence[ToolCall], acting: Collection[str]) -> str:
     expected = Counter(name for call in question.calls for name in call.tools)
-    if extra := [call for call in calls if call.name not in expected and call.name not in question.may]:
+    if extra := [
+        call for call in calls if call.name not in expected and call.name not in question.may
+    ]:
         return f"called {_shown(extra)}"
     made = Counter(call.name for call in calls)
-    if often := [name for name in acting if made[name] > expected[name] and name not in question.may]:
+    if often := [
+        name for name in acting if made[name] > expected[name] and name not in question.may
+    ]:
         return f"called {often[0]} {made[often[0]]} times"
     if len(calls) > MOST_CALLS:
         return f"made {len(calls)} calls"
@@ -57,7 +63,10 @@ def _are_made(expected: Sequence[ExpectedCall], made: Sequence[ToolCall]) -> boo
     if not expected:
         return True
     first, *rest = expected
-    return any(_fits(first, call) and _are_made(rest, [*made[:at], *made[at + 1 :]]) for at, call in enumerate(made))
+    return any(
+        _fits(first, call) and _are_made(rest, [*made[:at], *made[at + 1 :]])
+        for at, call in enumerate(made)
+    )
 
 
 def _fits(expected: ExpectedCall, call: ToolCall) -> bool:

@@ -20,7 +20,8 @@ Response = dict[str, Any]
 
 
 class Predicate(Struct, frozen=True, forbid_unknown_fields=True):
-    """What an argument must be; all that is given must hold. Texts are compared without regard to case and width.
+    """What an argument must be; all that is given must hold. Texts are compared without regard to
+    case and width.
 
     Attributes:
         equals: the value.
@@ -69,11 +70,11 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         before: earlier exchanges, oldest first.
         facts: what the person has had remembered, numbered from 1.
-        calls: calls that must be made, in any order; of other tools than these and ``may`` none is made.
-        may: tools that may be called or not.
-        says: texts that must occur in the answer; of a list, one.
-        never: texts that must not occur in the answer, nor in an argument.
-        results: responses of tools to this question, in place of the shared ones; ``{error = "…"}`` fails the call.
+        calls: calls that must be made, in any order; of other tools than these and ``may`` none is
+        made. may: tools that may be called or not. says: texts that must occur in the answer; of a
+        list, one. never: texts that must not occur in the answer, nor in an argument. results:
+        responses of tools to this question, in place of the shared ones; ``{error = "…"}`` fails
+        the call.
     """
 
     id: str
@@ -112,7 +113,10 @@ def load_questions(folder: Traversable | None = None) -> list[Question]:
         BadInput: a file is not in this form.
     """
     chosen = folder or files("evals") / "questions"
-    found = sorted((file for file in chosen.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
+    found = sorted(
+        (file for file in chosen.iterdir() if file.name.endswith(".toml")),
+        key=lambda file: file.name,
+    )
     return [question for file in found for question in _read(file)]
 
 
@@ -122,14 +126,17 @@ def load_results() -> dict[str, Response]:
 
 
 def choose(questions: Sequence[Question], words: Sequence[str]) -> list[Question]:
-    """The questions that one of the words means: by category, language or the beginning of the id; without words all.
+    """The questions that one of the words means: by category, language or the beginning of the id;
+    without words all.
 
     Raises:
         BadInput: there is none.
     """
     chosen = [one for one in questions if not words or any(_is_meant(one, word) for word in words)]
     if not chosen:
-        raise BadInput(f"--only: no question has such an id, category ({', '.join(CATEGORIES)}) or language")
+        raise BadInput(
+            f"--only: no question has such an id, category ({', '.join(CATEGORIES)}) or language"
+        )
     return chosen
 
 
@@ -146,5 +153,7 @@ def _read(file: Traversable) -> list[Question]:
 
 
 def _with_may(question: Question, may: Sequence[str]) -> Question:
-    fields: Mapping[str, Any] = {name: getattr(question, name) for name in question.__struct_fields__}
+    fields: Mapping[str, Any] = {
+        name: getattr(question, name) for name in question.__struct_fields__
+    }
     return Question(**{**fields, "may": [*question.may, *may]})

@@ -1,4 +1,5 @@
-"""Counts a run: the share of right answers with its 95 % interval, tokens, money, seconds; and what has changed."""
+"""Counts a run: the share of right answers with its 95 % interval, tokens, money, seconds; and what
+has changed."""
 
 from __future__ import annotations
 
@@ -16,7 +17,17 @@ from bot.ops.usage import Prices, cost
 from bot.transcript import Usage
 
 Z = 1.959964  # of a two-sided interval of 95 %
-HEAD = ("questions", "number", "right", "95 % interval", "no answer", "tokens in", "tokens out", "USD", "seconds")
+HEAD = (
+    "questions",
+    "number",
+    "right",
+    "95 % interval",
+    "no answer",
+    "tokens in",
+    "tokens out",
+    "USD",
+    "seconds",
+)
 
 
 class Score(Struct, frozen=True, omit_defaults=True):
@@ -70,7 +81,8 @@ def wilson(share: float, number: int) -> tuple[float, float]:
     """The 95 % interval of a share by Wilson's method.
 
     Args:
-        number: of questions. Repetitions of a question are no further questions: they make its share more certain, and
+        number: of questions. Repetitions of a question are no further questions: they make its
+        share more certain, and
             tell nothing about other questions.
     """
     if number == 0:
@@ -81,19 +93,29 @@ def wilson(share: float, number: int) -> tuple[float, float]:
     return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
-def count(model: str, at: str, questions: Sequence[Question], attempts: Sequence[Attempt], prices: Prices) -> Run:
+def count(
+    model: str, at: str, questions: Sequence[Question], attempts: Sequence[Attempt], prices: Prices
+) -> Run:
     """Put the attempts of a run together."""
-    scores = {question.id: _score(question, made) for question, made in _by_question(questions, attempts)}
+    scores = {
+        question.id: _score(question, made) for question, made in _by_question(questions, attempts)
+    }
     seconds = round(sum(attempt.seconds for attempt in attempts), 3)
     return Run(model, at, _usage(attempts), _usd(attempts, prices), seconds, scores)
 
 
-def rows(questions: Sequence[Question], attempts: Sequence[Attempt], prices: Prices) -> Iterator[tuple[str, ...]]:
+def rows(
+    questions: Sequence[Question], attempts: Sequence[Attempt], prices: Prices
+) -> Iterator[tuple[str, ...]]:
     """The table: each category, each language, everything."""
     for category in CATEGORIES:
-        yield from _row(category, [one for one in questions if one.category == category], attempts, prices)
+        yield from _row(
+            category, [one for one in questions if one.category == category], attempts, prices
+        )
     for language in ("en", "ja"):
-        yield from _row(language, [one for one in questions if one.language == language], attempts, prices)
+        yield from _row(
+            language, [one for one in questions if one.language == language], attempts, prices
+        )
     yield from _row("all", questions, attempts, prices)
 
 
@@ -105,13 +127,18 @@ def wrong_rows(run: Run) -> Iterator[tuple[str, ...]]:
 
 
 def changes(before: Run, now: Run) -> list[Change]:
-    """The questions that both runs asked in the same words and that came out differently, the worse ones first."""
+    """The questions that both runs asked in the same words and that came out differently, the worse
+    ones first."""
     shared = [
         (name, before.scores[name], score)
         for name, score in now.scores.items()
         if name in before.scores and before.scores[name].digest == score.digest
     ]
-    found = [Change(name, old.share, new.share, new.wrong) for name, old, new in shared if old.share != new.share]
+    found = [
+        Change(name, old.share, new.share, new.wrong)
+        for name, old, new in shared
+        if old.share != new.share
+    ]
     return sorted(found, key=lambda change: (change.now - change.before, change.question))
 
 
@@ -119,15 +146,27 @@ def change_rows(found: Sequence[Change]) -> Iterator[tuple[str, ...]]:
     """The changes as rows of a table."""
     for change in found:
         kind = "better" if change.now > change.before else "worse"
-        yield kind, change.question, f"{change.before:.0%} → {change.now:.0%}", " ".join(change.wrong.split())
+        yield (
+            kind,
+            change.question,
+            f"{change.before:.0%} → {change.now:.0%}",
+            " ".join(change.wrong.split()),
+        )
 
 
 def summary(before: Run, now: Run) -> str:
     """What to know about the changes in one line."""
     found = changes(before, now)
     better = sum(change.now > change.before for change in found)
-    shared = sum(now.scores[name].digest == old.digest for name, old in before.scores.items() if name in now.scores)
-    return f"since {before.at}: of {shared} same questions {better} better, {len(found) - better} worse"
+    shared = sum(
+        now.scores[name].digest == old.digest
+        for name, old in before.scores.items()
+        if name in now.scores
+    )
+    return (
+        f"since {before.at}: of {shared} same questions {better} better, {len(found) - better} "
+        "worse"
+    )
 
 
 def _row(
@@ -165,7 +204,9 @@ def _by_question(
 def _score(question: Question, attempts: Sequence[Attempt]) -> Score:
     right = sum(attempt.is_right for attempt in attempts)
     errors = sum(bool(attempt.error) for attempt in attempts)
-    wrong = next((attempt.wrong or attempt.error for attempt in attempts if not attempt.is_right), "")
+    wrong = next(
+        (attempt.wrong or attempt.error for attempt in attempts if not attempt.is_right), ""
+    )
     return Score(question.digest, len(attempts), right, errors, wrong)
 
 

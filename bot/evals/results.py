@@ -29,7 +29,9 @@ def read_runs(path: Path) -> Runs:
     except FileNotFoundError:
         return Runs()
     except (DecodeError, ValidationError, OSError) as error:
-        raise BadInput(f"--results: {path} cannot be read as results of earlier runs; name another file") from error
+        raise BadInput(
+            f"--results: {path} cannot be read as results of earlier runs; name another file"
+        ) from error
 
 
 def keep_run(path: Path, run: Run) -> None:

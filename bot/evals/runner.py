@@ -59,7 +59,8 @@ class Limits(Struct, frozen=True):
 
 
 class _Ports:
-    """The surroundings of a turn: nothing is stored, every call that acts is approved, as its result is fixed."""
+    """The surroundings of a turn: nothing is stored, every call that acts is approved, as its
+    result is fixed."""
 
     def __init__(self) -> None:
         self.usage = Usage()
@@ -107,7 +108,11 @@ async def run_questions(
         return new
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(attempt(question)) for question in questions for _ in range(limits.repeat)]
+        tasks = [
+            group.create_task(attempt(question))
+            for question in questions
+            for _ in range(limits.repeat)
+        ]
     return [task.result() for task in tasks]
 
 
@@ -125,7 +130,9 @@ async def _ask(agent: Agent, question: Question, timeout_s: float) -> Attempt:
         failure = str(error)
     except TimeoutError:
         failure = f"no answer in {timeout_s:g} s"
-    return Attempt(question.id, wrong, failure, ports.usage, round(time.monotonic() - started, 3), ports.model)
+    return Attempt(
+        question.id, wrong, failure, ports.usage, round(time.monotonic() - started, 3), ports.model
+    )
 
 
 def _turn(question: Question, ports: _Ports, deadline: float) -> Turn:
@@ -140,9 +147,14 @@ def _turn(question: Question, ports: _Ports, deadline: float) -> Turn:
 
     history: list[Message] = []
     for exchange in question.before:
-        history += [said(exchange.user), Message(new_id("msg"), "model", (Text(exchange.answer),), at)]
+        history += [
+            said(exchange.user),
+            Message(new_id("msg"), "model", (Text(exchange.answer),), at),
+        ]
     asked = said(question.ask)
-    facts = facts_message([Fact(number, text) for number, text in enumerate(question.facts, 1)], [asked])
+    facts = facts_message(
+        [Fact(number, text) for number, text in enumerate(question.facts, 1)], [asked]
+    )
     history += [facts] if facts else []
     context = TurnContext(question.id, STYLE, locale, zone, NoWatcher())
     return Turn(new_id("turn"), context, history, [asked], ports, deadline)

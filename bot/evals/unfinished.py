@@ -1,4 +1,5 @@
-"""The file of a run under way: every answer as it comes, so that an interrupted run goes on where it was."""
+"""The file of a run under way: every answer as it comes, so that an interrupted run goes on where
+it was."""
 
 from __future__ import annotations
 
@@ -58,11 +59,15 @@ _line = Decoder(Line).decode
 
 def setup_of(name: str, agent: Agent) -> str:
     """The digest of a run's name, the system prompt and the tools."""
-    tools = [(tool.name, tool.description, dict(tool.parameters)) for tool in agent.tools.definitions]
+    tools = [
+        (tool.name, tool.description, dict(tool.parameters)) for tool in agent.tools.definitions
+    ]
     return blake2s(encode((name, agent.system, tools)), digest_size=8).hexdigest()
 
 
-def read_unfinished(path: Path, head: Head, questions: Sequence[Question], repeat: int) -> Unfinished:
+def read_unfinished(
+    path: Path, head: Head, questions: Sequence[Question], repeat: int
+) -> Unfinished:
     """The run in the file, if it has the same setup; else one that begins now.
 
     Args:
@@ -87,7 +92,8 @@ def read_unfinished(path: Path, head: Head, questions: Sequence[Question], repea
 
 @contextmanager
 def keeping(run: Unfinished, questions: Sequence[Question]) -> Iterator[Callable[[Attempt], None]]:
-    """A function that adds an answer to the file. An attempt without an answer is not kept, but made again.
+    """A function that adds an answer to the file. An attempt without an answer is not kept, but
+    made again.
 
     Raises:
         BadInput: the file cannot be written.

@@ -1,4 +1,5 @@
-"""The tools that only read, served by the Model Context Protocol over stdio and in single HTTP requests."""
+"""The tools that only read, served by the Model Context Protocol over stdio and in single HTTP
+requests."""
 
 from __future__ import annotations
 
@@ -49,7 +50,9 @@ class ToolServer:
 
     def __init__(self, tools: ToolMap, hooks: Hooks, settings: Settings, metrics: Metrics) -> None:
         read = tools.of_start().low_risk().of_place(CHANNEL, "operator")
-        served = (each for each in read.definitions if each.only_reads and not each.needs_conversation)
+        served = (
+            each for each in read.definitions if each.only_reads and not each.needs_conversation
+        )
         self._served = {each.name: read[each.name] for each in served}
         self._hooks = hooks
         self._settings = settings
@@ -100,7 +103,9 @@ class ToolServer:
                     description=definition.description,
                     input_schema=dict(definition.parameters),
                     output_schema=dict(definition.response),
-                    annotations=types.ToolAnnotations(read_only_hint=True, idempotent_hint=definition.idempotent),
+                    annotations=types.ToolAnnotations(
+                        read_only_hint=True, idempotent_hint=definition.idempotent
+                    ),
                 )
                 for definition in (tool.definition for tool in self._served.values())
             ]
@@ -117,16 +122,24 @@ class ToolServer:
                 made, outcome = await self._hooks.before(call, context)
                 outcome = outcome or await self._run(made, context)
                 outcome = await self._hooks.after(made, context, outcome)
-            except TurnFailed:  # a hook ends the turn, which is this call; its cause is for the operator
+            except (
+                TurnFailed
+            ):  # a hook ends the turn, which is this call; its cause is for the operator
                 outcome = ToolOutcome.error("refused")
-            measured.end("tool.called", "error" if outcome.is_error else "ok", params.name if tool else "unknown")
+            measured.end(
+                "tool.called",
+                "error" if outcome.is_error else "ok",
+                params.name if tool else "unknown",
+            )
         return _result(outcome, tool.definition.response if tool else None)
 
     async def _run(self, call: ToolCall, context: ToolContext) -> ToolOutcome:
         tool = self._served.get(call.name)
         if tool is None:
             known = ", ".join(self._served)
-            return ToolOutcome.error(f"unknown tool: {shortened(call.name, NAME_CAP)}. Available tools: {known}")
+            return ToolOutcome.error(
+                f"unknown tool: {shortened(call.name, NAME_CAP)}. Available tools: {known}"
+            )
         return await tool.call(call.arguments, context)
 
 
@@ -146,7 +159,8 @@ async def serve_stdio(settings: Settings) -> None:
 class _BoundedLines(TextIOWrapper):
     """Lines; one that is too long is read as an empty one, so that it does not fill the memory."""
 
-    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # as TextIOWrapper itself has it
+    # as TextIOWrapper itself has it
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
         line = super().readline(BODY_CAP)
         if len(line) < BODY_CAP or line.endswith("\n"):
             return line
@@ -161,14 +175,17 @@ def _stdin() -> anyio.AsyncFile[str]:
     os.dup2(nothing, 0)
     os.close(nothing)
     # Not closed: a thread may still read from it when the process ends.
-    return anyio.wrap_file(_BoundedLines(os.fdopen(own, "rb", closefd=False), encoding="utf-8", errors="replace"))
+    return anyio.wrap_file(
+        _BoundedLines(os.fdopen(own, "rb", closefd=False), encoding="utf-8", errors="replace")
+    )
 
 
 def _result(outcome: ToolOutcome, promised: Any) -> types.CallToolResult:
     """The outcome in the protocol's form.
 
     Args:
-        promised: the response's schema. A response that was cut to its size does not fit it, and clients would refuse
+        promised: the response's schema. A response that was cut to its size does not fit it, and
+        clients would refuse
             it: the text goes out as an error.
     """
     if outcome.is_error or promised is None:
@@ -181,7 +198,9 @@ def _result(outcome: ToolOutcome, promised: Any) -> types.CallToolResult:
 
 
 def _error(text: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=_encodable(text))], is_error=True)
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=_encodable(text))], is_error=True
+    )
 
 
 def _files(files: Sequence[ToolFile]) -> list[types.ContentBlock]:

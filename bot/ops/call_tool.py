@@ -16,7 +16,11 @@ NO_HOOKS = Hooks()
 
 
 async def call_by_hand(
-    tools: ToolMap, name: str, arguments: dict[str, Any], settings: Settings, hooks: Hooks = NO_HOOKS
+    tools: ToolMap,
+    name: str,
+    arguments: dict[str, Any],
+    settings: Settings,
+    hooks: Hooks = NO_HOOKS,
 ) -> ToolOutcome:
     """Call a tool with the language and time zone of the settings.
 

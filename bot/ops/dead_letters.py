@@ -27,10 +27,9 @@ class Described(Struct, frozen=True):
     """A dead letter, decoded.
 
     Attributes:
-        kind: an answer that was not delivered, a turn that was given up, or bytes that this version cannot decode.
-        at: when it was given up.
-        words: the answer, or the text of the turn's first message that has one.
-        messages: number of the turn's messages.
+        kind: an answer that was not delivered, a turn that was given up, or bytes that this version
+        cannot decode. at: when it was given up. words: the answer, or the text of the turn's first
+        message that has one. messages: number of the turn's messages.
     """
 
     id: str
@@ -66,7 +65,9 @@ def describe(letter: DeadLetter) -> Described:
     """Decode a dead letter; bytes that cannot be decoded are ``unreadable``."""
     kind, words = _read(letter)
     at = datetime.fromtimestamp(letter.at / 1000, UTC)
-    return Described(letter.id, kind, at, letter.conversation, letter.reason, words, len(letter.arrivals))
+    return Described(
+        letter.id, kind, at, letter.conversation, letter.reason, words, len(letter.arrivals)
+    )
 
 
 def _read(letter: DeadLetter) -> tuple[Kind, str]:
@@ -88,7 +89,13 @@ def rows(letters: Iterable[Described], now: int) -> list[tuple[str, str, str, st
         now: milliseconds since the epoch, by the store's clock.
     """
     return [
-        (letter.id, ago(_ms(letter.at), now), _short(letter.conversation), _line(_what(letter)), _line(letter.reason))
+        (
+            letter.id,
+            ago(_ms(letter.at), now),
+            _short(letter.conversation),
+            _line(_what(letter)),
+            _line(letter.reason),
+        )
         for letter in letters
     ]
 
@@ -98,7 +105,11 @@ def _what(letter: Described) -> str:
         return "cannot be read"
     if letter.kind == "answer":
         return f"answer: {letter.words}"
-    return f"asked: {letter.words}" if letter.messages == 1 else f"asked ({letter.messages} messages): {letter.words}"
+    return (
+        f"asked: {letter.words}"
+        if letter.messages == 1
+        else f"asked ({letter.messages} messages): {letter.words}"
+    )
 
 
 async def find(store: DeadLetters, ids: Iterable[str]) -> list[DeadLetter]:
@@ -109,7 +120,9 @@ async def find(store: DeadLetters, ids: Iterable[str]) -> list[DeadLetter]:
     """
     found = {letter_id: await store.get(letter_id) for letter_id in ids}
     if missing := [letter_id for letter_id, letter in found.items() if letter is None]:
-        raise BadInput(f"no such dead letter: {', '.join(missing)}; kaiwa outbox list shows those there are")
+        raise BadInput(
+            f"no such dead letter: {', '.join(missing)}; kaiwa outbox list shows those there are"
+        )
     return [letter for letter in found.values() if letter is not None]
 
 
@@ -121,11 +134,17 @@ async def put_back(store: DeadLetters, chosen: Iterable[DeadLetter]) -> list[Che
 async def _put_back(store: DeadLetters, letter: DeadLetter) -> CheckResult:
     kind, _ = _read(letter)
     if kind == "unreadable":
-        return CheckResult("failure", letter.id, "cannot be read", f"kaiwa outbox discard {letter.id} deletes it")
-    if not await store.revive(letter, reset_attempts(letter.delivery) if letter.delivery is not None else b""):
+        return CheckResult(
+            "failure", letter.id, "cannot be read", f"kaiwa outbox discard {letter.id} deletes it"
+        )
+    if not await store.revive(
+        letter, reset_attempts(letter.delivery) if letter.delivery is not None else b""
+    ):
         return _missing(letter)
     return CheckResult(
-        "ok", letter.id, f"{'answer' if kind == 'answer' else 'messages'} put back, {_short(letter.conversation)}"
+        "ok",
+        letter.id,
+        f"{'answer' if kind == 'answer' else 'messages'} put back, {_short(letter.conversation)}",
     )
 
 

@@ -1,4 +1,5 @@
-"""``kaiwa doctor``: checks every part and names the fix. No check raises, and each has a time limit."""
+"""``kaiwa doctor``: checks every part and names the fix. No check raises, and each has a time
+limit."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ MIB = 1 << 20
 BIG_CITY = "Tokyo"
 SET_PUBLIC_URL = "set PUBLIC_URL to the https address of this server"
 NOT_KAIWA = (ValueError, KeyError, TypeError)  # an answer without Kaiwa's fields
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- addresses to look at, not to listen on
+# addresses to look at, not to listen on
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,9 @@ class Openers:
     mcp: Mapping[str, Callable[[], Awaitable[list[CheckResult]]]] = field(default_factory=dict)
 
 
-async def run_checks(settings: Settings, openers: Openers, *, patience_s: float = CHECK_S) -> list[CheckResult]:
+async def run_checks(
+    settings: Settings, openers: Openers, *, patience_s: float = CHECK_S
+) -> list[CheckResult]:
     """Run all checks concurrently; the results come in a fixed order.
 
     Args:
@@ -65,7 +69,10 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
         except TimeoutError:
             return [
                 CheckResult(
-                    "failure", name, f"no answer within {patience_s:g} s", "check that it is reachable from here"
+                    "failure",
+                    name,
+                    f"no answer within {patience_s:g} s",
+                    "check that it is reachable from here",
                 )
             ]
         except SettingsError as error:
@@ -77,12 +84,18 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
     found = await asyncio.gather(
         within("model", _check_model("model", chosen, openers)),
         *(within("fallback", _check_model("fallback", name, openers)) for name in fallbacks),
-        *(within("reviewer", _check_model("reviewer", name, openers)) for name in dict.fromkeys(settings.reviewers)),
+        *(
+            within("reviewer", _check_model("reviewer", name, openers))
+            for name in dict.fromkeys(settings.reviewers)
+        ),
         within("store", _check_store(report["store"], openers)),
         within("tools", _check_tools(report["tools"], report["Open-Meteo"], settings, openers)),
         within("images", _check_images(report["images"], openers)),
         within("hooks", _check_hooks(settings)),
-        *(within(name, check()) for name, check in (*openers.mcp.items(), *openers.channels.items())),
+        *(
+            within(name, check())
+            for name, check in (*openers.mcp.items(), *openers.channels.items())
+        ),
         within("port", _check_port(settings)),
         within("public address", _check_public_url(settings)),
     )
@@ -90,7 +103,8 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
 
 
 def _check_access(report: Mapping[str, CheckResult], settings: Settings) -> list[CheckResult]:
-    """Check access to the page, the names and the permissions of ``.env``, and the approval mode."""
+    """Check access to the page, the names and the permissions of ``.env``, and the approval
+    mode."""
     page, approvals = report["page"], report.get("approvals")
     found = [page, *check_names(settings)]
     if approvals:
@@ -100,7 +114,12 @@ def _check_access(report: Mapping[str, CheckResult], settings: Settings) -> list
         found.append(replace(reviewers, result="warning"))
     if env_file_is_open():
         found.append(
-            CheckResult("warning", ".env", "other users of this machine may read its secrets", "chmod 600 .env")
+            CheckResult(
+                "warning",
+                ".env",
+                "other users of this machine may read its secrets",
+                "chmod 600 .env",
+            )
         )
     return found
 
@@ -108,7 +127,11 @@ def _check_access(report: Mapping[str, CheckResult], settings: Settings) -> list
 async def _check_model(part: str, name: str, openers: Openers) -> list[CheckResult]:
     if name == "demo":
         chosen = part == "model"
-        return [CheckResult("warning", part, DEMO, GET_GEMINI) if chosen else CheckResult("ok", part, DEMO)]
+        return [
+            CheckResult("warning", part, DEMO, GET_GEMINI)
+            if chosen
+            else CheckResult("ok", part, DEMO)
+        ]
     try:
         async with openers.model(name) as provider:
             return [CheckResult("ok", part, await provider.check())]
@@ -119,7 +142,11 @@ async def _check_model(part: str, name: str, openers: Openers) -> list[CheckResu
 async def _check_store(part: CheckResult, openers: Openers) -> list[CheckResult]:
     try:
         async with openers.store() as store:
-            facts, depths, memory = await store.facts(), await store.depths(), await store.memory.measure()
+            facts, depths, memory = (
+                await store.facts(),
+                await store.depths(),
+                await store.memory.measure(),
+            )
             newest = await store.dead_letters.read(1)
             now = await store.now_ms()
     except StoreUnavailable as error:
@@ -128,7 +155,10 @@ async def _check_store(part: CheckResult, openers: Openers) -> list[CheckResult]
         CheckResult("ok", part.name, f"{part.detail}: {facts.server}", part.fix)
         if facts.redis_version >= OLDEST_REDIS
         else CheckResult(
-            "failure", part.name, f"{part.detail}: {facts.server}", "Redis 7 or newer, or Valkey, is needed"
+            "failure",
+            part.name,
+            f"{part.detail}: {facts.server}",
+            "Redis 7 or newer, or Valkey, is needed",
         ),
         _check_policy(facts),
         _check_memory(memory),
@@ -141,9 +171,14 @@ async def _check_store(part: CheckResult, openers: Openers) -> list[CheckResult]
 def _check_policy(facts: ServerFacts) -> CheckResult:
     policy = facts.memory_policy
     if policy == "noeviction":
-        return CheckResult("ok", "memory", f"{policy}: a full store refuses new messages and deletes nothing")
+        return CheckResult(
+            "ok", "memory", f"{policy}: a full store refuses new messages and deletes nothing"
+        )
     return CheckResult(
-        "warning", "memory", f"{policy}: a full store deletes conversations", "set its maxmemory-policy to noeviction"
+        "warning",
+        "memory",
+        f"{policy}: a full store deletes conversations",
+        "set its maxmemory-policy to noeviction",
     )
 
 
@@ -155,15 +190,22 @@ def _check_memory(memory: MemoryUse) -> CheckResult:
     if memory.ratio >= 1:
         return CheckResult("failure", "memory use", f"{used}: new messages are refused", fix)
     if memory.is_tight:
-        return CheckResult("warning", "memory use", f"{used}: the largest histories are shortened", fix)
+        return CheckResult(
+            "warning", "memory use", f"{used}: the largest histories are shortened", fix
+        )
     return CheckResult("ok", "memory use", used)
 
 
 def _check_persistence(facts: ServerFacts) -> CheckResult:
     if facts.append_only:
-        return CheckResult("ok", "disk", "appendonly: what was accepted outlives a crash of the store")
+        return CheckResult(
+            "ok", "disk", "appendonly: what was accepted outlives a crash of the store"
+        )
     return CheckResult(
-        "warning", "disk", "a crash of the store loses what it had accepted", "set its appendonly to yes"
+        "warning",
+        "disk",
+        "a crash of the store loses what it had accepted",
+        "set its appendonly to yes",
     )
 
 
@@ -172,7 +214,10 @@ def _check_dead_letters(count: int, newest: Sequence[DeadLetter], now: int) -> C
         return CheckResult("ok", "dead letters", "none")
     last = f"{count}, the newest {ago(newest[0].at, now)}: {newest[0].reason or 'no reason given'}"
     return CheckResult(
-        "warning", "dead letters", last, "kaiwa outbox list shows them, kaiwa outbox retry puts them back"
+        "warning",
+        "dead letters",
+        last,
+        "kaiwa outbox list shows them, kaiwa outbox retry puts them back",
     )
 
 
@@ -186,7 +231,9 @@ async def _check_tools(
         ]
         if "get_weather" in tools:
             outcome = await call_by_hand(tools, "get_weather", {"location": BIG_CITY}, settings)
-            fix = "check WTTR_BASE_URL and OPEN_METEO_BASE_URL, and that they are reachable from here"
+            fix = (
+                "check WTTR_BASE_URL and OPEN_METEO_BASE_URL, and that they are reachable from here"
+            )
             found.append(
                 CheckResult("warning", "weather", str(outcome.response["error"]), fix)
                 if outcome.is_error
@@ -209,7 +256,8 @@ async def _check_hooks(settings: Settings) -> list[CheckResult]:
 
 
 def _check_rules(tools: ToolMap, settings: Settings) -> list[CheckResult]:
-    """What the rules of TOOLS_ALLOW name but nobody has, tools of MCP servers apart, and what they let run unasked."""
+    """What the rules of TOOLS_ALLOW name but nobody has, tools of MCP servers apart, and what they
+    let run unasked."""
     found = []
     of_servers = tuple(tool_name(server.name, "") for server in mcp_servers(settings))
     if unknown := [name for name in tools.rules.unknown(tools) if not name.startswith(of_servers)]:
@@ -217,7 +265,11 @@ def _check_rules(tools: ToolMap, settings: Settings) -> list[CheckResult]:
         found.append(CheckResult("warning", "tool rules", told, "correct the names in TOOLS_ALLOW"))
     if lowered := tools.rules.lowered():
         told = f"nobody is asked about calls of: {', '.join(lowered)}"
-        found.append(CheckResult("warning", "tool rules", told, "take their risk out of TOOLS_ALLOW to be asked"))
+        found.append(
+            CheckResult(
+                "warning", "tool rules", told, "take their risk out of TOOLS_ALLOW to be asked"
+            )
+        )
     return found
 
 
@@ -232,7 +284,11 @@ async def _check_port(settings: Settings) -> list[CheckResult]:
     except httpx.ConnectError:
         return [CheckResult("ok", "port", f"nothing listens on {address} yet", "kaiwa run does")]
     except (httpx.HTTPError, *NOT_KAIWA):
-        return [CheckResult("warning", "port", f"something else listens on {address}", "choose another PORT")]
+        return [
+            CheckResult(
+                "warning", "port", f"something else listens on {address}", "choose another PORT"
+            )
+        ]
     if not reason:
         return [CheckResult("ok", "port", f"Kaiwa runs on {address}")]
     return [CheckResult("warning", "port", f"Kaiwa runs on {address} and is not ready", reason)]
@@ -248,11 +304,18 @@ async def _check_public_url(settings: Settings) -> list[CheckResult]:
         await _reason_not_ready(url, is_local=False)
     except httpx.HTTPError as error:
         told = f"{url} does not answer ({type(error).__name__}): nobody can load pictures from it"
-        return [CheckResult("warning", part, told, "start kaiwa run, and lead PUBLIC_URL to its port")]
+        return [
+            CheckResult("warning", part, told, "start kaiwa run, and lead PUBLIC_URL to its port")
+        ]
     except NOT_KAIWA:
         told = f"something else answers at {url}: nobody can load pictures from it"
         return [
-            CheckResult("warning", part, told, "lead PUBLIC_URL, /files and /readyz included, to the port of kaiwa run")
+            CheckResult(
+                "warning",
+                part,
+                told,
+                "lead PUBLIC_URL, /files and /readyz included, to the port of kaiwa run",
+            )
         ]
     return [CheckResult("ok", part, f"{url} leads to Kaiwa")]
 
@@ -267,6 +330,8 @@ async def _reason_not_ready(url: str, *, is_local: bool) -> str:
         httpx.HTTPError: nobody answers.
         ValueError, KeyError, TypeError: something else does.
     """
-    async with httpx.AsyncClient(timeout=PORT_S, trust_env=not is_local, verify=tls_context()) as client:
+    async with httpx.AsyncClient(
+        timeout=PORT_S, trust_env=not is_local, verify=tls_context()
+    ) as client:
         answer = (await client.get(f"{url}/readyz")).json()
     return "" if answer["ready"] else str(answer["reason"])

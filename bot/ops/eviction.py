@@ -1,4 +1,5 @@
-"""Eviction: while the store is nearly full, shorten the largest histories and alert the operator."""
+"""Eviction: while the store is nearly full, shorten the largest histories and alert the
+operator."""
 
 from __future__ import annotations
 
@@ -34,7 +35,10 @@ class Evictor:
     """
 
     def __init__(
-        self, store: Store, alarm: Callable[[str], Awaitable[None]] = no_alarm, every_s: float = EVERY_S
+        self,
+        store: Store,
+        alarm: Callable[[str], Awaitable[None]] = no_alarm,
+        every_s: float = EVERY_S,
     ) -> None:
         self._store = store
         self._alarm = alarm
@@ -66,7 +70,10 @@ class Evictor:
         if state == self._state:
             return
         self._state = state
-        numbers = {"used_mib": round(memory.used / MIB, 1), "limit_mib": round(memory.limit / MIB, 1)}
+        numbers = {
+            "used_mib": round(memory.used / MIB, 1),
+            "limit_mib": round(memory.limit / MIB, 1),
+        }
         if state == "ok":
             log.info("store.memory_ok", **numbers)
         elif state == "tight":

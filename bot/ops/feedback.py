@@ -34,8 +34,12 @@ class Report(Struct, frozen=True):
 async def report(store: Store, days: Sequence[str]) -> Report:
     """The ratings of these days' answers, in the order of the days."""
     ratings = await read_ratings(store, days)
-    counts = Counter((rating.day, rating.model, channel_of(rating.place), rating.is_good) for rating in ratings)
-    groups = sorted({group[:3] for group in counts}, key=lambda group: (days.index(group[0]), *group[1:]))
+    counts = Counter(
+        (rating.day, rating.model, channel_of(rating.place), rating.is_good) for rating in ratings
+    )
+    groups = sorted(
+        {group[:3] for group in counts}, key=lambda group: (days.index(group[0]), *group[1:])
+    )
     lines = [Line(*group, counts[*group, True], counts[*group, False]) for group in groups]
     return Report(lines, sum(line.good for line in lines), sum(line.bad for line in lines), ratings)
 

@@ -48,7 +48,9 @@ async def accept(settings: Settings, name: str, pins: ToolPins) -> list[tuple[st
     """
     configs = {config.name: config for config in mcp_servers(settings)}
     if name not in configs:
-        raise BadInput(f"no server is named {name}; MCP_SERVERS names {', '.join(configs) or 'none'}")
+        raise BadInput(
+            f"no server is named {name}; MCP_SERVERS names {', '.join(configs) or 'none'}"
+        )
     async with open_servers([configs[name]], ToolMap([]), NoPins(), tls_context()) as (server,):
         await wait_for([server])
         if server.cause:
@@ -56,7 +58,10 @@ async def accept(settings: Settings, name: str, pins: ToolPins) -> list[tuple[st
         listed = server.catalog.listed
     before = await pins.read(name)
     await pins.accept(name, digests_of(listed))
-    return [(tool_name(name, one.name), _state(one, before), shown(one.description, DESCRIPTION_CAP)) for one in listed]
+    return [
+        (tool_name(name, one.name), _state(one, before), shown(one.description, DESCRIPTION_CAP))
+        for one in listed
+    ]
 
 
 def _state(tool: ListedTool, before: dict[str, str]) -> str:
@@ -69,7 +74,9 @@ def _result(server: McpServer, tools: ToolMap) -> CheckResult:
     """What the doctor says of a server."""
     label = f"mcp {shown(server.name)}"
     if server.cause:
-        return CheckResult("failure", label, server.cause, "check its entry in the file that MCP_SERVERS names")
+        return CheckResult(
+            "failure", label, server.cause, "check its entry in the file that MCP_SERVERS names"
+        )
     catalog = server.catalog
     dropped = tools.dropped(server.name)
     count = sum(tools.get(tool.definition.name) is tool for tool in catalog.tools)
@@ -79,9 +86,15 @@ def _result(server: McpServer, tools: ToolMap) -> CheckResult:
     parts += [f"left out: {_few(left_out)}"] if left_out else []
     parts += ["it lists more tools than are read"] if server.has_more else []
     if catalog.changed:
-        parts.append(f"not as first seen, so each call is asked for: {_few([shown(name) for name in catalog.changed])}")
+        parts.append(
+            "not as first seen, so each call is asked for: "
+            f"{_few([shown(name) for name in catalog.changed])}"
+        )
         return CheckResult(
-            "warning", label, "; ".join(parts), f"read what they say, then: kaiwa tools accept {server.name}"
+            "warning",
+            label,
+            "; ".join(parts),
+            f"read what they say, then: kaiwa tools accept {server.name}",
         )
     return CheckResult("ok" if len(parts) == 1 else "warning", label, "; ".join(parts))
 

@@ -35,7 +35,11 @@ class Prices(Struct, frozen=True):
 
     def of(self, model: str) -> Price | None:
         """The price of a model, or of the model it is a version of."""
-        known = (price for name, price in self.models.items() if re.fullmatch(re.escape(name) + VERSION, model))
+        known = (
+            price
+            for name, price in self.models.items()
+            if re.fullmatch(re.escape(name) + VERSION, model)
+        )
         return next(known, None)
 
 
@@ -91,7 +95,9 @@ def load_prices() -> Prices:
 async def report(store: Store, days: Sequence[str], prices: Prices) -> Report:
     """The use of these days; a day without data has no lines."""
     counters = await store.budget.days(days)
-    lines = [line for name, day in zip(days, counters, strict=True) for line in _lines(name, day, prices)]
+    lines = [
+        line for name, day in zip(days, counters, strict=True) for line in _lines(name, day, prices)
+    ]
     return Report(
         lines,
         _heaviest([day.users for day in counters]),

@@ -1,4 +1,5 @@
-"""Names in ``.env`` that nothing reads, and other programs' names for a variable that is not set."""
+"""Names in ``.env`` that nothing reads, and other programs' names for a variable that is not
+set."""
 
 from __future__ import annotations
 
@@ -33,9 +34,11 @@ FOREIGN = {
 
 
 def check_names(settings: Settings) -> list[CheckResult]:
-    """A warning for each name in ``.env`` that is like one that is read, and one for all others that nothing reads.
+    """A warning for each name in ``.env`` that is like one that is read, and one for all others
+    that nothing reads.
 
-    Of the environment, which belongs to all programs, only ``FOREIGN`` names count, while Kaiwa's own is not set.
+    Of the environment, which belongs to all programs, only ``FOREIGN`` names count, while Kaiwa's
+    own is not set.
     """
     try:
         known = _known(settings)
@@ -43,9 +46,12 @@ def check_names(settings: Settings) -> list[CheckResult]:
         return []
     in_file = env_file_names()
     found = [
-        CheckResult("warning", PART, f"{name} is set, and nothing reads it", f"set {own} in its place")
+        CheckResult(
+            "warning", PART, f"{name} is set, and nothing reads it", f"set {own} in its place"
+        )
         for name, own in FOREIGN.items()
-        if name not in known and (name in in_file or (os.environ.get(name) and not _is_set(settings, own)))
+        if name not in known
+        and (name in in_file or (os.environ.get(name) and not _is_set(settings, own)))
     ]
     others = []
     for name in in_file:
@@ -58,7 +64,9 @@ def check_names(settings: Settings) -> list[CheckResult]:
             others.append(name)
     if others:
         fix = "see .env.example for the names there are"
-        found.append(CheckResult("warning", PART, f"of .env, nothing reads: {', '.join(others)}", fix))
+        found.append(
+            CheckResult("warning", PART, f"of .env, nothing reads: {', '.join(others)}", fix)
+        )
     return found
 
 
@@ -70,7 +78,9 @@ def _known(settings: Settings) -> Collection[str]:
     """
     channels = [entry.package.Config for entry in CHANNELS]
     configs = [Settings, *channels, *(entry.config for entry in PROVIDERS)]
-    return {field.upper() for config in configs for field in config.model_fields} | tool_variables(settings.tools_dir)
+    return {field.upper() for config in configs for field in config.model_fields} | tool_variables(
+        settings.tools_dir
+    )
 
 
 def _is_set(settings: Settings, variable: str) -> bool:

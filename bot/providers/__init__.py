@@ -16,16 +16,22 @@ from bot.transcript import NOT_GROUNDED, Grounding, Message, ToolResult, Usage, 
 from toolset.tool import ToolDefinition
 
 StopReason = Literal["end_turn", "tool_use", "max_tokens", "blocked", "malformed", "other"]
-TOKEN_BYTES = 3  # of UTF-8, for estimates: a Japanese character is about a token, and so are four letters
-PIECE = re.compile(r"\s+|[!-~]+\s*|[^\s!-~]{1,3}\s*")  # a word, or three characters of a script without spaces
+TOKEN_BYTES = (
+    3  # of UTF-8, for estimates: a Japanese character is about a token, and so are four letters
+)
+PIECE = re.compile(
+    r"\s+|[!-~]+\s*|[^\s!-~]{1,3}\s*"
+)  # a word, or three characters of a script without spaces
 
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """Which tools the model may call: ``auto``, ``none``, ``required``, or ``one`` (then ``name`` says which).
+    """Which tools the model may call: ``auto``, ``none``, ``required``, or ``one`` (then ``name``
+    says which).
 
     Attributes:
-        opens_addresses: also the vendor's tools that open addresses of the model's choice. It is left out of
+        opens_addresses: also the vendor's tools that open addresses of the model's choice. It is
+        left out of
             comparisons: the choice among our tools is the same.
     """
 
@@ -69,7 +75,8 @@ class ModelResponse:
         detail: the vendor's words about an unusual stop, for the log.
         grounding: what the vendor's own search has added.
         searches: of the vendor's own search.
-        refusal: the vendor's own tools that were refused for this response, and why; for the operator.
+        refusal: the vendor's own tools that were refused for this response, and why; for the
+        operator.
     """
 
     message: Message
@@ -154,7 +161,8 @@ class Provider(Protocol):
         """Ask once and stream the answer; the last event is ``Completed``.
 
         Args:
-            first_token_timeout_s: seconds until the vendor's first event; a thought counts, though it is not shown.
+            first_token_timeout_s: seconds until the vendor's first event; a thought counts, though
+            it is not shown.
 
         Raises:
             ModelError: no answer, or an answer that broke off.
@@ -180,13 +188,15 @@ class Provider(Protocol):
 def wrap_result(result: ToolResult) -> dict[str, Any]:
     """A tool's result as every model gets it; the system prompt says that its content is data.
 
-    The tool's object is never the outermost one, so that none of its fields can pass for an error of ours.
+    The tool's object is never the outermost one, so that none of its fields can pass for an error
+    of ours.
     """
     return result.response if result.is_error else {"output": result.response}
 
 
 def replay(message: Message) -> Iterator[TextDelta | ToolCallDelta]:
-    """The events that would have streamed a finished message: text in small pieces, then each call whole."""
+    """The events that would have streamed a finished message: text in small pieces, then each call
+    whole."""
     for piece in PIECE.findall(message.text):
         yield TextDelta(piece)
     for index, call in enumerate(message.calls):

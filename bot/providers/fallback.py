@@ -1,4 +1,5 @@
-"""A provider around a model and its fallbacks; it makes the attempts that the retry policy allows."""
+"""A provider around a model and its fallbacks; it makes the attempts that the retry policy
+allows."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ MAY_BE_FILES = ("request_refused", "too_long")
 
 
 class Candidate:
-    """A model that requests may go to. Each kind of failure is logged once until the model answers again.
+    """A model that requests may go to. Each kind of failure is logged once until the model answers
+    again.
 
     Attributes:
         window: tokens that the model reads at most; 0 while that is unknown.
@@ -73,14 +75,18 @@ class Candidate:
             else:
                 log.warning("model.failed", **fields)
         if not isinstance(error, RequestRefused):
-            self.breaker.fail(at_once=exceeds_longest_wait(error) or isinstance(error, ModelUnusable))
+            self.breaker.fail(
+                at_once=exceeds_longest_wait(error) or isinstance(error, ModelUnusable)
+            )
 
     def trim(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """The newest turns that fill half the window; the rest is for the system prompt, the tools and an answer."""
+        """The newest turns that fill half the window; the rest is for the system prompt, the tools
+        and an answer."""
         return trim_oldest(messages, self.window // 2) if self.window else messages
 
     def trim_more(self, messages: Sequence[Message], error: TooLong) -> Sequence[Message]:
-        """Fewer messages after a request that was too long; the same messages where none can be left out."""
+        """Fewer messages after a request that was too long; the same messages where none can be
+        left out."""
         self.window = error.window or self.window
         return trim_oldest(self.trim(messages), estimate_tokens(messages) // 2)
 
@@ -88,10 +94,12 @@ class Candidate:
 class FallbackProvider:
     """Asks a model, and its fallbacks while it fails.
 
-    - A passing failure leads to another attempt, a lasting failure or a refused request to the next model. A request
-      that was blocked for its content goes to no other model.
-    - A request that is too long is sent without its oldest turns; an answer that is too long is cut.
-    - A refused request is sent once more without its files: a file may be damaged, or of too many pages.
+    - A passing failure leads to another attempt, a lasting failure or a refused request to the next
+      model. A request that was blocked for its content goes to no other model.
+    - A request that is too long is sent without its oldest turns; an answer that is too long is
+      cut.
+    - A refused request is sent once more without its files: a file may be damaged, or of too many
+      pages.
     - A malformed answer is requested once more; a second malformed answer is passed on.
     - ``Restarted`` voids the text of a failed attempt when the next attempt starts.
 
@@ -122,7 +130,8 @@ class FallbackProvider:
 
     @property
     def media(self) -> MediaSupport:
-        """What the first model reads; a fallback gets a line of text in place of what it cannot read."""
+        """What the first model reads; a fallback gets a line of text in place of what it cannot
+        read."""
         return self._candidates[0].provider.media
 
     async def stream(
@@ -146,14 +155,20 @@ class FallbackProvider:
         while True:
             candidate, shown = policy.candidate, False
             sent = candidate.trim(messages)
-            asked = candidate.provider.stream(system, sent, tools, tool_choice, policy.first_token_timeout_s)
+            asked = candidate.provider.stream(
+                system, sent, tools, tool_choice, policy.first_token_timeout_s
+            )
             try:
                 async with aclosing(cap_answer(asked, candidate.provider.model, sent)) as events:
                     async for event in events:
                         if isinstance(event, Completed):
                             candidate.record_answer()
                             is_malformed = event.response.stop_reason == "malformed"
-                            if is_malformed and malformed_repeats < MALFORMED_REPEATS and policy.repeat():
+                            if (
+                                is_malformed
+                                and malformed_repeats < MALFORMED_REPEATS
+                                and policy.repeat()
+                            ):
                                 malformed_repeats += 1
                                 break
                         shown = shown or isinstance(event, TextDelta | ToolCallDelta)
@@ -172,7 +187,8 @@ class FallbackProvider:
     async def _recover(
         self, policy: RetryPolicy[Candidate], error: ModelError, sent: Sequence[Message]
     ) -> Sequence[Message]:
-        """Wait for the next attempt; the result is fewer messages to send, or nothing where they stay the same.
+        """Wait for the next attempt; the result is fewer messages to send, or nothing where they
+        stay the same.
 
         Raises:
             ModelError: no attempt is left.

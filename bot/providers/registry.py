@@ -32,11 +32,14 @@ PROVIDERS: Registry = (
 
 
 @asynccontextmanager
-async def open_models(settings: Settings, metrics: Metrics, registry: Registry = PROVIDERS) -> AsyncIterator[Provider]:
+async def open_models(
+    settings: Settings, metrics: Metrics, registry: Registry = PROVIDERS
+) -> AsyncIterator[Provider]:
     """The chosen model with its retries and its fallbacks.
 
     Raises:
-        SettingsError: a model has no provider, lacks a variable, or needs an SDK that is not installed.
+        SettingsError: a model has no provider, lacks a variable, or needs an SDK that is not
+        installed.
     """
     models = [_open(settings, name, registry) for name in settings.models]
     async with aclosing(FallbackProvider(models, metrics)) as provider:
@@ -47,12 +50,15 @@ async def open_models(settings: Settings, metrics: Metrics, registry: Registry =
 async def open_reviewers(
     settings: Settings, metrics: Metrics, registry: Registry = PROVIDERS
 ) -> AsyncIterator[dict[str, Provider]]:
-    """The reviewers by their names, each with its retries, without fallbacks and without the vendor's own tools.
+    """The reviewers by their names, each with its retries, without fallbacks and without the
+    vendor's own tools.
 
     Raises:
         SettingsError: as ``open_models``.
     """
-    settings = settings.model_copy(update={"server_tools": ()})  # what reviewers read may be poisoned
+    settings = settings.model_copy(
+        update={"server_tools": ()}
+    )  # what reviewers read may be poisoned
     async with AsyncExitStack() as stack:
         opened: dict[str, Provider] = {}
         for name in dict.fromkeys(settings.reviewers):
@@ -62,7 +68,9 @@ async def open_reviewers(
 
 
 @asynccontextmanager
-async def open_model(settings: Settings, name: str, registry: Registry = PROVIDERS) -> AsyncIterator[Provider]:
+async def open_model(
+    settings: Settings, name: str, registry: Registry = PROVIDERS
+) -> AsyncIterator[Provider]:
     """One of the configured models, without retries and fallbacks.
 
     Raises:
@@ -73,7 +81,8 @@ async def open_model(settings: Settings, name: str, registry: Registry = PROVIDE
 
 
 def check_models(settings: Settings, registry: Registry = PROVIDERS) -> None:
-    """Check that every configured model has a provider and the variables it needs; no SDK is imported.
+    """Check that every configured model has a provider and the variables it needs; no SDK is
+    imported.
 
     Raises:
         SettingsError: with the variable and the fix.
@@ -83,8 +92,11 @@ def check_models(settings: Settings, registry: Registry = PROVIDERS) -> None:
 
 
 def model_secrets(settings: Settings, registry: Registry = PROVIDERS) -> list[str]:
-    """The secrets of the configured models, which the log strikes out; raises like ``check_models``."""
-    configs = (_config(settings, name, _entry(settings, name, registry)) for name in settings.all_models)
+    """The secrets of the configured models, which the log strikes out; raises like
+    ``check_models``."""
+    configs = (
+        _config(settings, name, _entry(settings, name, registry)) for name in settings.all_models
+    )
     values = (value for config in configs for value in dict(config).values())
     return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
 
@@ -100,7 +112,10 @@ def _open(settings: Settings, name: str, registry: Registry) -> Provider:
     except ModuleNotFoundError as error:
         if not entry.sdk or error.name != entry.sdk:
             raise
-        fix = f"{name} needs a package that is not installed; run make models, or install {error.name} beside Kaiwa"
+        fix = (
+            f"{name} needs a package that is not installed; run make models, or install "
+            f"{error.name} beside Kaiwa"
+        )
         raise SettingsError(asker, fix) from error
 
 
@@ -114,10 +129,15 @@ def _entry(settings: Settings, name: str, registry: Registry) -> ProviderEntry[A
 
 
 def _config(settings: Settings, name: str, entry: ProviderEntry[Any]) -> BaseModel:
-    """The variables of an entry: from the settings where those have them, else from the same sources."""
+    """The variables of an entry: from the settings where those have them, else from the same
+    sources."""
     fields: set[str] = entry.config.model_fields.keys() & type(settings).model_fields.keys()
-    config: BaseModel = tool_config(entry.config, {field: getattr(settings, field) for field in fields})
-    if entry.needs and not any(_is_set(getattr(config, variable.lower())) for variable in entry.needs):
+    config: BaseModel = tool_config(
+        entry.config, {field: getattr(settings, field) for field in fields}
+    )
+    if entry.needs and not any(
+        _is_set(getattr(config, variable.lower())) for variable in entry.needs
+    ):
         also = f", or {entry.needs[1]} for a server of your own" if len(entry.needs) > 1 else ""
         fix = f"{settings.asker(name)} asks for {name}; set this{also}, or name another model"
         raise SettingsError(entry.needs[0], fix)

@@ -12,21 +12,33 @@ from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
 
 # Attempts, for one request of the agent.
 ATTEMPTS = 4  # over all models, the first one included
-ATTEMPTS_PER_MODEL = 2  # of a model with fallbacks left: one failure may pass, a second one is an outage
-MALFORMED_REPEATS = 1  # after an unreadable answer: models sample, so the next answer may be well formed
+ATTEMPTS_PER_MODEL = (
+    2  # of a model with fallbacks left: one failure may pass, a second one is an outage
+)
+MALFORMED_REPEATS = (
+    1  # after an unreadable answer: models sample, so the next answer may be well formed
+)
 
 # Seconds until an answer.
-FIRST_TOKEN_TIMEOUT_S = 20.0  # to the first event, with all attempts, waits and fallbacks: as long as people wait
-FIRST_TOKEN_PER_MIB_S = 1.0  # more, for each MiB of recordings and PDFs: to be sent, and to be looked at
+FIRST_TOKEN_TIMEOUT_S = (
+    20.0  # to the first event, with all attempts, waits and fallbacks: as long as people wait
+)
+FIRST_TOKEN_PER_MIB_S = (
+    1.0  # more, for each MiB of recordings and PDFs: to be sent, and to be looked at
+)
 FIRST_TOKEN_SHARE = 0.7  # of the remaining seconds, for a model with fallbacks left
 REQUEST_TIMEOUT_S = 60.0  # to the last event of one answer: LINE's reply token lives about as long
-LAST_BYTES_TIMEOUT_S = 0.1  # for bytes after the last event: only a connection read to its end is used again
+LAST_BYTES_TIMEOUT_S = (
+    0.1  # for bytes after the last event: only a connection read to its end is used again
+)
 MODEL_LOAD_TIMEOUT_S = 300.0  # for loading a model, as in Ollama itself (OLLAMA_LOAD_TIMEOUT)
 
-# Seconds between two attempts at the same model: base, doubled with each, and a random part of that ("full jitter",
-# https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
+# Seconds between two attempts at the same model: base, doubled with each, and a random part of that
+# ("full jitter", https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
 BACKOFF_BASE_S = 0.5
-LONGEST_WAIT_S = 10.0  # also of a wait that a vendor asks for, by Retry-After or by Google's RetryInfo
+LONGEST_WAIT_S = (
+    10.0  # also of a wait that a vendor asks for, by Retry-After or by Google's RetryInfo
+)
 
 # A model that keeps failing gets no requests for a while.
 BREAKER_FAILURES = 3  # in a row
@@ -53,11 +65,13 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the model has failed too often since its last answer; a half-open breaker counts as open."""
+        """Whether the model has failed too often since its last answer; a half-open breaker counts
+        as open."""
         return self._failures >= BREAKER_FAILURES
 
     def admit(self) -> bool:
-        """Whether a request may go to the model; while the breaker is open, one request in each ``BREAKER_OPEN_S``."""
+        """Whether a request may go to the model; while the breaker is open, one request in each
+        ``BREAKER_OPEN_S``."""
         if not self.is_open:
             return True
         now = self._clock()
@@ -71,7 +85,8 @@ class Breaker:
         self._failures = 0
 
     def fail(self, *, at_once: bool) -> None:
-        """Record a failure; ``at_once`` opens the breaker, as another attempt soon would fail too."""
+        """Record a failure; ``at_once`` opens the breaker, as another attempt soon would fail
+        too."""
         was_open = self.is_open
         self._failures = max(self._failures + 1, BREAKER_FAILURES if at_once else 0)
         if self.is_open and not was_open:  # failures of requests under way do not prolong it

@@ -8,7 +8,16 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.errors import TryAgain
-from bot.providers import AUTO, Completed, MediaSupport, ModelResponse, StopReason, StreamEvent, ToolChoice, replay
+from bot.providers import (
+    AUTO,
+    Completed,
+    MediaSupport,
+    ModelResponse,
+    StopReason,
+    StreamEvent,
+    ToolChoice,
+    replay,
+)
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.transcript import NOT_GROUNDED, Grounding, Message, Opaque, Text, ToolCall, Usage, new_id
 from toolset.tool import ToolDefinition
@@ -72,7 +81,11 @@ class Scripted:
     """
 
     def __init__(
-        self, steps: Iterable[ScriptedAnswer], name: str = "scripted", model: str = "scripted", window: int = 0
+        self,
+        steps: Iterable[ScriptedAnswer],
+        name: str = "scripted",
+        model: str = "scripted",
+        window: int = 0,
     ) -> None:
         self.name = name
         self.model = model
@@ -97,7 +110,9 @@ class Scripted:
         """
         self.requests.append(Request(system, tuple(messages), tuple(tools), tool_choice))
         if len(self.requests) > len(self._steps):
-            raise ScriptEnded(f"request {len(self.requests)} came, but the script has {len(self._steps)} steps")
+            raise ScriptEnded(
+                f"request {len(self.requests)} came, but the script has {len(self._steps)} steps"
+            )
         step = self._steps[len(self.requests) - 1]
         if not isinstance(step, Step):
             step = step(messages)
@@ -116,12 +131,22 @@ class Scripted:
         """Nothing: there are no connections."""
 
     def _events(self, step: Step) -> list[StreamEvent]:
-        calls = tuple(ToolCall(call.id or new_id("call"), call.name, call.arguments) for call in step.calls)
+        calls = tuple(
+            ToolCall(call.id or new_id("call"), call.name, call.arguments) for call in step.calls
+        )
         words = (Text(step.text),) if step.text else ()
-        message = Message(new_id("msg"), "model", (*words, *calls), time.time_ns() // 1_000_000, opaque=step.opaque)
+        message = Message(
+            new_id("msg"),
+            "model",
+            (*words, *calls),
+            time.time_ns() // 1_000_000,
+            opaque=step.opaque,
+        )
         reason = step.stop_reason or ("tool_use" if calls else "end_turn")
         response = ModelResponse(message, reason, step.usage, self.model, step.detail)
-        response = replace(response, grounding=step.grounding, searches=step.searches, refusal=step.refusal)
+        response = replace(
+            response, grounding=step.grounding, searches=step.searches, refusal=step.refusal
+        )
         return [*step.before, *replay(message), Completed(response)]
 
 

@@ -1,1 +1,2 @@
-"""Untrusted text made safe to show: arguments of tool calls, display names, deceptive characters."""
+"""Untrusted text made safe to show: arguments of tool calls, display names, deceptive
+characters."""

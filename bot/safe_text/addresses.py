@@ -1,7 +1,7 @@
 """Addresses in text: where they stand, and when two of them are the same.
 
-Found are addresses with a scheme, and names of hosts without one, as channels make links of both. An e-mail address is
-none. All work is linear.
+Found are addresses with a scheme, and names of hosts without one, as channels make links of both.
+An e-mail address is none. All work is linear.
 """
 
 from __future__ import annotations
@@ -37,15 +37,17 @@ PORT = re.compile(r":(?:80|443)?\Z")
 def key_of(address: str) -> str:
     """The same text for addresses that lead to the same place.
 
-    Equal are letters of scheme and host in both cases, ``http`` and ``https``, a host in its two forms, a port that is
-    the usual one or left out, and letters outside of ASCII with their bytes. All else is compared as it is written: a
-    server could read a choice between two writings.
+    Equal are letters of scheme and host in both cases, ``http`` and ``https``, a host in its two
+    forms, a port that is the usual one or left out, and letters outside of ASCII with their bytes.
+    All else is compared as it is written: a server could read a choice between two writings.
     """
     rest = WEB.sub("", address.strip(), count=1)
     end = next((index for index, letter in enumerate(rest) if letter in "/?#"), len(rest))
     user, at, host = rest[:end].rpartition("@")
     path = rest[end:] if rest[end : end + 1] == "/" else f"/{rest[end:]}"
-    return quote(f"{user}{at}{PORT.sub('', _host(host))}{path}", safe="".join(map(chr, range(33, 127))))
+    return quote(
+        f"{user}{at}{PORT.sub('', _host(host))}{path}", safe="".join(map(chr, range(33, 127)))
+    )
 
 
 def place_of(key: str) -> str:
@@ -72,14 +74,17 @@ def is_link(token: re.Match[str]) -> bool:
     if ending.startswith("xn--") or host.lower().startswith("www."):
         return True
     if ending.isdecimal():
-        return len(labels) == 3 and all(label.isdecimal() and len(label) <= 3 for label in (*labels, ending))
+        return len(labels) == 3 and all(
+            label.isdecimal() and len(label) <= 3 for label in (*labels, ending)
+        )
     if has_path:
         return ending.isalpha() and len(ending) > 1
     return ending in ENDINGS and not (ending in OF_FILES and len(labels) == 1)
 
 
 def forms_of(token: str) -> Iterator[str]:
-    """How much of a found address may be meant, the longest first: Japanese needs no space behind it."""
+    """How much of a found address may be meant, the longest first: Japanese needs no space behind
+    it."""
     pressed = ASCII.match(token)
     for form in (token, pressed[0] if pressed else ""):
         yield form
@@ -123,12 +128,15 @@ def strings_in(value: Any) -> Iterator[str]:
 
 
 def unlinked(text: str) -> str:
-    """The text with its addresses written so that no channel makes links of them: ``https[:]//a[.]example/x``."""
+    """The text with its addresses written so that no channel makes links of them:
+    ``https[:]//a[.]example/x``."""
 
     def broken(token: re.Match[str]) -> str:
         if not is_link(token):
             return token[0]
-        scheme, separator, rest = token[0].rpartition("://") if token.lastgroup == "url" else ("", "", token[0])
+        scheme, separator, rest = (
+            token[0].rpartition("://") if token.lastgroup == "url" else ("", "", token[0])
+        )
         head = len(rest) if not separator and token.lastgroup == "url" else _host_end(rest)
         host = rest[:head].replace(".", "[.]").replace(":", "[:]")
         return f"{scheme.replace('.', '[.]')}{'[:]//' if separator else ''}{host}{rest[head:]}"

@@ -1,4 +1,5 @@
-"""The arguments of a tool call as an approval question shows them: complete, and without deceptive characters."""
+"""The arguments of a tool call as an approval question shows them: complete, and without deceptive
+characters."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from typing import Any
 
 from bot.safe_text.glyphs import invisible, isolate_rtl, lookalikes
 
-SHOWN = 2_000  # characters of arguments; with the text around them they fit one message of every channel
+# characters of arguments; with the text around them they fit one message of every channel
+SHOWN = 2_000
 BULLET = "▸"  # begins an argument; a value cannot contain it
 SPACE = "␣"  # shows a space that could be overlooked
 
@@ -26,20 +28,25 @@ QUOTES = frozenset("“”„‟″＂ʺ〝〞〟״")
 
 
 def render_arguments(arguments: Mapping[str, Any], labels: Mapping[str, str] = NO_LABELS) -> str:
-    """The arguments as they will be used, one a line; a label stands before the name, never in its place.
+    """The arguments as they will be used, one a line; a label stands before the name, never in its
+    place.
 
-    One plain word stands as it is; any other text is quoted as in JSON, with escapes for line breaks, invisible
-    characters, marks that cover letters, and lookalikes. Repeated spaces are shown as ``SPACE``. Right-to-left text
-    does not reorder the text around it.
+    One plain word stands as it is; any other text is quoted as in JSON, with escapes for line
+    breaks, invisible characters, marks that cover letters, and lookalikes. Repeated spaces are
+    shown as ``SPACE``. Right-to-left text does not reorder the text around it.
     """
     return "\n".join(
-        isolate_rtl(f"{BULLET} {_labelled(name, labels)}: {_value(value)}") for name, value in arguments.items()
+        isolate_rtl(f"{BULLET} {_labelled(name, labels)}: {_value(value)}")
+        for name, value in arguments.items()
     )
 
 
-def render_within_limit(arguments: Mapping[str, Any], labels: Mapping[str, str] = NO_LABELS) -> str | None:
+def render_within_limit(
+    arguments: Mapping[str, Any], labels: Mapping[str, str] = NO_LABELS
+) -> str | None:
     """The rendered arguments; None where they are longer than ``SHOWN``."""
-    # Rendering never shortens a text, and JSON adds less than twice as many characters between values.
+    # Rendering never shortens a text, and JSON adds less than twice as many characters between
+    # values.
     if len(json.dumps(arguments, ensure_ascii=False)) > 2 * SHOWN:
         return None
     shown = render_arguments(arguments, labels)

@@ -1,4 +1,5 @@
-"""Endings of domain names, by which a name without scheme and path is taken for an address, as channels take it."""
+"""Endings of domain names, by which a name without scheme and path is taken for an address, as
+channels take it."""
 
 from __future__ import annotations
 

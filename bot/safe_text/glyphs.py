@@ -1,7 +1,8 @@
-"""Deceptive characters: invisible ones, lookalikes of others, and ones that reorder the text beside them.
+"""Deceptive characters: invisible ones, lookalikes of others, and ones that reorder the text beside
+them.
 
-The standard library knows a letter's script only by its Unicode name, which is enough: the scripts in everyday use are
-listed here, and a letter of any other counts as unreadable.
+The standard library knows a letter's script only by its Unicode name, which is enough: the scripts
+in everyday use are listed here, and a letter of any other counts as unreadable.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
 SPACES = " \u3000"  # the ones people type
 LEFT_TO_RIGHT = "\u200e"  # invisible; text on its two sides is not reordered
 
-# Blank letters, marks and symbols: fillers of Hangul, Khmer and hieroglyphs, empty Braille, a musical null notehead.
+# Blank letters, marks and symbols: fillers of Hangul, Khmer and hieroglyphs, empty Braille, a
+# musical null notehead.
 BLANK = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufffc\U00013441\U00013442\U0001d159")
 # Lookalikes of a slash, a backslash (which begins an escape), a dot, a colon, a bar, a comma.
 LOOKALIKES = frozenset("∕⁄⧸╱⟋∖⧵⧹╲⟍＼․‥꞉ː˸∶׃ǃǀ⼁‚").union(
@@ -27,24 +29,50 @@ LOOKALIKES = frozenset("∕⁄⧸╱⟋∖⧵⧹╲⟍＼․‥꞉ː˸∶׃ǃǀ�
     map(chr, range(0xFE50, 0xFE70)),  # small forms of these and others
     "\u2010\u0131\u0138",  # a hyphen, an i and a k
 )
-# Kana and Han that look like a slash, a bar or an o between Latin letters; a yen sign, which may show as a backslash.
-LOOKALIKES_BETWEEN = re.compile(r"(?<=[0-9A-Za-z.])[ノﾉ丿〳丨〇](?=[0-9A-Za-z])|[¥￥](?=[bfnrtu\"])")
+# Kana and Han that look like a slash, a bar or an o between Latin letters; a yen sign, which may
+# show as a backslash.
+LOOKALIKES_BETWEEN = re.compile(
+    r"(?<=[0-9A-Za-z.])[ノﾉ丿〳丨〇](?=[0-9A-Za-z])|[¥￥](?=[bfnrtu\"])"
+)
 # Nobody mixes wide and narrow forms in one run.
 MIXED_WIDTHS = re.compile(r"[0-9A-Za-z０-９Ａ-Ｚａ-ｚ\u2160-\u2188]+")
 
-EAST_ASIAN = frozenset(("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "HALFWIDTH", "HANGUL", "BOPOMOFO"))
+EAST_ASIAN = frozenset(
+    ("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "HALFWIDTH", "HANGUL", "BOPOMOFO")
+)
 UNSPACED = EAST_ASIAN | {"THAI", "LAO"}  # Latin words stand among these without a space
 SCRIPTS = UNSPACED | frozenset(
     (
-        *("LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "GEORGIAN", "HEBREW", "ARABIC", "THAANA", "ETHIOPIC"),
-        *("DEVANAGARI", "BENGALI", "GURMUKHI", "GUJARATI", "ORIYA", "TAMIL", "TELUGU", "KANNADA", "MALAYALAM"),
+        *(
+            "LATIN",
+            "GREEK",
+            "CYRILLIC",
+            "ARMENIAN",
+            "GEORGIAN",
+            "HEBREW",
+            "ARABIC",
+            "THAANA",
+            "ETHIOPIC",
+        ),
+        *(
+            "DEVANAGARI",
+            "BENGALI",
+            "GURMUKHI",
+            "GUJARATI",
+            "ORIYA",
+            "TAMIL",
+            "TELUGU",
+            "KANNADA",
+            "MALAYALAM",
+        ),
         *("SINHALA", "TIBETAN", "MYANMAR", "KHMER"),
     )
 )
 # Letters from which whole Latin-looking words can be written.
 ALIKE = frozenset("АВЕЅІЈКМНОРСТУХасеорхуіјѕһкԁԛԝӏѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρικυχϲϳՕՍԼՏօոսհցքյ")
 
-# Kinds other than a script, whose names are in capitals; punctuation and symbols have the empty kind.
+# Kinds other than a script, whose names are in capitals; punctuation and symbols have the empty
+# kind.
 INVISIBLE, FOREIGN, WIDE, DIGIT, MARK = "unseen", "foreign", "wide", "digit", "mark"
 
 MAX_MARKS, MAX_SIGNS = 2, 5  # on one letter: accents; vowels and tones of one script
@@ -52,16 +80,19 @@ JOINER, PICTURE_STYLE, TEXT_STYLE, KEYCAP = "\u200d", "\ufe0f", "\ufe0e", "\u20e
 KEYS = frozenset("0123456789#*")
 SKIN_TONES = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
 WORD = re.compile(r"\S+")
-# Right-to-left words with the characters between them, and numbers in Arabic digits, each reordered by itself.
+# Right-to-left words with the characters between them, and numbers in Arabic digits, each reordered
+# by itself.
 RTL = "\u0590-\u065f\u066a\u066d-\u06ef\u06fa-\u08ff"
-RTL_RUN = re.compile(f"[\u0660-\u0669\u066b\u066c\u06f0-\u06f9]+|[{RTL}]+(?:[ ,.!?'-]{{1,2}}[{RTL}]+)*")
+RTL_RUN = re.compile(
+    f"[\u0660-\u0669\u066b\u066c\u06f0-\u06f9]+|[{RTL}]+(?:[ ,.!?'-]{{1,2}}[{RTL}]+)*"
+)
 
 
 def invisible(text: str) -> set[int]:
     """Positions of characters that are invisible, or that cover the letter before them.
 
-    Joiners and variation selectors count as visible only within emoji. A mark that follows an invisible character is
-    invisible too: it would sit on what is shown in the other's place.
+    Joiners and variation selectors count as visible only within emoji. A mark that follows an
+    invisible character is invisible too: it would sit on what is shown in the other's place.
     """
     hidden: set[int] = set()
     for index, letter in enumerate(text):
@@ -77,9 +108,15 @@ def lookalikes(text: str) -> set[int]:
     Not of a letter, digit or wide form whose script is clear from the text around it.
     """
     kinds = [kind_of(letter) for letter in text]
-    sure = {kind for letter, kind in zip(text, kinds, strict=True) if kind.isupper() and letter not in ALIKE}
+    sure = {
+        kind
+        for letter, kind in zip(text, kinds, strict=True)
+        if kind.isupper() and letter not in ALIKE
+    }
     kept = {kind for kind in (WIDE,) if sure & EAST_ASIAN}
-    found = {index for index, kind in enumerate(kinds) if kind in (FOREIGN, WIDE) and kind not in kept}
+    found = {
+        index for index, kind in enumerate(kinds) if kind in (FOREIGN, WIDE) and kind not in kept
+    }
     found |= {index for index, letter in enumerate(text) if letter in LOOKALIKES}
     found |= {match.start() for match in LOOKALIKES_BETWEEN.finditer(text)}
     for match in MIXED_WIDTHS.finditer(text):
@@ -96,7 +133,8 @@ def without_surrogates(text: str) -> str:
 
 
 def isolate_rtl(text: str) -> str:
-    """The text with marks around each right-to-left run, so that the text beside it is not reordered."""
+    """The text with marks around each right-to-left run, so that the text beside it is not
+    reordered."""
     return RTL_RUN.sub(lambda match: f"{LEFT_TO_RIGHT}{match[0]}{LEFT_TO_RIGHT}", text)
 
 
@@ -109,7 +147,9 @@ def kind_of(letter: str) -> str:
     if "！" <= letter <= "～" or "￠" <= letter <= "￦" or "\u2160" <= letter <= "\u2188":
         return WIDE  # Roman numerals are as wide, and as Japanese
     if category[0] not in "LMN" or category == "No" or letter == "ℹ":
-        return FOREIGN if "\u2e80" <= letter <= "\u2fdf" or "\u31c0" <= letter <= "\u31ef" else ""  # parts of Han
+        return (
+            FOREIGN if "\u2e80" <= letter <= "\u2fdf" or "\u31c0" <= letter <= "\u31ef" else ""
+        )  # parts of Han
     if letter.isascii():
         return DIGIT if letter.isdigit() else "LATIN"
     script = re.split("[ -]", unicodedata.name(letter, ""), maxsplit=1)[0]
@@ -129,8 +169,12 @@ def _kind_of_mark(letter: str, script: str) -> str:
 def _is_variant(letter: str, script: str) -> bool:
     """Whether a letter is a stylised form of another one, or looks like one."""
     if script == "LATIN":
-        is_common = letter < "\u017f" or letter in "Əə" or unicodedata.normalize("NFD", letter)[0].isascii()
-        return not is_common or (letter > "\u017f" and unicodedata.normalize("NFKC", letter) != letter)
+        is_common = (
+            letter < "\u017f" or letter in "Əə" or unicodedata.normalize("NFD", letter)[0].isascii()
+        )
+        return not is_common or (
+            letter > "\u017f" and unicodedata.normalize("NFKC", letter) != letter
+        )
     if script in ("GREEK", "CYRILLIC"):
         return unicodedata.normalize("NFKC", letter) != letter
     if script == "CJK":
@@ -143,7 +187,11 @@ def _is_invisible(text: str, index: int, letter: str) -> bool:
         is_key = text[index - 1 : index] in KEYS and text[index + 1 : index + 2] == KEYCAP
         return not (_is_emoji(text[index - 1 : index]) or is_key)
     if letter == JOINER:
-        before = text[index - 2 : index - 1] if text[index - 1 : index] == PICTURE_STYLE else text[index - 1 : index]
+        before = (
+            text[index - 2 : index - 1]
+            if text[index - 1 : index] == PICTURE_STYLE
+            else text[index - 1 : index]
+        )
         return not (_is_emoji(before) and _is_emoji(text[index + 1 : index + 2]))
     if unicodedata.category(letter)[0] == "M":
         return not _belongs_to_letter(text, index, kind_of(letter))
@@ -162,7 +210,10 @@ def _belongs_to_letter(text: str, index: int, kind: str) -> bool:
     if kind == INVISIBLE:
         return False
     if text[index] == KEYCAP:
-        return text[index - 2 : index - 1] in KEYS and text[index - 1 : index] in (PICTURE_STYLE, TEXT_STYLE)
+        return text[index - 2 : index - 1] in KEYS and text[index - 1 : index] in (
+            PICTURE_STYLE,
+            TEXT_STYLE,
+        )
     most = MAX_MARKS if kind == MARK else MAX_SIGNS
     for before in reversed(text[max(0, index - most) : index]):
         if unicodedata.category(before)[0] != "M":
@@ -171,10 +222,15 @@ def _belongs_to_letter(text: str, index: int, kind: str) -> bool:
     return False
 
 
-def _mixed_scripts(text: str, kinds: Sequence[str], sure: set[str], span: tuple[int, int]) -> Iterator[int]:
-    """Positions of letters and digits in a word whose script differs from that of their neighbours."""
+def _mixed_scripts(
+    text: str, kinds: Sequence[str], sure: set[str], span: tuple[int, int]
+) -> Iterator[int]:
+    """Positions of letters and digits in a word whose script differs from that of their
+    neighbours."""
     is_latin = "LATIN" in kinds[slice(*span)]
-    for is_run, places in groupby(range(*span), key=lambda index: kinds[index] not in ("", WIDE, *UNSPACED)):
+    for is_run, places in groupby(
+        range(*span), key=lambda index: kinds[index] not in ("", WIDE, *UNSPACED)
+    ):
         run = list(places) if is_run else []
         present = list(dict.fromkeys(kinds[index] for index in run))
         scripts = [kind for kind in present if kind.isupper()]

@@ -1,4 +1,5 @@
-"""Takes links out of an answer, before any channel makes links of its addresses, whole or while it streams."""
+"""Takes links out of an answer, before any channel makes links of its addresses, whole or while it
+streams."""
 
 from __future__ import annotations
 
@@ -6,10 +7,20 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable
 
-from bot.safe_text.addresses import HARD, SIGNS, TOKEN, forms_of, is_address, is_link, key_of, trimmed
+from bot.safe_text.addresses import (
+    HARD,
+    SIGNS,
+    TOKEN,
+    forms_of,
+    is_address,
+    is_link,
+    key_of,
+    trimmed,
+)
 
 LONGEST_LABEL, LONGEST_TARGET = 300, 4_000  # characters of a link in Markdown
-HELD = 256  # characters that are looked through again with each piece; of more, each time they have doubled
+# characters that are looked through again with each piece; of more, each time they have doubled
+HELD = 256
 _LABEL = rf"(?:[^\[\]\n]){{0,{LONGEST_LABEL}}}+"
 LINK = re.compile(
     rf"(?P<open>!?\[)(?P<label>{_LABEL})\]\(\s*+<?(?P<target>(?:[^\s()<>\[\]]|\([^\s()<>\[\]]*+\))++)>?"
@@ -51,7 +62,11 @@ class LinkFilter:
 
     def text(self, text: str) -> str:
         """A whole text."""
-        return _Scan(self._allows, self._withheld, text).run() if any(sign in text for sign in SIGNS) else text
+        return (
+            _Scan(self._allows, self._withheld, text).run()
+            if any(sign in text for sign in SIGNS)
+            else text
+        )
 
     def feed(self, piece: str) -> str:
         """As much as can be shown after one more piece: a link is held until it is whole."""

@@ -8,8 +8,11 @@ import unicodedata
 from bot.safe_text.glyphs import LEFT_TO_RIGHT, RTL_RUN, invisible
 
 CAP = 50  # characters
-# Characters that separate or enclose a name where it is shown: commas, brackets, quotes, code and emphasis marks.
-SEPARATORS = re.compile(r"[\s,;:|<>\[\](){}\"`*~\\、，；：｜＜＞［］（）｛｝＂「」『』【】〔〕〈〉《》“”„…]+")
+# Characters that separate or enclose a name where it is shown: commas, brackets, quotes, code and
+# emphasis marks.
+SEPARATORS = re.compile(
+    r"[\s,;:|<>\[\](){}\"`*~\\、，；：｜＜＞［］（）｛｝＂「」『』【】〔〕〈〉《》“”„…]+"
+)
 
 
 def safe_name(name: str) -> str:
@@ -19,7 +22,9 @@ def safe_name(name: str) -> str:
     """
     words = SEPARATORS.sub(" ", unicodedata.normalize("NFKC", name[: 4 * CAP])).strip()[:CAP]
     hidden = invisible(words)
-    return " ".join("".join(" " if index in hidden else letter for index, letter in enumerate(words)).split())
+    return " ".join(
+        "".join(" " if index in hidden else letter for index, letter in enumerate(words)).split()
+    )
 
 
 def isolated_name(name: str) -> str:

@@ -1,24 +1,24 @@
 """The store: the only package that talks to Redis. It deals in bytes and ids; callers encode.
 
-    keys        key names and lifetimes           scripts, lua/    atomic changes of one conversation
-    inbox       messages that wait for a turn     leases           fencing tokens and the due index
-    journal     the turn under way                history          committed turns and their summary
-    outbox      deliveries that must leave        dead_letters     what was given up
+    keys        key names and lifetimes           scripts, lua/    atomic changes of one
+    conversation inbox       messages that wait for a turn     leases           fencing tokens and
+    the due index journal     the turn under way                history          committed turns and
+    their summary outbox      deliveries that must leave        dead_letters     what was given up
     live        pub/sub for viewers               kv               small values with a lifetime
-    clients     one server or a cluster, errors   queues           requests that wait for a connection
-    memory      how full the store is             budget           counters of a day
-    frames      entries of inbox and journal      personal_data    keys that name a person
-    embedded    the bundled Valkey                rewriting        its append-only file
-    private     its folder's permissions          docket_keys      keys of earlier versions
-    reminders   what comes at its time            facts            what people want remembered
-    lists       what the people of a place share  tool_pins        what MCP servers said of their tools
-    files       of tool calls, for a day          polls            what people vote on
-    late_answers  kept until fetched            clock            which all processes share
-    feedback    what people think of answers
+    clients     one server or a cluster, errors   queues           requests that wait for a
+    connection memory      how full the store is             budget           counters of a day
+    frames      entries of inbox and journal      personal_data    keys that name a person embedded
+      the bundled Valkey                rewriting        its append-only file private     its
+    folder's permissions          docket_keys      keys of earlier versions reminders   what comes
+    at its time            facts            what people want remembered lists       what the people
+    of a place share  tool_pins        what MCP servers said of their tools files       of tool
+    calls, for a day          polls            what people vote on late_answers  kept until fetched
+              clock            which all processes share feedback    what people think of answers
     groups      messages that mention nobody
 
-A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
-journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
+A script changes one conversation, as a whole or not at all. Only the holder of a conversation's
+lease may change its journal, history and outbox; while nobody holds the lease, a full store may
+shorten the history.
 """
 
 from __future__ import annotations
@@ -42,7 +42,15 @@ from bot.store.groups import Groups
 from bot.store.history import History, StoredHistory
 from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import ALWAYS, Condition, Journal, JournalledTurn, Opened, ShownQuestion
-from bot.store.keys import BACKGROUND_S, DAY_S, REMINDER_S, Keys, dead_letter_streams, due_indexes, shard_of
+from bot.store.keys import (
+    BACKGROUND_S,
+    DAY_S,
+    REMINDER_S,
+    Keys,
+    dead_letter_streams,
+    due_indexes,
+    shard_of,
+)
 from bot.store.kv import KeyValue
 from bot.store.late_answers import LateAnswers, StoredLateAnswer
 from bot.store.leases import Lease, Leases
@@ -146,10 +154,12 @@ class ServerFacts:
 
 
 class Store:
-    """Everything kept for conversations. Every method but ``live.publish`` may raise ``StoreUnavailable``.
+    """Everything kept for conversations. Every method but ``live.publish`` may raise
+    ``StoreUnavailable``.
 
     Args:
-        priority: a client with connections of its own for incoming messages, lease renewals and health checks, which
+        priority: a client with connections of its own for incoming messages, lease renewals and
+        health checks, which
             must not wait behind turns.
 
     Attributes:
@@ -157,7 +167,9 @@ class Store:
         priority_kv: ``kv`` over those connections, for look-ups before a webhook's 200.
     """
 
-    def __init__(self, client: Client, priority: Client, live: Live, history_s: int, files_bytes: int) -> None:
+    def __init__(
+        self, client: Client, priority: Client, live: Live, history_s: int, files_bytes: int
+    ) -> None:
         scripts = Scripts(client, history_s)
         self._client = client
         self._priority = priority
@@ -201,7 +213,8 @@ class Store:
         self._was_away = False
 
     async def now_ms(self, conversation: str = "") -> int:
-        """Milliseconds since the epoch by the store's clock; on a cluster, by that of the conversation's node."""
+        """Milliseconds since the epoch by the store's clock; on a cluster, by that of the
+        conversation's node."""
         async with translate_errors():
             seconds, microseconds = await self._client.eval(CLOCK, 1, Keys(conversation).history)
         return int(seconds) * 1000 + int(microseconds) // 1000
@@ -210,7 +223,9 @@ class Store:
         """Count due conversations and dead letters."""
         async with translate_errors():
             due = await self._client.execute_each(("ZCARD", index) for index in due_indexes())
-            dead = await self._client.execute_each(("XLEN", stream) for stream in dead_letter_streams())
+            dead = await self._client.execute_each(
+                ("XLEN", stream) for stream in dead_letter_streams()
+            )
         return Depths(sum(due), sum(dead))
 
     async def facts(self) -> ServerFacts:
@@ -240,13 +255,19 @@ def _facts(info: Mapping[str, Any]) -> ServerFacts:
 
 @asynccontextmanager
 async def open_store(
-    url: str, *, history_days: int, max_connections: int = CONNECTIONS, files_bytes: int = FILES_BYTES
+    url: str,
+    *,
+    history_days: int,
+    max_connections: int = CONNECTIONS,
+    files_bytes: int = FILES_BYTES,
 ) -> AsyncIterator[Store]:
-    """Open the store of a URL: ``redis://``, ``rediss://``, ``unix://``, for a cluster ``redis+cluster://`` or
+    """Open the store of a URL: ``redis://``, ``rediss://``, ``unix://``, for a cluster
+    ``redis+cluster://`` or
     ``rediss+cluster://``. It connects on first use.
 
     Args:
-        max_connections: to the server, or to each node; at least 3: one for live events while somebody watches, the
+        max_connections: to the server, or to each node; at least 3: one for live events while
+        somebody watches, the
             others for turns and ``priority``.
         files_bytes: of all files of tool calls together.
 
@@ -254,7 +275,10 @@ async def open_store(
         SettingsError: the URL cannot be read.
     """
     priority_share = (max_connections - 1) // 2
-    client, priority = connect(url, max_connections - 1 - priority_share), connect(url, priority_share)
+    client, priority = (
+        connect(url, max_connections - 1 - priority_share),
+        connect(url, priority_share),
+    )
     live = Live(client)
     try:
         async with run_beside(live.run()):

@@ -1,11 +1,13 @@
-"""Counters of a day: what users, conversations and the whole bot use, counted and checked against limits at once.
+"""Counters of a day: what users, conversations and the whole bot use, counted and checked against
+limits at once.
 
     kaiwa:{03}:spent:2026-11-21:user:9f86d081884c7d65     messages, tokens, and messages by turn
     kaiwa:{11}:totals:2026-11-21                          tokens, in total and by kind and model
     kaiwa:{11}:totals:2026-11-21:users                    a ranking by tokens
 
-Counters live in different shards, so no script can change several at once: each is exact by itself, and what one has
-counted is given back when another refuses. A day is only a name here; the caller decides when it begins.
+Counters live in different shards, so no script can change several at once: each is exact by itself,
+and what one has counted is given back when another refuses. A day is only a name here; the caller
+decides when it begins.
 """
 
 from __future__ import annotations
@@ -100,7 +102,9 @@ class Totals:
 
 def read_scripts() -> dict[str, str]:
     """The texts of the scripts by name."""
-    return {name: (files(__package__) / "lua" / f"{name}.lua").read_text("utf-8") for name in SCRIPTS}
+    return {
+        name: (files(__package__) / "lua" / f"{name}.lua").read_text("utf-8") for name in SCRIPTS
+    }
 
 
 class Budget:
@@ -113,11 +117,14 @@ class Budget:
     async def take(self, day: str, turn_id: str, claims: Sequence[Claim]) -> TakeResult:
         """Count a turn's messages in each counter whose limits allow all messages of the claim.
 
-        The same turn is counted once, however often it asks. A turn that starts below a token limit may exceed it: its
-        cost is not known before.
+        The same turn is counted once, however often it asks. A turn that starts below a token limit
+        may exceed it: its cost is not known before.
         """
         totals, *verdicts = await self._ask_each(
-            [("HGET", totals_keys(day)[0], "tokens"), *(self._take_command(day, turn_id, claim) for claim in claims)]
+            [
+                ("HGET", totals_keys(day)[0], "tokens"),
+                *(self._take_command(day, turn_id, claim) for claim in claims),
+            ]
         )
         refused = [unit.decode() or None for unit, _, _ in verdicts]
         before = [Spent(int(messages), int(tokens)) for _, messages, tokens in verdicts]
@@ -126,9 +133,13 @@ class Budget:
     async def give_back(self, day: str, turn_id: str, stay: Sequence[Claim]) -> None:
         """Reduce the messages counted for a turn to the numbers in ``stay``."""
         script = self._scripts["budget_give_back"]
-        await self._ask_each(("EVAL", script, 1, _key(day, claim.counter), turn_id, claim.messages) for claim in stay)
+        await self._ask_each(
+            ("EVAL", script, 1, _key(day, claim.counter), turn_id, claim.messages) for claim in stay
+        )
 
-    def count(self, day: str, turn_id: str, claims: Iterable[Claim], tokens: int) -> asyncio.Future[list[Any]]:
+    def count(
+        self, day: str, turn_id: str, claims: Iterable[Claim], tokens: int
+    ) -> asyncio.Future[list[Any]]:
         """Count tokens and messages without checking limits, with the process's next request.
 
         Args:
@@ -140,7 +151,16 @@ class Budget:
         script = self._scripts["budget_count"]
         return self._client.execute_later(
             *(
-                ("EVAL", script, 1, _key(day, claim.counter), turn_id, claim.messages, tokens, SPENT_S)
+                (
+                    "EVAL",
+                    script,
+                    1,
+                    _key(day, claim.counter),
+                    turn_id,
+                    claim.messages,
+                    tokens,
+                    SPENT_S,
+                )
                 for claim in claims
             )
         )
@@ -148,8 +168,13 @@ class Budget:
     async def add_up(self, day: str, totals: Totals) -> int:
         """Add to the whole bot's day; returns its tokens."""
         keys = totals_keys(day)
-        ranks = [(rank, list(names.items())) for rank, names in enumerate((totals.users, totals.conversations), 2)]
-        words = [word for rank, names in ranks for name, tokens in names for word in (rank, name, tokens)]
+        ranks = [
+            (rank, list(names.items()))
+            for rank, names in enumerate((totals.users, totals.conversations), 2)
+        ]
+        words = [
+            word for rank, names in ranks for name, tokens in names for word in (rank, name, tokens)
+        ]
         words += [word for kind, count in totals.counts.items() for word in (1, kind, count)]
         script = self._scripts["budget_total"]
         async with translate_errors():
@@ -163,7 +188,9 @@ class Budget:
                 *(("HMGET", _key(day, counter), "messages", "tokens") for counter in counters),
             ]
         )
-        return int(total or 0), [Spent(int(messages or 0), int(tokens or 0)) for messages, tokens in spent]
+        return int(total or 0), [
+            Spent(int(messages or 0), int(tokens or 0)) for messages, tokens in spent
+        ]
 
     async def days(self, days: Sequence[str]) -> list[Day]:
         """The use of the whole bot on each of these days."""
@@ -181,7 +208,16 @@ class Budget:
     def _take_command(self, day: str, turn_id: str, claim: Claim) -> Command:
         counter = claim.counter
         limits = (counter.message_limit, counter.token_limit)
-        return ("EVAL", self._scripts["budget_take"], 1, _key(day, counter), turn_id, claim.messages, *limits, SPENT_S)
+        return (
+            "EVAL",
+            self._scripts["budget_take"],
+            1,
+            _key(day, counter),
+            turn_id,
+            claim.messages,
+            *limits,
+            SPENT_S,
+        )
 
     async def _ask_each(self, requests: Iterable[Command]) -> list[Any]:
         async with translate_errors():
@@ -198,5 +234,9 @@ def _counts(answer: Mapping[bytes, bytes]) -> dict[str, int]:
 
 def _ranking(answer: Sequence[Any]) -> dict[str, int]:
     """Names and scores: pairs in protocol 3, a flat list in protocol 2."""
-    pairs = answer if answer and isinstance(answer[0], list) else zip(answer[::2], answer[1::2], strict=True)
+    pairs = (
+        answer
+        if answer and isinstance(answer[0], list)
+        else zip(answer[::2], answer[1::2], strict=True)
+    )
     return {name.decode(): int(score) for name, score in pairs}

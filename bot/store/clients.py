@@ -1,4 +1,5 @@
-"""Redis clients for one server or a cluster: connections, timeouts, and the translation of Redis' errors."""
+"""Redis clients for one server or a cluster: connections, timeouts, and the translation of Redis'
+errors."""
 
 from __future__ import annotations
 
@@ -66,29 +67,42 @@ class Server(Redis):
         return self._batches.submit(requests, {})
 
     def execute_later(self, *requests: Command) -> asyncio.Future[list[Any]]:
-        """Send commands, at least one, with the next batch, at the latest after ``queues.LATER_S``; their results."""
+        """Send commands, at least one, with the next batch, at the latest after ``queues.LATER_S``;
+        their results."""
         return self._batches.submit_later(requests)
 
     async def _send_batch(self, batch: list[Request]) -> None:
         pool = self.connection_pool
-        connection = cast(Connection, await pool.get_connection())  # type: ignore[no-untyped-call]  # a decorator hides it
+        # a decorator hides it
+        connection = cast(Connection, await pool.get_connection())  # type: ignore[no-untyped-call]
         try:
             answered = await self._exchange(connection, batch)
         except BaseException:
-            await connection.disconnect(nowait=True)  # replies still to come would be taken for those of others
+            await connection.disconnect(
+                nowait=True
+            )  # replies still to come would be taken for those of others
             raise
         finally:
             await pool.release(connection)
         for request, replies in answered:
             _settle(request, replies)
 
-    async def _exchange(self, connection: Connection, batch: list[Request]) -> list[tuple[Request, list[Any]]]:
-        """Send a batch and read its replies. A restarted server has lost its scripts: it gets their texts."""
+    async def _exchange(
+        self, connection: Connection, batch: list[Request]
+    ) -> list[tuple[Request, list[Any]]]:
+        """Send a batch and read its replies. A restarted server has lost its scripts: it gets their
+        texts."""
         packed = [(request, bytes_) for request in batch if (bytes_ := _pack(request))]
         if packed:
             await connection.send_packed_command(b"".join(bytes_ for _, bytes_ in packed))
         answered = [
-            (request, [await self._read_reply(connection, command, request) for command in request.commands])
+            (
+                request,
+                [
+                    await self._read_reply(connection, command, request)
+                    for command in request.commands
+                ],
+            )
             for request, _ in packed
         ]
         for request, replies in answered:
@@ -117,8 +131,8 @@ class Server(Redis):
 class Cluster(RedisCluster):
     """All primaries of a cluster.
 
-    redis-py finds the node of a key, follows a key that moves, and looks the nodes up anew after an error. With all
-    connections in use it would fail; this class queues.
+    redis-py finds the node of a key, follows a key that moves, and looks the nodes up anew after an
+    error. With all connections in use it would fail; this class queues.
 
     Args:
         max_connections: to each node.
@@ -138,7 +152,8 @@ class Cluster(RedisCluster):
             await self.nodes_manager.aclose(nodes)
 
     async def execute_each(self, requests: Iterable[Command]) -> list[Any]:
-        """The replies to commands of one key each, one after the other: a pipeline would not look for lost nodes."""
+        """The replies to commands of one key each, one after the other: a pipeline would not look
+        for lost nodes."""
         async with self._slots.slot():
             return [await self._execute(*request) for request in requests]
 
@@ -206,16 +221,20 @@ def _pack(request: Request) -> bytes:
 
 
 def _encode(command: Command) -> bytes:
-    """A command in Redis' protocol; redis-py takes twice as long. A command's name may be two words.
+    """A command in Redis' protocol; redis-py takes twice as long. A command's name may be two
+    words.
 
     https://redis.io/docs/latest/develop/reference/protocol-spec/#sending-commands-to-a-redis-server
     """
     words = [ENCODE[type(word)](word) for word in (*command[0].split(), *command[1:])]
-    return b"".join([b"*%d\r\n" % len(words), *[b"$%d\r\n%b\r\n" % (len(word), word) for word in words]])
+    return b"".join(
+        [b"*%d\r\n" % len(words), *[b"$%d\r\n%b\r\n" % (len(word), word) for word in words]]
+    )
 
 
 def connect(url: str, max_connections: int) -> Client:
-    """A client that connects on first use and never repeats a request: a script whose reply was lost may have run.
+    """A client that connects on first use and never repeats a request: a script whose reply was
+    lost may have run.
 
     Args:
         max_connections: to the server, or to each node of a cluster.
@@ -224,9 +243,20 @@ def connect(url: str, max_connections: int) -> Client:
         SettingsError: the URL cannot be read.
     """
     try:
-        return _cluster(url, max_connections) if url.startswith(CLUSTER_SCHEMES) else _server(url, max_connections)
-    except (TypeError, ValueError, RedisClusterException):  # its text may hold a part of the password
-        fix = "cannot be read; write redis://:password@host:port, special characters of the password percent-encoded"
+        return (
+            _cluster(url, max_connections)
+            if url.startswith(CLUSTER_SCHEMES)
+            else _server(url, max_connections)
+        )
+    except (
+        TypeError,
+        ValueError,
+        RedisClusterException,
+    ):  # its text may hold a part of the password
+        fix = (
+            "cannot be read; write redis://:password@host:port, special characters of the "
+            "password percent-encoded"
+        )
         raise SettingsError("REDIS_URL", fix) from None
 
 
@@ -259,7 +289,8 @@ def _cluster(url: str, max_connections: int) -> Cluster:
 def _options() -> dict[str, Any]:
     return {
         "retry": Retry(NoBackoff(), 0),
-        "protocol": 2,  # version 3 costs one more round trip and nothing here needs it; the URL may choose it
+        # version 3 costs one more round trip and nothing here needs it; the URL may choose it
+        "protocol": 2,
     }
 
 
@@ -268,11 +299,13 @@ async def translate_errors(timeout_s: float | None = None) -> AsyncIterator[None
     """Wraps every request: Redis' failures become ``StoreUnavailable``.
 
     Args:
-        timeout_s: for everything inside, the queue included. Without it only the client's own limit applies:
+        timeout_s: for everything inside, the queue included. Without it only the client's own limit
+        applies:
             ``ANSWER_S`` from the moment a request is sent.
 
     Raises:
-        StoreUnavailable: Redis does not answer or refuses. The request may have been carried out or not.
+        StoreUnavailable: Redis does not answer or refuses. The request may have been carried out or
+        not.
     """
     try:
         async with asyncio.timeout(timeout_s):
@@ -280,17 +313,22 @@ async def translate_errors(timeout_s: float | None = None) -> AsyncIterator[None
     except TimeoutError as error:
         raise StoreUnavailable(f"no answer within {timeout_s or ANSWER_S:g} s") from error
     except MovedError as error:
-        raise StoreUnavailable("this Redis is a node of a cluster: REDIS_URL has to begin redis+cluster://") from error
+        raise StoreUnavailable(
+            "this Redis is a node of a cluster: REDIS_URL has to begin redis+cluster://"
+        ) from error
     except OutOfMemoryError as error:
         raise StoreUnavailable(f"{type(error).__name__}: {error}", MAKE_ROOM, "full") from error
     except STORE_FAILURES as error:
         if (refused := _refused_certificate(error)) is not None:
-            raise StoreUnavailable(f"its certificate is not accepted: {refused.verify_message}", TRUST_IT) from error
+            raise StoreUnavailable(
+                f"its certificate is not accepted: {refused.verify_message}", TRUST_IT
+            ) from error
         raise StoreUnavailable(f"{type(error).__name__}: {error}") from error
 
 
 def _refused_certificate(error: BaseException | None) -> SSLCertVerificationError | None:
-    """What TLS has said of a certificate, among the causes of an error; redis-py chains them in either way."""
+    """What TLS has said of a certificate, among the causes of an error; redis-py chains them in
+    either way."""
     while error is not None and not isinstance(error, SSLCertVerificationError):
         error = error.__cause__ or error.__context__
     return error

@@ -1,4 +1,5 @@
-"""The store's clock, estimated: processes on several machines agree on it, but not on their own clocks."""
+"""The store's clock, estimated: processes on several machines agree on it, but not on their own
+clocks."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ class StoreClock:
         at = await ask()
         self._ahead_ms = at - (asked + self._local()) // 2
 
-    async def follow(self, ask: Callable[[], Awaitable[int]], every_s: float = READ_EVERY_S) -> None:
+    async def follow(
+        self, ask: Callable[[], Awaitable[int]], every_s: float = READ_EVERY_S
+    ) -> None:
         """Compare the clocks again and again; never returns."""
         while True:
             await asyncio.sleep(every_s)

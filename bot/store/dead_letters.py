@@ -1,4 +1,5 @@
-"""Dead letters: undeliverable replies and turns given up, kept for the operator to read and retry."""
+"""Dead letters: undeliverable replies and turns given up, kept for the operator to read and
+retry."""
 
 from __future__ import annotations
 
@@ -49,14 +50,22 @@ class DeadLetters:
 
     async def count(self) -> int:
         async with translate_errors():
-            return sum(await self._client.execute_each(("XLEN", stream) for stream in dead_letter_streams()))
+            return sum(
+                await self._client.execute_each(
+                    ("XLEN", stream) for stream in dead_letter_streams()
+                )
+            )
 
     async def read(self, limit: int = ALL) -> list[DeadLetter]:
         """The newest dead letters, newest first."""
-        requests = (("XREVRANGE", stream, "+", "-", "COUNT", limit) for stream in dead_letter_streams())
+        requests = (
+            ("XREVRANGE", stream, "+", "-", "COUNT", limit) for stream in dead_letter_streams()
+        )
         async with translate_errors(READ_S):
             shards = await self._client.execute_each(requests)
-        letters = [letter for shard, entries in enumerate(shards) for letter in _letters(shard, entries)]
+        letters = [
+            letter for shard, entries in enumerate(shards) for letter in _letters(shard, entries)
+        ]
         return sorted(letters, key=lambda letter: letter.at, reverse=True)[:limit]
 
     async def of(self, conversation: str) -> list[DeadLetter]:
@@ -74,7 +83,9 @@ class DeadLetters:
             return None
         shard, entry_id = int(known[1]), known[2]
         async with translate_errors():
-            entries: Any = await self._client.xrange(dead_letter_streams()[shard], entry_id, entry_id)
+            entries: Any = await self._client.xrange(
+                dead_letter_streams()[shard], entry_id, entry_id
+            )
         return next(_letters(shard, entries), None)
 
     async def revive(self, letter: DeadLetter, delivery: bytes = b"") -> bool:
@@ -102,14 +113,18 @@ def _place(letter: DeadLetter) -> tuple[str, str]:
     return dead_letter_streams()[int(shard)], entry_id
 
 
-def _letters(shard: int, entries: Iterable[tuple[bytes, Mapping[bytes, bytes]]]) -> Iterator[DeadLetter]:
+def _letters(
+    shard: int, entries: Iterable[tuple[bytes, Mapping[bytes, bytes]]]
+) -> Iterator[DeadLetter]:
     for entry_id, fields in entries:
         yield DeadLetter(
             id=f"{shard:02d}-{entry_id.decode()}",
             conversation=fields.get(b"conversation", b"").decode(errors="replace"),
             reason=fields.get(b"reason", b"").decode(errors="replace"),
             delivery=fields.get(b"delivery"),
-            arrivals=tuple(_body(value) for name, value in fields.items() if name.startswith(b"arrival")),
+            arrivals=tuple(
+                _body(value) for name, value in fields.items() if name.startswith(b"arrival")
+            ),
         )
 
 

@@ -1,7 +1,8 @@
-"""The keys of Docket, through which earlier versions sent hints to workers; some of them never expire.
+"""The keys of Docket, through which earlier versions sent hints to workers; some of them never
+expire.
 
-They are deleted when no worker of an earlier version lives. A web process of such a version may then create some again,
-so the check is repeated.
+They are deleted when no worker of an earlier version lives. A web process of such a version may
+then create some again, so the check is repeated.
 """
 
 from __future__ import annotations
@@ -15,7 +16,18 @@ from bot.store.clients import Client, translate_errors
 
 PREFIXES = ("kaiwa", "{kaiwa}")  # on one server, and on a cluster
 FAMILIES = {
-    *("cancel", "known", "leases", "parked", "perpetual", "progress", "queue", "results", "runs", "state"),
+    *(
+        "cancel",
+        "known",
+        "leases",
+        "parked",
+        "perpetual",
+        "progress",
+        "queue",
+        "results",
+        "runs",
+        "state",
+    ),
     *("stream", "stream-id", "strikes", "task-workers", "worker-tasks", "workers"),
 }
 EVERY_S = 60.0
@@ -41,11 +53,17 @@ class DocketKeys:
             return sum([await self._delete(prefix) for prefix in PREFIXES])
 
     async def _delete(self, prefix: str) -> int:
-        if not await self._client.exists(f"{prefix}:stream"):  # every worker creates it, and every hint
+        if not await self._client.exists(
+            f"{prefix}:stream"
+        ):  # every worker creates it, and every hint
             return 0
         latest = await self._client.zrange(f"{prefix}:workers", -1, -1, withscores=True)
         if latest and float(latest[0][1]) > time.time() - SILENT_S:
             return 0
         keys = [key async for key in self._client.scan_iter(f"{prefix}:[^{{]*", count=1_000)]
-        found = [key for key in keys if key.decode().removeprefix(f"{prefix}:").partition(":")[0] in FAMILIES]
+        found = [
+            key
+            for key in keys
+            if key.decode().removeprefix(f"{prefix}:").partition(":")[0] in FAMILIES
+        ]
         return sum([await self._client.delete(key) for key in found])

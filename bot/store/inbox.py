@@ -14,8 +14,8 @@ from bot.store.scripts import Scripts
 class Accepted(IntEnum):
     """The result of accepting a message; false for a duplicate.
 
-    ``LEASED``: somebody holds the conversation's lease, and reads the inbox again before giving it back. ``FULL``:
-    nothing of the message was stored.
+    ``LEASED``: somebody holds the conversation's lease, and reads the inbox again before giving it
+    back. ``FULL``: nothing of the message was stored.
     """
 
     DUPLICATE = 0
@@ -38,9 +38,12 @@ class Inbox:
         self._priority = priority
 
     async def find_conversation(self, message_id: str) -> str:
-        """The conversation of a message that was accepted as ``indexed``; empty if it is not known."""
+        """The conversation of a message that was accepted as ``indexed``; empty if it is not
+        known."""
         async with translate_errors(ANSWER_S):
-            found = await self._priority_client.execute_each(("GET", key) for key in message_keys(message_id))
+            found = await self._priority_client.execute_each(
+                ("GET", key) for key in message_keys(message_id)
+            )
         return next((value.decode() for value in found if value), "")
 
     async def read(self, conversation: str) -> list[InboxEntry]:
@@ -67,18 +70,22 @@ class Inbox:
         Args:
             kind: ``ARRIVAL``, ``CHANGE``, ``CONTROL`` or ``ASIDE`` of ``bot.store.frames``.
             indexed: ``find_conversation`` finds it for as long as a history is kept.
-            changed_id: of the message that this one edits or takes back. If that comes in later, it is a duplicate
+            changed_id: of the message that this one edits or takes back. If that comes in later, it
+            is a duplicate
                 where it is taken back, and an edit comes in once more behind it.
             unsends: it takes the message back.
             always: a full inbox accepts it too.
             decides: it is an approval or a rejection, for which the limits are doubled.
 
         Raises:
-            StoreUnavailable: the platform must send it again; if it was stored after all, that is a duplicate.
+            StoreUnavailable: the platform must send it again; if it was stored after all, that is a
+            duplicate.
         """
         how = "always" if always else "decides" if decides else ""
         change = "" if not changed_id else "unsent" if unsends else "edited"
         entry = kind, message_id, payload, how, change, "indexed" if indexed else ""
         ids = {"message_id": message_id, "changed_id": changed_id}
-        async with translate_errors(ANSWER_S):  # the queue included: the webhook's sender waits for all of it
+        async with translate_errors(
+            ANSWER_S
+        ):  # the queue included: the webhook's sender waits for all of it
             return Accepted(await self._priority.run("accept", conversation, *entry, **ids))

@@ -1,4 +1,5 @@
-"""The journal: the messages and steps of the turn under way, from which another process can continue it."""
+"""The journal: the messages and steps of the turn under way, from which another process can
+continue it."""
 
 from __future__ import annotations
 
@@ -32,14 +33,12 @@ class JournalledTurn:
     """A turn, read from its journal.
 
     Attributes:
-        starts: processes that began it and neither recorded a step nor released the lease; 1 for a new turn.
-        entries: oldest first; those from the inbox keep their kind.
-        not_before: after a failure, when to try again, milliseconds by the store's clock; else 0.
-        is_resumed: it was begun before; the inbox may hold messages that wait for it.
-        shown: its newest question that has been delivered.
-        history: as much as was asked for.
-        late_askers: ids of the people whose late answers are kept.
-        is_reopened: it was committed before, under another id.
+        starts: processes that began it and neither recorded a step nor released the lease; 1 for a
+        new turn. entries: oldest first; those from the inbox keep their kind. not_before: after a
+        failure, when to try again, milliseconds by the store's clock; else 0. is_resumed: it was
+        begun before; the inbox may hold messages that wait for it. shown: its newest question that
+        has been delivered. history: as much as was asked for. late_askers: ids of the people whose
+        late answers are kept. is_reopened: it was committed before, under another id.
     """
 
     turn_id: str
@@ -67,7 +66,8 @@ class Opened(NamedTuple):
 
 
 class Failures(NamedTuple):
-    """How often in a row a turn failed for one reason, and when (ms by the store's clock) to try again."""
+    """How often in a row a turn failed for one reason, and when (ms by the store's clock) to try
+    again."""
 
     times: int
     retry_at: int
@@ -89,14 +89,18 @@ ALWAYS = Condition()
 
 
 class Journal:
-    """Turns under way. All methods are fenced: they raise ``LeaseLost`` where the lease is no longer held."""
+    """Turns under way. All methods are fenced: they raise ``LeaseLost`` where the lease is no
+    longer held."""
 
     def __init__(self, client: Client, scripts: Scripts) -> None:
         self._client = client
         self._scripts = scripts
 
-    async def open(self, conversation: str, turn_id: str, history_turns: int, ttl_ms: int = LEASE_MS) -> Opened | None:
-        """Take the lease of a conversation that is due, and begin its turn unless a delivery comes first.
+    async def open(
+        self, conversation: str, turn_id: str, history_turns: int, ttl_ms: int = LEASE_MS
+    ) -> Opened | None:
+        """Take the lease of a conversation that is due, and begin its turn unless a delivery comes
+        first.
 
         Args:
             turn_id: of a new turn; empty: begin none.
@@ -105,18 +109,26 @@ class Journal:
             None where somebody holds the lease, or has processed the conversation.
         """
         lease = Lease(conversation, new_token(), ttl_ms)
-        opened = await self._scripts.run("open", conversation, lease.token, ttl_ms, turn_id, history_turns)
+        opened = await self._scripts.run(
+            "open", conversation, lease.token, ttl_ms, turn_id, history_turns
+        )
         return None if opened is None else Opened(lease, opened[0], _read_turn(opened[1], turn_id))
 
-    async def begin(self, lease: Lease, turn_id: str, history_turns: int = 0) -> JournalledTurn | None:
-        """Resume the unfinished turn, else start one with all waiting messages; None where there are none.
+    async def begin(
+        self, lease: Lease, turn_id: str, history_turns: int = 0
+    ) -> JournalledTurn | None:
+        """Resume the unfinished turn, else start one with all waiting messages; None where there
+        are none.
 
-        An unfinished turn keeps its id and takes in no messages here: none may come between a call and its result.
+        An unfinished turn keeps its id and takes in no messages here: none may come between a call
+        and its result.
 
         Args:
             history_turns: how many of the newest turns come with it; 0: no history.
         """
-        begun = await self._scripts.run("begin", lease.conversation, lease.token, turn_id, history_turns)
+        begun = await self._scripts.run(
+            "begin", lease.conversation, lease.token, turn_id, history_turns
+        )
         return _read_turn(begun, turn_id)
 
     async def give_back(self, lease: Lease, count: int) -> None:
@@ -128,7 +140,13 @@ class Journal:
         await self._scripts.run("join", lease.conversation, lease.token, *frames)
 
     async def record(
-        self, lease: Lease, kind: str, entry: bytes, *, sends: bytes = b"", answers: Sequence[bytes] = ()
+        self,
+        lease: Lease,
+        kind: str,
+        entry: bytes,
+        *,
+        sends: bytes = b"",
+        answers: Sequence[bytes] = (),
     ) -> int:
         """Append one step; ``kind`` is one word.
 
@@ -148,35 +166,53 @@ class Journal:
     async def read(self, conversation: str) -> list[Entry]:
         """The entries of the turn under way; needs no lease."""
         async with translate_errors():
-            frames = cast("list[bytes]", await self._client.lrange(Keys(conversation).journal, 0, -1))
+            frames = cast(
+                "list[bytes]", await self._client.lrange(Keys(conversation).journal, 0, -1)
+            )
         return [unpack(frame) for frame in frames]
 
     async def turn_id(self, conversation: str) -> str:
         """The id of the turn under way, empty if there is none; needs no lease."""
         async with translate_errors():
-            turn_id = cast("bytes | None", await self._client.hget(Keys(conversation).of("turn"), "id"))
+            turn_id = cast(
+                "bytes | None", await self._client.hget(Keys(conversation).of("turn"), "id")
+            )
         return (turn_id or b"").decode()
 
-    async def withdraw(self, lease: Lease, entries: Sequence[bytes], others: Sequence[Entry] | None = None) -> None:
+    async def withdraw(
+        self, lease: Lease, entries: Sequence[bytes], others: Sequence[Entry] | None = None
+    ) -> None:
         """Remove entries from the inbox, deliveries from the outbox, and late answers.
 
         Args:
-            others: unless None, also end the turn under way and put these back to the front of the inbox.
+            others: unless None, also end the turn under way and put these back to the front of the
+            inbox.
         """
         frames = [pack(entry.kind, "", entry.body) for entry in others or ()]
         ends = "no" if others is None else "yes"
-        await self._scripts.run("withdraw", lease.conversation, lease.token, ends, len(entries), *entries, *frames)
+        await self._scripts.run(
+            "withdraw", lease.conversation, lease.token, ends, len(entries), *entries, *frames
+        )
 
-    async def _append(self, lease: Lease, frame: bytes, sends: bytes, answers: Sequence[bytes]) -> int:
-        return int(await self._scripts.run("record", lease.conversation, lease.token, frame, sends, *answers))
+    async def _append(
+        self, lease: Lease, frame: bytes, sends: bytes, answers: Sequence[bytes]
+    ) -> int:
+        return int(
+            await self._scripts.run(
+                "record", lease.conversation, lease.token, frame, sends, *answers
+            )
+        )
 
     async def fail(self, lease: Lease, reason: str, rest_ms: int) -> Failures:
         """Count a failure of the turn.
 
         Args:
-            rest_ms: time until the next try after the first failure for this reason; it doubles with each further one.
+            rest_ms: time until the next try after the first failure for this reason; it doubles
+            with each further one.
         """
-        return Failures(*await self._scripts.run("fail", lease.conversation, lease.token, reason, rest_ms))
+        return Failures(
+            *await self._scripts.run("fail", lease.conversation, lease.token, reason, rest_ms)
+        )
 
     async def commit(
         self,
@@ -190,14 +226,15 @@ class Journal:
         *,
         answered: bytes = b"",
     ) -> bool:
-        """End the turn: add its entry to the history and its deliveries to the outbox, delete the journal.
+        """End the turn: add its entry to the history and its deliveries to the outbox, delete the
+        journal.
 
         Args:
             keep_turns: the newest turns the history keeps, at least 1.
             given_up: why the turn has no answer; its messages become a dead letter.
-            attempted: the first delivery as attempted, to be stored in its place if it is the head of the outbox.
-            unless: looked at in the same script.
-            answered: what ``read_answered`` returns with the journal, which is then kept for a while.
+            attempted: the first delivery as attempted, to be stored in its place if it is the head
+            of the outbox. unless: looked at in the same script. answered: what ``read_answered``
+            returns with the journal, which is then kept for a while.
 
         Returns:
             Whether these deliveries are the whole outbox.
@@ -208,37 +245,50 @@ class Journal:
         ids, counted = unless.message_ids, "unsent" if unless.only_unsent else "all"
         kept = pack(ANSWERED, "", answered) if answered else b""
         how = keep_turns, history_entry or b"", given_up, attempted, kept, counted, len(ids)
-        length = await self._scripts.run("commit", lease.conversation, lease.token, *how, *ids, *deliveries)
+        length = await self._scripts.run(
+            "commit", lease.conversation, lease.token, *how, *ids, *deliveries
+        )
         return int(length) == len(deliveries)
 
     async def read_answered(self, conversation: str) -> tuple[bytes, list[Entry]] | None:
-        """What was kept of the turn that was committed last, if it can be reopened: ``answered``, and its journal."""
+        """What was kept of the turn that was committed last, if it can be reopened: ``answered``,
+        and its journal."""
         async with translate_errors():
-            frames = cast("list[bytes]", await self._client.lrange(Keys(conversation).answered, 0, -1))
+            frames = cast(
+                "list[bytes]", await self._client.lrange(Keys(conversation).answered, 0, -1)
+            )
         if not frames:
             return None
         *entries, answered = map(unpack, frames)
         return answered.body, entries
 
     async def reopen(
-        self, lease: Lease, turn_id: str, new_turn_id: str, undelivered: Sequence[bytes], sends: bytes = b""
+        self,
+        lease: Lease,
+        turn_id: str,
+        new_turn_id: str,
+        undelivered: Sequence[bytes],
+        sends: bytes = b"",
     ) -> bool:
         """Go on with the turn that was committed last; its entry in the history is deleted.
 
-        The entries of the turn under way, which has no step, are put back to the front of the inbox.
+        The entries of the turn under way, which has no step, are put back to the front of the
+        inbox.
 
         Args:
             turn_id: of the committed turn.
             new_turn_id: for what it does now, as ids of deliveries are made with it.
-            undelivered: its deliveries, which are removed from the outbox and from the late answers.
-            sends: a delivery to add to the outbox.
+            undelivered: its deliveries, which are removed from the outbox and from the late
+            answers. sends: a delivery to add to the outbox.
 
         Returns:
-            False where nothing was done: it is too late, the turn's entry is not the newest of the history, or nothing
-            of its answer can be removed any more and nothing is sent.
+            False where nothing was done: it is too late, the turn's entry is not the newest of the
+            history, or nothing of its answer can be removed any more and nothing is sent.
         """
         how = turn_id, new_turn_id, sends
-        return bool(await self._scripts.run("reopen", lease.conversation, lease.token, *how, *undelivered))
+        return bool(
+            await self._scripts.run("reopen", lease.conversation, lease.token, *how, *undelivered)
+        )
 
     async def reopen_older(
         self,
@@ -259,11 +309,16 @@ class Journal:
             is_summarised: the summary covers it, and is deleted too.
 
         Returns:
-            False where nothing was done: nothing of its answer waits any more, or its entry has changed.
+            False where nothing was done: nothing of its answer waits any more, or its entry has
+            changed.
         """
         frames = [pack(entry.kind, "", entry.body) for entry in journal]
         how = new_turn_id, sends, record, "stale" if is_summarised else "", len(frames), *frames
-        return bool(await self._scripts.run("reopen_older", lease.conversation, lease.token, *how, *undelivered))
+        return bool(
+            await self._scripts.run(
+                "reopen_older", lease.conversation, lease.token, *how, *undelivered
+            )
+        )
 
 
 def _read_turn(begun: list[Any] | None, new_id: str) -> JournalledTurn | None:
@@ -278,5 +333,13 @@ def _read_turn(begun: list[Any] | None, new_id: str) -> JournalledTurn | None:
     late_askers = tuple(asker.decode() for asker in askers)
     is_resumed, is_reopened = turn_id != new_id, bool(reopened)
     return JournalledTurn(
-        turn_id, starts, steps, not_before, is_resumed, question, history, late_askers, is_reopened=is_reopened
+        turn_id,
+        starts,
+        steps,
+        not_before,
+        is_resumed,
+        question,
+        history,
+        late_askers,
+        is_reopened=is_reopened,
     )

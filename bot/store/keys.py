@@ -2,8 +2,9 @@
 
     kaiwa:{07}:inbox:line:U0b1c:user:U5678
 
-That is: shard, kind, conversation. The shard is crc32(conversation) mod 16 and never changes. Its braces make it the
-hash tag: all keys of a conversation and the indexes of its shard share a slot, so one script may use them.
+That is: shard, kind, conversation. The shard is crc32(conversation) mod 16 and never changes. Its
+braces make it the hash tag: all keys of a conversation and the indexes of its shard share a slot,
+so one script may use them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ DAY_S = 86_400
 
 SEEN_S = 3 * DAY_S  # no platform repeats a message after that
 WORK_S = 7 * DAY_S  # inbox, journal, outbox and late answers
-ANSWERED_S = 3_600  # journal of the turn that was committed last, while its answer is being delivered …
+ANSWERED_S = (
+    3_600  # journal of the turn that was committed last, while its answer is being delivered …
+)
 MOMENT_S = 10  # … and after that; nobody reads an answer and changes the question much faster
 INDEX_S = 8 * DAY_S  # due index; longer than WORK_S
 REMINDER_S = 7 * DAY_S  # reminders and their index, after their latest time
@@ -50,7 +53,9 @@ EARLY_EDITS = 5  # of one conversation: the newest edits that came before their 
 EARLY_S = 3_600  # … and how long they wait for these
 INBOX_FEW = 4  # entries accepted whatever their size
 HISTORY_BYTES = 1024 * 1024  # of one conversation, unless its newest turn alone is larger
-HISTORY_SHARE = HISTORY_BYTES // 200  # bytes; while all turns are smaller, a history cannot exceed HISTORY_BYTES
+HISTORY_SHARE = (
+    HISTORY_BYTES // 200
+)  # bytes; while all turns are smaller, a history cannot exceed HISTORY_BYTES
 
 FILES_SHARD = crc32(b"files") % SHARDS
 FEEDBACK_SHARD = crc32(b"feedback") % SHARDS
@@ -141,7 +146,8 @@ class Keys:
         return self._own("live")
 
     def seen(self, message_id: str) -> str:
-        """Remembers a message id of this conversation: a web page chooses its ids, and must not block another's.
+        """Remembers a message id of this conversation: a web page chooses its ids, and must not
+        block another's.
 
         It holds only a digest, because it stays after ``/forget me``.
         """
@@ -164,7 +170,8 @@ def shard_of(conversation: str) -> int:
 
 
 def message_keys(message_id: str) -> list[str]:
-    """The keys of which one may be the index entry of a message whose conversation is unknown; one for each shard."""
+    """The keys of which one may be the index entry of a message whose conversation is unknown; one
+    for each shard."""
     return [f"{_shard_prefix(shard)}message:{_digest(message_id)}" for shard in range(SHARDS)]
 
 
@@ -174,7 +181,8 @@ def kv_key(name: str) -> str:
 
 
 def facts_keys(place: str, person: str) -> tuple[str, str]:
-    """The key of a person's facts in a place, and the mark of its shard that something was deleted."""
+    """The key of a person's facts in a place, and the mark of its shard that something was
+    deleted."""
     prefix = _shard_prefix(shard_of(place))
     return f"{prefix}facts:{place}:{person}", f"{prefix}forgotten"
 
@@ -190,10 +198,11 @@ def reminders_of_key(person: str) -> str:
 
 
 def pins_key(server: str) -> str:
-    """The key of the pinned descriptions of an MCP server's tools, the only kind of key that never expires.
+    """The key of the pinned descriptions of an MCP server's tools, the only kind of key that never
+    expires.
 
-    A pin that expired would let a server change what a tool says of itself, as if nobody had seen it before. The
-    number of keys is that of the servers an operator names, and each has a limit.
+    A pin that expired would let a server change what a tool says of itself, as if nobody had seen
+    it before. The number of keys is that of the servers an operator names, and each has a limit.
     """
     return f"{_shard_prefix(crc32(server.encode()) % SHARDS)}{LASTING_KIND}:{server}"
 
@@ -230,7 +239,8 @@ def backgrounds_pattern(channel: str) -> str:
 
 
 def shows_pattern(channel: str) -> str:
-    """A pattern for the outboxes of all conversations that only keep polls; ``shows_in`` parses them."""
+    """A pattern for the outboxes of all conversations that only keep polls; ``shows_in`` parses
+    them."""
     return f"kaiwa:{{*}}:outbox:{channel}:polls:*"
 
 
@@ -259,12 +269,14 @@ def slot_of(key: str) -> str:
 
 
 def spent_key(day: str, scope: str, name: str) -> str:
-    """A day's counter. It holds only a digest of the name, because it stays after ``/forget me``."""
+    """A day's counter. It holds only a digest of the name, because it stays after ``/forget
+    me``."""
     return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}spent:{day}:{scope}:{_digest(name)[:16]}"
 
 
 def totals_keys(day: str) -> tuple[str, str, str]:
-    """The whole bot's counters of a day, the ranking of users, the ranking of conversations; all in one slot."""
+    """The whole bot's counters of a day, the ranking of users, the ranking of conversations; all in
+    one slot."""
     prefix = f"{_shard_prefix(crc32(b'totals') % SHARDS)}totals:{day}"
     return prefix, f"{prefix}:users", f"{prefix}:conversations"
 
@@ -276,7 +288,8 @@ def personal_pattern(name: str) -> str:
 
 
 def is_personal(key: str, channel: str, name: str) -> bool:
-    """Whether a key names a person of a channel; the name must be a whole part of the key, not a piece of one.
+    """Whether a key names a person of a channel; the name must be a whole part of the key, not a
+    piece of one.
 
     Only earlier versions had fences, and seen-keys that name a person.
     """
@@ -308,7 +321,8 @@ def dead_letter_streams() -> list[str]:
 
 
 def forgotten_marks() -> list[str]:
-    """The marks that something was deleted which the server's append-only file may still hold; one for each shard."""
+    """The marks that something was deleted which the server's append-only file may still hold; one
+    for each shard."""
     return [_shard_prefix(shard) + "forgotten" for shard in range(SHARDS)]
 
 

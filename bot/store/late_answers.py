@@ -14,7 +14,8 @@ class StoredLateAnswer(NamedTuple):
     """A late answer.
 
     Attributes:
-        frame: the stored bytes, which identify it: asker, space, the delivery's id, line feed, the delivery.
+        frame: the stored bytes, which identify it: asker, space, the delivery's id, line feed, the
+        delivery.
     """
 
     asker: str
@@ -24,7 +25,8 @@ class StoredLateAnswer(NamedTuple):
 
 
 class LateAnswers:
-    """Late answers by conversation, the newest ``LATE_ANSWERS`` of each, for ``WORK_S`` after the newest one."""
+    """Late answers by conversation, the newest ``LATE_ANSWERS`` of each, for ``WORK_S`` after the
+    newest one."""
 
     def __init__(self, client: Client, scripts: Scripts) -> None:
         self._client = client
@@ -33,10 +35,14 @@ class LateAnswers:
     async def read(self, conversation: str) -> list[StoredLateAnswer]:
         """All late answers, oldest first."""
         async with translate_errors():
-            frames = cast("list[bytes]", await self._client.lrange(Keys(conversation).of("late"), 0, -1))
+            frames = cast(
+                "list[bytes]", await self._client.lrange(Keys(conversation).of("late"), 0, -1)
+            )
         return [_unpack(frame) for frame in frames]
 
-    async def keep_head(self, lease: Lease, asker: str, delivery_id: str, reason: bytes) -> bytes | None:
+    async def keep_head(
+        self, lease: Lease, asker: str, delivery_id: str, reason: bytes
+    ) -> bytes | None:
         """Move the head of the outbox to the late answers; returns the next delivery.
 
         Args:
@@ -46,7 +52,9 @@ class LateAnswers:
             LeaseLost: nothing was moved.
         """
         name = f"{asker} {delivery_id}"
-        following = await self._scripts.run("keep_head", lease.conversation, lease.token, name, reason)
+        following = await self._scripts.run(
+            "keep_head", lease.conversation, lease.token, name, reason
+        )
         return cast("bytes | None", following)
 
     async def remove(
@@ -66,7 +74,9 @@ class LateAnswers:
             question_id, shown_at: see ``Outbox.remove_head``.
         """
         at = "" if shown_at is None else shown_at
-        await self._scripts.run("remove_late", conversation, f"{asker} {delivery_id}", given_up, question_id, at)
+        await self._scripts.run(
+            "remove_late", conversation, f"{asker} {delivery_id}", given_up, question_id, at
+        )
 
 
 def _unpack(frame: bytes) -> StoredLateAnswer:

@@ -1,4 +1,5 @@
-"""Leases: who may work on a conversation, and the due index: when each conversation is next to be processed."""
+"""Leases: who may work on a conversation, and the due index: when each conversation is next to be
+processed."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def new_token() -> str:
 
 
 class Leases:
-    """Grants leases. A conversation is due at once when a message arrives, and when its lease expires.
+    """Grants leases. A conversation is due at once when a message arrives, and when its lease
+    expires.
 
     Args:
         priority: has its own connections, so that busy turns lose no lease.
@@ -73,7 +75,9 @@ class Leases:
     async def acquire(self, conversation: str, ttl_ms: int = LEASE_MS) -> Lease | None:
         """Take the lease; None where somebody holds it."""
         lease = Lease(conversation, new_token(), ttl_ms)
-        return lease if await self._scripts.run("acquire", conversation, lease.token, ttl_ms) else None
+        return (
+            lease if await self._scripts.run("acquire", conversation, lease.token, ttl_ms) else None
+        )
 
     async def renew(self, lease: Lease) -> None:
         """Keep the lease for another ``ttl_ms``.
@@ -88,21 +92,31 @@ class Leases:
         """Renew leases of one shard in one request; returns those that have expired."""
         keys = [Keys(lease.conversation) for lease in leases]
         names = [keys[0].due, *(one.lease for one in keys)]
-        values = [value for lease in leases for value in (lease.conversation, lease.token, lease.ttl_ms)]
+        values = [
+            value for lease in leases for value in (lease.conversation, lease.token, lease.ttl_ms)
+        ]
         async with translate_errors():
             lost = await self._priority.eval(RENEW_EACH, len(names), *names, *values)
         return [leases[index] for index in lost]
 
     async def release(
-        self, lease: Lease, retry_at_ms: int | None = None, known: int = 0, *, is_delivered: bool = False
+        self,
+        lease: Lease,
+        retry_at_ms: int | None = None,
+        known: int = 0,
+        *,
+        is_delivered: bool = False,
     ) -> bool:
-        """Give the lease back. The conversation stays due while inbox, journal or outbox hold something.
+        """Give the lease back. The conversation stays due while inbox, journal or outbox hold
+        something.
 
         Args:
-            retry_at_ms: when journal and outbox are due again, by the store's clock; without it, now. A message in the
+            retry_at_ms: when journal and outbox are due again, by the store's clock; without it,
+            now. A message in the
                 inbox is always due now.
             known: number of inbox entries left there on purpose until then.
-            is_delivered: the outbox was empty as the time was chosen, so that a delivery in it is due now.
+            is_delivered: the outbox was empty as the time was chosen, so that a delivery in it is
+            due now.
 
         Returns:
             Whether the inbox has more entries than ``known``, or such a delivery has come.
@@ -112,11 +126,15 @@ class Leases:
         """
         retry_at = "" if retry_at_ms is None else retry_at_ms
         outbox = "empty" if is_delivered else ""
-        return bool(await self._scripts.run("release", lease.conversation, lease.token, retry_at, known, outbox))
+        return bool(
+            await self._scripts.run(
+                "release", lease.conversation, lease.token, retry_at, known, outbox
+            )
+        )
 
     async def forget(self, lease: Lease) -> None:
-        """Mark that something was deleted: when the lease is released with no work left, the append-only file is due
-        for a rewrite.
+        """Mark that something was deleted: when the lease is released with no work left, the
+        append-only file is due for a rewrite.
 
         Raises:
             LeaseLost: nothing was marked.
@@ -125,11 +143,14 @@ class Leases:
 
     async def due(self, limit: int) -> list[str]:
         """The conversations that are due now, the longest due first."""
-        return [conversation for _, conversation in await read_due(self._client, due_indexes(), limit)]
+        return [
+            conversation for _, conversation in await read_due(self._client, due_indexes(), limit)
+        ]
 
 
 async def read_due(client: Client, indexes: Iterable[str], limit: int) -> list[tuple[int, str]]:
-    """The members of indexes whose time (ms of the store's clock) has come, each with its time; the oldest first."""
+    """The members of indexes whose time (ms of the store's clock) has come, each with its time; the
+    oldest first."""
     async with translate_errors():
         shards = await client.execute_each(("EVAL", DUE_NOW, 1, index, limit) for index in indexes)
     pairs = (pair for shard in shards for pair in zip(shard[1::2], shard[::2], strict=True))

@@ -1,4 +1,5 @@
-"""Lists that the people of a place share: one hash for each place, from an item's number to its value."""
+"""Lists that the people of a place share: one hash for each place, from an item's number to its
+value."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ READ = """#!lua flags=allow-oom
 redis.call('EXPIRE', KEYS[1], ARGV[1])
 return redis.call('HGETALL', KEYS[1])
 """
-# A value is ``digest mark author JSON``: of the idempotency key, 1 if it is ticked, of who added it, list and text. The
-# field ``last`` holds the newest number. A new item takes the room of the oldest ticked one. A full store takes none.
+# A value is ``digest mark author JSON``: of the idempotency key, 1 if it is ticked, of who added
+# it, list and text. The field ``last`` holds the newest number. A new item takes the room of the
+# oldest ticked one. A full store takes none.
 ADD = """#!lua
 local lists, most = KEYS[1], tonumber(ARGV[2])
 local stored = redis.call('HGETALL', lists)
@@ -54,7 +56,8 @@ local lists, found = KEYS[1], {}
 for index = 3, #ARGV do
     local value = redis.call('HGET', lists, ARGV[index])
     if value then
-        redis.call('HSET', lists, ARGV[index], string.sub(value, 1, 17) .. ARGV[2] .. string.sub(value, 19))
+        value = string.sub(value, 1, 17) .. ARGV[2] .. string.sub(value, 19)
+        redis.call('HSET', lists, ARGV[index], value)
         table.insert(found, tonumber(ARGV[index]))
     end
 end
@@ -100,7 +103,10 @@ class PlaceLists:
         items = [
             argument
             for position, text in enumerate(texts)
-            for argument in (digest_of(f"{idempotency_key}:{position}"), b"%b %b" % (by, encode((list_name, text))))
+            for argument in (
+                digest_of(f"{idempotency_key}:{position}"),
+                b"%b %b" % (by, encode((list_name, text))),
+            )
         ]
         async with translate_errors():
             numbers = await self._client.eval(ADD, 1, lists_key(place), LISTS_S, LIST_ITEMS, *items)
@@ -120,5 +126,6 @@ def _item(number: int, value: bytes) -> StoredItem:
 
 
 def digest_of(text: str) -> str:
-    """How a value names an idempotency key, and who added the item: ``/forget me`` finds it by that."""
+    """How a value names an idempotency key, and who added the item: ``/forget me`` finds it by
+    that."""
     return sha256(text.encode()).hexdigest()[:16]

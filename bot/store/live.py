@@ -1,4 +1,5 @@
-"""Live events between processes, lossy: one pub/sub connection per process serves all its viewers."""
+"""Live events between processes, lossy: one pub/sub connection per process serves all its
+viewers."""
 
 from __future__ import annotations
 
@@ -105,7 +106,8 @@ class Live:
         await self._send("UNSUBSCRIBE", channel)
 
     async def _send(self, command: str, channel: bytes) -> None:
-        """Send a command on the connection, if there is one; a new one subscribes to all topics by itself."""
+        """Send a command on the connection, if there is one; a new one subscribes to all topics by
+        itself."""
         if self._connection is not None:
             with suppress(*STORE_FAILURES):
                 await self._connection.send_command(command, channel)
@@ -115,7 +117,8 @@ class Live:
             connection = await self._client.new_connection()
         try:
             async with translate_errors(ANSWER_S):
-                await connection.connect()  # type: ignore[no-untyped-call]  # a decorator hides its types
+                # a decorator hides its types
+                await connection.connect()  # type: ignore[no-untyped-call]
                 self._connection = connection
                 await connection.send_command("SUBSCRIBE", *self._topics)
             while True:

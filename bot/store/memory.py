@@ -22,8 +22,8 @@ PAGE = 500  # keys scanned in one request; more would delay other requests
 PAGES = 4  # measured together, in one request for each shard
 STRIDE = 20  # halvings between two measurements of the memory
 
-# One request for many histories: one each would take seconds. SAMPLES 0 counts all turns: an estimate from some would
-# be far off where one turn is large.
+# One request for many histories: one each would take seconds. SAMPLES 0 counts all turns: an
+# estimate from some would be far off where one turn is large.
 WEIGH = """#!lua flags=no-writes
 local found = {}
 for i, key in ipairs(KEYS) do
@@ -97,25 +97,33 @@ class StoreMemory:
     async def measure(self) -> MemoryUse:
         """Read how full the store is."""
         async with translate_errors():
-            return max(map(_memory, await self._client.info_of_each()), key=lambda memory: memory.ratio)
+            return max(
+                map(_memory, await self._client.info_of_each()), key=lambda memory: memory.ratio
+            )
 
     async def make_room(self) -> Freed:
-        """Halve the largest histories until there is room, each as often as it is among the largest.
+        """Halve the largest histories until there is room, each as often as it is among the
+        largest.
 
-        First those above an equal share of what all histories take, also if it is one turn that is so large: nobody
-        else pays for them. Of histories within a factor of two in size, the oldest come first. A history of one turn
-        within its share is deleted only when no longer one is left; a leased conversation stays as it is. Scans every
-        key of the store, a page at a time.
+        First those above an equal share of what all histories take, also if it is one turn that is
+        so large: nobody else pays for them. Of histories within a factor of two in size, the oldest
+        come first. A history of one turn within its share is deleted only when no longer one is
+        left; a leased conversation stays as it is. Scans every key of the store, a page at a time.
         """
         async with translate_errors(MAKE_ROOM_S):
             largest, share = await self._largest()
-            gone = await self._shorten([history for history in largest if history.size > share], least=0, share=share)
+            gone = await self._shorten(
+                [history for history in largest if history.size > share], least=0, share=share
+            )
             gone += await self._shorten(largest, least=1)
             gone = gone or await self._shorten(largest, least=0)
             return Freed(len(gone), gone.total())
 
-    async def _shorten(self, histories: Sequence[_Weighed], least: int, share: float = 0.0) -> Counter[str]:
-        """Shorten one history after the other until there is room; each keeps at least ``least`` turns.
+    async def _shorten(
+        self, histories: Sequence[_Weighed], least: int, share: float = 0.0
+    ) -> Counter[str]:
+        """Shorten one history after the other until there is room; each keeps at least ``least``
+        turns.
 
         Args:
             histories: sorted.
@@ -144,7 +152,8 @@ class StoreMemory:
         return gone
 
     async def _largest(self) -> tuple[list[_Weighed], float]:
-        """The largest histories, sorted, which makes them a heap; and the share of each, in bytes."""
+        """The largest histories, sorted, which makes them a heap; and the share of each, in
+        bytes."""
         largest: list[_Weighed] = []
         number, size = 0, 0
         async for page in self._pages():
@@ -157,7 +166,9 @@ class StoreMemory:
     async def _weigh(self, keys: Sequence[str]) -> list[_Weighed]:
         """Size and remaining life of the histories that still exist."""
         groups = [list(group) for _, group in groupby(sorted(keys), slot_of)]
-        answers = await self._client.execute_each(("EVAL", WEIGH, len(group), *group) for group in groups)
+        answers = await self._client.execute_each(
+            ("EVAL", WEIGH, len(group), *group) for group in groups
+        )
         return [
             _Weighed(-size.bit_length(), life, key, size)
             for group, found in zip(groups, answers, strict=True)
@@ -177,5 +188,8 @@ class StoreMemory:
 
 
 def _memory(info: Mapping[str, Any]) -> MemoryUse:
-    """As the server decides whether it is full: buffers of replicas and of the append-only file do not count."""
-    return MemoryUse(info["used_memory"] - info.get("mem_not_counted_for_evict", 0), info["maxmemory"])
+    """As the server decides whether it is full: buffers of replicas and of the append-only file do
+    not count."""
+    return MemoryUse(
+        info["used_memory"] - info.get("mem_not_counted_for_evict", 0), info["maxmemory"]
+    )

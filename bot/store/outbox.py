@@ -33,7 +33,8 @@ UNBOUNDED = Bound()
 class Outbox:
     """Deliveries of conversations.
 
-    All changes except ``post`` are fenced: they raise ``LeaseLost`` where the lease is no longer held.
+    All changes except ``post`` are fenced: they raise ``LeaseLost`` where the lease is no longer
+    held.
     """
 
     def __init__(self, client: Client, scripts: Scripts) -> None:
@@ -50,22 +51,32 @@ class Outbox:
         async with translate_errors():
             return cast(list[bytes], await self._client.lrange(Keys(conversation).outbox, 0, -1))
 
-    async def post(self, conversation: str, delivery_id: str, delivery: bytes, bound: Bound = UNBOUNDED) -> bool:
-        """Append a delivery that belongs to no turn; False where ``delivery_id`` was posted in the last three days, or
-        too many wait already."""
-        return bool(await self._scripts.run("post", conversation, delivery, *bound, message_id=delivery_id))
+    async def post(
+        self, conversation: str, delivery_id: str, delivery: bytes, bound: Bound = UNBOUNDED
+    ) -> bool:
+        """Append a delivery that belongs to no turn; False where ``delivery_id`` was posted in the
+        last three days, or too many wait already."""
+        return bool(
+            await self._scripts.run("post", conversation, delivery, *bound, message_id=delivery_id)
+        )
 
-    async def replace_head(self, lease: Lease, delivery: bytes, answers: Sequence[str] = ()) -> bool:
+    async def replace_head(
+        self, lease: Lease, delivery: bytes, answers: Sequence[str] = ()
+    ) -> bool:
         """Store the progress of the delivery.
 
         Args:
             answers: ids of messages.
 
         Returns:
-            False where nothing was stored: inbox or journal hold a change of one of ``answers``, and no step of a turn
-            that has seen it.
+            False where nothing was stored: inbox or journal hold a change of one of ``answers``,
+            and no step of a turn that has seen it.
         """
-        return bool(await self._scripts.run("replace_head", lease.conversation, lease.token, delivery, *answers))
+        return bool(
+            await self._scripts.run(
+                "replace_head", lease.conversation, lease.token, delivery, *answers
+            )
+        )
 
     async def amend(self, lease: Lease, delivery: bytes, new: bytes) -> None:
         """Replace a delivery, here or among the late answers; one that is gone stays so."""
@@ -73,25 +84,39 @@ class Outbox:
 
     async def split_head(self, lease: Lease, deliveries: Iterable[bytes]) -> bytes:
         """Put deliveries in the place of one that was not sent; returns the first of them."""
-        return cast(bytes, await self._scripts.run("split_head", lease.conversation, lease.token, *deliveries))
+        return cast(
+            bytes,
+            await self._scripts.run("split_head", lease.conversation, lease.token, *deliveries),
+        )
 
-    async def remove_head(self, lease: Lease, question_id: str = "", shown_at: int | None = None) -> bytes | None:
-        """Remove the delivery, which has arrived; returns the next one, or ``RELEASED``: no work was left.
+    async def remove_head(
+        self, lease: Lease, question_id: str = "", shown_at: int | None = None
+    ) -> bytes | None:
+        """Remove the delivery, which has arrived; returns the next one, or ``RELEASED``: no work
+        was left.
 
         Args:
             question_id: of the question in the delivery; the parked turn stores when it was shown.
-            shown_at: milliseconds since the epoch by the platform's clock; None: now, by the store's clock.
+            shown_at: milliseconds since the epoch by the platform's clock; None: now, by the
+            store's clock.
         """
         at = "" if shown_at is None else shown_at
-        following = await self._scripts.run("remove_head", lease.conversation, lease.token, question_id, at)
+        following = await self._scripts.run(
+            "remove_head", lease.conversation, lease.token, question_id, at
+        )
         return cast(bytes | None, following)
 
-    async def move_head_to_dead_letters(self, lease: Lease, reason: bytes, step: Entry | None = None) -> bytes | None:
+    async def move_head_to_dead_letters(
+        self, lease: Lease, reason: bytes, step: Entry | None = None
+    ) -> bytes | None:
         """Turn the undeliverable head into a dead letter; returns the next delivery.
 
         Args:
-            step: of the turn under way, if that waits for the decision that this delivery should have asked for.
+            step: of the turn under way, if that waits for the decision that this delivery should
+            have asked for.
         """
         how = reason, pack(step.kind, "", step.body) if step else b""
-        following = await self._scripts.run("move_head_to_dead_letters", lease.conversation, lease.token, *how)
+        following = await self._scripts.run(
+            "move_head_to_dead_letters", lease.conversation, lease.token, *how
+        )
         return cast(bytes | None, following)

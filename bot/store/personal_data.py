@@ -1,5 +1,5 @@
-"""Personal data outside conversations: facts, keys and values of ``kv`` that name a person, and bytes of deleted dead
-letters."""
+"""Personal data outside conversations: facts, keys and values of ``kv`` that name a person, and
+bytes of deleted dead letters."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ return #entries
 
 
 class PersonalData:
-    """Finds and deletes what names a person, by a scan of every key: for the rare ``/forget me``."""
+    """Finds and deletes what names a person, by a scan of every key: for the rare ``/forget
+    me``."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -92,13 +93,14 @@ class PersonalData:
         self._erasing = asyncio.Lock()  # one person at a time: each scans every key
 
     async def erase(self, channel: str, names: Collection[str], but: Collection[str] = ()) -> int:
-        """Delete every value of ``kv`` with one of the names in key or value; facts, lists, polls, and seen-keys of
-        earlier versions, with one in the key; what they have added to other lists; their polls, votes and ratings; what
-        they have written in groups without mentioning the bot.
+        """Delete every value of ``kv`` with one of the names in key or value; facts, lists, polls,
+        and seen-keys of earlier versions, with one in the key; what they have added to other lists;
+        their polls, votes and ratings; what they have written in groups without mentioning the bot.
 
         Args:
             names: the person's id, and the last parts of the ids of their direct conversations.
-            but: a value of ``kv`` that holds a name stays if the last part of its key is one of these.
+            but: a value of ``kv`` that holds a name stays if the last part of its key is one of
+            these.
 
         Returns:
             The number of deleted keys.
@@ -132,29 +134,47 @@ class PersonalData:
 
     async def _take_back_votes(self, channel: str, names: Collection[str]) -> None:
         """Delete the polls that they have started, and their votes in others."""
-        polls = [key.decode() async for key in self._client.scan_iter(polls_pattern(channel), count=1_000)]
+        polls = [
+            key.decode()
+            async for key in self._client.scan_iter(polls_pattern(channel), count=1_000)
+        ]
         takes = []
         for key in polls:
             open_polls, poll_id = open_polls_of(key)
-            takes += [("EVAL", TAKE_BACK_VOTE, 2, key, open_polls, digest_of(name), poll_id) for name in names]
+            takes += [
+                ("EVAL", TAKE_BACK_VOTE, 2, key, open_polls, digest_of(name), poll_id)
+                for name in names
+            ]
         for start in range(0, len(takes), BATCH):
             await self._client.execute_each(takes[start : start + BATCH])
 
     async def _take_back_words(self, channel: str, names: Collection[str]) -> None:
         """Delete what they have written in groups without mentioning the bot."""
-        groups = [key async for key in self._client.scan_iter(backgrounds_pattern(channel), count=1_000)]
+        groups = [
+            key async for key in self._client.scan_iter(backgrounds_pattern(channel), count=1_000)
+        ]
         takes = [("EVAL", TAKE_BACK_WORDS, 1, key, name) for key in groups for name in names]
         for start in range(0, len(takes), BATCH):
             await self._client.execute_each(takes[start : start + BATCH])
 
-    async def _erase_holding(self, channel: str, names: Collection[str], but: Collection[str]) -> int:
-        holds = re.compile(rb"(?<![\w-])(?:%b)(?![\w-])" % b"|".join(re.escape(name.encode()) for name in names))
+    async def _erase_holding(
+        self, channel: str, names: Collection[str], but: Collection[str]
+    ) -> int:
+        holds = re.compile(
+            rb"(?<![\w-])(?:%b)(?![\w-])" % b"|".join(re.escape(name.encode()) for name in names)
+        )
         kv_keys = [raw.decode() async for raw in self._client.scan_iter(kv_pattern(), count=1_000)]
         kv_keys = [key for key in kv_keys if key.rpartition(":")[2] not in but]
-        keys = [key for key in kv_keys if channel in (name := kv_name(key)).split(":") and not name.startswith(SETS)]
+        keys = [
+            key
+            for key in kv_keys
+            if channel in (name := kv_name(key)).split(":") and not name.startswith(SETS)
+        ]
         values: list[Any] = []
         for start in range(0, len(keys), BATCH):
-            values += await self._client.execute_each(("GET", key) for key in keys[start : start + BATCH])
+            values += await self._client.execute_each(
+                ("GET", key) for key in keys[start : start + BATCH]
+            )
         return await self._delete(
             [key for key, value in zip(keys, values, strict=True) if value and holds.search(value)]
         )

@@ -23,47 +23,72 @@ class StoredPoll(NamedTuple):
 
 
 class Polls:
-    """Polls by conversation and id. They expire ``POLL_S`` after their last vote. Bodies are the caller's."""
+    """Polls by conversation and id. They expire ``POLL_S`` after their last vote. Bodies are the
+    caller's."""
 
     def __init__(self, client: Client, scripts: Scripts) -> None:
         self._client = client
         self._scripts = scripts
 
     async def start(
-        self, conversation: str, poll_id: str, creator: str, body: bytes, *, options: int, multiple: bool
+        self,
+        conversation: str,
+        poll_id: str,
+        creator: str,
+        body: bytes,
+        *,
+        options: int,
+        multiple: bool,
     ) -> bool:
-        """Keep a poll; a known id changes nothing. Where ``OPEN_POLLS`` are open, the oldest one without a vote goes.
+        """Keep a poll; a known id changes nothing. Where ``OPEN_POLLS`` are open, the oldest one
+        without a vote goes.
 
         Returns:
             False where all of them have votes.
         """
         arguments = (poll_id, digest_of(creator), body, options, int(multiple), OPEN_POLLS)
-        return bool(await self._scripts.run("start_poll", conversation, *arguments, poll_id=poll_id))
+        return bool(
+            await self._scripts.run("start_poll", conversation, *arguments, poll_id=poll_id)
+        )
 
     async def press(
-        self, conversation: str, poll_id: str, press_id: str, person: str, choice: int, delivery: bytes
+        self,
+        conversation: str,
+        poll_id: str,
+        press_id: str,
+        person: str,
+        choice: int,
+        delivery: bytes,
     ) -> Outcome:
         """Record a press of a button, once for each ``press_id``.
 
         Args:
             choice: number of an option, from 1, or ``CLOSE``.
-            delivery: goes into the outbox if the poll has changed and no such delivery waits there; it shows the poll.
+            delivery: goes into the outbox if the poll has changed and no such delivery waits there;
+            it shows the poll.
 
         Returns:
-            ``taken``, or why not: the poll is ``gone`` or ``over``, has all its voters, or somebody else closes it.
+            ``taken``, or why not: the poll is ``gone`` or ``over``, has all its voters, or somebody
+            else closes it.
         """
         arguments = (poll_id, digest_of(person), choice, VOTERS, delivery)
-        outcome: bytes = await self._scripts.run("vote", conversation, *arguments, message_id=press_id, poll_id=poll_id)
+        outcome: bytes = await self._scripts.run(
+            "vote", conversation, *arguments, message_id=press_id, poll_id=poll_id
+        )
         return _outcome(outcome)
 
-    async def show(self, conversation: str, poll_id: str, pause_ms: int | None = None) -> StoredPoll | int | None:
+    async def show(
+        self, conversation: str, poll_id: str, pause_ms: int | None = None
+    ) -> StoredPoll | int | None:
         """The poll as it stands; None if it is gone.
 
         Args:
-            pause_ms: given where a delivery shows the poll: what changes from now on is for the next one.
+            pause_ms: given where a delivery shows the poll: what changes from now on is for the
+            next one.
 
         Returns:
-            A time (ms of the store's clock) where it was shown less than ``pause_ms`` ago: then it may be shown again.
+            A time (ms of the store's clock) where it was shown less than ``pause_ms`` ago: then it
+            may be shown again.
         """
         pause = "" if pause_ms is None else pause_ms
         found = await self._scripts.run("show_poll", conversation, pause, poll_id=poll_id)
@@ -75,13 +100,18 @@ class Polls:
     async def open_ids(self, conversation: str) -> list[str]:
         """The ids of the open polls, those with the newest votes last."""
         async with translate_errors():
-            ids = cast("list[bytes]", await self._client.zrange(Keys(conversation).of("polls"), 0, -1))
+            ids = cast(
+                "list[bytes]", await self._client.zrange(Keys(conversation).of("polls"), 0, -1)
+            )
         return [poll_id.decode() for poll_id in ids]
 
     async def waiting(self, channel: str) -> list[str]:
-        """The conversations of a channel that only keep polls, where something is to be shown; scans every key."""
+        """The conversations of a channel that only keep polls, where something is to be shown;
+        scans every key."""
         async with translate_errors():
-            keys = [key async for key in self._client.scan_iter(shows_pattern(channel), count=1_000)]
+            keys = [
+                key async for key in self._client.scan_iter(shows_pattern(channel), count=1_000)
+            ]
         return [shows_in(key.decode()) for key in keys]
 
 

@@ -1,7 +1,8 @@
 """Requests that wait for a connection: ``Batches`` for one server, ``Slots`` for a cluster.
 
-One request alone leaves at once; what comes in while others are under way leaves with the next batch. When hundreds
-come in at the same moment, a batch costs the event loop a third of what they cost one by one.
+One request alone leaves at once; what comes in while others are under way leaves with the next
+batch. When hundreds come in at the same moment, a batch costs the event loop a third of what they
+cost one by one.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from typing import Any, NamedTuple
 
 PREFETCHED_S = 2.0
 LATER_S = 1.0  # until what can wait for another batch leaves by itself
-MAX_BATCH = 64  # commands in a batch, unless one request has more: parsing the replies blocks the event loop
+# commands in a batch, unless one request has more: parsing the replies blocks the event loop
+MAX_BATCH = 64
 
 Command = tuple[Any, ...]
 
 
 class Request(NamedTuple):
-    """Commands that stay together, redis-py's options for parsing their replies, and the future of the results."""
+    """Commands that stay together, redis-py's options for parsing their replies, and the future of
+    the results."""
 
     commands: Sequence[Command]
     options: dict[str, Any]
@@ -41,9 +44,9 @@ class Batches:
     """Passes requests to ``send`` in batches.
 
     Args:
-        send: sets the results of each request of a batch; an exception fails those that have none yet.
-        limit: batches at once.
-        answer_s: limit for a batch, not counting the time in the queue. When a batch takes longer, all waiting requests
+        send: sets the results of each request of a batch; an exception fails those that have none
+        yet. limit: batches at once. answer_s: limit for a batch, not counting the time in the
+        queue. When a batch takes longer, all waiting requests
             fail too: the store would not answer those either.
     """
 
@@ -57,7 +60,9 @@ class Batches:
         self._is_called = False
         self._is_closed = False
 
-    def submit(self, commands: Sequence[Command], options: dict[str, Any]) -> asyncio.Future[list[Any]]:
+    def submit(
+        self, commands: Sequence[Command], options: dict[str, Any]
+    ) -> asyncio.Future[list[Any]]:
         """Queue a request; cancelled before it is sent, it is not sent."""
         loop = asyncio.get_running_loop()
         results: asyncio.Future[list[Any]] = loop.create_future()
@@ -67,7 +72,9 @@ class Batches:
         self._waiting += [*self._take_later(), Request(commands, options, results)]
         if self._free and not self._is_called:
             self._is_called = True
-            loop.call_soon(self._start_batches)  # requests of the same round of the loop share a batch
+            loop.call_soon(
+                self._start_batches
+            )  # requests of the same round of the loop share a batch
         return results
 
     def submit_later(self, commands: Sequence[Command]) -> asyncio.Future[list[Any]]:
@@ -82,7 +89,8 @@ class Batches:
         return results
 
     async def aclose(self) -> None:
-        """Send what could wait, fail all other waiting requests, and cancel the batches under way."""
+        """Send what could wait, fail all other waiting requests, and cancel the batches under
+        way."""
         self._is_closed = True
         if later := self._take_later():
             await self._run(later)
@@ -134,7 +142,8 @@ class Batches:
             batch += self._waiting
             self._waiting.clear()
             _fail(batch, error)
-        except Exception as error:  # noqa: BLE001 -- whatever it is, it is raised where somebody waits
+        # whatever it is, it is raised where somebody waits
+        except Exception as error:  # noqa: BLE001
             _fail(batch, error)
 
 
@@ -146,7 +155,8 @@ def _fail(batch: Iterable[Request], error: BaseException) -> None:
 class Slots:
     """A limited number of requests at once; the others are queued, first come, first served.
 
-    The time in the queue does not count. But when the store does not answer one request, all queued ones fail with it.
+    The time in the queue does not count. But when the store does not answer one request, all queued
+    ones fail with it.
     """
 
     def __init__(self, slots: int, answer_s: float) -> None:
@@ -159,7 +169,8 @@ class Slots:
         """Wait for a slot, and hold it while the context is open, at most ``answer_s``.
 
         Raises:
-            TimeoutError: the store did not answer in time, this request or one it was queued behind.
+            TimeoutError: the store did not answer in time, this request or one it was queued
+            behind.
         """
         await self._acquire()
         try:
@@ -180,7 +191,9 @@ class Slots:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled() and turn.exception() is None:  # its turn came at that moment
+            if (
+                turn.done() and not turn.cancelled() and turn.exception() is None
+            ):  # its turn came at that moment
                 self._release()
             raise
 
@@ -200,7 +213,8 @@ class Slots:
 
 
 class Prefetches:
-    """Reads that leave with the process's next request, each for one caller that comes within ``PREFETCHED_S``.
+    """Reads that leave with the process's next request, each for one caller that comes within
+    ``PREFETCHED_S``.
 
     Args:
         later: sends a command with the next batch.

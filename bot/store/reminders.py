@@ -12,10 +12,11 @@ from bot.store.scripts import Scripts
 
 COUNTED_S = 10  # a reminder is kept within this time after it was counted
 
-# A person's reminders in all conversations, by the time at which they were counted. Those that have come stay until
-# there are too many: then the script returns all that may be over.
+# A person's reminders in all conversations, by the time at which they were counted. Those that have
+# come stay until there are too many: then the script returns all that may be over.
 COUNT = """#!lua flags=allow-oom
-local counted, member, most, ttl, young = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local counted, member = KEYS[1], ARGV[1]
+local most, ttl, young = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local now = tonumber(redis.call('TIME')[1])
 if not redis.call('ZSCORE', counted, member) then
     if redis.call('ZCARD', counted) >= most then
@@ -52,20 +53,27 @@ class Reminders:
         self._client = client
         self._scripts = scripts
 
-    async def count(self, person: str, conversation: str, reminder_id: str, ttl_s: int, *, most: int) -> bool:
-        """Count a reminder for a person, before it is kept; one that is counted already lives ``ttl_s`` from now.
+    async def count(
+        self, person: str, conversation: str, reminder_id: str, ttl_s: int, *, most: int
+    ) -> bool:
+        """Count a reminder for a person, before it is kept; one that is counted already lives
+        ``ttl_s`` from now.
 
-        One script counts, so that calls at once do not pass the limit. A process that stands still between counting and
-        keeping for longer than ``COUNTED_S`` may: by one reminder.
+        One script counts, so that calls at once do not pass the limit. A process that stands still
+        between counting and keeping for longer than ``COUNTED_S`` may: by one reminder.
 
         Returns:
             False if the person has ``most`` others.
         """
         key, member = reminders_of_key(person), _member(conversation, reminder_id)
         async with translate_errors():
-            while (old := await self._client.eval(COUNT, 1, key, member, most, ttl_s, COUNTED_S)) is not None:
+            while (
+                old := await self._client.eval(COUNT, 1, key, member, most, ttl_s, COUNTED_S)
+            ) is not None:
                 kept = await asyncio.gather(*map(self._is_kept, old))
-                if not (over := [one for one, is_kept in zip(old, kept, strict=True) if not is_kept]):
+                if not (
+                    over := [one for one, is_kept in zip(old, kept, strict=True) if not is_kept]
+                ):
                     return False
                 await self._client.zrem(key, *over)
         return True
@@ -78,23 +86,33 @@ class Reminders:
     async def counted(self, person: str) -> list[tuple[str, str]]:
         """Conversation and id of each reminder that counts for a person; some may be over."""
         async with translate_errors():
-            members = cast("list[bytes]", await self._client.zrange(reminders_of_key(person), 0, -1))
+            members = cast(
+                "list[bytes]", await self._client.zrange(reminders_of_key(person), 0, -1)
+            )
         places = [member.decode().rpartition(" ") for member in members]
         return [(conversation, reminder_id) for conversation, _, reminder_id in places]
 
     async def _is_kept(self, member: bytes) -> bool:
         conversation, _, reminder_id = member.decode().rpartition(" ")
-        return bool(await cast("Any", self._client.hexists(Keys(conversation).reminders, reminder_id)))
+        return bool(
+            await cast("Any", self._client.hexists(Keys(conversation).reminders, reminder_id))
+        )
 
-    async def add(self, conversation: str, reminder_id: str, author: str, at: int, body: bytes) -> None:
+    async def add(
+        self, conversation: str, reminder_id: str, author: str, at: int, body: bytes
+    ) -> None:
         """Keep a reminder; a known id changes nothing. ``at`` is in ms of the store's clock."""
         await self._scripts.run("remind", conversation, reminder_id, author, at, body)
 
     async def read(self, conversation: str) -> dict[str, bytes]:
         """The bodies by reminder id."""
         async with translate_errors():
-            kept = cast("dict[bytes, bytes]", await self._client.hgetall(Keys(conversation).reminders))
-        return {reminder_id.decode(): value.partition(b"\n")[2] for reminder_id, value in kept.items()}
+            kept = cast(
+                "dict[bytes, bytes]", await self._client.hgetall(Keys(conversation).reminders)
+            )
+        return {
+            reminder_id.decode(): value.partition(b"\n")[2] for reminder_id, value in kept.items()
+        }
 
     async def due(self, limit: int) -> list[Alarm]:
         """The reminders whose time has come, the oldest first."""
@@ -102,7 +120,8 @@ class Reminders:
         return [Alarm(at, *member.rpartition(" ")[::2]) for at, member in due]
 
     async def ring(self, alarm: Alarm, event_id: str, event: bytes, again: Next | None) -> bool:
-        """Move a reminder into the inbox, once for each of its times; whether it was this call that did.
+        """Move a reminder into the inbox, once for each of its times; whether it was this call that
+        did.
 
         Args:
             event: the inbound event with this id.
@@ -110,15 +129,23 @@ class Reminders:
         """
         after = (again.at, again.body) if again else ("", b"")
         arguments = (alarm.reminder_id, alarm.at, event_id, event, *after)
-        return bool(await self._scripts.run("ring", alarm.conversation, *arguments, message_id=event_id))
+        return bool(
+            await self._scripts.run("ring", alarm.conversation, *arguments, message_id=event_id)
+        )
 
-    async def amend(self, conversation: str, reminder_id: str, body: bytes, *, rests: bool = False) -> None:
+    async def amend(
+        self, conversation: str, reminder_id: str, body: bytes, *, rests: bool = False
+    ) -> None:
         """Change a reminder that still exists; one that rests does not come again."""
-        await self._scripts.run("amend_reminder", conversation, reminder_id, body, "rests" if rests else "")
+        await self._scripts.run(
+            "amend_reminder", conversation, reminder_id, body, "rests" if rests else ""
+        )
 
     async def drop(self, conversation: str, author: str, reminder_id: str = "") -> int:
         """Delete an author's reminders in a conversation, or one of them; returns their number."""
-        return int(await self._scripts.run("drop_reminders", conversation, "author", author, reminder_id))
+        return int(
+            await self._scripts.run("drop_reminders", conversation, "author", author, reminder_id)
+        )
 
     async def drop_all(self, conversation: str) -> int:
         """Delete everybody's reminders in a conversation; returns their number."""

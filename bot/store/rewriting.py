@@ -1,7 +1,8 @@
-"""Rewrites of the bundled Valkey's append-only file, which would keep what ``/forget me`` has deleted.
+"""Rewrites of the bundled Valkey's append-only file, which would keep what ``/forget me`` has
+deleted.
 
-A mark of a shard says that a rewrite is due. It is deleted after the rewrite, so a kill only delays that to the next
-start.
+A mark of a shard says that a rewrite is due. It is deleted after the rewrite, so a kill only delays
+that to the next start.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ class Rewriting:
             return
         begun = seconds * 1000 + microseconds // 1000
         async with translate_errors():
-            await self._client.execute_each(("EVAL", DROP_OLDER, 1, mark, begun) for mark in forgotten_marks())
+            await self._client.execute_each(
+                ("EVAL", DROP_OLDER, 1, mark, begun) for mark in forgotten_marks()
+            )
 
     async def _wait_until_idle(self) -> str:
         """Wait until no rewrite is under way; returns the status of the last one."""

@@ -1,11 +1,13 @@
 """The Lua scripts in ``lua/``: each changes one conversation, as a whole or not at all.
 
-A script is put together from its file's first line, local names of keys and constants, the definitions of
-``shared.lua`` and the rest of its file; it gets only what it uses. ``ARGV[1]`` is the conversation, ``ARGV[2]`` the
-fencing token of a fenced script.
+A script is put together from its file's first line, local names of keys and constants, the
+definitions of
+``shared.lua`` and the rest of its file; it gets only what it uses. ``ARGV[1]`` is the conversation,
+``ARGV[2]`` the fencing token of a fenced script.
 
-A full store refuses a script without the flag ``allow-oom``. Only ``accept``, ``remind``, ``summarise``, ``start_poll``
-and ``vote`` lack it: a full store accepts nothing new, but accepted work is finished.
+A full store refuses a script without the flag ``allow-oom``. Only ``accept``, ``remind``,
+``summarise``, ``start_poll`` and ``vote`` lack it: a full store accepts nothing new, but accepted
+work is finished.
 """
 
 from __future__ import annotations
@@ -141,7 +143,9 @@ class Scripts:
         names = [others[kind]() if kind in others else keys.of(kind) for kind in script.kinds]
         async with translate_errors():
             try:
-                return await self._client.eval(script.text, len(names), *names, conversation, *arguments)
+                return await self._client.eval(
+                    script.text, len(names), *names, conversation, *arguments
+                )
             except ResponseError as error:
                 if (refusal := REFUSALS.get(str(error))) is not None:
                     raise refusal(conversation) from error
@@ -178,9 +182,17 @@ def _read(name: Name, history_s: int) -> Script:
     for definition in reversed((folder / "shared.lua").read_text("utf-8").split("\n\n")):
         if _defined_by(definition) in _words(body):
             body = f"{definition}\n{body}"
-    kinds = [kind for kind in (*SCRIPT_KINDS, SEEN, CHANGED, INDEX_ENTRY, POLL) if kind in _words(body)]
-    values = [f"local {constant} = {value}" for constant, value in constants.items() if constant in _words(body)]
-    return Script("\n".join([first_line, f"local {', '.join(kinds)} = unpack(KEYS)", *values, body]), kinds)
+    kinds = [
+        kind for kind in (*SCRIPT_KINDS, SEEN, CHANGED, INDEX_ENTRY, POLL) if kind in _words(body)
+    ]
+    values = [
+        f"local {constant} = {value}"
+        for constant, value in constants.items()
+        if constant in _words(body)
+    ]
+    return Script(
+        "\n".join([first_line, f"local {', '.join(kinds)} = unpack(KEYS)", *values, body]), kinds
+    )
 
 
 def _defined_by(definition: str) -> str:

@@ -1,4 +1,5 @@
-"""What was first seen of the tools of each MCP server: one hash for each server, from a tool's name to its digest."""
+"""What was first seen of the tools of each MCP server: one hash for each server, from a tool's name
+to its digest."""
 
 from __future__ import annotations
 

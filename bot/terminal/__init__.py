@@ -15,7 +15,8 @@ from bot.live_events import Answered, LiveEvent, PollShown, ShownFile, ToolStart
 from bot.transcript import encode
 
 LINE_ENDS = str.maketrans("\u2028\u2029", "\n\n")
-BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # of text; each stays in force until it is closed
+# of text; each stays in force until it is closed
+BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 SHORT = 600  # characters of arguments or of a result: more does not fit on a line
 
 
@@ -56,15 +57,23 @@ class Screen(Protocol):
 
 
 def printable(text: str) -> str:
-    """The text without control characters and changes of direction: models and tools may send any."""
+    """The text without control characters and changes of direction: models and tools may send
+    any."""
     text = text.translate(LINE_ENDS)
-    return "".join(c for c in text if c in "\n\t" or (unicodedata.category(c) not in ("Cc", "Cs") and c not in BIDI))
+    return "".join(
+        c
+        for c in text
+        if c in "\n\t" or (unicodedata.category(c) not in ("Cc", "Cs") and c not in BIDI)
+    )
 
 
 def call_text(event: ToolStarted) -> str:
-    """A tool call on one line: the tool's title and the arguments; as in Python where it has none."""
+    """A tool call on one line: the tool's title and the arguments; as in Python where it has
+    none."""
     given = ", ".join(f"{key}={_json(value)}" for key, value in event.arguments.items())
-    return _line(" · ".join(filter(None, (event.title, given))) if event.title else f"{event.name}({given})")
+    return _line(
+        " · ".join(filter(None, (event.title, given))) if event.title else f"{event.name}({given})"
+    )
 
 
 def result_text(response: dict[str, Any]) -> str:
@@ -74,7 +83,8 @@ def result_text(response: dict[str, Any]) -> str:
 
 
 def poll_text(poll: PollShown, how_to_vote: str) -> str:
-    """A poll as lines: its question, each option with its number and its count; below an open one, how to vote."""
+    """A poll as lines: its question, each option with its number and its count; below an open one,
+    how to vote."""
     counted = enumerate(zip(poll.options, poll.counts, strict=True), 1)
     lines = [f"{number} {option}: {count}" for number, (option, count) in counted]
     return "\n".join([poll.question, *lines, how_to_vote if poll.close else poll.status])

@@ -1,4 +1,5 @@
-"""What comes by itself: reminders, routines, late answers, votes. It is shown at the prompt, above what is typed."""
+"""What comes by itself: reminders, routines, late answers, votes. It is shown at the prompt, above
+what is typed."""
 
 from __future__ import annotations
 
@@ -8,13 +9,22 @@ from contextlib import AbstractContextManager, suppress
 from threading import Lock
 
 from bot.errors import StoreUnavailable
-from bot.live_events import Answered, ApprovalAsked, Joined, LiveEvent, Noticed, PollShown, TurnStarted
+from bot.live_events import (
+    Answered,
+    ApprovalAsked,
+    Joined,
+    LiveEvent,
+    Noticed,
+    PollShown,
+    TurnStarted,
+)
 from bot.terminal.exchange import ChatSession
 
 AGAIN_S = 1.0  # until the live events are followed again after an outage
 SHOWN = (Answered, ApprovalAsked, Noticed, PollShown)
 
-# Shows one event; the ids are those of the messages that its turn answers, as far as they are known.
+# Shows one event; the ids are those of the messages that its turn answers, as far as they are
+# known.
 ShowArrival = Callable[[LiveEvent, Collection[str]], None]
 
 
@@ -22,15 +32,18 @@ class Arrivals:
     """Follows the conversation for as long as the terminal is open.
 
     Args:
-        show: is called in the loop's thread while the person is at the prompt, and in the main thread otherwise.
-        above_prompt: erases the prompt, and draws it again on exit.
+        show: is called in the loop's thread while the person is at the prompt, and in the main
+        thread otherwise. above_prompt: erases the prompt, and draws it again on exit.
 
     Attributes:
         known: events that the newest exchange has shown; they are not shown again.
     """
 
     def __init__(
-        self, session: ChatSession, show: ShowArrival, above_prompt: Callable[[], AbstractContextManager[None]]
+        self,
+        session: ChatSession,
+        show: ShowArrival,
+        above_prompt: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self.known: list[LiveEvent] = []
         self._session = session

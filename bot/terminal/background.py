@@ -1,4 +1,5 @@
-"""An event loop in a thread: the main thread reads the keyboard, since only there Ctrl-C interrupts ``input()``."""
+"""An event loop in a thread: the main thread reads the keyboard, since only there Ctrl-C interrupts
+``input()``."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ class BackgroundLoop:
 
     @contextmanager
     def open(self, resource: AbstractAsyncContextManager[T]) -> Iterator[T]:
-        """Enter and exit the resource in one task, which exits it also when Ctrl-C comes while it opens."""
+        """Enter and exit the resource in one task, which exits it also when Ctrl-C comes while it
+        opens."""
         ready: Future[T] = Future()
         closing = asyncio.Event()
 

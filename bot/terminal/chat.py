@@ -1,4 +1,5 @@
-"""``kaiwa chat``: sends each typed line, shows the answer while it is generated, and later the answers nobody saw."""
+"""``kaiwa chat``: sends each typed line, shows the answer while it is generated, and later the
+answers nobody saw."""
 
 from __future__ import annotations
 
@@ -22,12 +23,13 @@ DIGITS = 2  # of a number that stands for a choice or an option
 
 
 class Chat:
-    """Sends one message after the other; Ctrl-C stops waiting for an answer, which is shown once it exists.
+    """Sends one message after the other; Ctrl-C stops waiting for an answer, which is shown once it
+    exists.
 
     Args:
         labels: the catalogue's ``terminal`` texts, by key.
-        discard_typeahead: throws away what was typed before a question was on the screen: it was not meant as a reply.
-        above_prompt: erases the prompt, and draws it again on exit.
+        discard_typeahead: throws away what was typed before a question was on the screen: it was
+        not meant as a reply. above_prompt: erases the prompt, and draws it again on exit.
     """
 
     def __init__(
@@ -49,7 +51,9 @@ class Chat:
         self._sent: set[str] = set()  # ids of messages
         self._unanswered: list[str] = []  # those whose answers have not been shown
         self._question: ApprovalAsked | None = None  # the next line answers it
-        self._numbered: PollShown | Sequence[str] = ()  # the poll or the choices that a number stands for
+        self._numbered: (
+            PollShown | Sequence[str]
+        ) = ()  # the poll or the choices that a number stands for
         self._arrivals = Arrivals(session, self._show_arrival, above_prompt)
 
     def resume(self) -> list[str]:
@@ -62,7 +66,11 @@ class Chat:
             StoreUnavailable: the store does not answer.
         """
         history = self._read_history()
-        texts = [message.text for message in history if message.role == "user" and not message.is_reminder]
+        texts = [
+            message.text
+            for message in history
+            if message.role == "user" and not message.is_reminder
+        ]
         answers = [message.text for message in history if is_answer(message)]
         if texts and answers:
             self._screen.show_last_turn(texts[-1], answers[-1])
@@ -94,7 +102,9 @@ class Chat:
                 answered = self._send_or_vote(text)
         if self._question is None:
             return answered
-        self._screen.show_notice(self._labels["unanswered"].format(time=clock_time(self._question.until)))
+        self._screen.show_notice(
+            self._labels["unanswered"].format(time=clock_time(self._question.until))
+        )
         return False
 
     def _at_prompt(self, lines: Iterable[str]) -> Iterator[str]:
@@ -111,11 +121,17 @@ class Chat:
     def _send_or_vote(self, text: str) -> bool:
         """Send a line; a number stands for the choice or the option that was shown with it."""
         numbered = self._numbered
-        number = int(text) if text.isdecimal() and len(text) <= DIGITS and self._question is None else None
+        number = (
+            int(text)
+            if text.isdecimal() and len(text) <= DIGITS and self._question is None
+            else None
+        )
         if number is None:
             return self.send(text)
         if isinstance(numbered, PollShown):
-            return self._vote(numbered, number) if number <= len(numbered.options) else self.send(text)
+            return (
+                self._vote(numbered, number) if number <= len(numbered.options) else self.send(text)
+            )
         if not 1 <= number <= len(numbered):
             return self.send(text)
         choice = numbered[number - 1]
@@ -166,10 +182,16 @@ class Chat:
     def _exchange(self, text: str, show: Callable[[LiveEvent], None]) -> Exchange:
         """An approval, /stop, and any command while no turn runs start no turn of their own."""
         command = self._commands.read(text)
-        own_turn = self._question is None and command != "stop" and (command is None or bool(self._unanswered))
+        own_turn = (
+            self._question is None
+            and command != "stop"
+            and (command is None or bool(self._unanswered))
+        )
         question_id = self._question.question_id if self._question else ""
         others = () if own_turn else self._unanswered
-        return Exchange(self._session, text, show, own_turn=own_turn, others=others, question_id=question_id)
+        return Exchange(
+            self._session, text, show, own_turn=own_turn, others=others, question_id=question_id
+        )
 
     def _remember(self, exchange: Exchange) -> None:
         """Note a question or an answer that is still open."""
@@ -184,7 +206,8 @@ class Chat:
             self._unanswered.append(exchange.message_id)
             self._screen.show_notice(self._labels["left"])
         elif not exchange.own_turn:
-            self._unanswered.clear()  # turns run in order: the one that has just ended was the last of them
+            # turns run in order: the one that has just ended was the last of them
+            self._unanswered.clear()
 
     def _draw(self, events: SimpleQueue[LiveEvent | None]) -> None:
         with self._screen.draw_answer() as drawing:
@@ -197,7 +220,8 @@ class Chat:
                 if event is None:
                     return
                 if isinstance(event, TurnStarted):
-                    self._show_unanswered()  # turns run in order: earlier ones have their answers now
+                    # turns run in order: earlier ones have their answers now
+                    self._show_unanswered()
                 self._arrivals.known.append(event)
                 self._note_numbered(event)
                 drawing.show(event)
@@ -257,7 +281,9 @@ class Chat:
             history = self._read_history()
             found = {message_id: answer_to(message_id, history) for message_id in self._unanswered}
             self._unanswered = [message_id for message_id, answer in found.items() if not answer]
-            for answer in dict.fromkeys(filter(None, found.values())):  # several messages may share one
+            for answer in dict.fromkeys(
+                filter(None, found.values())
+            ):  # several messages may share one
                 self._screen.show_notice(self._labels["earlier"])
                 self._screen.show_answer(answer.text + beside_text(answer))
 
@@ -268,4 +294,6 @@ class Chat:
         return self._loop.start(read()).result()
 
     def _read_question(self) -> ApprovalAsked | None:
-        return self._loop.start(self._session.client.open_question(self._session.conversation)).result()
+        return self._loop.start(
+            self._session.client.open_question(self._session.conversation)
+        ).result()

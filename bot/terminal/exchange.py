@@ -1,4 +1,5 @@
-"""One message of the terminal and its answer, which comes as live events, or else from the history."""
+"""One message of the terminal and its answer, which comes as live events, or else from the
+history."""
 
 from __future__ import annotations
 
@@ -10,7 +11,16 @@ from typing import Protocol
 
 from bot.channels import MOST_FILES
 from bot.errors import StoreUnavailable
-from bot.live_events import Answered, ApprovalAsked, Joined, LiveEvent, Noticed, PollShown, ShownFile, TurnStarted
+from bot.live_events import (
+    Answered,
+    ApprovalAsked,
+    Joined,
+    LiveEvent,
+    Noticed,
+    PollShown,
+    ShownFile,
+    TurnStarted,
+)
 from bot.transcript import Message, ToolResult, cards_of, choices_of, new_id
 
 ReadHistory = Callable[[str], Awaitable[Sequence[Message]]]
@@ -20,7 +30,13 @@ class ConsoleClient(Protocol):
     """The part of ``bot.channels.console`` that a terminal uses."""
 
     async def say(
-        self, conversation: str, text: str, *, message_id: str | None = None, locale: str = "", time_zone: str = ""
+        self,
+        conversation: str,
+        text: str,
+        *,
+        message_id: str | None = None,
+        locale: str = "",
+        time_zone: str = "",
     ) -> str:
         """Store what was typed; its message id.
 
@@ -79,9 +95,9 @@ class Exchange:
 
     Args:
         show: called with the live events of the answering turn.
-        own_turn: False for a message that decides about the turn under way, and ends with that turn.
-        others: ids of the messages in that turn.
-        question_id: of the question that the message answers.
+        own_turn: False for a message that decides about the turn under way, and ends with that
+        turn. others: ids of the messages in that turn. question_id: of the question that the
+        message answers.
 
     Attributes:
         accepted: the store has the message, so it will be answered.
@@ -147,8 +163,11 @@ class Exchange:
                 ours = not self.own_turn or self.message_id in event.user_ids
             elif isinstance(event, Joined):
                 ours = ours or self.message_id in event.user_ids
-            # Of a turn that began earlier, only its end is shown: its text would begin in the middle.
-            if ours or (not self.own_turn and isinstance(event, (Answered, ApprovalAsked, Noticed))):
+            # Of a turn that began earlier, only its end is shown: its text would begin in the
+            # middle.
+            if ours or (
+                not self.own_turn and isinstance(event, (Answered, ApprovalAsked, Noticed))
+            ):
                 self._forward(event)
 
     async def _wait_for_answer(self) -> None:
@@ -163,7 +182,9 @@ class Exchange:
     async def _poll_store(self) -> Answered | ApprovalAsked | None:
         session = self._session
         history = await session.read_history(session.conversation)
-        if answer := next(filter(None, (answer_to(message_id, history) for message_id in self._awaited_ids)), None):
+        if answer := next(
+            filter(None, (answer_to(message_id, history) for message_id in self._awaited_ids)), None
+        ):
             return answer
         question = await session.client.open_question(session.conversation)
         return question if question and question.question_id != self._question_id else None
@@ -188,7 +209,8 @@ class Exchange:
 
 
 async def vote(session: ChatSession, poll: PollShown, choice: int) -> PollShown | Noticed | None:
-    """Vote, and wait a moment for what comes of it: the poll as it stands then, or why the vote does not count.
+    """Vote, and wait a moment for what comes of it: the poll as it stands then, or why the vote
+    does not count.
 
     Raises:
         StoreUnavailable: nothing was stored.
@@ -198,20 +220,27 @@ async def vote(session: ChatSession, poll: PollShown, choice: int) -> PollShown 
         with suppress(TimeoutError):
             async with asyncio.timeout(session.poll_s):
                 async for event in events:
-                    if isinstance(event, Noticed) or (isinstance(event, PollShown) and event.id == poll.id):
+                    if isinstance(event, Noticed) or (
+                        isinstance(event, PollShown) and event.id == poll.id
+                    ):
                         return event
     return None
 
 
 def answer_to(message_id: str, history: Iterable[Message]) -> Answered | None:
-    """The answer of the turn that took a message, with the words of its files; None where there is none yet."""
+    """The answer of the turn that took a message, with the words of its files; None where there is
+    none yet."""
     files: list[ShownFile] = []
     results: list[ToolResult] = []
     is_taken = False
     for message in history:
         is_taken = is_taken or message.id == message_id
         results += message.results
-        files += [ShownFile("", file.name, file.text) for result in message.results for file in result.files]
+        files += [
+            ShownFile("", file.name, file.text)
+            for result in message.results
+            for file in result.files
+        ]
         if is_answer(message):
             if is_taken:
                 text = "\n\n".join(filter(None, (message.text, message.footer)))

@@ -8,7 +8,9 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 PROMPT = "› "
-COLOURED = "\001\x1b[1;36m\002›\001\x1b[0m\002 "  # readline must not count what is between \001 and \002
+COLOURED = (
+    "\001\x1b[1;36m\002›\001\x1b[0m\002 "  # readline must not count what is between \001 and \002
+)
 COLOUR = COLOURED.replace("\001", "").replace("\002", "")
 ERASE = "\x1b[K"  # to the end of the line
 LOCAL_MODES = 3  # their index in the list of tcgetattr
@@ -22,7 +24,8 @@ def read_lines(earlier: Iterable[str]) -> Generator[str]:
     """
     edits = _enable_editing(earlier)
     prompt = COLOURED if edits else PROMPT
-    # With readline, a terminal in line mode would swallow Ctrl-D; without, only the terminal understands it.
+    # With readline, a terminal in line mode would swallow Ctrl-D; without, only the terminal
+    # understands it.
     modes = termios.ECHO | termios.ICANON if edits else termios.ECHO
     while True:
         try:
@@ -36,7 +39,8 @@ def read_lines(earlier: Iterable[str]) -> Generator[str]:
 
 @contextmanager
 def above_prompt() -> Iterator[None]:
-    """Erase the prompt with what is typed behind it, and draw both again on exit. Another thread waits for the line."""
+    """Erase the prompt with what is typed behind it, and draw both again on exit. Another thread
+    waits for the line."""
     editor = sys.modules.get("readline")
     print(f"\r{ERASE}", end="", flush=True)
     try:
@@ -53,7 +57,8 @@ def discard_typeahead() -> None:
 
 def _enable_editing(earlier: Iterable[str]) -> bool:
     try:
-        import readline  # noqa: PLC0415 -- there are Pythons without it, and importing it changes what input() does
+        # there are Pythons without it, and importing it changes what input() does
+        import readline  # noqa: PLC0415
     except ImportError:
         return False
     for line in earlier:
@@ -63,7 +68,8 @@ def _enable_editing(earlier: Iterable[str]) -> bool:
 
 @contextmanager
 def _without_modes(modes: int) -> Iterator[None]:
-    """Switch terminal modes off: keys typed while an answer is drawn wait for the next prompt, unseen."""
+    """Switch terminal modes off: keys typed while an answer is drawn wait for the next prompt,
+    unseen."""
     before = termios.tcgetattr(sys.stdin)
     changed = [*before]
     changed[LOCAL_MODES] &= ~modes

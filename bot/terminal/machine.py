@@ -31,7 +31,9 @@ def conversation_id(data_dir: Path, *, new: bool) -> str:
             name = new_id("terminal")
             file.write_text(f"{name}\n", "ascii")
     except OSError as error:
-        raise SettingsError("KAIWA_DATA_DIR", f"{file} cannot be used; choose a folder that can be written") from error
+        raise SettingsError(
+            "KAIWA_DATA_DIR", f"{file} cannot be used; choose a folder that can be written"
+        ) from error
     return f"console:{name}"
 
 

@@ -1,4 +1,5 @@
-"""Markdown on a terminal: rendering without losing a word, and which blocks of a growing answer are complete."""
+"""Markdown on a terminal: rendering without losing a word, and which blocks of a growing answer are
+complete."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ class _Markdown(Markdown):
 
 
 class ChatMarkdown:
-    """Markdown without Rich's many empty lines around blocks, and without its spaces at the end of each line.
+    """Markdown without Rich's many empty lines around blocks, and without its spaces at the end of
+    each line.
 
     The spaces would be copied with the text, and wrap lines when the window gets smaller.
 
@@ -46,7 +48,10 @@ class ChatMarkdown:
     def __init__(self, text: str, last: int = 0) -> None:
         self._markdown = _Markdown(text)
         self._last = last
-        self._drawn: tuple[int, list[list[Segment]]] = (0, [])  # width, lines: every tick draws again
+        self._drawn: tuple[int, list[list[Segment]]] = (
+            0,
+            [],
+        )  # width, lines: every tick draws again
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if self._drawn[0] != options.max_width:
@@ -60,7 +65,8 @@ class ChatMarkdown:
 def split_finished(text: str) -> tuple[list[str], str]:
     """The blocks that further text cannot change, and the rest."""
     lines = [f"{line}\n" for line in text.split("\n")]
-    # An unfinished line may change its meaning: "2" is a paragraph, "2. b" an item of the list before it.
+    # An unfinished line may change its meaning: "2" is a paragraph, "2. b" an item of the list
+    # before it.
     finished = "".join(lines[:-1])
     starts = [token.map[0] for token in Markdown(finished).parsed if token.level == 0 and token.map]
     edges = [0, *sorted({*starts[1:]} - {0})]

@@ -1,4 +1,5 @@
-"""A screen for pipes and files: answers go to one stream, as they are generated, everything else to another."""
+"""A screen for pipes and files: answers go to one stream, as they are generated, everything else to
+another."""
 
 from __future__ import annotations
 
@@ -17,7 +18,16 @@ from bot.live_events import (
     ToolFinished,
     ToolStarted,
 )
-from bot.terminal import Drawing, beside_text, call_text, clock_time, poll_text, printable, rest_of, result_text
+from bot.terminal import (
+    Drawing,
+    beside_text,
+    call_text,
+    clock_time,
+    poll_text,
+    printable,
+    rest_of,
+    result_text,
+)
 
 
 class PlainScreen:
@@ -75,7 +85,8 @@ class _PlainDrawing:
             case ToolFinished():
                 call = self._calls.pop(event.call_id, event.name)
                 self._screen.show_notice(
-                    f"{'✗' if event.is_error else '✓'} {call} · {event.ms} ms\n  {result_text(event.response)}"
+                    f"{'✗' if event.is_error else '✓'} {call} · {event.ms} ms\n  "
+                    f"{result_text(event.response)}"
                 )
             case ApprovalAsked():
                 self._ask(event)
@@ -108,8 +119,14 @@ class _PlainDrawing:
 
     def _ask(self, event: ApprovalAsked) -> None:
         self.end_line()
-        lines = [f"? {event.tool}", *(f"  {line}" for line in event.shown.splitlines()), *event.remarks]
-        self._screen.show_notice("\n".join([*lines, self._labels["question"].format(time=clock_time(event.until))]))
+        lines = [
+            f"? {event.tool}",
+            *(f"  {line}" for line in event.shown.splitlines()),
+            *event.remarks,
+        ]
+        self._screen.show_notice(
+            "\n".join([*lines, self._labels["question"].format(time=clock_time(event.until))])
+        )
 
     def _restart(self) -> None:
         """Say that the text so far is void: it cannot be erased."""

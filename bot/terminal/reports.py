@@ -26,11 +26,18 @@ def print_rows(rows: Iterable[Row]) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
         for row in rows:
-            print(f"{row.mark} {row.name}: {row.detail}{f' ({row.hint})' if row.hint else ''}", flush=True)
+            print(
+                f"{row.mark} {row.name}: {row.detail}{f' ({row.hint})' if row.hint else ''}",
+                flush=True,
+            )
         return
     grid = Table.grid(padding=(0, 2))
     for row in rows:
-        grid.add_row(Text(row.mark, STYLES[row.mark]), row.name, Text.assemble(row.detail, "  ", (row.hint, "dim")))
+        grid.add_row(
+            Text(row.mark, STYLES[row.mark]),
+            row.name,
+            Text.assemble(row.detail, "  ", (row.hint, "dim")),
+        )
     console.print(grid)
 
 
@@ -47,7 +54,9 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, elastic: 
         return
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for name in head:
-        table.add_column(name, no_wrap=name not in head[-elastic:])  # Rich narrows only columns that wrap
+        table.add_column(
+            name, no_wrap=name not in head[-elastic:]
+        )  # Rich narrows only columns that wrap
     for row in rows:
         table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))
     console.print(table)

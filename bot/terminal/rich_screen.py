@@ -1,4 +1,5 @@
-"""A screen for terminals. A growing answer does not flicker: a finished block is printed once and stays."""
+"""A screen for terminals. A growing answer does not flicker: a finished block is printed once and
+stays."""
 
 from __future__ import annotations
 
@@ -23,10 +24,20 @@ from bot.live_events import (
     ToolStarted,
     TurnStarted,
 )
-from bot.terminal import Drawing, beside_text, call_text, clock_time, poll_text, printable, rest_of, result_text
+from bot.terminal import (
+    Drawing,
+    beside_text,
+    call_text,
+    clock_time,
+    poll_text,
+    printable,
+    rest_of,
+    result_text,
+)
 from bot.terminal.markdown import ChatMarkdown, split_finished
 
-OFTEN = 1_000  # characters: up to here a block is redrawn with every piece, beyond with every tenth of its length
+# characters: up to here a block is redrawn with every piece, beyond with every tenth of its length
+OFTEN = 1_000
 MARGIN = 3  # lines of the screen that the growing block leaves free
 RECALLED = 600  # characters of the last answer, when a conversation goes on
 
@@ -45,8 +56,8 @@ class RichScreen:
     @contextmanager
     def draw_answer(self) -> Iterator[Drawing]:
         self._console.print()
-        # Transient: the live part is erased at the end; by then everything has been printed. No automatic refresh:
-        # a second drawing thread would now and then erase lines of the first.
+        # Transient: the live part is erased at the end; by then everything has been printed. No
+        # automatic refresh: a second drawing thread would now and then erase lines of the first.
         with Live(console=self._console, transient=True, auto_refresh=False) as live:
             drawing = _RichDrawing(live, self._labels)
             try:
@@ -98,7 +109,8 @@ class _Call:
 
 
 class _RichDrawing:
-    """An answer: what is printed, then the live part, which is running calls or the last block of text."""
+    """An answer: what is printed, then the live part, which is running calls or the last block of
+    text."""
 
     def __init__(self, live: Live, labels: Mapping[str, str]) -> None:
         self._live = live
@@ -153,15 +165,19 @@ class _RichDrawing:
         self._live.update(Spinner("dots", style="dim"), refresh=True)
 
     def _append(self, text: str) -> None:
-        """Draw more text. Each time the whole block is parsed, so a long one is drawn less often."""
+        """Draw more text. Each time the whole block is parsed, so a long one is drawn less
+        often."""
         self._more.append(text)
         self._undrawn += len(text)
         if self._undrawn * 10 < len(self._pending) - OFTEN:
             return
         blocks, self._pending = split_finished("".join((self._pending, *self._more)))
         self._more, self._undrawn = [], 0
-        # First the new live part, then the blocks above it: printing draws both, and nothing is seen twice.
-        self._live.update(ChatMarkdown(self._pending, last=max(1, self._live.console.height - MARGIN)))
+        # First the new live part, then the blocks above it: printing draws both, and nothing is
+        # seen twice.
+        self._live.update(
+            ChatMarkdown(self._pending, last=max(1, self._live.console.height - MARGIN))
+        )
         for block in blocks:
             self._print_block(block)
         self._live.refresh()

@@ -1,4 +1,5 @@
-"""The catalogue: every text of Kaiwa itself, in English and Japanese, from ``en.toml`` and ``ja.toml``."""
+"""The catalogue: every text of Kaiwa itself, in English and Japanese, from ``en.toml`` and
+``ja.toml``."""
 
 from __future__ import annotations
 
@@ -12,10 +13,14 @@ from itertools import islice
 from typing import Any
 
 LANGUAGES = ("en", "ja")
-JAPANESE = re.compile(r"[぀-ヺー-ヿ㐀-䶿一-鿿ｦ-ﾝ]")  # without ・, which lists in LINE have in every language
+JAPANESE = re.compile(
+    r"[぀-ヺー-ヿ㐀-䶿一-鿿ｦ-ﾝ]"
+)  # without ・, which lists in LINE have in every language
 LETTER = re.compile(r"[^\W\d_]")
 PLACEHOLDER = re.compile(r"\[(?:sticker|location)(?::[^\[\]]*+)?\]")  # of what has no words
-COMMAND = re.compile(r"\s*[/／]\S")  # the words of one are the same for everybody, as of a menu's button
+COMMAND = re.compile(
+    r"\s*[/／]\S"
+)  # the words of one are the same for everybody, as of a menu's button
 FEW = 10  # letters; people write shorter texts in languages that are not theirs
 
 
@@ -37,7 +42,9 @@ class Texts:
         """All sentences of one table, by the key's last part."""
         prefix = f"{name}."
         return {
-            key.removeprefix(prefix): text for key, text in self.sentences[language].items() if key.startswith(prefix)
+            key.removeprefix(prefix): text
+            for key, text in self.sentences[language].items()
+            if key.startswith(prefix)
         }
 
 
@@ -48,14 +55,16 @@ def load() -> Texts:
 
 
 def language_of(text: str, default: str) -> str:
-    """``ja`` where a text has kana or kanji, ``en`` where it has other letters, else ``default``."""
+    """``ja`` where a text has kana or kanji, ``en`` where it has other letters, else
+    ``default``."""
     if JAPANESE.search(text):
         return "ja"
     return "en" if LETTER.search(text) else default
 
 
 def language_for(text: str, locale: str, default: str, *, is_command: bool = False) -> str:
-    """The language in which somebody is answered: the text's, or, for few letters and commands, their profile's.
+    """The language in which somebody is answered: the text's, or, for few letters and commands,
+    their profile's.
 
     Args:
         locale: BCP 47 tag of the profile; may be empty.
@@ -71,7 +80,8 @@ def language_for(text: str, locale: str, default: str, *, is_command: bool = Fal
 
 
 def preferred_language(tags: str, default: str) -> str:
-    """The first language of an ``Accept-Language`` header, or of one BCP 47 tag, that the catalogue has."""
+    """The first language of an ``Accept-Language`` header, or of one BCP 47 tag, that the catalogue
+    has."""
     spoken = (tag.strip()[:2].lower() for tag in tags.split(","))
     return next((language for language in spoken if language in LANGUAGES), default)
 

@@ -1,6 +1,7 @@
 """Connection limits: the bytes and seconds of a request, and the number of connections at once.
 
-uvicorn with httptools has none of these: a head may be endless, and it waits forever for the rest of a request.
+uvicorn with httptools has none of these: a head may be endless, and it waits forever for the rest
+of a request.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ LOG_S = 60.0  # between two log lines of one kind
 CLOSED = "those whose clients have been silent longest"
 MIB = 1024 * 1024
 
-TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: "
+    b"0\r\n\r\n"
+)
 State = Literal["head", "body", "answering", "unread", "idle", "closing"]
 
 
@@ -35,12 +39,10 @@ class Bounds:
 
     Attributes:
         head_bytes: of a request's head, and of the trailers behind its body.
-        head_s: from the first byte of a head to its last, and from the connection to the first head's end.
-        body_s: from the end of the head to the end of the body.
-        unread_s: how long a client may leave a response unread.
-        closing_s: until a closing connection is aborted.
-        connections: at once.
-        held_bytes: of all requests that are not complete.
+        head_s: from the first byte of a head to its last, and from the connection to the first
+        head's end. body_s: from the end of the head to the end of the body. unread_s: how long a
+        client may leave a response unread. closing_s: until a closing connection is aborted.
+        connections: at once. held_bytes: of all requests that are not complete.
     """
 
     head_bytes: int = 64 * 1024
@@ -53,7 +55,8 @@ class Bounds:
 
 
 def bounds_here() -> Bounds:
-    """Raise this process's limit of open descriptors as far as the system allows; returns bounds that fit it."""
+    """Raise this process's limit of open descriptors as far as the system allows; returns bounds
+    that fit it."""
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_DESCRIPTORS if most == resource.RLIM_INFINITY else min(most, MOST_DESCRIPTORS)
     if limit != resource.RLIM_INFINITY and limit < wanted:
@@ -79,7 +82,8 @@ class Connections:
         self._logged_at: dict[str, float] = {}
 
     def opened(self, connection: Connection) -> None:
-        """Count a new connection; over the limit, close the one whose client has been silent longest."""
+        """Count a new connection; over the limit, close the one whose client has been silent
+        longest."""
         self._open.add(connection)
         self._waiting[connection] = None
         if len(self._open) > self.bounds.connections:
@@ -103,7 +107,8 @@ class Connections:
         self._waiting.pop(connection, None)
 
     def hold(self, connection: Connection, count: int) -> None:
-        """Count bytes of an incomplete request; over the limit, close the connection of the largest one."""
+        """Count bytes of an incomplete request; over the limit, close the connection of the largest
+        one."""
         if connection not in self._open or not connection.is_incomplete:
             return
         connection.held += count
@@ -143,7 +148,9 @@ class Connection(HttpToolsProtocol):
         self.held = 0
         self._connections = connections
         self._bounds = connections.bounds
-        self._part: Literal["head", "body", "none"] = "head"  # the part of a request that comes next
+        self._part: Literal["head", "body", "none"] = (
+            "head"  # the part of a request that comes next
+        )
         self._requests = 0
         self._silent = 0  # bytes since the parser last made progress
         self._advanced = False
@@ -151,7 +158,8 @@ class Connection(HttpToolsProtocol):
         self._state: tuple[State, int] = ("answering", 0)
         self._timer: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+    # as uvicorn has it
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._connections.opened(self)
         self._watch()
@@ -175,7 +183,10 @@ class Connection(HttpToolsProtocol):
         self._watch()
 
     def on_headers_complete(self) -> None:
-        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self._bounds.head_bytes:
+        if (
+            len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+            > self._bounds.head_bytes
+        ):
             self._silent = self._bounds.head_bytes  # so that the next check finds it over the limit
             raise ValueError("head too large")  # stops the parser
         self._advanced = True
@@ -198,7 +209,8 @@ class Connection(HttpToolsProtocol):
         self._watch()
 
     def send_400_response(self, msg: str) -> None:
-        """Called by uvicorn when the parser has stopped; ``_refuse`` has answered an oversized head already."""
+        """Called by uvicorn when the parser has stopped; ``_refuse`` has answered an oversized head
+        already."""
         if self._silent < self._bounds.head_bytes:
             super().send_400_response(msg)
 
@@ -216,7 +228,8 @@ class Connection(HttpToolsProtocol):
         return self._part != "none"
 
     def _refuse(self) -> None:
-        """Answer 431, then keep reading for a moment: else a client that still sends would not see the response."""
+        """Answer 431, then keep reading for a moment: else a client that still sends would not see
+        the response."""
         if self._part != "head" or self._is_answering:
             self.transport.abort()
             return
@@ -225,7 +238,8 @@ class Connection(HttpToolsProtocol):
         self.transport.write_eof()
 
     def _watch(self) -> None:
-        """On a change of state, restart the timer and count the connection as waiting or working."""
+        """On a change of state, restart the timer and count the connection as waiting or
+        working."""
         state = self._state_now(), self._requests
         if state == self._state:
             return
@@ -256,7 +270,8 @@ class Connection(HttpToolsProtocol):
             "head": bounds.head_s,
             "body": bounds.body_s,
             "unread": bounds.unread_s,
-            "idle": self.timeout_keep_alive + bounds.closing_s,  # after uvicorn's own timeout, which closes cleanly
+            "idle": self.timeout_keep_alive
+            + bounds.closing_s,  # after uvicorn's own timeout, which closes cleanly
             "closing": bounds.closing_s,
         }
         self._timer = self.loop.call_later(seconds[self._state[0]], self._end)

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from bot.errors import SettingsError
 
-WHOLE = re.compile(rb"[!-~]{16,}\n?")  # a generated one has 43 characters; the operator may edit the file
+WHOLE = re.compile(
+    rb"[!-~]{16,}\n?"
+)  # a generated one has 43 characters; the operator may edit the file
 
 
 def load_or_create_token(path: Path) -> str:
@@ -34,6 +36,9 @@ def load_or_create_token(path: Path) -> str:
                 opened.write(token)
                 os.fsync(file)
     except OSError as error:
-        fix = f"{path} cannot be written ({error.strerror}); choose another folder, or set CONSOLE_TOKEN"
+        fix = (
+            f"{path} cannot be written ({error.strerror}); choose another folder, or set "
+            "CONSOLE_TOKEN"
+        )
         raise SettingsError("KAIWA_DATA_DIR", fix) from error
     return token.decode().strip()

@@ -1,4 +1,5 @@
-"""Files of tool calls under signed names: whoever has a name may have the file, and nobody finds another."""
+"""Files of tool calls under signed names: whoever has a name may have the file, and nobody finds
+another."""
 
 from __future__ import annotations
 
@@ -73,7 +74,11 @@ class SignedFiles:
     async def path(self, file: FileRef) -> str:
         """Where this server serves the file; empty if it was not stored."""
         extension = EXTENSIONS.get(file.mime)
-        return f"/files/{file.id}{await self._sign(file.id)}.{extension}" if file.id and extension else ""
+        return (
+            f"/files/{file.id}{await self._sign(file.id)}.{extension}"
+            if file.id and extension
+            else ""
+        )
 
     async def url(self, file: FileRef) -> str:
         """The same for everybody on the internet; empty without PUBLIC_URL."""
@@ -81,17 +86,22 @@ class SignedFiles:
         return path and f"{self.public_url}{path}"
 
     def route(self) -> Route:
-        """``/files/{signed}``, for whoever has the name: a platform shows the file to its people."""
+        """``/files/{signed}``, for whoever has the name: a platform shows the file to its
+        people."""
         return Route("/files/{signed}", self._answer)
 
     async def _answer(self, request: Request) -> Response:
         found = NAME.fullmatch(request.path_params["signed"])
         try:
             # Only a genuine name makes a request to the store.
-            is_genuine = found and hmac.compare_digest(found["signature"], await self._sign(found["id"]))
+            is_genuine = found and hmac.compare_digest(
+                found["signature"], await self._sign(found["id"])
+            )
             stored = await self._files.read(found["id"]) if found and is_genuine else None
         except StoreUnavailable:
-            return PlainTextResponse("try again later\n", 503, HEADERS | {"Cache-Control": "no-store"})
+            return PlainTextResponse(
+                "try again later\n", 503, HEADERS | {"Cache-Control": "no-store"}
+            )
         if stored is None or stored.mime not in EXTENSIONS:
             return PlainTextResponse("not found\n", 404, HEADERS | {"Cache-Control": "no-store"})
         caching = {"Cache-Control": f"private, max-age={max(stored.ttl_s, 0)}, immutable"}

@@ -1,4 +1,5 @@
-"""Access to the page, the console's routes and the metrics: from this machine alone, or with the token."""
+"""Access to the page, the console's routes and the metrics: from this machine alone, or with the
+token."""
 
 from __future__ import annotations
 
@@ -24,8 +25,10 @@ PUBLIC = "/static/"  # style and icon of the sign-in page; nothing there is secr
 SAFE_METHODS = ("GET", "HEAD")
 HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src "
+        "'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for "
+        "'script'"
     ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -44,7 +47,13 @@ class Guard:
     """
 
     def __init__(
-        self, app: ASGIApp, *, signin: SignIn, texts: Texts, language: str, trusts_machine: bool = True
+        self,
+        app: ASGIApp,
+        *,
+        signin: SignIn,
+        texts: Texts,
+        language: str,
+        trusts_machine: bool = True,
     ) -> None:
         self._app = app
         self._texts = texts
@@ -95,11 +104,13 @@ class Guard:
 
 
 def is_local(request: Request) -> bool:
-    """Whether a request comes from a program on this machine and is meant for this machine, as far as can be known.
+    """Whether a request comes from a program on this machine and is meant for this machine, as far
+    as can be known.
 
-    Behind a proxy every visitor looks local. So a request with a header that proxies add is not local, nor is one from
-    a Unix socket, where proxies connect. Some proxies add no header: this function decides nothing where a proxy is
-    expected. A foreign Host is DNS rebinding; a foreign Origin is a page of another site in a browser on this machine.
+    Behind a proxy every visitor looks local. So a request with a header that proxies add is not
+    local, nor is one from a Unix socket, where proxies connect. Some proxies add no header: this
+    function decides nothing where a proxy is expected. A foreign Host is DNS rebinding; a foreign
+    Origin is a page of another site in a browser on this machine.
     """
     headers = request.headers
     hosts = headers.getlist("host")
@@ -114,7 +125,8 @@ def is_local(request: Request) -> bool:
 
 
 def is_cross_site(headers: Headers) -> bool:
-    """Whether a page of another site sent this. A site is a host: ports and scheme (TLS ends at a proxy) vary."""
+    """Whether a page of another site sent this. A site is a host: ports and scheme (TLS ends at a
+    proxy) vary."""
     if headers.get("sec-fetch-site") == "cross-site":
         return True
     if (origin := headers.get("origin")) is None:
@@ -124,7 +136,8 @@ def is_cross_site(headers: Headers) -> bool:
 
 
 def _is_followed_link(request: Request) -> bool:
-    """Whether a visitor clicked a link on another site: that site can neither read the answer nor change anything."""
+    """Whether a visitor clicked a link on another site: that site can neither read the answer nor
+    change anything."""
     headers = request.headers
     return (
         request.method in SAFE_METHODS
@@ -144,7 +157,8 @@ def _is_loopback(peer: str) -> bool:
 
 
 def _hostname(url: str) -> str | None:
-    """The host of ``//host:port`` or of an origin, in lower case; None for ``null`` and for nonsense."""
+    """The host of ``//host:port`` or of an origin, in lower case; None for ``null`` and for
+    nonsense."""
     try:
         return urlsplit(url).hostname
     except ValueError:

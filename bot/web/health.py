@@ -30,7 +30,8 @@ def health_routes(ready: Callable[[], Awaitable[str]], refuses: Callable[[], str
 
     Args:
         ready: returns the reason why the process is not ready; empty means ready.
-        refuses: returns why messages were refused within the last minute, which does not change the status: another
+        refuses: returns why messages were refused within the last minute, which does not change the
+        status: another
             process could take no more of them.
     """
 
@@ -59,7 +60,8 @@ def metrics_route(metrics: Metrics, store: Store) -> Route:
 
 
 def dead_letters_route(dead_letters: DeadLetterReader) -> Route:
-    """``/dead-letters``: their ``count``, and the time of the ``newest``, milliseconds since the epoch, 0 for none."""
+    """``/dead-letters``: their ``count``, and the time of the ``newest``, milliseconds since the
+    epoch, 0 for none."""
 
     async def undelivered(_request: Request) -> Response:
         try:
@@ -67,7 +69,9 @@ def dead_letters_route(dead_letters: DeadLetterReader) -> Route:
             newest = await dead_letters.read(1) if count else ()
         except StoreUnavailable:
             return JSONResponse({"error": "the store does not answer"}, 503, NO_STORE)
-        return JSONResponse({"count": count, "newest": newest[0].at if newest else 0}, headers=NO_STORE)
+        return JSONResponse(
+            {"count": count, "newest": newest[0].at if newest else 0}, headers=NO_STORE
+        )
 
     return Route("/dead-letters", undelivered)
 

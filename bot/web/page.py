@@ -38,7 +38,8 @@ class PageInfo(Struct, frozen=True):
 
 
 def page_routes(info: PageInfo, texts: Texts) -> list[BaseRoute]:
-    """``/``, its files, its texts and ``/console/info``; to be mounted before the console's own routes."""
+    """``/``, its files, its texts and ``/console/info``; to be mounted before the console's own
+    routes."""
     static = files(__package__) / "static"
     index = Template((static / "index.html").read_text("utf-8"))
     page = index.substitute(

@@ -15,21 +15,30 @@ def listen(host: str, port: int) -> socket.socket:
         SettingsError: the port is in use, or the host is not this machine's.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio then sends without delay
+    sock = socket.socket(
+        family, socket.SOCK_STREAM, socket.IPPROTO_TCP
+    )  # asyncio then sends without delay
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host, port))
         sock.listen(2048)
     except OSError as error:
         sock.close()
-        variable = "HOST" if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL else "PORT"
-        raise SettingsError(variable, f"cannot listen on {host}:{port} ({error.strerror}); choose another") from error
+        variable = (
+            "HOST"
+            if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL
+            else "PORT"
+        )
+        raise SettingsError(
+            variable, f"cannot listen on {host}:{port} ({error.strerror}); choose another"
+        ) from error
     sock.setblocking(False)
     return sock
 
 
 def inherited(descriptor: int) -> socket.socket:
-    """A socket that this process got from the process that started it; processes that it starts do not get it."""
+    """A socket that this process got from the process that started it; processes that it starts do
+    not get it."""
     sock = socket.socket(proto=socket.IPPROTO_TCP, fileno=descriptor)
     sock.set_inheritable(False)
     sock.setblocking(False)

@@ -1,4 +1,5 @@
-"""uvicorn in this event loop, and signals on which the whole process drains and ends with exit code 0."""
+"""uvicorn in this event loop, and signals on which the whole process drains and ends with exit code
+0."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ GRACE_S = 2  # for requests in flight when the server stops
 class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Catch none: uvicorn would raise a caught signal again at its end, which sets the exit code."""
+        """Catch none: uvicorn would raise a caught signal again at its end, which sets the exit
+        code."""
         yield
 
 
@@ -42,10 +44,13 @@ class Serving:
 
 
 @asynccontextmanager
-async def serving(app: ASGIApp, sock: socket.socket, bounds: Bounds | None = None) -> AsyncIterator[Serving]:
+async def serving(
+    app: ASGIApp, sock: socket.socket, bounds: Bounds | None = None
+) -> AsyncIterator[Serving]:
     config = uvicorn.Config(
         app,
-        http=partial(Connection, Connections(bounds or Bounds())),  # type: ignore[arg-type]  # it is only called
+        # it is only called
+        http=partial(Connection, Connections(bounds or Bounds())),  # type: ignore[arg-type]
         ws="none",
         log_config=None,
         log_level="error",  # a malformed request is not worth a log line
@@ -83,13 +88,16 @@ class Orders:
 def stop_signals() -> Iterator[Orders]:
     """Handle SIGTERM, SIGINT and SIGHUP while the context is open."""
     orders = Orders()
-    with _handled({signal.SIGTERM: orders.again, signal.SIGINT: orders.again, signal.SIGHUP: orders.again}):
+    with _handled(
+        {signal.SIGTERM: orders.again, signal.SIGINT: orders.again, signal.SIGHUP: orders.again}
+    ):
         yield orders
 
 
 @contextmanager
 def supervisors_orders(link: socket.socket) -> Iterator[Orders]:
-    """Handle a supervisor's signals, and the end of the link to it (``bot.supervisor``), while the context is open."""
+    """Handle a supervisor's signals, and the end of the link to it (``bot.supervisor``), while the
+    context is open."""
     orders = Orders()
     loop = asyncio.get_running_loop()
 
@@ -111,7 +119,9 @@ def _handled(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[
     """Handle signals, apart from a SIGHUP that ``nohup`` has switched off."""
     loop = asyncio.get_running_loop()
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
-        handlers = {number: handler for number, handler in handlers.items() if number != signal.SIGHUP}
+        handlers = {
+            number: handler for number, handler in handlers.items() if number != signal.SIGHUP
+        }
     for number, handler in handlers.items():
         loop.add_signal_handler(number, handler)
     try:

@@ -1,4 +1,5 @@
-"""Sign-in with the console's token, as a bearer token or in a form that sets a cookie, and sign-out."""
+"""Sign-in with the console's token, as a bearer token or in a form that sets a cookie, and
+sign-out."""
 
 from __future__ import annotations
 
@@ -33,12 +34,15 @@ class SignIn:
 
     Args:
         token: CONSOLE_TOKEN, or the one generated in its place; empty switches sign-in off.
-        secret: SECRET_KEY, part of the cookies' key: a cookie does not help in guessing a short token.
+        secret: SECRET_KEY, part of the cookies' key: a cookie does not help in guessing a short
+        token.
     """
 
     def __init__(self, token: SecretStr, secret: SecretStr, texts: Texts, bot_name: str) -> None:
         self._token = token.get_secret_value().encode()
-        self._key = hashlib.sha256(b"console\0" + secret.get_secret_value().encode() + b"\0" + self._token).digest()
+        self._key = hashlib.sha256(
+            b"console\0" + secret.get_secret_value().encode() + b"\0" + self._token
+        ).digest()
         self._texts = texts
         self._bot_name = bot_name
         self._form = Template((files(__package__) / "static" / "signin.html").read_text("utf-8"))
@@ -49,7 +53,8 @@ class SignIn:
         return bool(self._token)
 
     def refusal(self, request: Request, language: str) -> Response | None:
-        """None where the visitor is signed in, else the form; programs get JSON instead of the form."""
+        """None where the visitor is signed in, else the form; programs get JSON instead of the
+        form."""
         if self._valid_cookie(request.cookies.get(COOKIE, "")):
             return None
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
@@ -61,7 +66,9 @@ class SignIn:
         """Answer the form: a right token gets a cookie, a wrong one the form again."""
         body = await read_body(request, MAX_FORM)
         fields = parse_qs((body or b"").decode("utf-8", "replace"))
-        if (refused := self._tried(request, fields.get("token", [""])[0].strip(), language)) is not None:
+        if (
+            refused := self._tried(request, fields.get("token", [""])[0].strip(), language)
+        ) is not None:
             return refused
         return _with_cookie(RedirectResponse("/", 303), request, self._cookie(), COOKIE_S)
 
@@ -70,7 +77,8 @@ class SignIn:
         return _with_cookie(Response(status_code=204), request, "", 0)
 
     def _tried(self, request: Request, given: str, language: str) -> Response | None:
-        """None for the right token, even after too many wrong ones: nobody can lock the operator out."""
+        """None for the right token, even after too many wrong ones: nobody can lock the operator
+        out."""
         if hmac.compare_digest(given.encode(), self._token):
             return None
         address = request.client.host if request.client else ""
@@ -108,7 +116,8 @@ class SignIn:
 
 
 class Throttle:
-    """Counts wrong tries in this process, per address and in total: an attacker may have many addresses."""
+    """Counts wrong tries in this process, per address and in total: an attacker may have many
+    addresses."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -120,7 +129,8 @@ class Throttle:
         return max(self._rest_s(self._all), self._rest_s(self._wrong.get(address)))
 
     def wrong(self, address: str) -> None:
-        """Count a wrong try; with more than ``ADDRESSES`` the one that tried longest ago is dropped."""
+        """Count a wrong try; with more than ``ADDRESSES`` the one that tried longest ago is
+        dropped."""
         now = self._clock()
         self._all.append(now)
         self._wrong.setdefault(address, deque(maxlen=TRIES)).append(now)
@@ -129,12 +139,22 @@ class Throttle:
             self._wrong.popitem(last=False)
 
     def _rest_s(self, tries: deque[float] | None) -> float:
-        """Seconds until the oldest try leaves the window; 0 while there are fewer tries than allowed."""
-        return max(0.0, tries[0] + WINDOW_S - self._clock()) if tries and len(tries) == tries.maxlen else 0.0
+        """Seconds until the oldest try leaves the window; 0 while there are fewer tries than
+        allowed."""
+        return (
+            max(0.0, tries[0] + WINDOW_S - self._clock())
+            if tries and len(tries) == tries.maxlen
+            else 0.0
+        )
 
 
 def _with_cookie(response: Response, request: Request, cookie: str, seconds: int) -> Response:
     # A visitor can forge this header, but only the visitor's own cookie depends on it.
-    secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", "").partition(",")[0].strip())
-    response.set_cookie(COOKIE, cookie, max_age=seconds, path="/", secure=secure, httponly=True, samesite="strict")
+    secure = "https" in (
+        request.url.scheme,
+        request.headers.get("x-forwarded-proto", "").partition(",")[0].strip(),
+    )
+    response.set_cookie(
+        COOKIE, cookie, max_age=seconds, path="/", secure=secure, httponly=True, samesite="strict"
+    )
     return response

@@ -29,7 +29,9 @@ def restored_logging() -> Iterator[None]:
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Call:
+def call(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Call:
     """The command line, with a store of its own."""
     monkeypatch.setenv("KAIWA_DATA_DIR", str(tmp_path / "data"))
     return calling(monkeypatch, capsys)
@@ -43,7 +45,9 @@ def wttr(wttr: WttrFake, monkeypatch: pytest.MonkeyPatch) -> WttrFake:
 
 
 @pytest.fixture
-def settings(valkey_url: str, redis: Redis, wttr: WttrFake, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def settings(
+    valkey_url: str, redis: Redis, wttr: WttrFake, monkeypatch: pytest.MonkeyPatch
+) -> Settings:
     """A demo on a Valkey of ours, which is empty, with a weather service and any port."""
     monkeypatch.setenv("REDIS_URL", valkey_url)
     monkeypatch.setenv("PORT", "0")

@@ -67,7 +67,9 @@ class Mailbox(Channel):
     async def show(self, event: LiveEvent) -> None:
         self.seen.append(event)
 
-    async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int:
+    async def deliver(
+        self, conversation: str, delivery: Delivery, assert_lease: AssertLease
+    ) -> int:
         if self.failures:
             raise self.failures.pop(0)
         self.delivered.append(delivery)
@@ -106,7 +108,11 @@ class Harness:
         agent = kind(self.model, tools or tool_map(Echo()), "SYSTEM", self.metrics, hooks=hooks)
         summarizer = Summarizer(self.model, "NOTES", self.metrics) if summarises else None
         options = ConversationSettings(
-            policy=policy or Policy(), limits=limits, history_tokens=tokens, days=days, alert_to=alert_to
+            policy=policy or Policy(),
+            limits=limits,
+            history_tokens=tokens,
+            days=days,
+            alert_to=alert_to,
         )
         catalogue, channels = texts(), {self.box.name: self.box}
         parts = store, agent, channels, catalogue, self.metrics, options

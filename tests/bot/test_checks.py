@@ -13,7 +13,13 @@ MINUTE = 60_000
 
 @pytest.mark.parametrize(
     ("before", "words"),
-    [(-5, "0 s"), (59_999, "59 s"), (MINUTE, "1 min"), (90 * MINUTE, "1 h"), (49 * 60 * MINUTE, "2 d")],
+    [
+        (-5, "0 s"),
+        (59_999, "59 s"),
+        (MINUTE, "1 min"),
+        (90 * MINUTE, "1 h"),
+        (49 * 60 * MINUTE, "2 d"),
+    ],
 )
 def test_a_time_is_told_in_the_largest_unit_that_fits(before: int, words: str) -> None:
     """A clock that is a little ahead does no harm."""
@@ -23,7 +29,9 @@ def test_a_time_is_told_in_the_largest_unit_that_fits(before: int, words: str) -
 def test_a_quiet_channel_is_in_order() -> None:
     """It may be new."""
     assert Traffic().check("LINE traffic", "SECRET", NOW) == CheckResult(
-        "ok", "LINE traffic", "last webhook not noted, last delivery not noted, bad signatures: none"
+        "ok",
+        "LINE traffic",
+        "last webhook not noted, last delivery not noted, bad signatures: none",
     )
 
 

@@ -38,9 +38,13 @@ async def in_pieces(*pieces: bytes) -> AsyncIterator[bytes]:
     ],
     ids=["empty", "at the limit", "beyond it", "in pieces", "in pieces beyond it"],
 )
-async def test_a_body_is_read_up_to_the_limit(body: bytes | AsyncIterator[bytes], said: str) -> None:
+async def test_a_body_is_read_up_to_the_limit(
+    body: bytes | AsyncIterator[bytes], said: str
+) -> None:
     """The limit holds for announced lengths and for bodies that come in pieces."""
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(measuring), base_url="http://here") as client:
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(measuring), base_url="http://here"
+    ) as client:
         assert (await client.post("/", content=body)).text == said
 
 
@@ -64,4 +68,7 @@ async def test_a_sender_who_goes_away_in_the_middle_is_no_error() -> None:
     async def receive() -> dict[str, object]:
         return messages.pop(0)
 
-    assert await read_body(Request({"type": "http", "method": "POST", "headers": []}, receive), LIMIT) is None
+    assert (
+        await read_body(Request({"type": "http", "method": "POST", "headers": []}, receive), LIMIT)
+        is None
+    )

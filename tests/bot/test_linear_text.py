@@ -1,4 +1,5 @@
-"""Four times the text takes four times the work, whoever wrote it: nobody stops a process with words."""
+"""Four times the text takes four times the work, whoever wrote it: nobody stops a process with
+words."""
 
 from __future__ import annotations
 
@@ -102,7 +103,9 @@ WORK: dict[str, Callable[[str], object]] = {
         slack_text.escape(text),
         slack_text.open_tag_start(text),
     ),
-    "a thread in Slack": lambda text: render_thread([SlackMessage(ts="1", text=text, user="U1")], {}),
+    "a thread in Slack": lambda text: render_thread(
+        [SlackMessage(ts="1", text=text, user="U1")], {}
+    ),
     "blocks in Slack": lambda text: with_text(
         SlackMessage(blocks=[{"type": "section", "text": {"type": "mrkdwn", "text": text}}])
     ),
@@ -161,8 +164,11 @@ def drawn(text: str) -> None:
 
 @pytest.mark.parametrize("work", [split_finished, drawn])
 @pytest.mark.parametrize("shape", MARKDOWN)
-def test_markdown_on_a_terminal_grows_with_its_text(work: Callable[[str], object], shape: str) -> None:
-    """The library that reads it is not fast, so it is given the shapes that Markdown has a meaning for."""
+def test_markdown_on_a_terminal_grows_with_its_text(
+    work: Callable[[str], object], shape: str
+) -> None:
+    """The library that reads it is not fast, so it is given the shapes that Markdown has a meaning
+    for."""
     shapes = {shape: SHAPES.get(shape) or SHAPES[repr(shape)]}
     assert_grows(work, shapes, most=50_000)
 
@@ -184,11 +190,15 @@ def streamed_into_a_pipe(events: Sequence[str]) -> None:
         drawing.show(Answered("t", "".join(events)))
 
 
-@pytest.mark.parametrize(("work", "most"), [(streamed_on_a_screen, 12_500), (streamed_into_a_pipe, 200_000)])
+@pytest.mark.parametrize(
+    ("work", "most"), [(streamed_on_a_screen, 12_500), (streamed_into_a_pipe, 200_000)]
+)
 def test_an_answer_that_grows_is_not_drawn_anew_with_every_word(
     work: Callable[[Sequence[str]], object], most: int
 ) -> None:
     """However many pieces it comes in."""
     assert_grows(
-        work, {"words": lambda size: pieces("word " * (size // 5)), "w": lambda size: pieces("w" * size)}, most
+        work,
+        {"words": lambda size: pieces("word " * (size // 5)), "w": lambda size: pieces("w" * size)},
+        most,
     )

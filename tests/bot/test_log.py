@@ -15,14 +15,25 @@ pytestmark = pytest.mark.usefixtures("restored_logging")
 
 
 def test_lines_are_json_with_the_turns_ids(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ours and the standard library's lines look alike, and both carry what is bound to the turn."""
+    """Ours and the standard library's lines look alike, and both carry what is bound to the
+    turn."""
     log.configure("INFO", [])
     with structlog.contextvars.bound_contextvars(conversation="console:a", turn="t1"):
         structlog.stdlib.get_logger("bot.x").info("model.called", ms=12)
         logging.getLogger("toolset.x").error("tool.crashed", extra={"tool": "echo"})
     ours, theirs = map(json.loads, capsys.readouterr().err.splitlines())
-    assert (ours["event"], ours["ms"], ours["conversation"], ours["turn"]) == ("model.called", 12, "console:a", "t1")
-    assert (theirs["event"], theirs["tool"], theirs["level"], theirs["turn"]) == ("tool.crashed", "echo", "error", "t1")
+    assert (ours["event"], ours["ms"], ours["conversation"], ours["turn"]) == (
+        "model.called",
+        12,
+        "console:a",
+        "t1",
+    )
+    assert (theirs["event"], theirs["tool"], theirs["level"], theirs["turn"]) == (
+        "tool.crashed",
+        "echo",
+        "error",
+        "t1",
+    )
 
 
 def test_a_secret_is_struck_out_wherever_it_turns_up(capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,7 +56,10 @@ def test_a_secret_that_is_known_later_is_struck_out_too(capsys: pytest.CaptureFi
     structlog.stdlib.get_logger("bot.x").error("failed", reason="tool-key")
     log.configure("INFO", [])
     structlog.stdlib.get_logger("bot.x").error("failed", reason="tool-key")
-    assert [json.loads(line)["reason"] for line in capsys.readouterr().err.splitlines()] == ["[secret]", "tool-key"]
+    assert [json.loads(line)["reason"] for line in capsys.readouterr().err.splitlines()] == [
+        "[secret]",
+        "tool-key",
+    ]
 
 
 def test_a_terminals_traceback_shows_no_variables(capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,13 +94,23 @@ def test_a_terminal_gets_readable_lines(capsys: pytest.CaptureFixture[str]) -> N
 def test_libraries_keep_quiet_below_warning(capsys: pytest.CaptureFixture[str]) -> None:
     """Their INFO lines may hold URLs and bodies."""
     log.configure("DEBUG", [])
-    for library in ("httpx", "httpx2", "openai._base_client", "anthropic._base_client", "httpcore2.connection"):
+    for library in (
+        "httpx",
+        "httpx2",
+        "openai._base_client",
+        "anthropic._base_client",
+        "httpcore2.connection",
+    ):
         logging.getLogger(library).info("GET https://wttr.in/Tokyo")
     logging.getLogger("redis").warning("Redis is away")
-    assert [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()] == ["Redis is away"]
+    assert [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()] == [
+        "Redis is away"
+    ]
 
 
-def test_a_file_takes_the_lines_in_place_of_the_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_takes_the_lines_in_place_of_the_screen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The terminal chat keeps its screen clean."""
     log.configure("INFO", [], file=tmp_path / "kaiwa.log")
     structlog.stdlib.get_logger("bot.x").info("turn.answered")
@@ -110,7 +134,9 @@ def test_a_file_that_is_full_is_put_aside(tmp_path: Path) -> None:
     """Our lines and those of others count alike; no line is lost."""
     log.configure("INFO", [], file=tmp_path / "kaiwa.log")
     for number in range(30):
-        structlog.stdlib.get_logger("bot.x").info("turn.answered", number=number, padding="x" * 40_000)
+        structlog.stdlib.get_logger("bot.x").info(
+            "turn.answered", number=number, padding="x" * 40_000
+        )
         logging.getLogger("toolset.x").warning("tool.slow", extra={"number": number})
     texts = ((tmp_path / name).read_text() for name in ("kaiwa.log.1", "kaiwa.log"))
     lines = [json.loads(line) for text in texts for line in text.splitlines()]
@@ -119,14 +145,19 @@ def test_a_file_that_is_full_is_put_aside(tmp_path: Path) -> None:
     ]
 
 
-def test_a_logger_follows_when_logs_are_set_up_anew(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_logger_follows_when_logs_are_set_up_anew(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     """The page's token is a secret that is known only after the first lines."""
     ours = structlog.stdlib.get_logger("bot.x")
     log.configure("INFO", [])
     ours.info("first", token="hush-token")
     log.configure("INFO", ["hush-token"])
     ours.info("second", token="hush-token")
-    assert [json.loads(line)["token"] for line in capsys.readouterr().err.splitlines()] == ["hush-token", "[secret]"]
+    assert [json.loads(line)["token"] for line in capsys.readouterr().err.splitlines()] == [
+        "hush-token",
+        "[secret]",
+    ]
     log.configure("INFO", ["hush-token"], file=tmp_path / "kaiwa.log")
     ours.info("third", token="hush-token")
     assert json.loads((tmp_path / "kaiwa.log").read_text())["token"] == "[secret]"

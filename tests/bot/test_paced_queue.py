@@ -12,7 +12,9 @@ from tests.waiting import until
 
 
 @asynccontextmanager
-async def running(queue: PacedQueue, begin: Callable[[str, str], Awaitable[None]]) -> AsyncIterator[None]:
+async def running(
+    queue: PacedQueue, begin: Callable[[str, str], Awaitable[None]]
+) -> AsyncIterator[None]:
     """Begin what waits while the context is open."""
     task = asyncio.create_task(queue.run(begin))
     try:
@@ -78,7 +80,8 @@ async def test_a_busy_loop_begins_less_and_never_nothing() -> None:
     async def busy() -> None:
         nonlocal rounds
         while True:
-            time.sleep(SHORT_ROUND_S * 1.5)  # noqa: ASYNC251 -- a callback that keeps the loop, which is what is tested
+            # a callback that keeps the loop, which is what is tested
+            time.sleep(SHORT_ROUND_S * 1.5)  # noqa: ASYNC251
             rounds += 1
             await asyncio.sleep(0)
 

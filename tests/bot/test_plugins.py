@@ -53,13 +53,18 @@ async def test_the_operators_tools_are_offered_beside_kaiwas_own(folder: Path) -
 async def test_a_tool_that_cannot_be_loaded_stops_start_up(folder: Path) -> None:
     """With its file and the reason."""
     (folder / "broken.py").write_text("1 / 0", "utf-8")
-    reason = rf"tools: {folder}/broken\.py cannot be loaded: ZeroDivisionError: division by zero \(line 1\)"
+    reason = (
+        rf"tools: {folder}/broken\.py cannot be loaded: ZeroDivisionError: division by zero "
+        r"\(line 1\)"
+    )
     with pytest.raises(SettingsError, match=reason):
         async with open_tools(load()):
             pass
 
 
-async def test_read_only_offers_nothing_that_acts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_read_only_offers_nothing_that_acts(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An operator's tools are no exception."""
     written = write_tool("shout", folder)
     written.tool.write_text(written.tool.read_text("utf-8").replace('= "low"', '= "high"'), "utf-8")
@@ -70,7 +75,9 @@ async def test_read_only_offers_nothing_that_acts(folder: Path, monkeypatch: pyt
         assert "shout" not in tools
 
 
-async def test_the_log_knows_a_tools_keys(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_log_knows_a_tools_keys(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Whatever a service writes into an error."""
     monkeypatch.setenv("BRAVE_API_KEY", "BSA-secret")
     log.configure("INFO", [])
@@ -105,13 +112,18 @@ def test_mcp_servers_come_from_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
     file.write_text('{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}}', "utf-8")
     monkeypatch.setenv("MCP_SERVERS", str(file))
     monkeypatch.setenv("MCP_TRUST", "b")
-    assert [(server.name, server.is_trusted) for server in mcp_servers(load())] == [("a", False), ("b", True)]
+    assert [(server.name, server.is_trusted) for server in mcp_servers(load())] == [
+        ("a", False),
+        ("b", True),
+    ]
     monkeypatch.setenv("MCP_TRUST", "b,c")
     with pytest.raises(SettingsError, match="MCP_TRUST: c is no server in MCP_SERVERS"):
         mcp_servers(load())
 
 
-async def test_a_wrong_file_of_mcp_servers_stops_start_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_wrong_file_of_mcp_servers_stops_start_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In one line that names it; so does one that is not there."""
     file = tmp_path / "mcp.json"
     file.write_text("{}", "utf-8")
@@ -141,11 +153,17 @@ def test_without_hooks_there_are_none() -> None:
 @pytest.mark.parametrize(
     ("named", "complaint"),
     [
-        ("_quiet:Other", "HOOKS: _quiet:Other must be module:Class, and the class a bot.hooks.Hook"),
+        (
+            "_quiet:Other",
+            "HOOKS: _quiet:Other must be module:Class, and the class a bot.hooks.Hook",
+        ),
         ("_quiet:Nobody", "HOOKS: _quiet:Nobody must be module:Class"),
         ("_quiet", "HOOKS: _quiet must be module:Class"),
         ("_quiet:Picky", r"HOOKS: _quiet:Picky cannot be loaded: TypeError: .*'needed'"),
-        ("no_such_module:Quiet", "HOOKS: no_such_module:Quiet cannot be loaded: ModuleNotFoundError"),
+        (
+            "no_such_module:Quiet",
+            "HOOKS: no_such_module:Quiet cannot be loaded: ModuleNotFoundError",
+        ),
         (":Quiet", "HOOKS: :Quiet cannot be loaded: ValueError: Empty module name"),
     ],
 )

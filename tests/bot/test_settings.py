@@ -53,7 +53,9 @@ def test_the_vendors_own_tools_are_named_or_chosen(
     assert load().server_tools == tools
 
 
-def test_the_env_file_is_read_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_env_file_is_read_and_the_environment_wins(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """`.env` in the working folder counts; an empty line in it changes nothing."""
     (tmp_path / ".env").write_text("BOT_NAME=Hana\nPORT=\nTIMEZONE=Asia/Tokyo\n")
     monkeypatch.setenv("TIMEZONE", "Europe/Berlin")
@@ -122,7 +124,8 @@ def test_the_env_file_is_read_and_the_environment_wins(monkeypatch: pytest.Monke
 def test_a_wrong_value_is_refused_by_name_and_not_repeated(
     monkeypatch: pytest.MonkeyPatch, variable: str, value: str
 ) -> None:
-    """One line: the variable and the fix, without the value, which may be a secret in the wrong place."""
+    """One line: the variable and the fix, without the value, which may be a secret in the wrong
+    place."""
     monkeypatch.setenv(variable, value)
     with pytest.raises(SettingsError) as refused:
         load()
@@ -196,11 +199,19 @@ def test_fallbacks_follow_the_model_each_once(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("FALLBACK_MODELS", "ollama:b, demo,ollama:a,,ollama:b")
     settings = load()
     assert settings.models == ("ollama:a", "ollama:b", "demo")
-    assert [settings.asker(name) for name in settings.models] == ["MODEL", "FALLBACK_MODELS", "FALLBACK_MODELS"]
+    assert [settings.asker(name) for name in settings.models] == [
+        "MODEL",
+        "FALLBACK_MODELS",
+        "FALLBACK_MODELS",
+    ]
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0:1", ":56789", "host:1", "http://host", "https://host:1/path", "[::1]:1"])
-def test_an_ollama_host_is_taken_as_ollama_takes_it(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+@pytest.mark.parametrize(
+    "host", ["0.0.0.0:1", ":56789", "host:1", "http://host", "https://host:1/path", "[::1]:1"]
+)
+def test_an_ollama_host_is_taken_as_ollama_takes_it(
+    monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
     """The variable is often set already, for the server or for other clients."""
     monkeypatch.setenv("OLLAMA_HOST", host)
     assert load().ollama_host == host
@@ -217,33 +228,51 @@ def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(variable, value)
     settings = load()
     assert "hush" not in f"{settings!r} {settings}"
-    assert {"hush-key", "hush-token-of-the-page", "hush-secret-of-signatures"} < set(settings.secrets)
+    assert {"hush-key", "hush-token-of-the-page", "hush-secret-of-signatures"} < set(
+        settings.secrets
+    )
 
 
-@pytest.mark.parametrize(("processes", "connections"), [(1, 6), (2, 6), (3, 6), (4, 4), (5, 3), (6, 3)])
-def test_processes_divide_the_connections(monkeypatch: pytest.MonkeyPatch, processes: int, connections: int) -> None:
-    """Together never more than 18 to Redis; the start report says what each has, unless there is one process."""
+@pytest.mark.parametrize(
+    ("processes", "connections"), [(1, 6), (2, 6), (3, 6), (4, 4), (5, 3), (6, 3)]
+)
+def test_processes_divide_the_connections(
+    monkeypatch: pytest.MonkeyPatch, processes: int, connections: int
+) -> None:
+    """Together never more than 18 to Redis; the start report says what each has, unless there is
+    one process."""
     monkeypatch.setenv("KAIWA_PROCESSES", "1")
     monkeypatch.setenv("WEB_CONCURRENCY", "4")
     settings = load(processes)
     assert settings.store_connections == connections
     assert processes * connections <= 18
     told = [part.detail for part in start_report(settings) if part.name == "processes"]
-    assert told == [f"{processes} share the port, each with {connections} connections to the store"][: processes - 1]
+    assert (
+        told
+        == [f"{processes} share the port, each with {connections} connections to the store"][
+            : processes - 1
+        ]
+    )
 
 
 @pytest.mark.parametrize("processes", ["0", "7", "-1"])
 def test_too_many_processes_are_refused(monkeypatch: pytest.MonkeyPatch, processes: str) -> None:
     """With what to do instead."""
     monkeypatch.setenv("KAIWA_PROCESSES", processes)
-    with pytest.raises(SettingsError, match="KAIWA_PROCESSES: write 1 to 6; for more processes, start kaiwa run again"):
+    with pytest.raises(
+        SettingsError,
+        match="KAIWA_PROCESSES: write 1 to 6; for more processes, start kaiwa run again",
+    ):
         load()
 
 
 @pytest.mark.parametrize(
-    ("value", "language"), [("ja", "ja"), ("en_US:en", "en"), ("de:ja", "ja"), ("ja_JP.UTF-8", "ja"), ("fr", "en")]
+    ("value", "language"),
+    [("ja", "ja"), ("en_US:en", "en"), ("de:ja", "ja"), ("ja_JP.UTF-8", "ja"), ("fr", "en")],
 )
-def test_a_desktops_language_is_understood(monkeypatch: pytest.MonkeyPatch, value: str, language: str) -> None:
+def test_a_desktops_language_is_understood(
+    monkeypatch: pytest.MonkeyPatch, value: str, language: str
+) -> None:
     """LANGUAGE is also the desktop's variable: it must not stop a newcomer's first start."""
     monkeypatch.setenv("LANGUAGE", value)
     assert load().language == language
@@ -258,7 +287,9 @@ def test_a_desktops_language_is_understood(monkeypatch: pytest.MonkeyPatch, valu
         ("redis://h:1", "redis://h:1"),
     ],
 )
-def test_herokus_own_certificate_is_taken(monkeypatch: pytest.MonkeyPatch, url: str, used: str) -> None:
+def test_herokus_own_certificate_is_taken(
+    monkeypatch: pytest.MonkeyPatch, url: str, used: str
+) -> None:
     """On Heroku only, and only where the URL does not say otherwise."""
     monkeypatch.setenv("REDIS_URL", url)
     assert load().store_url == url
@@ -266,7 +297,9 @@ def test_herokus_own_certificate_is_taken(monkeypatch: pytest.MonkeyPatch, url: 
     assert load().store_url == used
 
 
-def test_a_tools_config_comes_from_the_same_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_tools_config_comes_from_the_same_sources(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A tool names its variables in lower case; a wrong one is refused by its name."""
     assert tool_config(DiceConfig) == DiceConfig(dice_most=20)
     (tmp_path / ".env").write_text("DICE_MOST=3\n")
@@ -296,10 +329,13 @@ BOTH = SOCKET_MODE | SLACK
 def test_nobody_approves_in_the_place_of_strangers(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], way_in: str
 ) -> None:
-    """Where others can write, calls that act are not made unasked, unless the operator says so twice."""
+    """Where others can write, calls that act are not made unasked, unless the operator says so
+    twice."""
     for variable, value in ({"APPROVAL_MODE": "auto_approve"} | variables).items():
         monkeypatch.setenv(variable, value)
-    with pytest.raises(SettingsError, match=rf"^APPROVAL_MODE: .*\({way_in}\).*AUTO_APPROVE_ANYWAY=1$"):
+    with pytest.raises(
+        SettingsError, match=rf"^APPROVAL_MODE: .*\({way_in}\).*AUTO_APPROVE_ANYWAY=1$"
+    ):
         load()
     monkeypatch.setenv("AUTO_APPROVE_ANYWAY", "1")
     assert load().approval_mode == "auto_approve"
@@ -313,7 +349,9 @@ def test_reviewers_decide_only_where_nobody_else_writes(monkeypatch: pytest.Monk
     assert load().review_tools == ("run_command",)
     for variable, value in LINE.items():
         monkeypatch.setenv(variable, value)
-    with pytest.raises(SettingsError, match=r"^REVIEW_MODE: decide is refused .*\(LINE\).*AUTO_APPROVE_ANYWAY=1$"):
+    with pytest.raises(
+        SettingsError, match=r"^REVIEW_MODE: decide is refused .*\(LINE\).*AUTO_APPROVE_ANYWAY=1$"
+    ):
         load()
     monkeypatch.setenv("REVIEW_MODE", "veto")
     assert load().review_mode == "veto"
@@ -336,7 +374,8 @@ def test_reviewers_decide_only_where_nobody_else_writes(monkeypatch: pytest.Monk
 def test_a_review_without_effect_is_refused(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], refused: str
 ) -> None:
-    """A mode that needs what is not there, a name that is none, and more voices than a question shows."""
+    """A mode that needs what is not there, a name that is none, and more voices than a question
+    shows."""
     for variable, value in variables.items():
         monkeypatch.setenv(variable, value)
     with pytest.raises(SettingsError) as error:

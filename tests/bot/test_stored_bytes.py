@@ -1,4 +1,5 @@
-"""What stands in Redis keeps its form: processes of two versions read each other's journals, inboxes and histories."""
+"""What stands in Redis keeps its form: processes of two versions read each other's journals,
+inboxes and histories."""
 
 from __future__ import annotations
 
@@ -31,8 +32,12 @@ CALL = ToolCall("c1", "launch", {"what": "rocket"})
 RESULT = ToolResult("c1", "launch", {"output": {}}, is_error=True, is_rejected=True)
 FILE = FileRef("f1", "weather.png", "image/png", "20 °C", 9)
 AUTHOR = Author("U1", "Hanako", "ja-JP", "Asia/Tokyo")
-SAID = Message("m1", "user", (Text("hi"), Media("ref", "image/png", 3)), 1, AUTHOR, None, "[context]")
-ANSWER = Message("m2", "model", (Text("on it"), CALL), 2, None, Opaque("gemini", "flash", b"\x00\xff"))
+SAID = Message(
+    "m1", "user", (Text("hi"), Media("ref", "image/png", 3)), 1, AUTHOR, None, "[context]"
+)
+ANSWER = Message(
+    "m2", "model", (Text("on it"), CALL), 2, None, Opaque("gemini", "flash", b"\x00\xff")
+)
 QUESTION = Question("q1", "c1", "launch", {"what": "rocket"}, "Hanako", "U1", 9)
 REPLY = Reply("Done", True, "note", QUESTION, "q0", True, "help")
 
@@ -108,7 +113,9 @@ def test_what_is_stored_keeps_its_bytes(name: str) -> None:
 def test_what_was_stored_can_be_read(name: str) -> None:
     """Into the same value."""
     value, stored = STORED[name]
-    decode = {"turn": decode_record, "summary": decode_summary}.get(name) or Decoder(type(value)).decode
+    decode = {"turn": decode_record, "summary": decode_summary}.get(name) or Decoder(
+        type(value)
+    ).decode
     assert decode(stored) == value
 
 

@@ -1,4 +1,5 @@
-"""The supervisor of several processes, with members that do nothing but write down what they are told."""
+"""The supervisor of several processes, with members that do nothing but write down what they are
+told."""
 
 from __future__ import annotations
 
@@ -61,7 +62,11 @@ class Group:
 
     @property
     def told(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self._told.read_text().splitlines()] if self._told.exists() else []
+        return (
+            [json.loads(line) for line in self._told.read_text().splitlines()]
+            if self._told.exists()
+            else []
+        )
 
     @property
     def started(self) -> list[dict[str, Any]]:
@@ -88,7 +93,8 @@ async def group(folder: Path, how: str, stop_s: float = 20) -> AsyncIterator[Gro
 
 
 async def test_a_member_that_is_killed_is_replaced(tmp_path: Path) -> None:
-    """All listen on one port, the first announces it, and who comes later is told what happened; SIGTERM ends all."""
+    """All listen on one port, the first announces it, and who comes later is told what happened;
+    SIGTERM ends all."""
     async with asyncio.timeout(30), group(tmp_path, "stays") as members:
         await until(lambda: len(members.started) == 2)
         assert [told["announces"] for told in members.started] == ["True", "False"]
@@ -102,8 +108,11 @@ async def test_a_member_that_is_killed_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [1, 2])
-async def test_what_keeps_the_first_member_from_starting_ends_all(tmp_path: Path, code: int) -> None:
-    """A wrong setting, or a store that is away: it is said once, with the exit code of one process."""
+async def test_what_keeps_the_first_member_from_starting_ends_all(
+    tmp_path: Path, code: int
+) -> None:
+    """A wrong setting, or a store that is away: it is said once, with the exit code of one
+    process."""
     async with asyncio.timeout(30), group(tmp_path, f"fails {code}") as members:
         assert await members.process.wait() == code
         assert len(members.started) == 1
@@ -130,7 +139,8 @@ async def test_members_that_do_not_drain_are_killed(tmp_path: Path) -> None:
 
 
 async def test_a_second_order_reaches_members_as_another_signal(tmp_path: Path) -> None:
-    """A platform sends SIGTERM to every process: to the members it comes twice, and means the same as once."""
+    """A platform sends SIGTERM to every process: to the members it comes twice, and means the same
+    as once."""
     async with asyncio.timeout(30), group(tmp_path, "drains") as members:
         await until(lambda: len(members.started) == 2)
         members.process.terminate()

@@ -14,7 +14,9 @@ from bot.telemetry import Kind, Metrics, span
 from tests.project import environment
 
 
-def logged(kind: Kind, metrics: Metrics, event: str, outcome: str, name: str = "", **fields: Any) -> dict[str, Any]:
+def logged(
+    kind: Kind, metrics: Metrics, event: str, outcome: str, name: str = "", **fields: Any
+) -> dict[str, Any]:
     """The one line of a span, without its time."""
     with capture_logs() as lines, span(kind, metrics) as work:
         ms = work.end(event, outcome, name, **fields)
@@ -32,7 +34,9 @@ def logged(kind: Kind, metrics: Metrics, event: str, outcome: str, name: str = "
         ("delivery", "line", "kaiwa_deliveries_total", {"channel": "line"}),
     ],
 )
-def test_each_kind_of_work_has_its_counter(kind: Kind, name: str, sample: str, labels: dict[str, str]) -> None:
+def test_each_kind_of_work_has_its_counter(
+    kind: Kind, name: str, sample: str, labels: dict[str, str]
+) -> None:
     """By outcome, and by the name of the model, tool or channel."""
     metrics = Metrics()
     line = logged(kind, metrics, "tool.called", "ok", name)
@@ -48,7 +52,9 @@ def test_each_kind_of_work_has_its_counter(kind: Kind, name: str, sample: str, l
         ("tool", "echo", "kaiwa_tool_seconds_count", {"tool": "echo"}),
     ],
 )
-def test_what_takes_long_is_timed(kind: Kind, name: str, sample: str, labels: dict[str, str]) -> None:
+def test_what_takes_long_is_timed(
+    kind: Kind, name: str, sample: str, labels: dict[str, str]
+) -> None:
     """Deliveries are counted alone."""
     metrics = Metrics()
     logged(kind, metrics, "tool.called", "ok", name)
@@ -60,7 +66,10 @@ def test_tokens_are_counted_and_not_logged() -> None:
     metrics = Metrics()
     line = logged("model", metrics, "model.called", "end_turn", "m-1", tokens={"input": 7})
     assert "tokens" not in line
-    assert metrics.registry.get_sample_value("kaiwa_tokens_total", {"model": "m-1", "kind": "input"}) == 7
+    assert (
+        metrics.registry.get_sample_value("kaiwa_tokens_total", {"model": "m-1", "kind": "input"})
+        == 7
+    )
 
 
 def test_a_failure_is_louder() -> None:
@@ -80,7 +89,8 @@ def test_work_that_does_not_end_leaves_nothing() -> None:
 
 @pytest.mark.process
 def test_processes_that_share_a_folder_are_summed(tmp_path: Path) -> None:
-    """Counters and histograms of all, dead ones included; of the store's gauges the newest value."""
+    """Counters and histograms of all, dead ones included; of the store's gauges the newest
+    value."""
     for depth in (7, 3):
         counting = f"""
 from pathlib import Path

@@ -9,7 +9,14 @@ import pytest
 
 from bot.texts import LANGUAGES, language_for, language_of, load
 
-ELSEWHERE = ("words", "line", "terminal", "command.help_interpret", "command.interpret", "command.interpret_how")
+ELSEWHERE = (
+    "words",
+    "line",
+    "terminal",
+    "command.help_interpret",
+    "command.interpret",
+    "command.interpret_how",
+)
 SLASHED = re.compile(r"(?<![\w/.])[/／](?!kaiwa\b)[^\W\d_]")
 
 
@@ -22,14 +29,21 @@ def test_both_languages_have_the_same_keys_and_fields() -> None:
     texts = load()
     english, japanese = (texts.sentences[language] for language in LANGUAGES)
     assert set(english) == set(japanese)
-    assert {key: fields(text) for key, text in english.items()} == {key: fields(text) for key, text in japanese.items()}
+    assert {key: fields(text) for key, text in english.items()} == {
+        key: fields(text) for key, text in japanese.items()
+    }
 
 
 def test_no_sentence_in_slack_asks_for_a_message_that_slack_keeps_to_itself() -> None:
-    """One that begins with a slash is a command of Slack's own, but for /kaiwa; elsewhere words do without it too."""
+    """One that begins with a slash is a command of Slack's own, but for /kaiwa; elsewhere words do
+    without it too."""
     for language in LANGUAGES:
         sentences = load().sentences[language]
-        shown = {key: text for key, text in sentences.items() if not {key, key.partition(".")[0]} & set(ELSEWHERE)}
+        shown = {
+            key: text
+            for key, text in sentences.items()
+            if not {key, key.partition(".")[0]} & set(ELSEWHERE)
+        }
         assert [key for key, text in shown.items() if SLASHED.search(text)] == [], language
 
 

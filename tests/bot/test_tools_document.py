@@ -39,7 +39,9 @@ def test_its_ten_minutes_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 async def test_its_hook_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Loaded as it says, it refuses and edits as it says."""
-    (hook,) = (code for code in re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL) if "(Hook)" in code)
+    (hook,) = (
+        code for code in re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL) if "(Hook)" in code
+    )
     (tmp_path / "_careful.py").write_text(hook, "utf-8")
     monkeypatch.setenv("TOOLS_DIR", str(tmp_path))
     monkeypatch.setenv("HOOKS", "_careful:Careful")
@@ -49,4 +51,6 @@ async def test_its_hook_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert await careful.before(ToolCall("c2", "get_weather", {}), context()) is None
     told = await careful.after(command, context(), ToolOutcome({"output": "see intranet.example"}))
     assert told == ToolOutcome.error("the answer holds an address that must not be told")
-    assert await careful.after(command, context(), ToolOutcome({"output": "ok"})) == ToolOutcome({"output": "ok"})
+    assert await careful.after(command, context(), ToolOutcome({"output": "ok"})) == ToolOutcome(
+        {"output": "ok"}
+    )

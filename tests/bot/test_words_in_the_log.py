@@ -1,4 +1,5 @@
-"""However something fails, what people wrote does not reach the log: a distinctive word is looked for there."""
+"""However something fails, what people wrote does not reach the log: a distinctive word is looked
+for there."""
 
 from __future__ import annotations
 
@@ -24,7 +25,11 @@ from toolset.tool import ToolContext, ValidatedTool
 from toolset.tool_map import ToolMap
 
 WORD = "Wolpertinger"
-STRICT = {"type": "object", "properties": {"heard": {"type": "integer"}}, "additionalProperties": False}
+STRICT = {
+    "type": "object",
+    "properties": {"heard": {"type": "integer"}},
+    "additionalProperties": False,
+}
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
 
@@ -37,7 +42,9 @@ class Quoting(Echo):
             raise KeyError(arguments["say"])
         except KeyError as error:
             error.add_note(arguments["say"])
-            raise ExceptionGroup(arguments["say"], [OSError(28, arguments["say"]), error]) from error
+            raise ExceptionGroup(
+                arguments["say"], [OSError(28, arguments["say"]), error]
+            ) from error
 
 
 class QuotingHook(Hook):
@@ -53,7 +60,13 @@ def repeat(messages: Sequence[Message]) -> Step:
 
 
 SAYING = Step(calls=(ToolCall("c1", "echo", {"say": WORD, "heard": WORD}),))
-BROKEN = Step(calls=(ToolCall("c1", "broken", {"say": WORD}), ToolCall("c2", WORD, {}), ToolCall("c3", "broken", {})))
+BROKEN = Step(
+    calls=(
+        ToolCall("c1", "broken", {"say": WORD}),
+        ToolCall("c2", WORD, {}),
+        ToolCall("c3", "broken", {}),
+    )
+)
 
 
 @pytest.mark.parametrize("terminal", [False, True])
@@ -70,7 +83,13 @@ BROKEN = Step(calls=(ToolCall("c1", "broken", {"say": WORD}), ToolCall("c2", WOR
     ids=["model", "tool", "hook", "arguments", "response", "names"],
 )
 async def test_a_failing_turn_tells_what_happened_and_not_what_was_said(
-    store: Store, capsys: pytest.CaptureFixture[str], step: Any, tools: Any, hooks: Any, told: str, terminal: bool
+    store: Store,
+    capsys: pytest.CaptureFixture[str],
+    step: Any,
+    tools: Any,
+    hooks: Any,
+    told: str,
+    terminal: bool,
 ) -> None:
     """Type and place of what was raised are there."""
     log.configure("DEBUG", [], terminal=terminal)
@@ -87,7 +106,9 @@ async def test_a_history_that_cannot_be_read_is_not_quoted(
 ) -> None:
     """Nor is what stands in its place."""
     log.configure("INFO", [])
-    await redis.rpush(key("history", HERE), f'{{"v":1,"{WORD}":1,"messages":[{{"role":"{WORD}"}}]}}')
+    await redis.rpush(
+        key("history", HERE), f'{{"v":1,"{WORD}":1,"messages":[{{"role":"{WORD}"}}]}}'
+    )
     harness = Harness(store, [Step("Done.")])
     await harness.receive("hi", "m1")
     await harness.runner.process(HERE)
@@ -96,7 +117,9 @@ async def test_a_history_that_cannot_be_read_is_not_quoted(
     assert WORD not in printed
 
 
-async def test_what_asyncio_says_about_a_task_quotes_nobody(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_what_asyncio_says_about_a_task_quotes_nobody(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """It writes the exception into the line."""
     log.configure("INFO", [])
 

@@ -129,7 +129,8 @@ async def test_a_worker_begins_what_its_own_process_takes_in(store: Store) -> No
 
 
 async def test_what_runs_beside_belongs_to_the_worker(store: Store) -> None:
-    """It runs for as long as the worker does; should it end by itself, the worker has ended, and says why."""
+    """It runs for as long as the worker does; should it end by itself, the worker has ended, and
+    says why."""
     begun, broken = asyncio.Event(), asyncio.Event()
 
     async def beside() -> None:
@@ -148,7 +149,8 @@ async def test_what_runs_beside_belongs_to_the_worker(store: Store) -> None:
 
 
 async def test_the_terminals_worker_takes_only_its_own_conversation() -> None:
-    """Whatever else waits on the same Redis, and whatever fails once, only one conversation is attended to."""
+    """Whatever else waits on the same Redis, and whatever fails once, only one conversation is
+    attended to."""
     attended = Attended()
     attended.failures = [StoreUnavailable("gone")]
     worker = ChatWorker("console:mine")

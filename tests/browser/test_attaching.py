@@ -1,4 +1,5 @@
-"""Files that go with a message: chosen, pasted or dropped, with a preview, and shown with the message afterwards."""
+"""Files that go with a message: chosen, pasted or dropped, with a preview, and shown with the
+message afterwards."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ async def choose(page: Page, *files: FilePayload) -> None:
 
 
 async def test_chosen_files_go_with_the_message(browser: Browser) -> None:
-    """The model gets them by reference; the page shows a picture, of others the name, also after a reload."""
+    """The model gets them by reference; the page shows a picture, of others the name, also after a
+    reload."""
     async with Site().open() as site, visit(browser, site.url) as page:
         await choose(page, PICTURE, NOTES)
         await expect(page.locator("#attached li[aria-busy=false]")).to_have_count(2)
@@ -96,7 +98,8 @@ async def test_words_copied_from_a_document_stay_words(browser: Browser) -> None
 
 
 async def test_a_file_can_be_removed(browser: Browser) -> None:
-    """Before it is sent; then there is nothing to send, and another conversation does not get it either."""
+    """Before it is sent; then there is nothing to send, and another conversation does not get it
+    either."""
     async with Site().open() as site, visit(browser, site.url) as page:
         await choose(page, PICTURE)
         await expect(page.get_by_role("button", name="Send")).to_be_enabled()
@@ -111,7 +114,12 @@ async def test_a_file_can_be_removed(browser: Browser) -> None:
     ("locale", "name", "content", "sentence"),
     [
         ("en-GB", "big.png", b"x" * (MOST_UPLOAD + 1), "big.png is too large: 8 MB are the limit."),
-        ("ja", "big.md", b"x" * (2 * MIB + 1), "big.md：ファイルが大きすぎます。2 MB まで送信できます。"),
+        (
+            "ja",
+            "big.md",
+            b"x" * (2 * MIB + 1),
+            "big.md：ファイルが大きすぎます。2 MB まで送信できます。",
+        ),
         ("en-GB", "cat.png", b"<html>", "cat.png is empty, damaged, or not what its name says."),
     ],
     ids=["the page's limit", "the limit of its kind", "no picture"],

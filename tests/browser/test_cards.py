@@ -1,4 +1,5 @@
-"""Cards and choices on the page: below the answer, live and from the history; a press says what the button says."""
+"""Cards and choices on the page: below the answer, live and from the history; a press says what the
+button says."""
 
 from __future__ import annotations
 
@@ -31,11 +32,14 @@ async def test_a_card_stands_below_the_answer(browser: Browser) -> None:
 
 
 async def test_a_press_says_the_choice(browser: Browser) -> None:
-    """Then the choices are gone, as after any other message; after a reload they are there until then."""
+    """Then the choices are gone, as after any other message; after a reload they are there until
+    then."""
     async with Site().open() as site, visit(browser, site.url) as page:
         await say(page, "The weather?")
         turn = await site.turn()
-        await turn.returns(await turn.calls("offer_choices", {}), {}, choices=("Today", "<b>Tomorrow</b>"))
+        await turn.returns(
+            await turn.calls("offer_choices", {}), {}, choices=("Today", "<b>Tomorrow</b>")
+        )
         await turn.answers("Which day?")
         buttons = page.locator(".answer .choices button")
         await expect(buttons).to_have_text(["Today", "<b>Tomorrow</b>"])

@@ -1,4 +1,5 @@
-"""Connections break, servers restart, stores are away: no answer is lost and none is shown twice."""
+"""Connections break, servers restart, stores are away: no answer is lost and none is shown
+twice."""
 
 from __future__ import annotations
 
@@ -19,19 +20,27 @@ async def test_an_answer_given_while_the_server_was_away_is_shown_once(browser: 
         page = await visiting.__aenter__()
         await say(page, "Weather in Tokyo?")
         turn = await site.turn()
-        await turn.returns(await turn.calls("get_weather", {"location": "Tokyo"}), {"condition": "Sunny"})
+        await turn.returns(
+            await turn.calls("get_weather", {"location": "Tokyo"}), {"condition": "Sunny"}
+        )
         await turn.says("It is sun")
         await expect(page.locator(".answer")).to_have_text("It is sun")
     await expect(page.get_by_role("alert")).to_have_text("The connection is lost. Reconnecting…")
     turn.commit("It is sunny.")
     async with site.open():
-        await expect_thread(page, "user: Weather in Tokyo?", "tool: get_weather Tokyo 312 ms", "answer: It is sunny.")
+        await expect_thread(
+            page,
+            "user: Weather in Tokyo?",
+            "tool: get_weather Tokyo 312 ms",
+            "answer: It is sunny.",
+        )
         await expect(page.get_by_role("alert")).to_have_text("")
         await visiting.__aexit__(None, None, None)
 
 
 async def test_a_turn_goes_on_after_a_gap(browser: Browser) -> None:
-    """Words from the middle of a sentence are not shown as its beginning; after a tool they are whole again."""
+    """Words from the middle of a sentence are not shown as its beginning; after a tool they are
+    whole again."""
     site = Site()
     async with site.open():
         visiting = visit(browser, site.url)
@@ -68,7 +77,9 @@ async def test_a_reload_in_the_middle_of_a_turn_loses_nothing(browser: Browser) 
         await turn.returns(call, {"condition": "Sunny"}, ms=50)
         await expect(page.locator(".tool")).to_have_count(1)
         await turn.answers("Sunny.")
-        await expect_thread(page, "user: Weather?", "tool: get_weather Tokyo 50 ms", "answer: Sunny.")
+        await expect_thread(
+            page, "user: Weather?", "tool: get_weather Tokyo 50 ms", "answer: Sunny."
+        )
 
 
 async def test_a_message_that_was_not_kept_stays_in_the_box(browser: Browser) -> None:
@@ -103,7 +114,8 @@ async def test_a_refusal_is_told_and_what_was_typed_since_is_kept(browser: Brows
 
 
 async def test_a_message_whose_receipt_got_lost_counts_once(browser: Browser) -> None:
-    """It seemed unsent and stood in the box; when the bot begins to answer it, it has been sent after all."""
+    """It seemed unsent and stood in the box; when the bot begins to answer it, it has been sent
+    after all."""
     async with Site().open() as site, visit(browser, site.url) as page:
 
         async def lose_the_receipt(route: Route) -> None:
@@ -114,7 +126,9 @@ async def test_a_message_whose_receipt_got_lost_counts_once(browser: Browser) ->
         await expect(page.locator("#welcome")).to_be_visible()
         await say(page, "Hello")
         alert = page.get_by_role("alert")
-        await expect(alert).to_have_text("The bot could not be reached. Your message is still in the box.")
+        await expect(alert).to_have_text(
+            "The bot could not be reached. Your message is still in the box."
+        )
         await expect(page.locator("#box")).to_have_value("Hello")
         turn = await site.turn()
         await expect(page.locator("#box")).to_have_value("")
@@ -138,7 +152,8 @@ async def test_a_page_closed_while_sending_sends_again(browser: Browser) -> None
 
 
 async def test_an_answer_whose_event_got_lost_is_found(browser: Browser) -> None:
-    """Live events may get lost without a connection breaking; the page asks when it has heard nothing for a while."""
+    """Live events may get lost without a connection breaking; the page asks when it has heard
+    nothing for a while."""
     async with Site().open() as site, visit(browser, site.url) as page:
         await page.clock.install()
         await page.reload()
@@ -160,7 +175,9 @@ async def test_a_long_wait_is_explained(browser: Browser) -> None:
         await expect(page.get_by_role("status")).to_have_text("Thinking…")
         await page.clock.fast_forward(36_000)
         alert = page.get_by_role("alert")
-        await expect(alert).to_have_text("This is taking longer than usual. Your message is safe and will be answered.")
+        await expect(alert).to_have_text(
+            "This is taking longer than usual. Your message is safe and will be answered."
+        )
         await (await site.turn()).answers("Good morning.")
         await expect_thread(page, "user: Hello", "answer: Good morning.")
         await page.clock.fast_forward(6_000)
@@ -186,7 +203,8 @@ async def test_two_tabs_show_one_conversation(browser: Browser) -> None:
 
 
 async def test_what_another_device_says_is_shown_with_its_answer(browser: Browser) -> None:
-    """The page follows a turn whose question it does not know, and asks the history for what is new only."""
+    """The page follows a turn whose question it does not know, and asks the history for what is new
+    only."""
     async with Site().open() as site, visit(browser, site.url) as page:
         await say(page, "Hello")
         turn = await site.turn()
@@ -195,7 +213,9 @@ async def test_what_another_device_says_is_shown_with_its_answer(browser: Browse
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         conversation = turn.conversation.removeprefix("console:")
-        await page.request.post(f"{site.url}/console/{conversation}/messages", data={"text": "From my phone"})
+        await page.request.post(
+            f"{site.url}/console/{conversation}/messages", data={"text": "From my phone"}
+        )
         turn = await site.turn()
         call = await turn.calls("get_weather", {})
         await page.locator("summary").click()

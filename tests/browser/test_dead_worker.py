@@ -1,4 +1,5 @@
-"""The process that writes an answer dies in the middle of it: the page shows the answer once, and whole."""
+"""The process that writes an answer dies in the middle of it: the page shows the answer once, and
+whole."""
 
 from __future__ import annotations
 
@@ -19,10 +20,14 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 async def test_an_answer_half_told_by_a_killed_worker_is_told_once_by_the_next(
     tmp_path: Path, browser: Browser
 ) -> None:
-    """kill -9 after the first words: they give way to the whole answer, and stay away after a reload."""
+    """kill -9 after the first words: they give way to the whole answer, and stay away after a
+    reload."""
     async with gemini_fake() as gemini:
         variables = {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": gemini.base_url}
-        async with kaiwa(tmp_path, "run", "--no-worker", **variables) as web, visit(browser, web.base_url) as page:
+        async with (
+            kaiwa(tmp_path, "run", "--no-worker", **variables) as web,
+            visit(browser, web.base_url) as page,
+        ):
             async with kaiwa(tmp_path, "worker", ready=WORKING, **variables) as killed:
                 gemini.calls(("calculate", {"expression": "6 * 7"}))
                 gemini.say("It is for", end="stalled")
@@ -38,6 +43,9 @@ async def test_an_answer_half_told_by_a_killed_worker_is_told_once_by_the_next(
                 await expect(page.locator("#log > li")).to_have_count(3)
                 await page.reload()
                 await expect_thread(
-                    page, "user: How much is 6 * 7?", "tool: Calculator 6 * 7", "answer: It is forty-two."
+                    page,
+                    "user: How much is 6 * 7?",
+                    "tool: Calculator 6 * 7",
+                    "answer: It is forty-two.",
                 )
         assert len(gemini.requests) == 3

@@ -58,12 +58,17 @@ async def a_full_page(site: Site, page: Page) -> None:
     """Everything that can be on the page, at once."""
     await say(page, "Weather?")
     turn = await site.turn()
-    await turn.returns(await turn.calls("get_weather", {"location": "Tokyo"}), {"error": "location not found"})
-    await turn.answers(f"# Weather\n\n**Sunny**, [more](https://wttr.in)\n\n{WIDE}", note="Cause and fix")
+    await turn.returns(
+        await turn.calls("get_weather", {"location": "Tokyo"}), {"error": "location not found"}
+    )
+    await turn.answers(
+        f"# Weather\n\n**Sunny**, [more](https://wttr.in)\n\n{WIDE}", note="Cause and fix"
+    )
     await say(page, "x" * 200)
     running = await site.turn()
     await running.calls(
-        "a_tool_with_a_rather_long_name", {"location": "Llanfairpwllgwyngyllgogerychwyrndrobwllllantysilio"}
+        "a_tool_with_a_rather_long_name",
+        {"location": "Llanfairpwllgwyngyllgogerychwyrndrobwllllantysilio"},
     )
     await expect(page.locator(".tool[data-state=running]")).to_be_attached()
     for summary in await page.locator("summary").all():
@@ -73,11 +78,16 @@ async def a_full_page(site: Site, page: Page) -> None:
 
 
 @pytest.mark.parametrize("locale", ["en-GB", "ja-JP"])
-async def test_a_phone_shows_everything_without_scrolling_sideways(browser: Browser, locale: str) -> None:
+async def test_a_phone_shows_everything_without_scrolling_sideways(
+    browser: Browser, locale: str
+) -> None:
     """Wide tables and code scroll in themselves; nothing else is wider than the smallest phone."""
     name = "The bot whose name is quite as long as a bot's name may ever be "
     site = Site(bot_name=name, token="secret")
-    async with site.open(), visit(browser, f"{site.url}/signin#secret", locale=locale, **PHONE) as page:
+    async with (
+        site.open(),
+        visit(browser, f"{site.url}/signin#secret", locale=locale, **PHONE) as page,
+    ):
         await expect(page.locator("#welcome")).to_be_visible()
         await expect(page.locator("#signout")).to_be_visible()
         assert await beyond_the_edge(page) == []
@@ -90,7 +100,8 @@ async def test_a_phone_shows_everything_without_scrolling_sideways(browser: Brow
 
 
 async def beyond_the_edge(page: Page) -> list[str]:
-    """The elements that make a part of the page wider than it is, but for those that scroll in themselves."""
+    """The elements that make a part of the page wider than it is, but for those that scroll in
+    themselves."""
     found: list[str] = await page.evaluate(
         """() => [...document.querySelectorAll("*")].filter((element) => {
           const { right, width } = element.getBoundingClientRect();
@@ -98,21 +109,36 @@ async def beyond_the_edge(page: Page) -> list[str]:
           return width && right > document.documentElement.clientWidth + 0.5 && (!inside || inside === element);
         }).map((element) => element.outerHTML.slice(0, 80))"""
     )
-    sideways = await page.evaluate("document.querySelector('#scroller').scrollWidth > innerWidth || innerWidth > 320")
+    sideways = await page.evaluate(
+        "document.querySelector('#scroller').scrollWidth > innerWidth || innerWidth > 320"
+    )
     return [*found, *(["the page itself"] if sideways else [])]
 
 
-@pytest.mark.parametrize(("scheme", "paper"), [("light", "rgb(245, 246, 243)"), ("dark", "rgb(15, 21, 24)")])
-async def test_every_word_can_be_read_by_day_and_by_night(browser: Browser, scheme: Any, paper: str) -> None:
+@pytest.mark.parametrize(
+    ("scheme", "paper"), [("light", "rgb(245, 246, 243)"), ("dark", "rgb(15, 21, 24)")]
+)
+async def test_every_word_can_be_read_by_day_and_by_night(
+    browser: Browser, scheme: Any, paper: str
+) -> None:
     """The colours follow the system, and every text stands out from what is behind it."""
-    async with Site(demo=True).open() as site, visit(browser, site.url, color_scheme=scheme) as page:
+    async with (
+        Site(demo=True).open() as site,
+        visit(browser, site.url, color_scheme=scheme) as page,
+    ):
         await expect(page.locator("#welcome")).to_be_visible()
-        assert await page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == paper
+        assert (
+            await page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+            == paper
+        )
         assert await page.evaluate(POOR_CONTRASTS) == []
         await a_full_page(site, page)
         await page.evaluate("document.querySelector('#notice').textContent = 'A notice'")
         assert await page.evaluate(POOR_CONTRASTS) == []
-    async with Site(token="secret").open() as site, visit(browser, site.url, color_scheme=scheme) as page:
+    async with (
+        Site(token="secret").open() as site,
+        visit(browser, site.url, color_scheme=scheme) as page,
+    ):
         assert await page.evaluate(POOR_CONTRASTS.replace("< 10", "< 3")) == []
 
 
@@ -132,9 +158,15 @@ async def test_the_page_speaks_the_browsers_language_or_the_chosen_one(browser: 
         await expect(page.locator(".answer .markdown")).to_have_attribute("lang", "ja")
         await page.get_by_role("button", name="English").click()
         await expect(page.locator("html")).to_have_attribute("lang", "en")
-        await expect(page.get_by_role("textbox", name="Message")).to_have_attribute("placeholder", "Write a message")
+        await expect(page.get_by_role("textbox", name="Message")).to_have_attribute(
+            "placeholder", "Write a message"
+        )
         await expect(page.locator("#log > li")).to_have_text(
-            ["東京の天気は？", 'get_weather東京312 msArguments{ "location": "東京" }Result{}', "晴れです。"]
+            [
+                "東京の天気は？",
+                'get_weather東京312 msArguments{ "location": "東京" }Result{}',
+                "晴れです。",
+            ]
         )
         await page.reload()
         await expect(page.locator("html")).to_have_attribute("lang", "en")
@@ -167,7 +199,9 @@ async def test_a_screen_reader_finds_its_way(browser: Browser) -> None:
         await expect(log).to_have_attribute("aria-busy", "false")
         await expect(log).to_have_attribute("aria-live", "polite")
         nameless = await page.locator("button:visible, textarea, [role=log]").evaluate_all(
-            "elements => elements.filter((e) => !(e.ariaLabel || e.innerText.trim())).map((e) => e.outerHTML)"
+            "elements => elements.filter((e) => !(e.ariaLabel || e.innerText.trim())).map((e) "
+            "=> "
+            "e.outerHTML)"
         )
         assert nameless == []
 

@@ -49,12 +49,14 @@ BLOCKS = {
     "-": "<ul><li></li></ul>",
     "> a\n> - b\n\nafter": "<blockquote><p>a</p><ul><li>b</li></ul></blockquote><p>after</p>",
     "| a | b |\n|---|--:|\n| `|` | **2** |\n| \\| |": (
-        '<div class="table"><table><thead><tr><th class="start">a</th><th class="end">b</th></tr></thead><tbody>'
+        '<div class="table"><table><thead><tr><th class="start">a</th><th '
+        'class="end">b</th></tr></thead><tbody>'
         '<tr><td class="start"><code>|</code></td><td class="end"><strong>2</strong></td></tr>'
         '<tr><td class="start">|</td><td class="end"></td></tr></tbody></table></div>'
     ),
     "a | b\n:-: | -\n": (
-        '<div class="table"><table><thead><tr><th class="center">a</th><th class="start">b</th></tr></thead>'
+        '<div class="table"><table><thead><tr><th class="center">a</th><th '
+        'class="start">b</th></tr></thead>'
         "<tbody></tbody></table></div>"
     ),
     "a | b\n---": "<p>a | b</p><hr>",
@@ -72,7 +74,9 @@ INLINE = {
     "`a*b*` ``c`d`` `` ` `` `open": "<code>a*b*</code> <code>c`d</code> <code>`</code> `open",
     "**a `**` b**": "<strong>a <code>**</code> b</strong>",
     "\\*a\\* \\[b\\](c) \\d": "*a* [b](c) \\d",
-    "[a *b*](https://x.test/ 'title')": '<a href="https://x.test/">a <em>b</em></a>'.replace("<em>b</em>", "*b*"),
+    "[a *b*](https://x.test/ 'title')": '<a href="https://x.test/">a <em>b</em></a>'.replace(
+        "<em>b</em>", "*b*"
+    ),
     "[a [b] c](https://x.test/(d))": '<a href="https://x.test/(d)">a [b] c</a>',
     "list[ [a](https://x.test/)": 'list[ <a href="https://x.test/">a</a>',
     "[1] and [a] (b)": "[1] and [a] (b)",
@@ -80,7 +84,8 @@ INLINE = {
     "[](https://x.test/)": '<a href="https://x.test/">https://x.test/</a>',
     "[a](mailto:a@x.test)": "a",
     "See https://x.test/a_b_(c). (https://x.test/d)": (
-        'See <a href="https://x.test/a_b_(c)">https://x.test/a_b_(c)</a>. (<a href="https://x.test/d">https://x.test/d</a>)'
+        'See <a href="https://x.test/a_b_(c)">https://x.test/a_b_(c)</a>. (<a '
+        'href="https://x.test/d">https://x.test/d</a>)'
     ),
     "https://x.test/あ": '<a href="https://x.test/">https://x.test/</a>あ',
     "<https://x.test/>, xhttps://x.test, https://": '<a href="https://x.test/">https://x.test/</a>, xhttps://x.test, https://',
@@ -120,7 +125,8 @@ async def test_blocks(page: Page, text: str, html: str) -> None:
 
 @pytest.mark.parametrize(("text", "html"), INLINE.items())
 async def test_words_within_a_line(page: Page, text: str, html: str) -> None:
-    """Emphasis, code and links, also where Japanese leaves no spaces, and nothing where somebody only calculates."""
+    """Emphasis, code and links, also where Japanese leaves no spaces, and nothing where somebody
+    only calculates."""
     assert await page.evaluate(RENDER, [text]) == f"<p>{html}</p>"
 
 

@@ -1,4 +1,5 @@
-"""Pictures of tools on the page: below the answer, live and from the history, and in words when they are gone."""
+"""Pictures of tools on the page: below the answer, live and from the history, and in words when
+they are gone."""
 
 from __future__ import annotations
 
@@ -17,7 +18,13 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SMALL = {"width": 800, "height": 700}  # a chart nearly fills it
 FIGURES = Chart(
-    ("09:00", "10:00"), ((18.0, 21.0),), "°C", (0.0, 1.5), "mm", ("10%", "60%"), "Open-Meteo.com (CC BY 4.0)"
+    ("09:00", "10:00"),
+    ((18.0, 21.0),),
+    "°C",
+    (0.0, 1.5),
+    "mm",
+    ("10%", "60%"),
+    "Open-Meteo.com (CC BY 4.0)",
 )
 
 
@@ -41,7 +48,10 @@ async def test_a_chart_stands_below_the_answer(browser: Browser) -> None:
 
 async def test_a_picture_that_is_gone_is_told_in_words(browser: Browser) -> None:
     """After its day, or where it was never stored; nothing but our own files is shown."""
-    lost, foreign = replace(CHART, id="e" * 32), FileRef("../static/icon.svg?", "x.svg", "image/svg+xml", "<b>9 °C</b>")
+    lost, foreign = (
+        replace(CHART, id="e" * 32),
+        FileRef("../static/icon.svg?", "x.svg", "image/svg+xml", "<b>9 °C</b>"),
+    )
     unstored = replace(CHART, id="", text="8 °C")
     async with Site().open() as site, visit(browser, site.url) as page:
         await say(page, "A chart, please")
@@ -49,5 +59,7 @@ async def test_a_picture_that_is_gone_is_told_in_words(browser: Browser) -> None
         call = await turn.calls("get_weather", {})
         await turn.returns(call, {}, files=(lost, foreign, unstored))
         await turn.answers("Sunny.")
-        await expect(page.locator(".answer .files pre")).to_have_text([CHART.text, "<b>9 °C</b>", "8 °C"])
+        await expect(page.locator(".answer .files pre")).to_have_text(
+            [CHART.text, "<b>9 °C</b>", "8 °C"]
+        )
         await expect(page.locator(".answer .files img")).to_have_count(0)

@@ -1,4 +1,5 @@
-"""A poll on the page: a card with a button for each option, whose counts change while it is looked at."""
+"""A poll on the page: a card with a button for each option, whose counts change while it is looked
+at."""
 
 from __future__ import annotations
 
@@ -76,7 +77,10 @@ async def test_a_closed_poll_is_there_after_a_reload(browser: Browser) -> None:
             page,
             "user: A poll, please",
             "tool: start_poll Where",
-            "poll: <b>Where</b> do we eat? Sushi: 3 Curry: 1 This poll is closed. People who voted: 4",
+            (
+                "poll: <b>Where</b> do we eat? Sushi: 3 Curry: 1 This poll is closed. People who "
+                "voted: 4"
+            ),
             "answer: Please vote.",
         )
 
@@ -104,6 +108,8 @@ async def test_an_old_history_opens_no_closed_poll(browser: Browser) -> None:
         await show(site, turn.conversation, replace(FOOD, is_closed=True))
         await expect(page.get_by_role("button", name="Sushi: 0")).to_be_disabled()
         answer.set()
-        await page.wait_for_function("Object.keys(localStorage).every((key) => !key.startsWith('kaiwa.sent.'))")
+        await page.wait_for_function(
+            "Object.keys(localStorage).every((key) => !key.startsWith('kaiwa.sent.'))"
+        )
         await page.evaluate("new Promise(requestAnimationFrame)")
         await expect(page.get_by_role("button", name="Sushi: 0")).to_be_disabled()

@@ -1,4 +1,5 @@
-"""A call that acts waits for a person: a card asks on the page, and whoever looks can decide, once."""
+"""A call that acts waits for a person: a card asks on the page, and whoever looks can decide,
+once."""
 
 from __future__ import annotations
 
@@ -48,7 +49,9 @@ async def asked(site: Site, page: Page) -> tuple[Turn, ToolCall]:
     return turn, call
 
 
-async def finish(turn: Turn, call: ToolCall, outcome: str, response: dict[str, object], answer: str) -> None:
+async def finish(
+    turn: Turn, call: ToolCall, outcome: str, response: dict[str, object], answer: str
+) -> None:
     """Somebody has decided: the call has its result, and the turn its end."""
     await turn.goes_on()
     await turn.shows(ToolStarted(call.id, call.name, call.arguments))
@@ -58,7 +61,8 @@ async def finish(turn: Turn, call: ToolCall, outcome: str, response: dict[str, o
 
 
 async def test_an_allowed_call_is_made(browser: Browser) -> None:
-    """Tool and arguments as text, until when; a press is one decision, then the outcome stands in the card's place."""
+    """Tool and arguments as text, until when; a press is one decision, then the outcome stands in
+    the card's place."""
     async with Site().open() as site, visit(browser, site.url, timezone_id="UTC") as page:
         turn, call = await asked(site, page)
         assert await card(page).locator("li").all_inner_texts() == SHOWN
@@ -69,14 +73,26 @@ async def test_an_allowed_call_is_made(browser: Browser) -> None:
         await expect(page.get_by_role("button", name="Allow", exact=True)).to_be_disabled()
         await expect(page.get_by_role("button", name="Don’t allow")).to_be_disabled()
         arrival = await site.arrival()
-        assert (arrival.event, arrival.target, arrival.approved) == ("decision", site.open_question(turn), True)
+        assert (arrival.event, arrival.target, arrival.approved) == (
+            "decision",
+            site.open_question(turn),
+            True,
+        )
         await turn.goes_on()
         await turn.shows(ToolStarted(call.id, call.name, call.arguments))
         await expect(card(page)).to_be_hidden()
-        earlier = ["user: Invite Hanako", "answer: Let me write to her.", "tool: find_address Hanako 312 ms"]
+        earlier = [
+            "user: Invite Hanako",
+            "answer: Let me write to her.",
+            "tool: find_address Hanako 312 ms",
+        ]
         made = "tool: send_mail hanako@example.com · <b>Hi</b> at noon?gnp.exe"
         await expect(page.locator(".tool")).to_have_count(2)
-        assert await thread(page) == [*earlier, "question: This has been decided.", f"{made} running…"]
+        assert await thread(page) == [
+            *earlier,
+            "question: This has been decided.",
+            f"{made} running…",
+        ]
         await turn.returns(call, {"sent": True})
         await turn.settles("Allowed: send_mail.")
         await turn.answers("She has it.")
@@ -89,17 +105,27 @@ async def test_an_allowed_call_is_made(browser: Browser) -> None:
             "answer: She has it.",
         )
         await page.reload()
-        await expect_thread(page, "user: Invite Hanako", "tool: find_address Hanako", made, "answer: She has it.")
+        await expect_thread(
+            page, "user: Invite Hanako", "tool: find_address Hanako", made, "answer: She has it."
+        )
         assert site.waiting == 0
 
 
 async def test_no_argument_looks_like_another(browser: Browser) -> None:
-    """On a narrow screen, letter by letter: nothing leaves its place, and only an argument begins at the edge."""
+    """On a narrow screen, letter by letter: nothing leaves its place, and only an argument begins
+    at the edge."""
     names = [name for arguments in ATTACKS.values() for name in arguments if len(name) > 2]
     values = [value for arguments in ATTACKS.values() for value in arguments.values()]
-    arguments = {f"of{at}": value for at, value in enumerate(values)} | dict.fromkeys((*names, "א", "ב"), "x")
-    del arguments[next(name for name, value in arguments.items() if value == "\ud800")]  # no call arrives with it
-    async with Site().open() as site, visit(browser, site.url, viewport={"width": 320, "height": 640}) as page:
+    arguments = {f"of{at}": value for at, value in enumerate(values)} | dict.fromkeys(
+        (*names, "א", "ב"), "x"
+    )
+    del arguments[
+        next(name for name, value in arguments.items() if value == "\ud800")
+    ]  # no call arrives with it
+    async with (
+        Site().open() as site,
+        visit(browser, site.url, viewport={"width": 320, "height": 640}) as page,
+    ):
         await say(page, "Launch it")
         await (await site.turn()).asks("launch", arguments)
         lines = page.locator(".card li")
@@ -108,18 +134,23 @@ async def test_no_argument_looks_like_another(browser: Browser) -> None:
         for line, places in zip(shown, await lines.evaluate_all(PLACES), strict=True):
             assert "".join(letter for letter, *_ in places) == line
             edge = places[0][2]
-            assert [letter for letter, _, left in places if left <= edge + 1] in ([BULLET], [BULLET, " "])
+            assert [letter for letter, _, left in places if left <= edge + 1] in (
+                [BULLET],
+                [BULLET, " "],
+            )
             turning = {at for match in RTL_RUN.finditer(line) for at in range(*match.span())}
             order = [
                 (top, left)
                 for at, (letter, top, left) in enumerate(places)
-                if at not in turning and (letter.isascii() or unicodedata.category(letter) in ("Lu", "Ll", "Po", "Sc"))
+                if at not in turning
+                and (letter.isascii() or unicodedata.category(letter) in ("Lu", "Ll", "Po", "Sc"))
             ]
             assert order == sorted(order), line
 
 
 async def test_a_call_is_refused_by_keyboard(browser: Browser) -> None:
-    """The card never takes the focus by itself; it is reached from the box, and keeps the focus once it is decided."""
+    """The card never takes the focus by itself; it is reached from the box, and keeps the focus
+    once it is decided."""
     async with Site().open() as site, visit(browser, site.url) as page:
         turn, call = await asked(site, page)
         await expect(page.locator("#box")).to_be_focused()
@@ -129,7 +160,9 @@ async def test_a_call_is_refused_by_keyboard(browser: Browser) -> None:
         await page.keyboard.press("Enter")
         assert (await site.arrival()).approved is False
         await expect(card(page)).to_be_focused()
-        await finish(turn, call, "Not allowed: send_mail.", {"error": "rejected by the user"}, "As you like.")
+        await finish(
+            turn, call, "Not allowed: send_mail.", {"error": "rejected by the user"}, "As you like."
+        )
         await expect(page.locator(".decided")).to_have_text("Not allowed: send_mail.")
         await expect(page.locator(".answer").last).to_have_text("As you like.")
 
@@ -191,7 +224,9 @@ async def test_a_press_that_comes_too_late_says_so(browser: Browser) -> None:
         await page.locator("#box").fill("x")
         await expect(page.get_by_role("alert")).to_have_text("")
         await turn.refuses("Only the person who asked can decide this.")
-        await expect(page.get_by_role("alert")).to_have_text("Only the person who asked can decide this.")
+        await expect(page.get_by_role("alert")).to_have_text(
+            "Only the person who asked can decide this."
+        )
 
 
 async def test_a_press_that_did_not_arrive_can_be_repeated(browser: Browser) -> None:
@@ -200,7 +235,9 @@ async def test_a_press_that_did_not_arrive_can_be_repeated(browser: Browser) -> 
         await asked(site, page)
         await page.route("**/decisions", lambda route: route.abort())
         await page.get_by_role("button", name="Allow", exact=True).click()
-        await expect(page.get_by_role("alert")).to_have_text("The bot could not be reached. Please try again.")
+        await expect(page.get_by_role("alert")).to_have_text(
+            "The bot could not be reached. Please try again."
+        )
         await page.unroute("**/decisions")
         await page.get_by_role("button", name="Allow", exact=True).click()
         assert (await site.arrival()).approved
@@ -210,8 +247,12 @@ async def test_what_models_say_stands_apart_from_the_arguments(browser: Browser)
     """As text, below the list of arguments; a question without it has no room for it."""
     async with Site().open() as site, visit(browser, site.url) as page:
         await say(page, "Launch it")
-        await (await site.turn()).asks("launch", {"what": "rocket"}, "Reviewer a is against: “<b>No</b>”", "B")
-        await expect(page.locator(".card .remarks p")).to_have_text(["Reviewer a is against: “<b>No</b>”", "B"])
+        await (await site.turn()).asks(
+            "launch", {"what": "rocket"}, "Reviewer a is against: “<b>No</b>”", "B"
+        )
+        await expect(page.locator(".card .remarks p")).to_have_text(
+            ["Reviewer a is against: “<b>No</b>”", "B"]
+        )
         await expect(page.locator(".card li")).to_have_text(["▸ what: rocket"])
 
 

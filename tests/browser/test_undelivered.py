@@ -21,8 +21,10 @@ from tests.fakes.site import Site
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 AT = 1_763_700_000_000
-HIDE = "hidden => { Object.defineProperty(document, 'hidden', {value: hidden, configurable: true}); \
+HIDE = (
+    "hidden => { Object.defineProperty(document, 'hidden', {value: hidden, configurable: true}); \
 document.dispatchEvent(new Event('visibilitychange')); }"
+)
 PLACES = "elements => elements.map((e) => Object.values(e.getBoundingClientRect().toJSON()))"
 
 
@@ -35,8 +37,12 @@ async def two_letters(valkey_url: str) -> AsyncIterator[tuple[Store, httpx.Async
         await store.journal.commit(lease, None, [b"one", b"two"], keep_turns=1)
         await store.outbox.move_head_to_dead_letters(lease, b"refused")
         await store.outbox.move_head_to_dead_letters(lease, b"refused again")
-        app = Starlette(routes=[dead_letters_route(store.dead_letters), metrics_route(Metrics(), store)])
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+        app = Starlette(
+            routes=[dead_letters_route(store.dead_letters), metrics_route(Metrics(), store)]
+        )
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app), base_url="http://localhost"
+        ) as client:
             yield store, client
 
 
@@ -57,7 +63,10 @@ async def test_page_and_metric_follow_what_the_operator_does(valkey_url: str) ->
         assert await gauge(client) == 1
         assert await store.dead_letters.discard(oldest)
         response = await client.get("/dead-letters")
-        assert (response.json(), response.headers["cache-control"]) == ({"count": 0, "newest": 0}, "no-store")
+        assert (response.json(), response.headers["cache-control"]) == (
+            {"count": 0, "newest": 0},
+            "no-store",
+        )
         assert await gauge(client) == 0
 
 
@@ -65,7 +74,9 @@ async def test_a_store_that_is_away_is_told() -> None:
     """With the status that means later."""
     async with open_store("redis://127.0.0.1:1", history_days=1) as store:
         app = Starlette(routes=[dead_letters_route(store.dead_letters)])
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app), base_url="http://localhost"
+        ) as client:
             assert (await client.get("/dead-letters")).status_code == 503
 
 
@@ -89,8 +100,11 @@ def notice(page: Page) -> Locator:
         ("ja-JP", "届けられなかった回答が1件あります：", "届けられなかった回答が2件あります："),
     ],
 )
-async def test_the_page_says_what_could_not_be_delivered(browser: Browser, locale: str, one: str, two: str) -> None:
-    """How many, and the command that shows them; put aside it stays away until there is another one."""
+async def test_the_page_says_what_could_not_be_delivered(
+    browser: Browser, locale: str, one: str, two: str
+) -> None:
+    """How many, and the command that shows them; put aside it stays away until there is another
+    one."""
     async with Site().open() as site:
         site.letters.add(AT)
         async with visit(browser, site.url, locale=locale) as page:
@@ -111,7 +125,8 @@ async def test_the_page_says_what_could_not_be_delivered(browser: Browser, local
 
 
 async def test_the_notice_moves_nothing_and_can_be_reached(browser: Browser) -> None:
-    """It lies over the words, fits a phone, is announced, and its button comes right after the header's."""
+    """It lies over the words, fits a phone, is announced, and its button comes right after the
+    header's."""
     phone = {"width": 320, "height": 640}
     async with Site().open() as site, visit(browser, site.url, viewport=phone) as page:
         await say(page, "Hello")

@@ -13,7 +13,8 @@ from tests.waiting import until_true
 
 @asynccontextmanager
 async def visit(browser: Browser, url: str, **profile: Any) -> AsyncIterator[Page]:
-    """Open the page in a fresh profile (English, unless it says otherwise); scripts that fail, fail the test."""
+    """Open the page in a fresh profile (English, unless it says otherwise); scripts that fail, fail
+    the test."""
     async with await browser.new_context(**{"locale": "en-GB"} | profile) as context:
         context.set_default_timeout(10_000)
         page = await context.new_page()
@@ -33,7 +34,8 @@ async def say(page: Page, text: str) -> None:
 async def thread(page: Page) -> list[str]:
     """What the page shows as said, from the first word to the last: ``kind: text``."""
     items: list[str] = await page.locator("#log > li").evaluate_all(
-        "items => items.map((item) => `${item.classList[0]}: ${item.innerText.trim().replaceAll(/\\s+/g, ' ')}`)"
+        "items => items.map((item) => `${item.classList[0]}: "
+        "${item.innerText.trim().replaceAll(/\\s+/g, ' ')}`)"
     )
     return items
 

@@ -2,7 +2,8 @@
 
     .venv/bin/python -m tests.chaos --seed 7
 
-Exit code 1, with the timeline of every conversation concerned, where something was lost, doubled, reordered or left.
+Exit code 1, with the timeline of every conversation concerned, where something was lost, doubled,
+reordered or left.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ class Evidence:
     """Everything a report needs.
 
     Attributes:
-        left: what the store still holds of work, endless keys and processes that ended by themselves; all should be
+        left: what the store still holds of work, endless keys and processes that ended by
+        themselves; all should be
             empty.
         waits: seconds from a kill until a conversation of the killed process went on.
     """
@@ -47,29 +48,43 @@ class Evidence:
 
     def answered(self) -> set[str]:
         """The markers that have been shown."""
-        return {marker for messages in self.shown().values() for message in messages for marker in message.markers}
+        return {
+            marker
+            for messages in self.shown().values()
+            for message in messages
+            for marker in message.markers
+        }
 
     def verdicts(self) -> dict[str, Verdict]:
         """The judgement on every conversation."""
         shown = self.shown()
         return {
-            talk.conversation: judge(talk, shown.get(talk.conversation, []), self._looks(talk.conversation))
+            talk.conversation: judge(
+                talk, shown.get(talk.conversation, []), self._looks(talk.conversation)
+            )
             for talk in self.talks
         }
 
     def timeline(self, conversation: str) -> list[Event]:
         """All that concerns a conversation, in order of time."""
-        told = [event for event in self.chronicle.events if event.conversation in ("", conversation)]
-        shown = [
-            Event(one.at, "SHOWN", f"{one.via} {one.delivery}: {one.text}") for one in self._shown_in(conversation)
+        told = [
+            event for event in self.chronicle.events if event.conversation in ("", conversation)
         ]
-        return sorted([*told, *shown, *self._attempts(conversation), *self._logged(conversation)], key=lambda e: e.at)
+        shown = [
+            Event(one.at, "SHOWN", f"{one.via} {one.delivery}: {one.text}")
+            for one in self._shown_in(conversation)
+        ]
+        return sorted(
+            [*told, *shown, *self._attempts(conversation), *self._logged(conversation)],
+            key=lambda e: e.at,
+        )
 
     def _shown_in(self, conversation: str) -> list[Shown]:
         return self.shown().get(conversation, [])
 
     def _looks(self, conversation: str) -> list[float]:
-        """When it was looked for an answer that may have been posted; reading what others wrote has no ``oldest``."""
+        """When it was looked for an answer that may have been posted; reading what others wrote has
+        no ``oldest``."""
         place = conversation.split(":")
         return [
             call.at
@@ -82,12 +97,21 @@ class Evidence:
 
     def _attempts(self, conversation: str) -> Iterator[Event]:
         """Calls of the platforms that were to say something in it, obeyed or not."""
-        markers = {asked.marker for talk in self.talks if talk.conversation == conversation for asked in talk.asked}
+        markers = {
+            asked.marker
+            for talk in self.talks
+            if talk.conversation == conversation
+            for asked in talk.asked
+        }
         for request in self.line.requests:
-            if request.call in ("reply", "push") and markers & set(MARKER.findall(request.raw.decode())):
+            if request.call in ("reply", "push") and markers & set(
+                MARKER.findall(request.raw.decode())
+            ):
                 yield Event(request.at, "LINE", f"was called: {request.call}")
         for call in self.slack.calls:
-            said = str([call.arguments.get(name, "") for name in ("markdown_text", "blocks", "chunks")])
+            said = str(
+                [call.arguments.get(name, "") for name in ("markdown_text", "blocks", "chunks")]
+            )
             is_look = call.method in LOOKS and call.at in self._looks(conversation)
             if is_look or markers & set(MARKER.findall(said)):
                 yield Event(call.at, "Slack", f"was called: {call.method}")
@@ -100,19 +124,31 @@ class Evidence:
                     continue
                 entry = json.loads(line)
                 at = datetime.fromisoformat(entry.pop("timestamp")).timestamp()
-                kept = {key: value for key, value in entry.items() if key not in ("conversation", "level", "logger")}
+                kept = {
+                    key: value
+                    for key, value in entry.items()
+                    if key not in ("conversation", "level", "logger")
+                }
                 yield Event(at, name, " ".join(f"{key}={value}" for key, value in kept.items()))
 
 
 def _in_line(line: LineFake) -> Iterator[Shown]:
-    for sent in (sent for sent in line.sent if sent.messages[0]["type"] != "flex"):  # a late answer's button is none
-        yield Shown(sent.at, f"line:{line_events.BOT}:user:{sent.to}", "\n".join(sent.texts), sent.call)
+    for sent in (
+        sent for sent in line.sent if sent.messages[0]["type"] != "flex"
+    ):  # a late answer's button is none
+        yield Shown(
+            sent.at, f"line:{line_events.BOT}:user:{sent.to}", "\n".join(sent.texts), sent.call
+        )
 
 
 def _in_slack(slack: SlackFake) -> Iterator[Shown]:
     for channel, messages in list(slack.messages.items()):
         for message in filter(is_own, list(messages)):
-            thread = f":{message['thread_ts']}" if channel[0] == "C" and "thread_ts" in message else ""
+            thread = (
+                f":{message['thread_ts']}" if channel[0] == "C" and "thread_ts" in message else ""
+            )
             conversation = f"slack:{slack_events.TEAM}:{channel}{thread}"
             delivery = message.get("metadata", {}).get("event_payload", {}).get("id", "")
-            yield Shown(slack.written_at[message["ts"]], conversation, show(message), "post", delivery)
+            yield Shown(
+                slack.written_at[message["ts"]], conversation, show(message), "post", delivery
+            )

@@ -1,4 +1,5 @@
-"""The processes of a storm: each is started again whenever it ends, as a dyno is, and killed by those who like to."""
+"""The processes of a storm: each is started again whenever it ends, as a dyno is, and killed by
+those who like to."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ class Fleet:
         exits: exit codes of those that were asked to end.
     """
 
-    def __init__(self, folder: Path, size: int, variables: Mapping[str, str], chronicle: Chronicle) -> None:
+    def __init__(
+        self, folder: Path, size: int, variables: Mapping[str, str], chronicle: Chronicle
+    ) -> None:
         self._folder = folder
         self._size = size
         self._variables = variables
@@ -67,6 +70,8 @@ class Fleet:
                 finally:
                     self.serving.pop(place, None)
             code = running.process.returncode
-            self._chronicle.note(name, "was killed" if code == -signal.SIGKILL else f"ended by itself: {code}")
+            self._chronicle.note(
+                name, "was killed" if code == -signal.SIGKILL else f"ended by itself: {code}"
+            )
             if code != -signal.SIGKILL:
                 self.fallen.append(f"{name}: {code}: {running.lines[-1:]}")

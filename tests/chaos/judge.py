@@ -1,4 +1,5 @@
-"""Judges a conversation by its markers: each in exactly one shown message, in the order of the questions."""
+"""Judges a conversation by its markers: each in exactly one shown message, in the order of the
+questions."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ class Verdict:
     Attributes:
         lost: acknowledged messages without an answer.
         twice: messages answered more than once.
-        line_window, slack_window: those among the doubled that fall into a window docs/durability.md names.
-        reordered: messages whose answer is shown after that of a later one.
-        unmarked: what was shown beside answers, such as an apology.
+        line_window, slack_window: those among the doubled that fall into a window
+        docs/durability.md names. reordered: messages whose answer is shown after that of a later
+        one. unmarked: what was shown beside answers, such as an apology.
     """
 
     lost: list[str] = field(default_factory=list)
@@ -47,7 +48,9 @@ def judge(talk: Talk, shown: Sequence[Shown], looked_up: Sequence[float] = ()) -
     """
     seen = Counter(marker for message in shown for marker in message.markers)
     verdict = Verdict(
-        lost=[asked.marker for asked in talk.asked if asked.acknowledged and not seen[asked.marker]],
+        lost=[
+            asked.marker for asked in talk.asked if asked.acknowledged and not seen[asked.marker]
+        ],
         unmarked=[message.text for message in shown if not message.markers],
     )
     for marker in (asked.marker for asked in talk.asked if seen[asked.marker] > 1):
@@ -58,7 +61,9 @@ def judge(talk: Talk, shown: Sequence[Shown], looked_up: Sequence[float] = ()) -
         if _is_slack_window(doubled, looked_up):
             verdict.slack_window.append(marker)
     places = {asked.marker: place for place, asked in enumerate(talk.asked)}
-    first_shown = list(dict.fromkeys(marker for message in shown for marker in message.markers if marker in places))
+    first_shown = list(
+        dict.fromkeys(marker for message in shown for marker in message.markers if marker in places)
+    )
     newest = -1
     for marker in first_shown:
         if places[marker] < newest:
@@ -76,7 +81,8 @@ def _is_line_window(doubled: Sequence[Shown], asked_at: Mapping[str, float]) -> 
 
 
 def _is_slack_window(doubled: Sequence[Shown], looked_up: Sequence[float]) -> bool:
-    """One delivery posted twice, because the last look before the second post came before the first one was there."""
+    """One delivery posted twice, because the last look before the second post came before the first
+    one was there."""
     first, *rest = doubled
     if len(rest) != 1 or not first.delivery or rest[0].delivery != first.delivery:
         return False

@@ -1,4 +1,5 @@
-"""A model that repeats the markers of all messages since its last answer, and calls a tool where one asks for that."""
+"""A model that repeats the markers of all messages since its last answer, and calls a tool where
+one asks for that."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ def answer_to(body: JSON, details: int = 0) -> Answer:
     if "calculate" in words and not has_called:
         call = {"name": "calculate", "args": {"expression": "6 * 7"}, "id": secrets.token_hex(4)}
         return answer_of([{"functionCall": call, "thoughtSignature": ""}])
-    return answer_of([{"text": f"{' '.join(MARKER.findall(words))}: answered."}], *[DETAILS] * details)
+    return answer_of(
+        [{"text": f"{' '.join(MARKER.findall(words))}: answered."}], *[DETAILS] * details
+    )
 
 
 def unanswered(body: JSON) -> tuple[str, bool]:

@@ -1,4 +1,5 @@
-"""LINE and Slack as they post to webhooks: again where nobody answers, and now and then twice without a reason."""
+"""LINE and Slack as they post to webhooks: again where nobody answers, and now and then twice
+without a reason."""
 
 from __future__ import annotations
 
@@ -15,7 +16,10 @@ from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
 
 LINE_TRIES, LINE_PATIENCE_S, LINE_PAUSE_S = 20, 2.0, (0.5, 2.0)
-SLACK_WAITS_S, SLACK_PATIENCE_S = (0.0, 0.0, 1.0, 5.0), 3.0  # at once, a minute and five minutes in real life
+SLACK_WAITS_S, SLACK_PATIENCE_S = (
+    (0.0, 0.0, 1.0, 5.0),
+    3.0,
+)  # at once, a minute and five minutes in real life
 TWICE = 0.1  # share of messages that come again although they were acknowledged
 LATE = 0.1  # share of LINE's messages that come so late that their reply token is dead
 LATE_MS = 120_000
@@ -24,7 +28,9 @@ LATE_MS = 120_000
 class Router:
     """Hands requests to any process that takes connections."""
 
-    def __init__(self, http: httpx.AsyncClient, serving: Callable[[], list[str]], dice: random.Random) -> None:
+    def __init__(
+        self, http: httpx.AsyncClient, serving: Callable[[], list[str]], dice: random.Random
+    ) -> None:
         self._http = http
         self._serving = serving
         self._dice = dice
@@ -36,7 +42,9 @@ class Router:
         for door in doors:
             try:
                 async with asyncio.timeout(timeout_s):
-                    return (await self._http.post(door + path, content=body, headers=headers)).status_code
+                    return (
+                        await self._http.post(door + path, content=body, headers=headers)
+                    ).status_code
             except httpx.ConnectError:
                 continue
             except (httpx.TransportError, TimeoutError):
@@ -68,11 +76,16 @@ class LinePerson:
         event = self.line.event(place=self.user, user=self.user, message=message)
         if self.dice.random() < LATE:
             self.line.expire(event["replyToken"])
-            event |= {"timestamp": event["timestamp"] - LATE_MS, "deliveryContext": {"isRedelivery": True}}
+            event |= {
+                "timestamp": event["timestamp"] - LATE_MS,
+                "deliveryContext": {"isRedelivery": True},
+            }
         again = self.dice.random() < TWICE
         for _ in range(LINE_TRIES):
             status = await self._post(event)
-            self.chronicle.note("LINE", f"{asked.marker} posted: {status or 'no answer'}", conversation)
+            self.chronicle.note(
+                "LINE", f"{asked.marker} posted: {status or 'no answer'}", conversation
+            )
             asked.acknowledged = asked.acknowledged or status == 200
             if asked.acknowledged and not again:
                 break
@@ -87,7 +100,8 @@ class LinePerson:
 
 @dataclass(slots=True)
 class SlackPerson:
-    """Somebody who writes to the bot in Slack: in 1:1, or in a thread that mentions it each time."""
+    """Somebody who writes to the bot in Slack: in 1:1, or in a thread that mentions it each
+    time."""
 
     router: Router
     slack: SlackFake
@@ -101,7 +115,8 @@ class SlackPerson:
 
     @property
     def user(self) -> str:
-        """One account for each person: all their questions together exceed one account's daily limit."""
+        """One account for each person: all their questions together exceed one account's daily
+        limit."""
         return f"U1{self.number:07d}"
 
     @property
@@ -123,7 +138,8 @@ class SlackPerson:
         return Talk(f"slack:{slack_events.TEAM}:{self.channel}{thread}")
 
     async def say(self, asked: Asked, conversation: str) -> None:
-        """Send one message, as every event Slack makes of it, until each is acknowledged or given up."""
+        """Send one message, as every event Slack makes of it, until each is acknowledged or given
+        up."""
         ts = self._ts(self.said)
         in_thread = {"thread_ts": self.root} if self.said and not self.is_direct else {}
         self.said += 1
@@ -131,7 +147,9 @@ class SlackPerson:
         self.slack.add_message(self.channel, ts, asked.words, user=self.user, **in_thread)
         await asyncio.gather(*(self._send(payload, asked, conversation) for payload in payloads))
 
-    def _payloads(self, asked: Asked, ts: str, in_thread: dict[str, str]) -> Sequence[slack_events.JSON]:
+    def _payloads(
+        self, asked: Asked, ts: str, in_thread: dict[str, str]
+    ) -> Sequence[slack_events.JSON]:
         place = {"channel": self.channel, "user": self.user}
         whole = slack_events.message(asked.words, ts, **place, **in_thread)
         if self.is_direct:
@@ -145,7 +163,9 @@ class SlackPerson:
         again = self.dice.random() < TWICE
         for number, wait_s in enumerate(SLACK_WAITS_S):
             await asyncio.sleep(wait_s)
-            headers = slack_events.signed(body) | ({"X-Slack-Retry-Num": str(number)} if number else {})
+            headers = slack_events.signed(body) | (
+                {"X-Slack-Retry-Num": str(number)} if number else {}
+            )
             status = await self.router.post("/webhooks/slack", body, headers, SLACK_PATIENCE_S)
             what = f"{asked.marker} posted as {payload['event']['type']}: {status or 'no answer'}"
             self.chronicle.note("Slack", what, conversation)

@@ -1,4 +1,5 @@
-"""What is told of a storm: counts, times, and the timeline of every conversation that went wrong."""
+"""What is told of a storm: counts, times, and the timeline of every conversation that went
+wrong."""
 
 from __future__ import annotations
 
@@ -21,7 +22,10 @@ FAULTS = {
 def report(evidence: Evidence) -> Iterator[str]:
     """Line by line."""
     plan, verdicts = evidence.plan, evidence.verdicts()
-    yield f"seed {plan.seed}: {plan.conversations} × {plan.messages} messages, {plan.processes} processes"
+    yield (
+        f"seed {plan.seed}: {plan.conversations} × {plan.messages} messages, {plan.processes} "
+        "processes"
+    )
     yield ", ".join(f"{what}: {count}" for what, count in evidence.counts.items())
     unacknowledged = sum(not asked.acknowledged for talk in evidence.talks for asked in talk.asked)
     yield f"never acknowledged, given up by the platform: {unacknowledged}"
@@ -36,8 +40,11 @@ def report(evidence: Evidence) -> Iterator[str]:
 
 
 def is_clean(evidence: Evidence) -> bool:
-    """Whether nothing was lost, doubled, reordered or left behind, but for the windows that are known."""
-    return all(verdict.is_clean for verdict in evidence.verdicts().values()) and not any(evidence.left.values())
+    """Whether nothing was lost, doubled, reordered or left behind, but for the windows that are
+    known."""
+    return all(verdict.is_clean for verdict in evidence.verdicts().values()) and not any(
+        evidence.left.values()
+    )
 
 
 def take_over(waits: list[float]) -> str:

@@ -1,4 +1,5 @@
-"""The store of a storm: a Valkey of its own that keeps what it has acknowledged, and is killed like everything else."""
+"""The store of a storm: a Valkey of its own that keeps what it has acknowledged, and is killed like
+everything else."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ class StoreServer:
     async def start(self) -> None:
         """Start it, with the data that is there, and wait until it answers."""
         command = (get_binary_path(), *OPTIONS, "--unixsocket", self._folder / "store.sock")
-        self._process = await asyncio.create_subprocess_exec(*command, cwd=self._folder, stdout=DEVNULL)
+        self._process = await asyncio.create_subprocess_exec(
+            *command, cwd=self._folder, stdout=DEVNULL
+        )
         await until_true(self._answers)
 
     async def stop(self) -> None:

@@ -1,4 +1,5 @@
-"""A storm over whole processes: people write, processes die, the store restarts, platforms fail; then the evidence."""
+"""A storm over whole processes: people write, processes die, the store restarts, platforms fail;
+then the evidence."""
 
 from __future__ import annotations
 
@@ -48,9 +49,13 @@ async def storm(plan: Plan, folder: Path) -> Evidence:
         gemini = stack.enter_context(gemini_fake_in_thread())
         gemini.always = parrot(plan.dice("model"))
         server = await stack.enter_async_context(store_server())
-        http = await stack.enter_async_context(httpx.AsyncClient(limits=httpx.Limits(max_keepalive_connections=0)))
+        http = await stack.enter_async_context(
+            httpx.AsyncClient(limits=httpx.Limits(max_keepalive_connections=0))
+        )
         evidence = Evidence(plan, Chronicle(), line, slack)
-        fleet = Fleet(folder, plan.processes, settings(line, slack, gemini, server), evidence.chronicle)
+        fleet = Fleet(
+            folder, plan.processes, settings(line, slack, gemini, server), evidence.chronicle
+        )
         async with fleet.sailing():
             await Weather(evidence, fleet, server, http).pass_over()
         evidence.processes = fleet.all
@@ -63,19 +68,33 @@ async def storm(plan: Plan, folder: Path) -> Evidence:
     return evidence
 
 
-def settings(line: LineFake, slack: SlackFake, gemini: GeminiFake, server: StoreServer) -> Mapping[str, str]:
-    """Everything on, everything on this machine; late answers are pushed, however many one person gets."""
-    return {"REDIS_URL": server.url, "LINE_DAILY_USER_PUSHES": "0", **everything_on(line, slack, gemini)}
+def settings(
+    line: LineFake, slack: SlackFake, gemini: GeminiFake, server: StoreServer
+) -> Mapping[str, str]:
+    """Everything on, everything on this machine; late answers are pushed, however many one person
+    gets."""
+    return {
+        "REDIS_URL": server.url,
+        "LINE_DAILY_USER_PUSHES": "0",
+        **everything_on(line, slack, gemini),
+    }
 
 
 def _open_streams(slack: SlackFake) -> list[line_events.JSON]:
-    return [one for channel in slack.messages.values() for one in channel if one.get("streaming_state") == OPEN]
+    return [
+        one
+        for channel in slack.messages.values()
+        for one in channel
+        if one.get("streaming_state") == OPEN
+    ]
 
 
 class Weather:
     """All that happens while a storm lasts."""
 
-    def __init__(self, evidence: Evidence, fleet: Fleet, server: StoreServer, http: httpx.AsyncClient) -> None:
+    def __init__(
+        self, evidence: Evidence, fleet: Fleet, server: StoreServer, http: httpx.AsyncClient
+    ) -> None:
         self._plan = evidence.plan
         self._evidence = evidence
         self._chronicle = evidence.chronicle
@@ -117,7 +136,9 @@ class Weather:
         self._evidence.talks.append(talk)
         clock = asyncio.get_running_loop().time
         begun = clock()
-        for number, at in enumerate(sorted(dice.uniform(0, plan.seconds) for _ in range(plan.messages))):
+        for number, at in enumerate(
+            sorted(dice.uniform(0, plan.seconds) for _ in range(plan.messages))
+        ):
             if dice.random() >= AT_ONCE:
                 await asyncio.sleep(begun + at - clock())
             asked = Asked(f"q{person.number}n{number}", needs_tool=dice.random() < NEEDS_TOOL)
@@ -143,7 +164,9 @@ class Weather:
         async with asyncio.TaskGroup() as watchers:
             for _ in range(int(plan.seconds / plan.kill_every_s)):
                 await asyncio.sleep(plan.kill_every_s)
-                await until(lambda: len(self._fleet.serving) > 1, seconds=60)  # somebody is always left
+                await until(
+                    lambda: len(self._fleet.serving) > 1, seconds=60
+                )  # somebody is always left
                 await self._fleet.kill(dice.choice(sorted(self._fleet.serving)))
                 self._counts["kills"] += 1
                 watchers.create_task(self._take_overs.watch())
@@ -160,5 +183,10 @@ class Weather:
 
     async def _is_quiet(self) -> bool:
         """Whether every acknowledged message is answered and the store has nothing more to do."""
-        wanted = {asked.marker for talk in self._evidence.talks for asked in talk.asked if asked.acknowledged}
+        wanted = {
+            asked.marker
+            for talk in self._evidence.talks
+            for asked in talk.asked
+            if asked.acknowledged
+        }
         return wanted <= self._evidence.answered() and not await self._server.unfinished()

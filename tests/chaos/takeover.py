@@ -37,7 +37,8 @@ class TakeOvers:
     _watched: dict[bytes, Lease] = field(default_factory=dict)
 
     async def watch(self) -> None:
-        """Begin right after a kill; returns when every conversation of the dead is in other hands."""
+        """Begin right after a kill; returns when every conversation of the dead is in other
+        hands."""
         begun = time.monotonic()
         leases = await self._held()
         self._watched |= leases

@@ -1,4 +1,5 @@
-"""What people ask and what they are shown; a marker in every message tells which answer belongs to it."""
+"""What people ask and what they are shown; a marker in every message tells which answer belongs to
+it."""
 
 from __future__ import annotations
 
@@ -29,7 +30,10 @@ class Asked:
     @property
     def words(self) -> str:
         """What the model reads."""
-        return f"{self.marker}: {self.wish or ('please calculate 6 * 7' if self.needs_tool else 'hello')}"
+        return (
+            f"{self.marker}: "
+            f"{self.wish or ('please calculate 6 * 7' if self.needs_tool else 'hello')}"
+        )
 
 
 @dataclass(slots=True)

@@ -55,7 +55,9 @@ def test_an_apology_is_told() -> None:
     assert found == Verdict(lost=["q1n0"], unmarked=["Something went wrong."])
 
 
-@pytest.mark.parametrize(("pushed_at", "window"), [(55.0, ["q1n0"]), (5.0, [])], ids=["after its minute", "before"])
+@pytest.mark.parametrize(
+    ("pushed_at", "window"), [(55.0, ["q1n0"]), (5.0, [])], ids=["after its minute", "before"]
+)
 def test_a_push_after_a_reply_is_a_known_window_once_the_tokens_minute_is_over(
     pushed_at: float, window: list[str]
 ) -> None:
@@ -64,7 +66,9 @@ def test_a_push_after_a_reply_is_a_known_window_once_the_tokens_minute_is_over(
     assert judge(talk("q1n0"), both) == Verdict(twice=["q1n0"], line_window=window)
 
 
-@pytest.mark.parametrize(("looked_at", "window"), [(1.0, ["q1n0"]), (3.0, [])], ids=["before", "after"])
+@pytest.mark.parametrize(
+    ("looked_at", "window"), [(1.0, ["q1n0"]), (3.0, [])], ids=["before", "after"]
+)
 def test_a_second_post_is_a_known_window_where_the_first_came_after_the_look(
     looked_at: float, window: list[str]
 ) -> None:

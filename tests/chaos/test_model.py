@@ -26,13 +26,20 @@ def parts_of(*contents: dict[str, Any]) -> list[dict[str, Any]]:
 def test_it_repeats_the_markers_since_its_last_answer() -> None:
     """An answered message is not answered again, also where the history still holds it."""
     history = user("q1n0: hello"), model(text="q1n0: answered.")
-    assert parts_of(*history, user("q1n1: hello"), user("q1n2: hello")) == [{"text": "q1n1 q1n2: answered."}]
+    assert parts_of(*history, user("q1n1: hello"), user("q1n2: hello")) == [
+        {"text": "q1n1 q1n2: answered."}
+    ]
 
 
 def test_it_calls_a_tool_once_and_then_answers_all() -> None:
     """Also what has come in while the tool ran."""
     asked = user("q1n0: please calculate 6 * 7")
     (called,) = parts_of(asked)
-    result = {"role": "user", "parts": [{"functionResponse": {"name": "calculate", "response": {"result": 42}}}]}
+    result = {
+        "role": "user",
+        "parts": [{"functionResponse": {"name": "calculate", "response": {"result": 42}}}],
+    }
     assert called["functionCall"]["name"] == "calculate"
-    assert parts_of(asked, model(**called), result, user("q1n1: hello")) == [{"text": "q1n0 q1n1: answered."}]
+    assert parts_of(asked, model(**called), result, user("q1n1: hello")) == [
+        {"text": "q1n0 q1n1: answered."}
+    ]

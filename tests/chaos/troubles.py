@@ -1,4 +1,5 @@
-"""What goes wrong at the platforms: poured over their stand-ins, to be met by whatever calls next."""
+"""What goes wrong at the platforms: poured over their stand-ins, to be met by whatever calls
+next."""
 
 from __future__ import annotations
 
@@ -14,9 +15,12 @@ CALLS = (*[POST] * 6, *STREAMS, *LOOKS, "assistant.threads.setStatus", "users.in
 
 
 def line_troubles(line: LineFake) -> dict[str, Callable[[str], None]]:
-    """What can happen to a call of LINE's; ``cut`` and ``timeout`` come after the call was obeyed."""
+    """What can happen to a call of LINE's; ``cut`` and ``timeout`` come after the call was
+    obeyed."""
     return {
-        "429": lambda call: line.fail(call, 429, "The API rate limit has been exceeded. Try again later."),
+        "429": lambda call: line.fail(
+            call, 429, "The API rate limit has been exceeded. Try again later."
+        ),
         "500": lambda call: line.fail(call, 500),
         "cut": lambda call: line.trouble(call, "cut"),
         "unheard": lambda call: line.fail(call, 503, raw=b"<html>Service Unavailable</html>"),
@@ -25,7 +29,8 @@ def line_troubles(line: LineFake) -> dict[str, Callable[[str], None]]:
 
 
 def slack_troubles(slack: SlackFake) -> dict[str, Callable[[str], None]]:
-    """What can happen to a call of Slack's; ``cut`` and ``timeout`` come after the call was obeyed."""
+    """What can happen to a call of Slack's; ``cut`` and ``timeout`` come after the call was
+    obeyed."""
     return {
         "429": lambda method: slack.limit(method, 1),
         "500": lambda method: slack.break_down(method, after=True, status=500),

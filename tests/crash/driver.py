@@ -17,7 +17,8 @@ EVERY = 6  # requests from one crash of the gate to the next; the nightly run cr
 
 
 async def crash_at_every_request(scenario: Scenario, rig: CrashRig, *, carried_out: bool) -> Ending:
-    """Run the scenario once undisturbed, and once for each of its requests, at which its process dies.
+    """Run the scenario once undisturbed, and once for each of its requests, at which its process
+    dies.
 
     The gate takes every sixth request, the first and the last.
 
@@ -33,7 +34,9 @@ async def crash_at_every_request(scenario: Scenario, rig: CrashRig, *, carried_o
             Conversation(f"mailbox:{point}", scenario, rig), Cut(point, carried_out), undisturbed
         )
 
-    undisturbed, requests = await run_uninterrupted(Conversation("mailbox:0", scenario, rig), Cut(0, carried_out))
+    undisturbed, requests = await run_uninterrupted(
+        Conversation("mailbox:0", scenario, rig), Cut(0, carried_out)
+    )
     points = sorted({*rig.sample.of(range(1, requests + 2), EVERY), 1, requests + 1})
     deaths = 0
     while all(died := await at_each(points, dies)):
@@ -73,11 +76,14 @@ async def run(conversation: Conversation, cut: Cut) -> tuple[Process, Record, Pr
 
 
 async def run_uninterrupted(conversation: Conversation, never: Cut) -> tuple[Ending, int]:
-    """What becomes of the scenario where nobody dies, as if the last process had done all of it; and its requests."""
+    """What becomes of the scenario where nobody dies, as if the last process had done all of it;
+    and its requests."""
     first, record, last = await run(conversation, never)
     assert conversation.to_come == []
     ending = await ending_of(conversation, last, record)
-    ending = replace(ending, asked=first.asked + last.asked, called=sorted(first.called + last.called))
+    ending = replace(
+        ending, asked=first.asked + last.asked, called=sorted(first.called + last.called)
+    )
     return ending, len(first.requests)
 
 
@@ -95,5 +101,7 @@ async def run_with_crash(conversation: Conversation, cut: Cut, undisturbed: Endi
     )  # one question may have been without its answer
     assert set(first.called) <= set(undisturbed.called), where
     assert max(Counter(first.called).values(), default=0) <= 1, where
-    assert all(record.outbox.get(delivery.id, 1) for delivery in first.delivered), where  # known to have been tried
+    assert all(record.outbox.get(delivery.id, 1) for delivery in first.delivered), (
+        where
+    )  # known to have been tried
     return True

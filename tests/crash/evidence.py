@@ -98,7 +98,9 @@ async def ending_of(conversation: Conversation, last: Process, record: Record) -
     earlier = sent[: len(sent) - len(last.delivered)]
     again = {delivery.id for delivery in earlier} & {delivery.id for delivery in last.delivered}
     past = await _past(conversation)
-    left = [kind for kind in PASSING if await conversation.redis.exists(key(kind, conversation.name))]
+    left = [
+        kind for kind in PASSING if await conversation.redis.exists(key(kind, conversation.name))
+    ]
     return Ending(
         answers=_shown(sent),
         past=[message.text for message in past if message.text],
@@ -132,14 +134,24 @@ def owed(whole: Ending, record: Record, *, more_to_come: bool) -> Ending:
 def _shown(sent: Sequence[Delivery]) -> list[str]:
     """What people see in the end."""
     gone = {id for delivery in sent for id in delivery.reply.takes_back or ()}
-    shown = {one.id: one.reply.text for one in sent if one.id not in gone and one.reply.takes_back is None}
+    shown = {
+        one.id: one.reply.text
+        for one in sent
+        if one.id not in gone and one.reply.takes_back is None
+    }
     return list(shown.values())
 
 
 async def _past(conversation: Conversation) -> list[Message]:
-    return [message for entry in await conversation.frames("history") for message in read_record(entry).messages]
+    return [
+        message
+        for entry in await conversation.frames("history")
+        for message in read_record(entry).messages
+    ]
 
 
 def _results(messages: list[Message]) -> Results:
     calls = {call.id: call.arguments["n"] for message in messages for call in message.calls}
-    return {calls[result.call_id]: result.response for message in messages for result in message.results}
+    return {
+        calls[result.call_id]: result.response for message in messages for result in message.results
+    }

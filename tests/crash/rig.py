@@ -1,4 +1,5 @@
-"""What conversations whose processes die have in common: the store, the door, and tools that count their calls."""
+"""What conversations whose processes die have in common: the store, the door, and tools that count
+their calls."""
 
 from __future__ import annotations
 

@@ -15,7 +15,9 @@ from tests.crash.simulation import Meanwhile, Think
 
 
 def says(message_id: str, text: str, author: str = "u1") -> InboundEvent:
-    return InboundEvent(Message(message_id, "user", (Text(text),), WRITTEN_AT, Author(author)), "address")
+    return InboundEvent(
+        Message(message_id, "user", (Text(text),), WRITTEN_AT, Author(author)), "address"
+    )
 
 
 def takes_back(message_id: str, target: str) -> InboundEvent:
@@ -28,7 +30,9 @@ def edits(message_id: str, text: str, target: str) -> InboundEvent:
 
 def comes(message_id: str, text: str, *, routine: bool = False) -> InboundEvent:
     """A reminder whose time has come."""
-    return replace(says(message_id, text), reminder="routine" if routine else "due", planned_at=WRITTEN_AT)
+    return replace(
+        says(message_id, text), reminder="routine" if routine else "due", planned_at=WRITTEN_AT
+    )
 
 
 def picture(message_id: str, text: str) -> InboundEvent:
@@ -37,7 +41,9 @@ def picture(message_id: str, text: str) -> InboundEvent:
 
 def presses(press_id: str, *, approved: bool = True, author: str = "u1") -> InboundEvent:
     """A button of the newest question."""
-    return InboundEvent(says(press_id, "", author).message, "button", event="decision", approved=approved)
+    return InboundEvent(
+        says(press_id, "", author).message, "button", event="decision", approved=approved
+    )
 
 
 def after(done: str, event: InboundEvent) -> tuple[Meanwhile, ...]:
@@ -49,7 +55,9 @@ TOKYO = says("m1", "Tokyo?")
 
 
 def answers(messages: Sequence[Message]) -> Step:
-    return Step("Heard: " + " ".join(message.text for message in messages if message.role == "user"))
+    return Step(
+        "Heard: " + " ".join(message.text for message in messages if message.role == "user")
+    )
 
 
 def asks(tool: str, *numbers: int, then: Think = answers) -> Think:

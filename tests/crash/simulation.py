@@ -1,4 +1,5 @@
-"""A conversation whose process dies at a chosen request to the store, and the process that comes after it."""
+"""A conversation whose process dies at a chosen request to the store, and the process that comes
+after it."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ Meanwhile = tuple[str, InboundEvent]
 
 HISTORY_DAYS = 30
 TEXTS = (
-    {"clock": CLOCK, "add": ADD} | read_scripts() | {name: _read(name, HISTORY_DAYS * 86_400).text for name in NAMES}
+    {"clock": CLOCK, "add": ADD}
+    | read_scripts()
+    | {name: _read(name, HISTORY_DAYS * 86_400).text for name in NAMES}
 )
 SCRIPTS = {hash_of(text): name for name, text in TEXTS.items()}
 LIFE_S = 20.0  # far longer than any of them lives
@@ -56,8 +59,10 @@ class Scenario:
         said: waits for the process that dies.
         think: the model.
         earlier: was answered before.
-        during: comes in while somebody attends, one after the other, each as soon as a request of this name has been
-            carried out; ``asked``: a question is known to have been delivered; ``call``: a tool is being called;
+        during: comes in while somebody attends, one after the other, each as soon as a request of
+        this name has been
+            carried out; ``asked``: a question is known to have been delivered; ``call``: a tool is
+            being called;
             ``written``: the model has written its answer, which is not committed yet.
         afterwards: comes in between the death and the take-over.
         busy: how often the platform says that it is busy.
@@ -111,13 +116,17 @@ class Process(Mailbox):
         self._go_on = conversation.rig.told[conversation.name]
         self._scenario = scenario = conversation.scenario
         self.takes_back = scenario.deletes
-        store.live = conversation.rig.store.live  # hears what is told beside its work, until it dies
+        store.live = (
+            conversation.rig.store.live
+        )  # hears what is told beside its work, until it dies
 
         def answer(messages: Sequence[Message]) -> Step:
             return replace(scenario.think(messages), opaque=BY_MODEL)
 
         jury = reviewers(*(Scripted([vote] * 20) for vote in scenario.votes))
-        self.harness = Harness(store, [answer] * 20, self, conversation.rig.tools, scenario.policy, reviewers=jury)
+        self.harness = Harness(
+            store, [answer] * 20, self, conversation.rig.tools, scenario.policy, reviewers=jury
+        )
 
     @asynccontextmanager
     async def live_view(self, conversation: str, address: str) -> AsyncIterator[Mailbox]:
@@ -135,7 +144,9 @@ class Process(Mailbox):
         """How often it has asked the model."""
         return len(self.harness.model.requests)
 
-    async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int:
+    async def deliver(
+        self, conversation: str, delivery: Delivery, assert_lease: AssertLease
+    ) -> int:
         if self._scenario.is_mute and delivery.reply.question:
             raise DeliveryRefused("no questions here")
         shown_at = await super().deliver(conversation, delivery, assert_lease)
@@ -175,11 +186,14 @@ class Conversation:
     @property
     def question(self) -> str:
         """The id of the newest question that people have seen."""
-        ids = [delivery.reply.question.id for delivery in self.platform.sent if delivery.reply.question]
+        ids = [
+            delivery.reply.question.id for delivery in self.platform.sent if delivery.reply.question
+        ]
         return ids[-1] if ids else ""
 
     async def receive(self, *events: InboundEvent) -> None:
-        """Take messages in, as a web process does that stays alive; a decision is about the newest question."""
+        """Take messages in, as a web process does that stays alive; a decision is about the newest
+        question."""
         for event in events:
             about = replaced(event, target=self.question) if event.event == "decision" else event
             assert await self.rig.accept(self.name, about)
@@ -215,7 +229,8 @@ class Conversation:
         return await self.redis.zscore(key("due", self.name), self.name)
 
     async def will_be_found(self) -> bool:
-        """Whether the due index brings the conversation back, when its lease is over at the latest, if it has to."""
+        """Whether the due index brings the conversation back, when its lease is over at the latest,
+        if it has to."""
         keys = [key(kind, self.name) for kind in ("inbox", "journal", "outbox")]
         if not await self.redis.exists(*keys):
             return True
@@ -227,7 +242,10 @@ class Conversation:
         return cast(list[bytes], await self.redis.lrange(key(kind, self.name), 0, -1))
 
     async def _live(self, process: Process) -> None:
-        async with process.harness.runner.cancellations.listen(), self.rig.store.live.subscribe(CHANGES):
+        async with (
+            process.harness.runner.cancellations.listen(),
+            self.rig.store.live.subscribe(CHANGES),
+        ):
             for _ in range(VISITS):
                 if await self.due_at() is not None:
                     await process.harness.runner.process(self.name)

@@ -1,4 +1,5 @@
-"""Two events that steer a turn, in any order, around any of its steps: what comes next is answered."""
+"""Two events that steer a turn, in any order, around any of its steps: what comes next is
+answered."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ PAIRS = list(product(MAKES, repeat=2))
 ERASES = ("deletion", "reset", "forget", "leave")  # of these, nothing may be left of the request
 VOIDS = (*ERASES, "edit", "stop")  # of a question
 
-# When the first comes, and the second. "record" is, with a question open, the record of what decides it.
+# When the first comes, and the second. "record" is, with a question open, the record of what
+# decides it.
 MOMENTS = (
     ("call", TOGETHER),
     ("call", "asked"),
@@ -57,20 +59,26 @@ KILLED_AT = (("asked", TOGETHER), ("asked", "record"), ("written", "commit"))
 
 
 def think(messages: Sequence[Message]) -> Step:
-    """A look-up, then a call that acts, once for each wording of the request; then an answer to all that was said."""
+    """A look-up, then a call that acts, once for each wording of the request; then an answer to all
+    that was said."""
     since = list(takewhile(lambda message: not message.is_answer, reversed(messages)))
     said = [message.text for message in since if message.role == "user"]
     done = [(call.name, call.arguments["n"]) for message in messages for call in message.calls]
     n = 1 if OLD in said else 2 if NEW in said else 0
     wanted = [("lookup", 0), ("launch", n)] if n else []
-    calls = [ToolCall("", tool, {"n": number}) for tool, number in wanted if (tool, number) not in done]
+    calls = [
+        ToolCall("", tool, {"n": number}) for tool, number in wanted if (tool, number) not in done
+    ]
     return Step(calls=tuple(calls[:1])) if calls else answers(messages)
 
 
 def schedule(pair: tuple[str, str], moments: tuple[str, str]) -> tuple[Meanwhile, ...]:
     """What comes in, and when."""
     made = [MAKES[name](f"e{number}") for number, name in enumerate(pair, 1)]
-    later = [replace(event, message=replace(event.message, at=WRITTEN_AT + n)) for n, event in enumerate(made, 1)]
+    later = [
+        replace(event, message=replace(event.message, at=WRITTEN_AT + n))
+        for n, event in enumerate(made, 1)
+    ]
     first = [("asked", presses("p0"))] if moments[0] in NEED_APPROVAL else []
     return (*first, *zip(moments, later, strict=True))
 
@@ -80,7 +88,9 @@ class Private(Conversation):
 
     async def receive(self, *events: InboundEvent) -> None:
         author = Author(f"u_{self.name}")
-        await super().receive(*(replace(one, message=replace(one.message, author=author)) for one in events))
+        await super().receive(
+            *(replace(one, message=replace(one.message, author=author)) for one in events)
+        )
 
 
 async def last_words(conversation: Conversation) -> Process:
@@ -97,12 +107,15 @@ async def last_words(conversation: Conversation) -> Process:
 
 
 async def check(conversation: Conversation, pair: tuple[str, str], last: Process) -> None:
-    """The new message is answered, nothing waits, and what was taken back or worded anew is gone."""
+    """The new message is answered, nothing waits, and what was taken back or worded anew is
+    gone."""
     where = f"{conversation.name} {pair}"
     answers_of_model = [one.reply.text for one in last.delivered if one.reply.model]
     assert answers_of_model, where
     assert HELLO in answers_of_model[-1], where
-    assert [kind for kind in PASSING if await conversation.redis.exists(key(kind, conversation.name))] == [], where
+    assert [
+        kind for kind in PASSING if await conversation.redis.exists(key(kind, conversation.name))
+    ] == [], where
     words = [message.text for message in last.harness.model.requests[-1].messages]
     if {"edit", *ERASES} & {*pair}:
         assert OLD not in words, where
@@ -120,7 +133,9 @@ async def play(conversation: Conversation, pair: tuple[str, str], cut: Cut = NEV
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=" ".join)
-async def test_two_events_leave_nobody_without_an_answer(pair: tuple[str, str], rig: CrashRig) -> None:
+async def test_two_events_leave_nobody_without_an_answer(
+    pair: tuple[str, str], rig: CrashRig
+) -> None:
     """Whatever they are, and wherever in the turn they come."""
 
     async def plays(number: int) -> bool:

@@ -1,4 +1,5 @@
-"""A process may die at any request of a turn to the store: the one that comes after it makes up for that, exactly."""
+"""A process may die at any request of a turn to the store: the one that comes after it makes up for
+that, exactly."""
 
 from __future__ import annotations
 
@@ -9,19 +10,44 @@ from bot.store import Depths, Store
 from tests.crash.driver import crash_at_every_request
 from tests.crash.evidence import Ending, ending_of, record_of
 from tests.crash.rig import CrashRig
-from tests.crash.scenarios import TOKYO, after, answers, asks, comes, edits, is_down, picture, says, takes_back
+from tests.crash.scenarios import (
+    TOKYO,
+    after,
+    answers,
+    asks,
+    comes,
+    edits,
+    is_down,
+    picture,
+    says,
+    takes_back,
+)
 from tests.crash.simulation import Conversation, Scenario
 from tests.fakes.cut_wire import Cut
 
-ANSWER, SORRY = "Heard: Tokyo?", "The language model does not answer at the moment. Please try again in a little while."
+ANSWER, SORRY = (
+    "Heard: Tokyo?",
+    "The language model does not answer at the moment. Please try again in a little while.",
+)
 CALL_HOME = "⏰ Call home\n(Planned for 1970-01-01 00:00.)"
-RESET = "Done: I have deleted this conversation. Memory, lists and reminders stay. What shall we talk about?"
+RESET = (
+    "Done: I have deleted this conversation. Memory, lists and reminders stay. What shall we talk "
+    "about?"
+)
 
 # A scenario, what is answered, and what is remembered.
 SCENARIOS = {
     "a plain answer": (Scenario((TOKYO,), answers), [ANSWER], ["Tokyo?", ANSWER]),
-    "two calls side by side": (Scenario((TOKYO,), asks("lookup", 1, 2)), [ANSWER], ["Tokyo?", ANSWER]),
-    "two calls not to be made twice": (Scenario((TOKYO,), asks("stamp", 1, 2)), [ANSWER], ["Tokyo?", ANSWER]),
+    "two calls side by side": (
+        Scenario((TOKYO,), asks("lookup", 1, 2)),
+        [ANSWER],
+        ["Tokyo?", ANSWER],
+    ),
+    "two calls not to be made twice": (
+        Scenario((TOKYO,), asks("stamp", 1, 2)),
+        [ANSWER],
+        ["Tokyo?", ANSWER],
+    ),
     "a message that joins": (
         Scenario((TOKYO,), asks("lookup", 1), during=after("record", says("m2", "And Osaka?"))),
         ["Heard: Tokyo? And Osaka?"],
@@ -38,12 +64,21 @@ SCENARIOS = {
         ["Kyoto?", "Heard: Kyoto?"],
     ),
     "an edit of what was answered": (
-        Scenario((TOKYO,), asks("lookup", 1), (says("m0", "Nara?"),), after("record", edits("e1", "Kobe?", "m0"))),
+        Scenario(
+            (TOKYO,),
+            asks("lookup", 1),
+            (says("m0", "Nara?"),),
+            after("record", edits("e1", "Kobe?", "m0")),
+        ),
         ["Heard: Nara?", "Heard: Kobe? Tokyo?"],
         ["Kobe?", "Heard: Nara?", "Tokyo?", "Heard: Kobe? Tokyo?"],
     ),
     "a message taken back": (
-        Scenario((TOKYO, says("m2", "Oops")), asks("lookup", 1), during=after("record", takes_back("e1", "m2"))),
+        Scenario(
+            (TOKYO, says("m2", "Oops")),
+            asks("lookup", 1),
+            during=after("record", takes_back("e1", "m2")),
+        ),
         [ANSWER],
         ["Tokyo?", ANSWER],
     ),
@@ -63,12 +98,19 @@ SCENARIOS = {
         [],
     ),
     "an answered message taken back": (
-        Scenario((TOKYO,), answers, during=after("remove_head", takes_back("e1", "m1")), deletes=True),
+        Scenario(
+            (TOKYO,), answers, during=after("remove_head", takes_back("e1", "m1")), deletes=True
+        ),
         [],
         [],
     ),
     "an edit of a message that was answered just now": (
-        Scenario((TOKYO,), asks("lookup", 1), during=after("remove_head", edits("e1", "Kyoto?", "m1")), deletes=True),
+        Scenario(
+            (TOKYO,),
+            asks("lookup", 1),
+            during=after("remove_head", edits("e1", "Kyoto?", "m1")),
+            deletes=True,
+        ),
         ["Heard: Kyoto?"],
         ["Kyoto?", "Heard: Kyoto?"],
     ),
@@ -78,7 +120,13 @@ SCENARIOS = {
         ["Kyoto?", "Heard: Kyoto?"],
     ),
     "a command": (
-        Scenario((says("r1", "/reset"),), lambda messages: Step("Hello!"), (says("m0", "Nara?"),), (), (TOKYO,)),
+        Scenario(
+            (says("r1", "/reset"),),
+            lambda messages: Step("Hello!"),
+            (says("m0", "Nara?"),),
+            (),
+            (TOKYO,),
+        ),
         ["Hello!", RESET, "Hello!"],
         ["/reset", RESET, "Tokyo?", "Hello!"],
     ),
@@ -94,18 +142,32 @@ SCENARIOS = {
         ["Call home", CALL_HOME, "Tokyo?", ANSWER],
     ),
     "a routine beside a message": (
-        Scenario((TOKYO, comes("r1", "Osaka!", routine=True), says("m2", "Kyoto?")), asks("lookup", 1)),
+        Scenario(
+            (TOKYO, comes("r1", "Osaka!", routine=True), says("m2", "Kyoto?")), asks("lookup", 1)
+        ),
         [ANSWER, "Heard: Tokyo? Osaka!", "Heard: Tokyo? Osaka! Kyoto?"],
-        ["Tokyo?", ANSWER, "Osaka!", "Heard: Tokyo? Osaka!", "Kyoto?", "Heard: Tokyo? Osaka! Kyoto?"],
+        [
+            "Tokyo?",
+            ANSWER,
+            "Osaka!",
+            "Heard: Tokyo? Osaka!",
+            "Kyoto?",
+            "Heard: Tokyo? Osaka! Kyoto?",
+        ],
     ),
     "a delivery postponed": (Scenario((TOKYO,), answers, busy=2), [ANSWER], ["Tokyo?", ANSWER]),
 }
 
 
-@pytest.mark.parametrize("carried_out", [False, True], ids=["before the request", "after the request"])
+@pytest.mark.parametrize(
+    "carried_out", [False, True], ids=["before the request", "after the request"]
+)
 @pytest.mark.parametrize("name", SCENARIOS)
-async def test_a_death_changes_nothing(name: str, carried_out: bool, rig: CrashRig, store: Store) -> None:
-    """One answer, one turn in the history, nothing asked or called again that was on record, nothing left to do."""
+async def test_a_death_changes_nothing(
+    name: str, carried_out: bool, rig: CrashRig, store: Store
+) -> None:
+    """One answer, one turn in the history, nothing asked or called again that was on record,
+    nothing left to do."""
     scenario, answered, remembered = SCENARIOS[name]
     undisturbed = await crash_at_every_request(scenario, rig, carried_out=carried_out)
     assert (undisturbed.answers, undisturbed.past) == (answered, remembered)
@@ -121,7 +183,8 @@ async def test_a_death_changes_nothing(name: str, carried_out: bool, rig: CrashR
 async def test_a_message_survives_whoever_takes_it_in(
     cut: Cut, is_kept: bool, is_sent_again: bool, rig: CrashRig, store: Store
 ) -> None:
-    """The platform has had no 200: what is kept is answered with or without its second copy, and once."""
+    """The platform has had no 200: what is kept is answered with or without its second copy, and
+    once."""
     conversation = Conversation("mailbox:door", Scenario((), answers), rig)
     assert await conversation.knock(TOKYO, cut) == ["accept"]
     if is_sent_again:

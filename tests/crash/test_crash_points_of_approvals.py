@@ -1,4 +1,5 @@
-"""A process may die at any request while a call waits for approval: it is made once, and never without."""
+"""A process may die at any request while a call waits for approval: it is made once, and never
+without."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def launching(*during: tuple[Meanwhile, ...], **other: Any) -> Scenario:
 
 
 def ends(*told: str, past: list[str], asked: int = 2, **result: Any) -> Ending:
-    """What people are told after the question; what comes of the call, which is made where it has not failed."""
+    """What people are told after the question; what comes of the call, which is made where it has
+    not failed."""
     called = [] if "error" in result or not result else [1]
     return Ending([question(1), *told], past, {1: result} if result else {}, asked, called)
 
@@ -50,7 +52,12 @@ SCENARIOS = {
     ),
     "allowed by words": (
         launching(after("asked", says("m2", "yes"))),
-        ends(ALLOWED, "Heard: Tokyo? yes", past=["Tokyo?", "yes", "Heard: Tokyo? yes"], heard={"n": 1}),
+        ends(
+            ALLOWED,
+            "Heard: Tokyo? yes",
+            past=["Tokyo?", "yes", "Heard: Tokyo? yes"],
+            heard={"n": 1},
+        ),
     ),
     "pressed by somebody else": (
         launching(after("asked", presses("p1", author="u2")), after("remove_head", presses("p2"))),
@@ -74,7 +81,13 @@ SCENARIOS = {
     ),
     "rejected by most reviewers": (
         launching(votes=(NO, NO, YES), policy=Policy(review_mode="veto")),
-        Ending([ANSWER], PAST, {1: {"error": f"{VETOED}: Nobody asked for it. Nobody asked for it."}}, 2, []),
+        Ending(
+            [ANSWER],
+            PAST,
+            {1: {"error": f"{VETOED}: Nobody asked for it. Nobody asked for it."}},
+            2,
+            [],
+        ),
     ),
     "one of two": (
         Scenario(
@@ -92,12 +105,16 @@ SCENARIOS = {
     ),
 }
 
-every_death = pytest.mark.parametrize("carried_out", [False, True], ids=["before the request", "after the request"])
+every_death = pytest.mark.parametrize(
+    "carried_out", [False, True], ids=["before the request", "after the request"]
+)
 
 
 @every_death
 @pytest.mark.parametrize("name", SCENARIOS)
-async def test_a_death_changes_nothing(name: str, carried_out: bool, rig: CrashRig, store: Store) -> None:
+async def test_a_death_changes_nothing(
+    name: str, carried_out: bool, rig: CrashRig, store: Store
+) -> None:
     """One question, one decision, one call where it is allowed, one answer, nothing left to do."""
     scenario, ending = SCENARIOS[name]
     assert await crash_at_every_request(scenario, rig, carried_out=carried_out) == ending
@@ -105,7 +122,9 @@ async def test_a_death_changes_nothing(name: str, carried_out: bool, rig: CrashR
 
 
 @every_death
-async def test_a_question_that_cannot_be_asked_is_a_no(carried_out: bool, rig: CrashRig, store: Store) -> None:
+async def test_a_question_that_cannot_be_asked_is_a_no(
+    carried_out: bool, rig: CrashRig, store: Store
+) -> None:
     """Also where the process dies that was told so; each such question is one dead letter."""
     ending = await crash_at_every_request(launching(is_mute=True), rig, carried_out=carried_out)
     assert ending == Ending([ANSWER], PAST, {1: {"error": CANNOT_ASK}}, asked=2, called=[])
@@ -113,8 +132,11 @@ async def test_a_question_that_cannot_be_asked_is_a_no(carried_out: bool, rig: C
 
 
 @every_death
-async def test_a_call_that_is_stopped_while_it_runs_is_over(carried_out: bool, rig: CrashRig, store: Store) -> None:
-    """It is not made again; where the process died before it was made, nobody had a reason to stop."""
+async def test_a_call_that_is_stopped_while_it_runs_is_over(
+    carried_out: bool, rig: CrashRig, store: Store
+) -> None:
+    """It is not made again; where the process died before it was made, nobody had a reason to
+    stop."""
     during = after("asked", presses("p1")) + after("call", says("m2", "/stop"))
     scenario = Scenario((TOKYO,), asks("drill", 1), during=during)
 
@@ -124,7 +146,11 @@ async def test_a_call_that_is_stopped_while_it_runs_is_over(carried_out: bool, r
         ending = await ending_of(conversation, last, record)
         was_made = bool(conversation.called)
         assert conversation.to_come == ([] if was_made else list(during[1:]))
-        assert ending.answers == [question(1, "drill"), "Allowed: drill.", STOPPED if was_made else ANSWER]
+        assert ending.answers == [
+            question(1, "drill"),
+            "Allowed: drill.",
+            STOPPED if was_made else ANSWER,
+        ]
         assert ending.past == ["Tokyo?", "/stop", STOPPED] if was_made else PAST
         assert ending.results == {1: {"error": CANCELLED if was_made else INTERRUPTED}}
         assert (ending.marked_twice, ending.left, ending.by_the_dead) == ([], [], 0)

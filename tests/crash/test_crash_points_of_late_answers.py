@@ -1,4 +1,5 @@
-"""A process may die at any request of a late turn, or of the press that fetches its answer: the answer comes once."""
+"""A process may die at any request of a late turn, or of the press that fetches its answer: the
+answer comes once."""
 
 from __future__ import annotations
 
@@ -47,7 +48,9 @@ class Late:
     @asynccontextmanager
     async def alive(self) -> AsyncIterator[LinePipeline]:
         """A process that does not die."""
-        async with open_pipeline(self._rig.store, self._fake, [answer] * 9, line_push="never") as here:
+        async with open_pipeline(
+            self._rig.store, self._fake, [answer] * 9, line_push="never"
+        ) as here:
             here.ahead_ms = round(self._fake._ahead * 1000)
             yield here
 
@@ -96,7 +99,9 @@ def answer(messages: Sequence[Message]) -> Step:
     return Step("Hi!" if messages[-1].text == "Hello" else f"{messages[-1].text}!")
 
 
-@pytest.mark.parametrize("carried_out", [False, True], ids=["before the request", "after the request"])
+@pytest.mark.parametrize(
+    "carried_out", [False, True], ids=["before the request", "after the request"]
+)
 @pytest.mark.parametrize("dies_in", ["turn", "fetching"])
 async def test_a_late_answer_comes_once_wherever_its_process_dies(
     dies_in: str, carried_out: bool, rig: CrashRig, fake: LineFake
@@ -119,7 +124,9 @@ async def test_a_late_answer_comes_once_wherever_its_process_dies(
     assert deaths >= 2
 
 
-@pytest.mark.parametrize("carried_out", [False, True], ids=["before the request", "after the request"])
+@pytest.mark.parametrize(
+    "carried_out", [False, True], ids=["before the request", "after the request"]
+)
 async def test_an_edited_question_is_answered_anew_wherever_its_process_dies(
     carried_out: bool, rig: CrashRig, fake: LineFake
 ) -> None:

@@ -23,7 +23,14 @@ async def fakes() -> AsyncIterator[Fakes]:
     """The weather in Tokyo and Osaka, and a model that paints a picture."""
     async with wttr_fake() as wttr:
         for place in ("Tokyo", "東京", "Osaka", "大阪"):
-            wttr.place(place, high=24, low=16, condition="Partly cloudy", condition_ja="所により曇り", rain=20)
+            wttr.place(
+                place,
+                high=24,
+                low=16,
+                condition="Partly cloudy",
+                condition_ja="所により曇り",
+                rain=20,
+            )
         with gemini_fake_in_thread() as gemini:
             gemini.paint(picture())
             yield Fakes(wttr, gemini)

@@ -1,4 +1,5 @@
-"""People and the bot in LINE: what they do goes out as signed webhooks, and what LINE then shows is noted."""
+"""People and the bot in LINE: what they do goes out as signed webhooks, and what LINE then shows is
+noted."""
 
 from __future__ import annotations
 
@@ -13,7 +14,15 @@ from tests.docs.pipeline import Pipeline
 from tests.docs.transcript import Transcript
 from tests.fakes import line_events
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, message_id, text_message, webhook
+from tests.fakes.line_events import (
+    GROUP,
+    JSON,
+    USER,
+    addressed_message,
+    message_id,
+    text_message,
+    webhook,
+)
 from tests.fakes.line_traffic import Sent
 from tests.waiting import until
 
@@ -48,7 +57,8 @@ class LineTalk:
             yield line
 
     async def wait(self, seen: str) -> None:
-        """LINE shows no more than its animation, in 1:1 only, which is there before the model is asked."""
+        """LINE shows no more than its animation, in 1:1 only, which is there before the model is
+        asked."""
         if not self.in_group:
             await until(lambda: len(self._fake.loading) > self._loading)
         if self._meanwhile is not None:
@@ -67,7 +77,9 @@ class LineTalk:
         self.transcript.happened(f"{self.name} invites Kaiwa to a group")
         await self._receive(self._fake.event("join", GROUP, None))
 
-    async def say(self, words: str, *, mention: bool = False, quoting: str = "", unsent: bool = False) -> None:
+    async def say(
+        self, words: str, *, mention: bool = False, quoting: str = "", unsent: bool = False
+    ) -> None:
         """They write a message.
 
         Args:
@@ -78,10 +90,14 @@ class LineTalk:
         quotes = f"> {self._words_of(quoting)}\n" if quoting else ""
         self.transcript.said(self.name, f"{quotes}{message['text']}")
         if unsent:
-            self._meanwhile = line_events.event("unsend", self._place, self._user, unsend={"messageId": message["id"]})
+            self._meanwhile = line_events.event(
+                "unsend", self._place, self._user, unsend={"messageId": message["id"]}
+            )
         await self._send(message | ({"quotedMessageId": quoting} if quoting else {}))
 
-    async def show(self, kind: str, described: str, content: bytes, mime: str, **fields: Any) -> str:
+    async def show(
+        self, kind: str, described: str, content: bytes, mime: str, **fields: Any
+    ) -> str:
         """They send a picture, a recording or a file; its id."""
         message = {"id": message_id(), "type": kind, "quoteToken": "q", **fields}
         self._fake.image(message["id"], content, mime)

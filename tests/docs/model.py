@@ -15,7 +15,8 @@ from bot.transcript import Media, Message, ToolCall
 from toolset.tool import ToolDefinition
 
 Wait = Callable[[str], Awaitable[None]]
-"""Returns when people see what is named: ``thinking``, a tool, or ``text`` (an answer under way)."""
+"""Returns when people see what is named: ``thinking``, a tool, or ``text`` (an answer under
+way)."""
 
 FILES = MediaSupport(frozenset(("image", "audio", "video", "pdf")))
 
@@ -39,14 +40,20 @@ class Rule:
 
     def fits(self, messages: Sequence[Message]) -> bool:
         """Whether the rule is for this request."""
-        asked = next(message for message in reversed(messages) if message.role == "user" and not message.results)
+        asked = next(
+            message
+            for message in reversed(messages)
+            if message.role == "user" and not message.results
+        )
         return self.words in asked.text and _holds(messages, self.needs)
 
     def step(self, newest: Message) -> Step:
         """The call first; after its result the words."""
         if self.call and not newest.results:
             return Step(calls=(ToolCall("", *self.call),))
-        return Step(self.refused if newest.results and newest.results[0].is_rejected else self.answer)
+        return Step(
+            self.refused if newest.results and newest.results[0].is_rejected else self.answer
+        )
 
 
 class Model(Demo):
@@ -84,7 +91,12 @@ class Model(Demo):
 def _holds(messages: Sequence[Message], needed: str | bytes) -> bool:
     if isinstance(needed, str):
         return any(needed in f"{message.preface}\n{message.text}" for message in messages)
-    files = (part.data or b"" for message in messages for part in message.parts if isinstance(part, Media))
+    files = (
+        part.data or b""
+        for message in messages
+        for part in message.parts
+        if isinstance(part, Media)
+    )
     return any(needed in data for data in files)
 
 

@@ -1,4 +1,5 @@
-"""LINE and Slack on a real store, with the demo model and real tools, as the transcripts need them."""
+"""LINE and Slack on a real store, with the demo model and real tools, as the transcripts need
+them."""
 
 from __future__ import annotations
 
@@ -96,7 +97,12 @@ class Pipeline:
 
 @asynccontextmanager
 async def open_pipeline(
-    store: Store, fakes: Fakes, talk: Talk, rules: Sequence[Rule], defaults: Defaults, media: MediaSupport = FILES
+    store: Store,
+    fakes: Fakes,
+    talk: Talk,
+    rules: Sequence[Rule],
+    defaults: Defaults,
+    media: MediaSupport = FILES,
 ) -> AsyncIterator[Pipeline]:
     """A pipeline while the context is open.
 
@@ -105,7 +111,13 @@ async def open_pipeline(
     """
     catalogue, metrics, due, channels = load(), Metrics(), list[str](), dict[str, Channel]()
     spoken, memory = SpokenCommands(catalogue), defaults.group_memory
-    accept = Intake(store, lambda conversation, _: due.append(conversation), spoken, metrics, group_memory=memory)
+    accept = Intake(
+        store,
+        lambda conversation, _: due.append(conversation),
+        spoken,
+        metrics,
+        group_memory=memory,
+    )
     async with httpx.AsyncClient() as tool_http:
         model = Model(rules, talk.wait, media)
         agent = Agent(model, _tools(tool_http, fakes), "SYSTEM", metrics, hooks=[Seen(talk.wait)])
@@ -149,4 +161,6 @@ def _tools(http: httpx.AsyncClient, fakes: Fakes) -> ToolMap:
     examples: tuple[Tool, ...] = (Remind(), Invite())
     own: Traversable = ROOT / "tests" / "docs" / "tools" / "schemas"
     folders = [*((tool, files("schemas")) for tool in ours), *((tool, own) for tool in examples)]
-    return ToolMap(ValidatedTool(tool, *read_schemas(tool.name, folder)) for tool, folder in folders)
+    return ToolMap(
+        ValidatedTool(tool, *read_schemas(tool.name, folder)) for tool, folder in folders
+    )

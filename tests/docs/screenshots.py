@@ -1,4 +1,5 @@
-"""Takes docs/images/page.png: ``kaiwa run`` with the demo model, in Chromium (``make screenshots``).
+"""Takes docs/images/page.png: ``kaiwa run`` with the demo model, in Chromium (``make
+screenshots``).
 
 The weather is that of the stand-in for wttr.in, and ``remind`` is a tool of ``TOOLS_DIR``.
 """
@@ -25,7 +26,8 @@ SIZE = {"width": 1000, "height": 1400}
 
 
 async def talk(page: Page) -> None:
-    """A question with two tool calls, one of them opened, its card, and a tool that waits for approval."""
+    """A question with two tool calls, one of them opened, its card, and a tool that waits for
+    approval."""
     log = page.locator("#log")
     await say(page, "What will the weather be like in Tokyo tomorrow, and what is 18% of 2,450?")
     await expect(log.locator("> li")).to_have_count(4)
@@ -44,7 +46,11 @@ async def take(picture: Path) -> None:
     with TemporaryDirectory() as folder:
         async with wttr_fake() as wttr, async_playwright() as playwright:
             wttr.place("Tokyo", high=24, low=16, condition="Partly cloudy", rain=20)
-            variables = {"WTTR_BASE_URL": wttr.base_url, "TOOLS_DIR": str(TOOLS), "HOOKS": "_fill_in:FillIn"}
+            variables = {
+                "WTTR_BASE_URL": wttr.base_url,
+                "TOOLS_DIR": str(TOOLS),
+                "HOOKS": "_fill_in:FillIn",
+            }
             browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
             async with (
                 kaiwa(Path(folder), "run", TIMEZONE="Asia/Tokyo", **variables) as running,

@@ -1,4 +1,5 @@
-"""People and the bot in Slack: what they do goes out as signed webhooks, and what Slack then shows is noted."""
+"""People and the bot in Slack: what they do goes out as signed webhooks, and what Slack then shows
+is noted."""
 
 from __future__ import annotations
 
@@ -28,8 +29,16 @@ from toolset.weather import GetWeather
 
 USERS = {"Emma": "U00000002", "Hanako": "U00000001"}
 THINKING = {load().get("slack_status.thinking", language) for language in LANGUAGES}
-TITLES = {tool.name: tool.titles for tool in (GetWeather, OfferChoices, SetReminder, Remember, CreateImage, Invite)}
-STATUS, STREAM, POST, CHANGE = "assistant.threads.setStatus", "chat.startStream", "chat.postMessage", "chat.update"
+TITLES = {
+    tool.name: tool.titles
+    for tool in (GetWeather, OfferChoices, SetReminder, Remember, CreateImage, Invite)
+}
+STATUS, STREAM, POST, CHANGE = (
+    "assistant.threads.setStatus",
+    "chat.startStream",
+    "chat.postMessage",
+    "chat.update",
+)
 DELETE, HOME, OPEN, UPDATE = "chat.delete", "views.publish", "views.open", "views.update"
 UPLOAD = "files.completeUploadExternal"
 
@@ -68,7 +77,11 @@ class SlackTalk:
         if self._is_alone:
             return
         if seen == "text":
-            await until(lambda: any(message.get("streaming_state") == "in_progress" for message in self._messages))
+            await until(
+                lambda: any(
+                    message.get("streaming_state") == "in_progress" for message in self._messages
+                )
+            )
         else:
             names = (seen, *TITLES.get(seen, {}).values())
             await until(lambda: any(name in _name(self._status) for name in names))
@@ -114,7 +127,12 @@ class SlackTalk:
         element, _ = button(asked, action)
         self.transcript.happened(f"{self.name} presses {element['text']['text']}")
         pressed = slack_events.press(
-            asked, action, user=self.user, name=self.name, trigger=self._fake.trigger(), response_url=self._url
+            asked,
+            action,
+            user=self.user,
+            name=self.name,
+            trigger=self._fake.trigger(),
+            response_url=self._url,
         )
         await self._receive(as_interaction(pressed), asked["ts"])
 
@@ -122,8 +140,12 @@ class SlackTalk:
         """They press a button for feedback: ``positive`` or ``negative``."""
         asked = self._messages[-1]
         element, _ = button(asked, "kaiwa_feedback")
-        self.transcript.happened(f"{self.name} presses {element[f'{choice}_button']['text']['text']}")
-        pressed = slack_events.press(asked, "kaiwa_feedback", user=self.user, choice=choice, response_url=self._url)
+        self.transcript.happened(
+            f"{self.name} presses {element[f'{choice}_button']['text']['text']}"
+        )
+        pressed = slack_events.press(
+            asked, "kaiwa_feedback", user=self.user, choice=choice, response_url=self._url
+        )
         await self._receive(as_interaction(pressed))
 
     async def open_home(self) -> None:
@@ -132,7 +154,8 @@ class SlackTalk:
         await self._receive(as_json(slack_events.home_opened(user=self.user)))
 
     async def press_in_view(self, action: str) -> None:
-        """They press the first button with this action in their Home tab, or in the newest modal."""
+        """They press the first button with this action in their Home tab, or in the newest
+        modal."""
         home = action.startswith("kaiwa_home")
         view = self._fake.homes[self.user] if home else list(self._fake.modals.values())[-1]
         pressed = slack_events.view_press(view, action, user=self.user)
@@ -140,7 +163,9 @@ class SlackTalk:
         element = pressed["actions"][0]
         self.transcript.happened(f"{self.name} presses {element['text']['text']}")
         if "confirm" in element:
-            title, text, yes, no = (element["confirm"][part]["text"] for part in ("title", "text", "confirm", "deny"))
+            title, text, yes, no = (
+                element["confirm"][part]["text"] for part in ("title", "text", "confirm", "deny")
+            )
             self.transcript.happened(f"Slack asks: {title} {text} · {yes} · {no}")
             self.transcript.happened(f"{self.name} presses {yes}")
         await self._receive(as_interaction(pressed), "" if home else self._messages[-1]["ts"])
@@ -152,14 +177,22 @@ class SlackTalk:
         trigger = self._fake.trigger()
         self._is_alone = True
         await self._receive(
-            as_interaction(slack_events.shortcut(chosen, callback_id, trigger=trigger, user=self.user, url=self._url))
+            as_interaction(
+                slack_events.shortcut(
+                    chosen, callback_id, trigger=trigger, user=self.user, url=self._url
+                )
+            )
         )
 
     async def submit(self, words: str) -> None:
         """They type words in the newest modal and send it."""
         view = list(self._fake.modals.values())[-1]
-        self.transcript.happened(f"{self.name} writes “{words}” and presses {view['submit']['text']}")
-        await self._receive(as_interaction(slack_events.submission(view, {"question": words}, user=self.user)))
+        self.transcript.happened(
+            f"{self.name} writes “{words}” and presses {view['submit']['text']}"
+        )
+        await self._receive(
+            as_interaction(slack_events.submission(view, {"question": words}, user=self.user))
+        )
 
     @property
     def _url(self) -> str:
@@ -167,7 +200,12 @@ class SlackTalk:
 
     @property
     def _messages(self) -> list[JSON]:
-        own = [message for channel in self._fake.messages.values() for message in channel if is_own(message)]
+        own = [
+            message
+            for channel in self._fake.messages.values()
+            for message in channel
+            if is_own(message)
+        ]
         return sorted(own, key=lambda message: message["ts"])
 
     @property
@@ -189,8 +227,15 @@ class SlackTalk:
         await self._slack.tasks.join()
         messages = iter([message for message in self._messages if message["ts"] not in self._shown])
         new, self._told = self._new, len(self._fake.calls)
-        for call in sorted(new, key=lambda call: call.method != CHANGE or call.arguments["ts"] != pressed):
-            self._note(call, messages, pressed, {one.arguments["ts"] for one in new if one.method == CHANGE})
+        for call in sorted(
+            new, key=lambda call: call.method != CHANGE or call.arguments["ts"] != pressed
+        ):
+            self._note(
+                call,
+                messages,
+                pressed,
+                {one.arguments["ts"] for one in new if one.method == CHANGE},
+            )
         for response in self._fake.responses["/actions/1"][self._answered :]:
             self.transcript.happened(f"only {self.name} sees: {response['text']}")
         self._answered = len(self._fake.responses["/actions/1"])
@@ -213,7 +258,9 @@ class SlackTalk:
             self.transcript.happened("the answer disappears")
         elif call.method == CHANGE and arguments["ts"] == pressed:
             lines = reversed(_words(arguments).splitlines())
-            outcome = next(line for line in lines if not line.startswith("["))  # above the buttons for feedback
+            outcome = next(
+                line for line in lines if not line.startswith("[")
+            )  # above the buttons for feedback
             self.transcript.happened(f"the buttons become: {outcome}")
         elif call.method == HOME:
             self._note_home(read_view(arguments["view"]))

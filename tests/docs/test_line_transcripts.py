@@ -1,4 +1,5 @@
-"""The conversations of docs/conversations.md in LINE: signed webhooks in, and what people then see."""
+"""The conversations of docs/conversations.md in LINE: signed webhooks in, and what people then
+see."""
 
 from __future__ import annotations
 
@@ -23,11 +24,18 @@ from tests.fakes.line_events import BOT, text_message
 from tests.toolset.images.pictures import picture
 from tests.toolset.webpage.documents import pdf
 
-import_module("linebot.v3.messaging")  # on a busy machine its import takes longer than a name is waited for
+import_module(
+    "linebot.v3.messaging"
+)  # on a busy machine its import takes longer than a name is waited for
 
 LATE_TALKS = (
     ("Hanako", "京都の歴史を調べて", "京都は794年に都となりました。", "回答を見る"),
-    ("Emma", "Look into the history of Kyoto.", "Kyoto became the capital in 794.", "Show the answer"),
+    (
+        "Emma",
+        "Look into the history of Kyoto.",
+        "Kyoto became the capital in 794.",
+        "Show the answer",
+    ),
 )
 PHOTO = picture(32, 32, "JPEG")
 PAINTING = (
@@ -54,7 +62,11 @@ TABLE = (
         "| 東京 | 1400万人 | 寿司 |\n| 大阪 | 270万人 | お好み焼き |",
     ),
 )
-JPEG, VOICE, PDF = b"\xff\xd8\xff\xe0 a menu", b"recorded words", pdf("Welcome at ten, lunch at noon.")
+JPEG, VOICE, PDF = (
+    b"\xff\xd8\xff\xe0 a menu",
+    b"recorded words",
+    pdf("Welcome at ten, lunch at noon."),
+)
 RECORDED = {"contentProvider": {"type": "line"}, "duration": 4_000}
 IN_GROUP = (
     Rule(
@@ -62,7 +74,9 @@ IN_GROUP = (
         "お肉が苦手なエマさんもいるので、「はな」のお好み焼きはいかがですか。",
         needs='Emma: "I eat no meat."',
     ),
-    Rule("Is it far?", "Hana is five minutes from the station.", needs="This quotes your own answer"),
+    Rule(
+        "Is it far?", "Hana is five minutes from the station.", needs="This quotes your own answer"
+    ),
     Rule("この写真、何て書いてある？", "お好み焼きは900円、焼きそばは800円です。", needs=JPEG),
 )
 INTERPRETER = (
@@ -72,7 +86,11 @@ INTERPRETER = (
 OF_FILES = (
     Rule("", "牛乳と卵を買ってきてほしい、とのことですね。", needs=VOICE),
     Rule("When is lunch?", "At noon.", needs=b"lunch at noon"),
-    Rule("", "This is the plan of a day that starts at ten. What would you like to know?", needs=b"lunch at noon"),
+    Rule(
+        "",
+        "This is the plan of a day that starts at ten. What would you like to know?",
+        needs=b"lunch at noon",
+    ),
 )
 
 
@@ -202,7 +220,8 @@ async def test_the_interpreter(open_talk: OpenTalk, write: bool) -> None:
 
 
 async def test_a_late_answer(store: Store, line: LineFake, write: bool) -> None:
-    """The button after 45 seconds, pressed early, pressed later, and once more, in both languages."""
+    """The button after 45 seconds, pressed early, pressed later, and once more, in both
+    languages."""
     transcript = Transcript()
     for name, words, answer, label in LATE_TALKS:
         user = USERS[name]
@@ -210,7 +229,9 @@ async def test_a_late_answer(store: Store, line: LineFake, write: bool) -> None:
         asked = line.event("message", user, user, message=text_message(words))
         async with open_line(store, line, [step], line_push="never") as here:
 
-            async def press(here: LinePipeline = here, name: str = name, user: str = user, label: str = label) -> None:
+            async def press(
+                here: LinePipeline = here, name: str = name, user: str = user, label: str = label
+            ) -> None:
                 transcript.happened(f"{name} presses {label}")
                 await here.hear(line.press(label, user))
                 note(transcript, line.sent[-1], {})

@@ -1,4 +1,5 @@
-"""The conversations of docs/conversations.md in Slack: signed webhooks in, and what people then see."""
+"""The conversations of docs/conversations.md in Slack: signed webhooks in, and what people then
+see."""
 
 from __future__ import annotations
 
@@ -36,7 +37,10 @@ RULES = (
     Rule(
         "Invite Hanako and Taro",
         "Hanako and Taro are invited.",
-        ("invite", {"what": "Lunch", "at": "Friday 12:00", "where": "Sushi Dai", "who": "Hanako, Taro"}),
+        (
+            "invite",
+            {"what": "Lunch", "at": "Friday 12:00", "where": "Sushi Dai", "who": "Hanako, Taro"},
+        ),
     ),
     Rule(
         "エマさんを夕食に",
@@ -45,15 +49,23 @@ RULES = (
         "わかりました。招待は送りません。",
     ),
     Rule(
-        "Who has to do something?", "You: Hanako asks that somebody tell Taro.", needs="> @Hanako: The workshop moves"
+        "Who has to do something?",
+        "You: Hanako asks that somebody tell Taro.",
+        needs="> @Hanako: The workshop moves",
     ),
     Rule(
         "このスレッドを要約して",
         "ワークショップは金曜14時、大きい部屋に変わりました。太郎さんへの連絡が残っています。",
         needs="> Hanako: The workshop moves",
     ),
-    Rule("Draw a cat in the rain.", "Here it is.", ("create_image", {"prompt": "A cat in the rain"})),
-    Rule("Remember that I eat no meat.", "I will remember it.", ("remember", {"text": "Eats no meat"})),
+    Rule(
+        "Draw a cat in the rain.", "Here it is.", ("create_image", {"prompt": "A cat in the rain"})
+    ),
+    Rule(
+        "Remember that I eat no meat.",
+        "I will remember it.",
+        ("remember", {"text": "Eats no meat"}),
+    ),
 )
 
 
@@ -95,7 +107,9 @@ async def test_an_approval(talk: SlackTalk, write: bool) -> None:
 
 async def test_a_call_with_more_than_three_arguments(talk: SlackTalk, write: bool) -> None:
     """The modal shows all of it, and decides."""
-    await talk.say("Invite Hanako and Taro to lunch on Friday at noon at Sushi Dai.", in_thread=False)
+    await talk.say(
+        "Invite Hanako and Taro to lunch on Friday at noon at Sushi Dai.", in_thread=False
+    )
     await talk.press("kaiwa_review")
     await talk.press_in_view("kaiwa_approve")
     talk.name = "Hanako"

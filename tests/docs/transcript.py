@@ -20,8 +20,11 @@ class Transcript:
         self.lines: list[str] = []
 
     def said(self, name: str, text: str) -> None:
-        """Somebody's words, below their name; dates, times and tokens, which differ each day, are always the same."""
-        text = DATES.sub(lambda found: "Wed 1/7" if found[1] else "1/7 (水)", TIMES.sub("18:30", text))
+        """Somebody's words, below their name; dates, times and tokens, which differ each day, are
+        always the same."""
+        text = DATES.sub(
+            lambda found: "Wed 1/7" if found[1] else "1/7 (水)", TIMES.sub("18:30", text)
+        )
         text = TOKENS.sub("500", text)
         first, *more = text.splitlines()
         self.lines += [f"{name + ':':8}{first}", *(f"{'':8}{line}".rstrip() for line in more)]

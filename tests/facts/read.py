@@ -1,4 +1,5 @@
-"""The facts about what vendors send, and the bytes made of them: shapes as recorded, every value invented."""
+"""The facts about what vendors send, and the bytes made of them: shapes as recorded, every value
+invented."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ class Answer:
     events: tuple[Any, ...]
 
     def sse(self, *, named: bool = False) -> bytes:
-        """The answer as a stream, whatever form it was recorded in; Anthropic's events are named."""
+        """The answer as a stream, whatever form it was recorded in; Anthropic's events are
+        named."""
         return b"".join(
             (f"event: {event['type']}\n" if named else "").encode()
             + b"data: "
@@ -60,7 +62,11 @@ def paths(value: Any, before: str = "") -> set[str]:
         return {path for inner in value for path in paths(inner, before)}
     if not isinstance(value, dict):
         return {before}
-    found = {path for name, inner in value.items() for path in paths(inner, f"{before}.{name}".lstrip("."))}
+    found = {
+        path
+        for name, inner in value.items()
+        for path in paths(inner, f"{before}.{name}".lstrip("."))
+    }
     return found | ({before} if before else set())
 
 
@@ -100,6 +106,8 @@ def _filled(value: Any, written: dict[int, list[str]], index: int = 0) -> Any:
         return value
     index = value.get("index", index)
     return {
-        name: written[index].pop() if name in PIECES and inner == PIECE else _filled(inner, written, index)
+        name: written[index].pop()
+        if name in PIECES and inner == PIECE
+        else _filled(inner, written, index)
         for name, inner in value.items()
     }

@@ -8,7 +8,14 @@ from typing import Any
 # Strings of a vendor's fixed vocabulary, kept where they look like a word.
 WORDS = {
     *("type", "role", "object", "status", "code", "reason", "param", "@type", "mode", "subtype"),
-    *("finishReason", "finish_reason", "stop_reason", "done_reason", "blockReason", "native_finish_reason"),
+    *(
+        "finishReason",
+        "finish_reason",
+        "stop_reason",
+        "done_reason",
+        "blockReason",
+        "native_finish_reason",
+    ),
     *("modality", "trafficType", "service_tier", "serviceTier"),
     *("category", "probability", "channel_type", "mimeType", "mimetype", "mime_type"),
 }
@@ -78,7 +85,9 @@ class Scrubber:
 
     def _words(self, value: str) -> str:
         """As many letters, and the mentions among them."""
-        mentions = [f"<{sign}{self._same(mentioned, '')}>" for sign, mentioned, _ in MENTION.findall(value)]
+        mentions = [
+            f"<{sign}{self._same(mentioned, '')}>" for sign, mentioned, _ in MENTION.findall(value)
+        ]
         rest = len(MENTION.sub("", value).strip())
         return " ".join([*mentions, *(["x" * min(rest, self._most)] if rest else [])])
 

@@ -51,7 +51,9 @@ def said(folder: Path) -> Iterator[str]:
 @pytest.mark.parametrize("name", FILES)
 def test_the_facts_are_those_of_the_recordings(name: str) -> None:
     """``python -m tests.facts.write`` would write what stands there."""
-    recorded(*source(name), what="the comparison of our facts with the recordings they were taken from")
+    recorded(
+        *source(name), what="the comparison of our facts with the recordings they were taken from"
+    )
     assert (FOLDER / f"{name}.json").read_text("utf-8") == written(made(name))
 
 

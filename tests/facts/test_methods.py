@@ -1,4 +1,5 @@
-"""The stand-ins for LINE and Slack take the arguments and refuse in the forms that the facts hold."""
+"""The stand-ins for LINE and Slack take the arguments and refuse in the forms that the facts
+hold."""
 
 from __future__ import annotations
 
@@ -15,7 +16,11 @@ from tests.fakes.slack import BOT_TOKEN, SlackFake, slack_fake
 from tests.fakes.slack_events import CHANNEL, USER
 from tests.fakes.slack_rules import METHODS
 
-NEWER = {"markdown_text", "metadata", "include_all_metadata"}  # than Slack's description, which is of 2021
+NEWER = {
+    "markdown_text",
+    "metadata",
+    "include_all_metadata",
+}  # than Slack's description, which is of 2021
 DESCRIBED: dict[str, dict[str, list[str]]] = facts("slack_methods")
 SLACKS_ERRORS: dict[str, dict[str, Any]] = facts("slack_errors")
 CALLS = {
@@ -35,7 +40,9 @@ def fake() -> Iterator[SlackFake]:
 
 def call(fake: SlackFake, method: str, token: str = BOT_TOKEN, **arguments: str) -> httpx.Response:
     """One call of a method, its arguments in a form."""
-    return httpx.post(f"{fake.api_base_url}{method}", data=arguments, headers={"Authorization": f"Bearer {token}"})
+    return httpx.post(
+        f"{fake.api_base_url}{method}", data=arguments, headers={"Authorization": f"Bearer {token}"}
+    )
 
 
 @pytest.mark.parametrize("method", sorted(METHODS.keys() & DESCRIBED.keys()))
@@ -55,7 +62,12 @@ def test_the_answers_have_what_slacks_description_promises(fake: SlackFake, meth
 
 @pytest.mark.parametrize(
     ("case", "trouble"),
-    [("rate limited", "limit"), ("error is HTTP 200", "fail"), ("bad token", ""), ("outage: HTML not JSON", "break")],
+    [
+        ("rate limited", "limit"),
+        ("error is HTTP 200", "fail"),
+        ("bad token", ""),
+        ("outage: HTML not JSON", "break"),
+    ],
 )
 def test_slacks_refusals_have_their_form(fake: SlackFake, case: str, trouble: str) -> None:
     """Status, header names and fields."""

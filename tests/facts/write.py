@@ -1,4 +1,5 @@
-"""The files of facts, written anew from the recordings: ``python -m tests.facts.write``, where they are there."""
+"""The files of facts, written anew from the recordings: ``python -m tests.facts.write``, where they
+are there."""
 
 from __future__ import annotations
 
@@ -19,8 +20,13 @@ SLACKS_METHODS = RECORDED.parent / "specs" / "slack" / "slack_web_openapi_v2.sub
 def made(name: str) -> JSON:
     """What a file of facts must hold."""
     if name in MODELS:
-        facts = {path.stem: list(_answers(path)) for path in sorted((RECORDED / name).glob("*.json"))}
-        return facts | {path.name: [_mock(path)] for path in sorted((RECORDED / name).glob("sdk_mock_responses/*"))}
+        facts = {
+            path.stem: list(_answers(path)) for path in sorted((RECORDED / name).glob("*.json"))
+        }
+        return facts | {
+            path.name: [_mock(path)]
+            for path in sorted((RECORDED / name).glob("sdk_mock_responses/*"))
+        }
     return OTHERS[name]()
 
 
@@ -34,28 +40,43 @@ def line_bodies() -> JSON:
 def slack_bodies() -> JSON:
     """Every webhook of Slack's, by file and name."""
     files = dict(_read(RECORDED / "slack" / "bolt_python_payloads.json")["payloads"])
-    files |= {path.stem: _read(path) for path in sorted((RECORDED / "slack" / "replay").glob("*.json"))}
-    found = {f"{file}:{name}": body for file, bodies in files.items() for name, body in bodies.items()}
+    files |= {
+        path.stem: _read(path) for path in sorted((RECORDED / "slack" / "replay").glob("*.json"))
+    }
+    found = {
+        f"{file}:{name}": body for file, bodies in files.items() for name, body in bodies.items()
+    }
     left_out = (":_source", "ModalContext")
     return _scrubbed(
-        {name: body for name, body in found.items() if isinstance(body, dict) and not name.endswith(left_out)}
+        {
+            name: body
+            for name, body in found.items()
+            if isinstance(body, dict) and not name.endswith(left_out)
+        }
     )
 
 
 def line_errors() -> JSON:
     """How LINE refuses a request, by number."""
     errors = _read(RECORDED / "line" / "error_bodies.json")["errors"]
-    return {f"{number} {error['status']}": _refusal(error) for number, error in enumerate(errors, 1)}
+    return {
+        f"{number} {error['status']}": _refusal(error) for number, error in enumerate(errors, 1)
+    }
 
 
 def slack_errors() -> JSON:
     """How Slack's methods refuse a request, by what has happened."""
     responses = _read(RECORDED / "slack" / "webapi_responses.json")["responses"]
-    return {response["case"]: _refusal(response) for response in responses if not response.get("body", {}).get("ok")}
+    return {
+        response["case"]: _refusal(response)
+        for response in responses
+        if not response.get("body", {}).get("ok")
+    }
 
 
 def slack_methods() -> JSON:
-    """What Slack's description says of its methods: their arguments, and what every answer holds."""
+    """What Slack's description says of its methods: their arguments, and what every answer
+    holds."""
     facts = {}
     for path, operations in _read(SLACKS_METHODS)["paths"].items():
         [operation] = operations.values()
@@ -79,7 +100,10 @@ def written(facts: JSON) -> str:
     """Facts as text: every case in lines of its own, so that a change shows where it is."""
     cases = []
     for name, fact in facts.items():
-        lines = [json.dumps(one, ensure_ascii=False) for one in (fact if isinstance(fact, list) else [fact])]
+        lines = [
+            json.dumps(one, ensure_ascii=False)
+            for one in (fact if isinstance(fact, list) else [fact])
+        ]
         body = "[\n    " + ",\n    ".join(lines) + "\n  ]" if isinstance(fact, list) else lines[0]
         cases.append(f"  {json.dumps(name)}: {body}")
     return "{\n" + ",\n".join(cases) + "\n}\n"
@@ -91,7 +115,11 @@ def _scrubbed(bodies: JSON) -> JSON:
 
 def _refusal(response: JSON) -> JSON:
     headers = sorted(name.lower() for name in response.get("headers", ()))
-    return {"status": response["status"], "headers": headers, "fields": sorted(paths(response.get("body", {})) - {""})}
+    return {
+        "status": response["status"],
+        "headers": headers,
+        "fields": sorted(paths(response.get("body", {})) - {""}),
+    }
 
 
 def _answers(path: Path) -> Iterator[JSON]:
@@ -110,7 +138,11 @@ def _mock(path: Path) -> JSON:
     """An answer from the SDK's own mock files."""
     text = path.read_text("utf-8")
     form = "sse" if text.startswith("data:") else "json"
-    response = {"format": form, "body_text": text} if form == "sse" else {"format": form, "body": json.loads(text)}
+    response = (
+        {"format": form, "body_text": text}
+        if form == "sse"
+        else {"format": form, "body": json.loads(text)}
+    )
     return _fact(200, form, (), _events(response))
 
 

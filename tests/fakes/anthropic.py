@@ -1,4 +1,5 @@
-"""A stand-in for the Messages API on loopback: refuses what the real one refuses, and answers as it was told.
+"""A stand-in for the Messages API on loopback: refuses what the real one refuses, and answers as it
+was told.
 
 with anthropic_fake() as fake:
     fake.calls(("get_weather", {"location": "Tokyo"}))
@@ -34,7 +35,12 @@ TYPES = {
     500: "api_error",
     529: "overloaded_error",
 }
-AT_START = {"input_tokens": 40, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 40, "output_tokens": 1}
+AT_START = {
+    "input_tokens": 40,
+    "cache_creation_input_tokens": 20,
+    "cache_read_input_tokens": 40,
+    "output_tokens": 1,
+}
 AT_END = {"output_tokens": 15, "output_tokens_details": {"thinking_tokens": 5}}
 
 
@@ -96,7 +102,9 @@ class AnthropicFake:
         """Events exactly as given."""
         self.answer(Outgoing(tuple(sse(event) for event in events), end))
 
-    def fail(self, status: int, message: str = "refused", *, kind: str = "", **headers: str) -> None:
+    def fail(
+        self, status: int, message: str = "refused", *, kind: str = "", **headers: str
+    ) -> None:
         """An error in Anthropic's form; ``retry_after`` becomes its header."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         self.answer(failure(status, message, kind=kind, headers=named))
@@ -111,7 +119,9 @@ class AnthropicFake:
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
         """Serve one request."""
-        arrived = AnthropicRequest(request.method, request.path, _lower(request.headers), await request.read())
+        arrived = AnthropicRequest(
+            request.method, request.path, _lower(request.headers), await request.read()
+        )
         self.requests.append(arrived)
         self.connections.add(request.transport and request.transport.get_extra_info("peername"))
         answer = self._refusal(arrived) or self._card(arrived) or self._next(arrived)
@@ -151,7 +161,11 @@ class AnthropicFake:
         return Outgoing((msgspec.json.encode(card),), content_type="application/json")
 
     def _next(self, request: AnthropicRequest) -> Outgoing:
-        answer = self._answers.popleft() if self._answers else failure(500, "the stand-in has no answer left")
+        answer = (
+            self._answers.popleft()
+            if self._answers
+            else failure(500, "the stand-in has no answer left")
+        )
         if isinstance(answer, Outgoing):
             return answer
         had = self.thoughts.setdefault(request.body["model"], [])
@@ -162,7 +176,13 @@ class AnthropicFake:
 START: JSON = {
     "type": "message_start",
     "message": {
-        **{"id": "msg_01", "type": "message", "role": "assistant", "model": "claude-answering-1", "content": []},
+        **{
+            "id": "msg_01",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-answering-1",
+            "content": [],
+        },
         **{"stop_reason": None, "stop_sequence": None, "usage": AT_START},
     },
 }
@@ -175,15 +195,28 @@ def text(words: str) -> JSON:
 
 def call(name: str, arguments: JSON) -> JSON:
     """A block that calls, with an id like Anthropic's."""
-    return {"type": "tool_use", "id": f"toolu_{secrets.token_hex(12)}", "name": name, "input": arguments}
+    return {
+        "type": "tool_use",
+        "id": f"toolu_{secrets.token_hex(12)}",
+        "name": name,
+        "input": arguments,
+    }
 
 
 def searched(query: str, *pages: JSON) -> list[JSON]:
     """The blocks of a search by Anthropic itself; a page has ``url`` and ``title``."""
     search_id = f"srvtoolu_{secrets.token_hex(12)}"
-    found = [{"type": "web_search_result", "encrypted_content": "x", "page_age": None, **page} for page in pages]
+    found = [
+        {"type": "web_search_result", "encrypted_content": "x", "page_age": None, **page}
+        for page in pages
+    ]
     return [
-        {"type": "server_tool_use", "id": search_id, "name": "web_search", "input": {"query": query}},
+        {
+            "type": "server_tool_use",
+            "id": search_id,
+            "name": "web_search",
+            "input": {"query": query},
+        },
         {"type": "web_search_tool_result", "tool_use_id": search_id, "content": found},
     ]
 
@@ -206,7 +239,9 @@ def events_of(blocks: Sequence[JSON]) -> Iterator[JSON]:
             yield block_start(index, {**block, "input": {}})
             written = msgspec.json.encode(block["input"]).decode() if block["input"] else ""
             half = len(written) // 2
-            yield from (arguments_delta(index, piece) for piece in ("", written[:half], written[half:]))
+            yield from (
+                arguments_delta(index, piece) for piece in ("", written[:half], written[half:])
+            )
         elif block["type"] == "thinking":
             yield block_start(index, {"type": "thinking", "thinking": "", "signature": ""})
             for field in ("thinking", "signature"):
@@ -235,7 +270,9 @@ def arguments_delta(index: int, piece: str) -> JSON:
 def ending(stop: str, usage: JSON | None = None, **details: Any) -> tuple[JSON, JSON]:
     """The events that end an answer."""
     delta = {"stop_reason": stop, "stop_sequence": None, **details}
-    return {"type": "message_delta", "delta": delta, "usage": usage or AT_END}, {"type": "message_stop"}
+    return {"type": "message_delta", "delta": delta, "usage": usage or AT_END}, {
+        "type": "message_stop"
+    }
 
 
 def thoughts_in(events: Sequence[JSON]) -> list[JSON]:
@@ -260,7 +297,9 @@ def error_of(kind: str, message: str) -> JSON:
     return {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_01"}
 
 
-def failure(status: int, message: str, *, kind: str = "", headers: Mapping[str, str] | None = None) -> Outgoing:
+def failure(
+    status: int, message: str, *, kind: str = "", headers: Mapping[str, str] | None = None
+) -> Outgoing:
     """An error in the place of an answer."""
     body = msgspec.json.encode(error_of(kind or TYPES.get(status, "api_error"), message))
     return Outgoing((body,), status=status, content_type="application/json", headers=headers or {})

@@ -1,6 +1,7 @@
 """A stand-in for Brave Search's web endpoint, strict about parameters and key.
 
-Built from its documentation: https://api-dashboard.search.brave.com/app/documentation/web-search/query and …/responses.
+Built from its documentation:
+https://api-dashboard.search.brave.com/app/documentation/web-search/query and …/responses.
 """
 
 from __future__ import annotations
@@ -15,7 +16,16 @@ from tests.fakes.failures import Failing
 from tests.fakes.serving import serving
 
 KEY = "BSA-sk-secret-brave"
-KNOWN = {"q", "count", "offset", "country", "search_lang", "safesearch", "text_decorations", "result_filter"}
+KNOWN = {
+    "q",
+    "count",
+    "offset",
+    "country",
+    "search_lang",
+    "safesearch",
+    "text_decorations",
+    "result_filter",
+}
 LANGUAGES = {"en", "jp", "de", "fr", "zh-hans"}  # some of those that it takes; Japanese is jp
 MAX_QUERY = 400  # characters
 MAX_WORDS = 50
@@ -44,11 +54,18 @@ class BraveFake(Failing):
         if failure := await self.failed(request):
             return failure
         if request.headers.get("X-Subscription-Token") != KEY:
-            return _error(401 if "X-Subscription-Token" in request.headers else 422, "SUBSCRIPTION_TOKEN_INVALID")
+            return _error(
+                401 if "X-Subscription-Token" in request.headers else 422,
+                "SUBSCRIPTION_TOKEN_INVALID",
+            )
         text, count = query.get("q", ""), query.get("count", "20")
         is_query = 0 < len(text) <= MAX_QUERY and len(text.split()) <= MAX_WORDS
         is_count = count.isdecimal() and 0 < int(count) <= MAX_COUNT
-        if not (is_query and is_count) or set(query) - KNOWN or query.get("search_lang", "en") not in LANGUAGES:
+        if (
+            not (is_query and is_count)
+            or set(query) - KNOWN
+            or query.get("search_lang", "en") not in LANGUAGES
+        ):
             return _error(422, "VALIDATION")
         answer: dict[str, Any] = {"type": "search", "query": {"original": text}}
         if self.results:

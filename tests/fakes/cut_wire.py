@@ -10,7 +10,11 @@ from hashlib import sha1
 from urllib.parse import unquote, urlsplit
 
 GREETINGS = ("CLIENT", "HELLO", "SELECT")  # what a connection begins with
-BY_THE_CLOCK = ("renew", "budget_count", "budget_total")  # beside whatever is done, which does not wait for them
+BY_THE_CLOCK = (
+    "renew",
+    "budget_count",
+    "budget_total",
+)  # beside whatever is done, which does not wait for them
 UNCOUNTED = (*GREETINGS, *BY_THE_CLOCK)
 READS = ("clock", "HGET", "LINDEX", "LRANGE", "XRANGE")  # change nothing
 
@@ -21,7 +25,8 @@ class Cut:
 
     Attributes:
         request: counted from 1; with 0 it never does.
-        carried_out: the request still reaches the server, and only its answer does not come back. Then reads are not
+        carried_out: the request still reaches the server, and only its answer does not come back.
+        Then reads are not
             counted: to die while one is carried out is to die before it.
     """
 
@@ -30,11 +35,13 @@ class Cut:
 
 
 class CutWire:
-    """Passes requests on one by one, each connection with its answers, until the cut; then nothing passes any more.
+    """Passes requests on one by one, each connection with its answers, until the cut; then nothing
+    passes any more.
 
     Args:
         scripts: their names by hash.
-        hear: told each request's name when the server has carried it out, before its answer goes back.
+        hear: told each request's name when the server has carried it out, before its answer goes
+        back.
 
     Attributes:
         requests: the names of those that count, in the order they came.
@@ -42,7 +49,11 @@ class CutWire:
     """
 
     def __init__(
-        self, server: str, cut: Cut, scripts: Mapping[str, str], hear: Callable[[str], Awaitable[None]]
+        self,
+        server: str,
+        cut: Cut,
+        scripts: Mapping[str, str],
+        hear: Callable[[str], Awaitable[None]],
     ) -> None:
         self.requests: list[str] = []
         self.is_cut = asyncio.Event()
@@ -55,7 +66,8 @@ class CutWire:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[str]:
-        """The URL of its near end; afterwards the server has carried out whatever has reached it."""
+        """The URL of its near end; afterwards the server has carried out whatever has reached
+        it."""
         near_end = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         host, port = near_end.sockets[0].getsockname()
         try:
@@ -86,7 +98,11 @@ class CutWire:
         to_client.close()
 
     async def _pass_on(
-        self, request: bytes, server: asyncio.StreamReader, to_server: asyncio.StreamWriter, back: asyncio.StreamWriter
+        self,
+        request: bytes,
+        server: asyncio.StreamReader,
+        to_server: asyncio.StreamWriter,
+        back: asyncio.StreamWriter,
     ) -> None:
         is_last = self._count(request) and len(self.requests) == self._cut.request
         if is_last:
@@ -118,8 +134,8 @@ class CutWire:
 
 
 async def _knock(host: str, port: int) -> None:
-    """Wait until whoever came before has been let in: asyncio loses those who stand on the threshold of a server that
-    is closed."""
+    """Wait until whoever came before has been let in: asyncio loses those who stand on the
+    threshold of a server that is closed."""
     from_server, to_server = await asyncio.open_connection(host, port)
     _ = await from_server.read()
     to_server.close()

@@ -1,6 +1,8 @@
-"""A stand-in for the European Central Bank's server: its two feeds of reference rates, in its own form.
+"""A stand-in for the European Central Bank's server: its two feeds of reference rates, in its own
+form.
 
-The form: https://www.ecb.europa.eu/stats/policy_and_exchange_rates/euro_reference_exchange_rates/html/index.en.html
+The form:
+https://www.ecb.europa.eu/stats/policy_and_exchange_rates/euro_reference_exchange_rates/html/index.en.html
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ def feed(days: Days) -> bytes:
     """A feed of these days, newest first."""
     cubes = ""
     for day in sorted(days, reverse=True):
-        rates = "".join(f"\n\t\t\t<Cube currency='{code}' rate='{rate}'/>" for code, rate in days[day].items())
+        rates = "".join(
+            f"\n\t\t\t<Cube currency='{code}' rate='{rate}'/>" for code, rate in days[day].items()
+        )
         cubes += f"\n\t\t<Cube time='{day}'>{rates}\n\t\t</Cube>"
     return FEED.format(cubes=cubes).encode()
 

@@ -1,4 +1,5 @@
-"""The ways in which a service on the web fails, whichever it is: for stand-ins made with aiohttp."""
+"""The ways in which a service on the web fails, whichever it is: for stand-ins made with
+aiohttp."""
 
 from __future__ import annotations
 

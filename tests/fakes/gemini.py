@@ -1,4 +1,5 @@
-"""A stand-in for the Gemini API on loopback: refuses what the real one refuses, and answers as a test has told it to.
+"""A stand-in for the Gemini API on loopback: refuses what the real one refuses, and answers as a
+test has told it to.
 
 async with gemini_fake() as fake:
     fake.call("get_weather", {"location": "Tokyo"})
@@ -43,7 +44,8 @@ MODELS = (
 
 @dataclass(frozen=True, slots=True)
 class GeminiRequest:
-    """One request as it came in; ``action`` is ``streamGenerateContent``, ``generateContent`` or ``get``."""
+    """One request as it came in; ``action`` is ``streamGenerateContent``, ``generateContent`` or
+    ``get``."""
 
     version: str
     model: str
@@ -88,7 +90,9 @@ class GeminiFake:
         """Answers nobody has asked for."""
         return len(self._answers)
 
-    def say(self, *pieces: str, finish: str = "STOP", end: End = "whole", gate: Event | None = None) -> None:
+    def say(
+        self, *pieces: str, finish: str = "STOP", end: End = "whole", gate: Event | None = None
+    ) -> None:
         """Text, each piece in an event of its own."""
         self.parts(*([{"text": piece}] for piece in pieces), finish=finish, end=end, gate=gate)
 
@@ -96,9 +100,14 @@ class GeminiFake:
         """One function call."""
         self.calls((name, arguments or {}))
 
-    def calls(self, *calls: tuple[str, JSON], text: str = "", ids: bool = True, split: bool = False) -> None:
-        """Parallel calls, the first one signed; ``split`` gives each an event of its own, as long streams do."""
-        parts: list[JSON] = [{"functionCall": {"name": name, "args": arguments}} for name, arguments in calls]
+    def calls(
+        self, *calls: tuple[str, JSON], text: str = "", ids: bool = True, split: bool = False
+    ) -> None:
+        """Parallel calls, the first one signed; ``split`` gives each an event of its own, as long
+        streams do."""
+        parts: list[JSON] = [
+            {"functionCall": {"name": name, "args": arguments}} for name, arguments in calls
+        ]
         for part in parts if ids else ():
             part["functionCall"]["id"] = secrets.token_hex(4)
         parts[0]["thoughtSignature"] = base64.b64encode(secrets.token_bytes(24)).decode()
@@ -107,9 +116,14 @@ class GeminiFake:
         self.parts(*([part] for part in parts) if split else [parts])
 
     def parts(
-        self, *events: Sequence[JSON], finish: str = "STOP", end: End = "whole", gate: Event | None = None
+        self,
+        *events: Sequence[JSON],
+        finish: str = "STOP",
+        end: End = "whole",
+        gate: Event | None = None,
     ) -> None:
-        """Parts exactly as given, one list for each event; a finish reason stands in the last event unless empty."""
+        """Parts exactly as given, one list for each event; a finish reason stands in the last event
+        unless empty."""
         self.answer(replace(answer_of(*events, finish=finish, end=end), gate=gate))
 
     def paint(self, picture: bytes, mime: str = "image/png", gate: Event | None = None) -> None:
@@ -118,11 +132,19 @@ class GeminiFake:
 
     def finish(self, reason: str, message: str = "") -> None:
         """No content at all, only the reason why."""
-        candidate = {"finishReason": reason, "index": 0} | ({"finishMessage": message} if message else {})
+        candidate = {"finishReason": reason, "index": 0} | (
+            {"finishMessage": message} if message else {}
+        )
         self.answer(Answer(({"candidates": [candidate], "modelVersion": "gemini-3.5-flash"},)))
 
     def fail(
-        self, status: int, message: str = "refused", *, reason: str = "", retry_delay: str = "", quota: str = ""
+        self,
+        status: int,
+        message: str = "refused",
+        *,
+        reason: str = "",
+        retry_delay: str = "",
+        quota: str = "",
     ) -> None:
         """An error in Google's form; ``retry_delay`` like ``48s``, ``quota`` is a metric."""
         self.answer(failure(status, message, reason, retry_delay, quota))
@@ -143,11 +165,17 @@ class GeminiFake:
         """Serve one request."""
         model, _, action = request.match_info["model"].partition(":")
         arrived = GeminiRequest(
-            request.match_info["version"], model, action or "get", dict(request.headers), await request.read()
+            request.match_info["version"],
+            model,
+            action or "get",
+            dict(request.headers),
+            await request.read(),
         )
         self.requests.append(arrived)
         self.connections.add(request.transport and request.transport.get_extra_info("peername"))
-        answer = self._unsigned(request.headers) or self._refusal(arrived) or self._model_card(arrived)
+        answer = (
+            self._unsigned(request.headers) or self._refusal(arrived) or self._model_card(arrived)
+        )
         answer = answer or self._next(arrived)
         self.streaming += 1
         try:
@@ -181,16 +209,27 @@ class GeminiFake:
         if unsigned := self._unsigned(request.headers):
             return await self._send(request, unsigned)
         try:
-            return gemini_files.answer_of({}, self.files.serve(request.method, request.match_info["key"]))
+            return gemini_files.answer_of(
+                {}, self.files.serve(request.method, request.match_info["key"])
+            )
         except gemini_files.Refused as refused:
             return await self._send(request, failure(refused.status, str(refused)))
 
     def _unsigned(self, headers: Mapping[str, str]) -> Answer | None:
         key = headers.get("x-goog-api-key")
         if key is None:
-            return failure(403, "Method doesn't allow unregistered callers. Please use API Key or other form of API.")
+            return failure(
+                403,
+                (
+                    "Method doesn't allow unregistered callers. Please use API Key or other form "
+                    "of "
+                    "API."
+                ),
+            )
         if key != KEY:
-            return failure(400, "API key not valid. Please pass a valid API key.", "API_KEY_INVALID")
+            return failure(
+                400, "API key not valid. Please pass a valid API key.", "API_KEY_INVALID"
+            )
         return None
 
     def _cached(self, request: web.Request, raw: bytes) -> Answer:
@@ -202,7 +241,9 @@ class GeminiFake:
 
     def _refusal(self, request: GeminiRequest) -> Answer | None:
         if request.model not in self.models:
-            return failure(404, f"models/{request.model} is not found for API version {request.version}.")
+            return failure(
+                404, f"models/{request.model} is not found for API version {request.version}."
+            )
         if request.action == "get":
             return None
         try:
@@ -216,7 +257,10 @@ class GeminiFake:
     def _model_card(self, request: GeminiRequest) -> Answer | None:
         if request.action != "get":
             return None
-        card = {"name": f"models/{request.model}", "displayName": request.model.replace("-", " ").title()}
+        card = {
+            "name": f"models/{request.model}",
+            "displayName": request.model.replace("-", " ").title(),
+        }
         return Answer(body=msgspec.json.encode(card), content_type="application/json")
 
     def _next(self, request: GeminiRequest) -> Answer:
@@ -228,13 +272,19 @@ class GeminiFake:
         cached = self.caches.used(request.model, request.body)
         return replace(answer, events=counted(answer.events, cached))
 
-    async def _send(self, request: web.Request, answer: Answer, streams: bool = False) -> web.StreamResponse:
+    async def _send(
+        self, request: web.Request, answer: Answer, streams: bool = False
+    ) -> web.StreamResponse:
         await asyncio.sleep(answer.after_s)
-        while answer.gate and not answer.gate.is_set():  # noqa: ASYNC110 -- it is set in another thread
+        # it is set in another thread
+        while answer.gate and not answer.gate.is_set():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         if answer.body is not None:
             return web.Response(
-                status=answer.status, body=answer.body, content_type=answer.content_type, headers=answer.headers
+                status=answer.status,
+                body=answer.body,
+                content_type=answer.content_type,
+                headers=answer.headers,
             )
         if answer.end == "stalled" and not answer.events:
             await asyncio.Event().wait()
@@ -263,7 +313,9 @@ def gemini_fake_in_thread() -> Iterator[GeminiFake]:
     fake = GeminiFake()
     application = web.Application(client_max_size=1 << 27)
     application.router.add_route("*", "/{version}/models/{model}", fake.respond)
-    application.router.add_route("*", "/{version}/cachedContents{slash:/?}{key:.*}", fake.respond_cached)
+    application.router.add_route(
+        "*", "/{version}/cachedContents{slash:/?}{key:.*}", fake.respond_cached
+    )
     application.router.add_post("/upload/{version}/files", fake.respond_upload)
     application.router.add_route("*", "/{version}/files/{key}", fake.respond_file)
     with serving(application) as fake.base_url:

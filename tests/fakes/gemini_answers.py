@@ -14,7 +14,12 @@ import msgspec
 from tests.fakes.gemini_rules import JSON
 
 SSE = "text/event-stream"
-STATUS = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED"}
+STATUS = {
+    400: "INVALID_ARGUMENT",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+}
 RPC = "type.googleapis.com/google.rpc"
 
 End = Literal["whole", "cut", "stalled"]
@@ -58,7 +63,8 @@ def event(parts: Sequence[JSON]) -> JSON:
 
 
 def answer_of(*events: Sequence[JSON], finish: str = "STOP", end: End = "whole") -> Answer:
-    """Parts exactly as given, one list for each event; a finish reason stands in the last event unless empty."""
+    """Parts exactly as given, one list for each event; a finish reason stands in the last event
+    unless empty."""
     made = [event(parts) for parts in events]
     if finish and end == "whole":
         made[-1]["candidates"][0]["finishReason"] = finish
@@ -67,7 +73,10 @@ def answer_of(*events: Sequence[JSON], finish: str = "STOP", end: End = "whole")
 
 def painted(picture: bytes, mime: str) -> Answer:
     """A picture, after a draft of it: https://ai.google.dev/gemini-api/docs/image-generation."""
-    draft = {"inlineData": {"mimeType": mime, "data": base64.b64encode(b"a draft").decode()}, "thought": True}
+    draft = {
+        "inlineData": {"mimeType": mime, "data": base64.b64encode(b"a draft").decode()},
+        "thought": True,
+    }
     made = {"inlineData": {"mimeType": mime, "data": base64.b64encode(picture).decode()}} | signed()
     answer = answer_of([draft, made])
     answer.events[0]["modelVersion"] = "gemini-3.1-flash-image"
@@ -87,7 +96,8 @@ def signed() -> JSON:
 
 
 def searched(query: str) -> list[JSON]:
-    """The parts of a search by the service itself: https://ai.google.dev/gemini-api/docs/tool-combination."""
+    """The parts of a search by the service itself:
+    https://ai.google.dev/gemini-api/docs/tool-combination."""
     call = {"id": secrets.token_hex(4), "toolType": "GOOGLE_SEARCH_WEB"}
     return [
         {"toolCall": {**call, "args": {"queries": [query]}}} | signed(),
@@ -96,7 +106,8 @@ def searched(query: str) -> list[JSON]:
 
 
 def grounded(query: str, pages: Sequence[JSON], text: str) -> Answer:
-    """A search, then text with what it rests on: https://ai.google.dev/gemini-api/docs/google-search."""
+    """A search, then text with what it rests on:
+    https://ai.google.dev/gemini-api/docs/google-search."""
     answer = answer_of(searched(query), [{"text": text}])
     answer.events[-1]["candidates"][0]["groundingMetadata"] = {
         "webSearchQueries": [query],
@@ -109,15 +120,25 @@ def grounded(query: str, pages: Sequence[JSON], text: str) -> Answer:
 
 def whole(events: Sequence[JSON]) -> JSON:
     """The events of a stream as the one object ``generateContent`` answers."""
-    parts = [part for one in events for part in one["candidates"][0].get("content", {}).get("parts", ())]
+    parts = [
+        part for one in events for part in one["candidates"][0].get("content", {}).get("parts", ())
+    ]
     last = events[-1]
-    return {**last, "candidates": [{**last["candidates"][0], "content": {"parts": parts, "role": "model"}}]}
+    return {
+        **last,
+        "candidates": [{**last["candidates"][0], "content": {"parts": parts, "role": "model"}}],
+    }
 
 
-HELP = {"description": "Learn more about Gemini API quotas", "url": "https://ai.google.dev/gemini-api/docs/rate-limits"}
+HELP = {
+    "description": "Learn more about Gemini API quotas",
+    "url": "https://ai.google.dev/gemini-api/docs/rate-limits",
+}
 
 
-def failure(status: int, message: str, reason: str = "", retry_delay: str = "", quota: str = "") -> Answer:
+def failure(
+    status: int, message: str, reason: str = "", retry_delay: str = "", quota: str = ""
+) -> Answer:
     """An error in Google's form; a 429 always links to the help."""
     details: list[JSON] = []
     if status == 429:
@@ -132,4 +153,6 @@ def failure(status: int, message: str, reason: str = "", retry_delay: str = "", 
     error: JSON = {"code": status, "message": message, "status": STATUS.get(status, "UNAVAILABLE")}
     if details:
         error["details"] = details
-    return Answer(body=msgspec.json.encode({"error": error}), status=status, content_type="application/json")
+    return Answer(
+        body=msgspec.json.encode({"error": error}), status=status, content_type="application/json"
+    )

@@ -1,4 +1,5 @@
-"""The cached contents of Gemini's stand-in: refuses what the real service refuses, and forgets what has expired."""
+"""The cached contents of Gemini's stand-in: refuses what the real service refuses, and forgets what
+has expired."""
 
 from __future__ import annotations
 
@@ -15,7 +16,16 @@ import msgspec
 from tests.fakes import gemini_rules
 from tests.fakes.gemini_rules import JSON, Refused
 
-CREATED = {"model", "systemInstruction", "tools", "toolConfig", "contents", "ttl", "expireTime", "displayName"}
+CREATED = {
+    "model",
+    "systemInstruction",
+    "tools",
+    "toolConfig",
+    "contents",
+    "ttl",
+    "expireTime",
+    "displayName",
+}
 UPDATED = {"ttl", "expireTime"}
 DURATION = re.compile(r"(\d+(?:\.\d{1,9})?)s")
 HOUR = 3600.0
@@ -106,14 +116,21 @@ class CachedContents:
         if not model.startswith(self._models):
             raise Refused("* CreateCachedContentRequest.model: unexpected model name format\n")
         if model.removeprefix(self._models) not in models:
-            raise Refused(f"{model} is not found, or is not supported for createCachedContent.", 404)
-        prefix = {name: value for name, value in body.items() if name not in {*UPDATED, "displayName"}}
+            raise Refused(
+                f"{model} is not found, or is not supported for createCachedContent.", 404
+            )
+        prefix = {
+            name: value for name, value in body.items() if name not in {*UPDATED, "displayName"}
+        }
         gemini_rules.check_prefix(prefix)
         gemini_rules.check_combination(model, prefix)
         gemini_rules.check_specification(prefix, [])
         tokens, least = len(msgspec.json.encode(prefix)) // BYTES_PER_TOKEN, least_tokens(model)
         if tokens < least:
-            raise Refused(f"Cached content is too small. total_token_count={tokens}, min_total_token_count={least}")
+            raise Refused(
+                f"Cached content is too small. total_token_count={tokens}, "
+                f"min_total_token_count={least}"
+            )
         seconds = _seconds(body) or HOUR
         self._made += 1
         content = Content(f"{self._parent}cachedContents/{self._made}", model, prefix, tokens)
@@ -138,7 +155,9 @@ def counted(events: Sequence[JSON], tokens: int) -> tuple[JSON, ...]:
     if not tokens:
         return tuple(events)
     return tuple(
-        {**event, "usageMetadata": _more(event["usageMetadata"], tokens)} if "usageMetadata" in event else event
+        {**event, "usageMetadata": _more(event["usageMetadata"], tokens)}
+        if "usageMetadata" in event
+        else event
         for event in events
     )
 
@@ -155,14 +174,18 @@ def least_tokens(model: str) -> int:
 
 def _seconds(body: JSON) -> float | None:
     if body.keys() >= UPDATED:
-        raise Refused("Invalid value (oneof), oneof field 'expiration' is already set. Cannot set 'ttl'")
+        raise Refused(
+            "Invalid value (oneof), oneof field 'expiration' is already set. Cannot set 'ttl'"
+        )
     if "expireTime" in body:
         return datetime.fromisoformat(body["expireTime"]).timestamp() - time.time()
     if "ttl" not in body:
         return None
     duration = DURATION.fullmatch(str(body["ttl"]))
     if duration is None:
-        raise Refused("Invalid value at 'cached_content.ttl' (type.googleapis.com/google.protobuf.Duration)")
+        raise Refused(
+            "Invalid value at 'cached_content.ttl' (type.googleapis.com/google.protobuf.Duration)"
+        )
     return float(duration[1])
 
 

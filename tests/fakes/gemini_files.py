@@ -1,4 +1,5 @@
-"""The Files API of Gemini's stand-in: resumable uploads, and files that are looked at before a model may read them.
+"""The Files API of Gemini's stand-in: resumable uploads, and files that are looked at before a
+model may read them.
 
 https://ai.google.dev/api/files
 """
@@ -79,13 +80,22 @@ class UploadedFiles:
             Refused: with the service's text.
         """
         self.log.append("start")
-        size, mime = (headers.get(f"x-goog-upload-header-content-{name}", "") for name in ("length", "type"))
-        if headers.get("x-goog-upload-protocol") != "resumable" or headers.get("x-goog-upload-command") != "start":
+        size, mime = (
+            headers.get(f"x-goog-upload-header-content-{name}", "") for name in ("length", "type")
+        )
+        if (
+            headers.get("x-goog-upload-protocol") != "resumable"
+            or headers.get("x-goog-upload-command") != "start"
+        ):
             raise Refused("Invalid upload protocol.")
         if not size.isdecimal() or not 0 < int(size) <= MOST_BYTES or "/" not in mime:
             raise Refused("Invalid upload headers.")
         body = msgspec.json.decode(raw or b"{}")
-        if not isinstance(body, dict) or body.keys() - {"file"} or body.get("file", {}).keys() - FILE_FIELDS:
+        if (
+            not isinstance(body, dict)
+            or body.keys() - {"file"}
+            or body.get("file", {}).keys() - FILE_FIELDS
+        ):
             raise Refused("Invalid JSON payload received. Unknown name.")
         key = secrets.token_hex(8)
         self.uploads[key] = Upload(int(size), mime)
@@ -96,7 +106,9 @@ class UploadedFiles:
             "x-goog-upload-chunk-granularity": str(GRANULARITY),
         }
 
-    def proceed(self, key: str, headers: Mapping[str, str], piece: bytes) -> tuple[dict[str, str], JSON]:
+    def proceed(
+        self, key: str, headers: Mapping[str, str], piece: bytes
+    ) -> tuple[dict[str, str], JSON]:
         """Take a piece, or tell how many bytes there are.
 
         Raises:
@@ -109,7 +121,10 @@ class UploadedFiles:
             raise Refused("Upload has already been terminated.", 404)
         if command == "query":
             state = "final" if upload.name else "active"
-            return {"x-goog-upload-status": state, "x-goog-upload-size-received": str(len(upload.data))}, {}
+            return {
+                "x-goog-upload-status": state,
+                "x-goog-upload-size-received": str(len(upload.data)),
+            }, {}
         if command not in ("upload", "upload, finalize") or upload.name:
             raise Refused("Invalid upload command.")
         if headers.get("x-goog-upload-offset") != str(len(upload.data)):
@@ -154,14 +169,18 @@ class UploadedFiles:
             name = given["fileUri"].removeprefix(f"{GOOGLE}/v1beta/")
             upload = self._find(name)
             if self._state(upload) != "ACTIVE":
-                raise Refused(f"The File {name} is not in an ACTIVE state and usage is not allowed.")
+                raise Refused(
+                    f"The File {name} is not in an ACTIVE state and usage is not allowed."
+                )
             if given.get("mimeType") != upload.mime:
                 raise Refused(f"The mime type of the File {name} is {upload.mime}.")
 
     def _find(self, name: str) -> Upload:
         found = next((upload for upload in self.kept if upload.name == name), None)
         if found is None:
-            raise Refused(f"You do not have permission to access the File {name} or it may not exist.", 403)
+            raise Refused(
+                f"You do not have permission to access the File {name} or it may not exist.", 403
+            )
         return found
 
     def _state(self, upload: Upload) -> str:
@@ -187,4 +206,6 @@ class UploadedFiles:
 
 def answer_of(headers: Mapping[str, str], body: JSON) -> web.Response:
     """An answer with headers of its own."""
-    return web.Response(body=msgspec.json.encode(body), content_type="application/json", headers=headers)
+    return web.Response(
+        body=msgspec.json.encode(body), content_type="application/json", headers=headers
+    )

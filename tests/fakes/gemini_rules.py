@@ -16,7 +16,9 @@ from tests.shared_data import RECORDED
 
 JSON = dict[str, Any]
 
-MOST_BYTES = 20 * 1024 * 1024  # https://ai.google.dev/gemini-api/docs/image-understanding: inline, all told
+MOST_BYTES = (
+    20 * 1024 * 1024
+)  # https://ai.google.dev/gemini-api/docs/image-understanding: inline, all told
 FREE_FORM = {"args", "response", "parametersJsonSchema", "responseJsonSchema", "partMetadata"}
 TOP_LEVEL = {
     "contents",
@@ -30,29 +32,64 @@ TOP_LEVEL = {
     "store",
     "serviceTier",
 }
-# https://ai.google.dev/gemini-api/docs/image-understanding, …/audio, …/video-understanding, …/document-processing
+# https://ai.google.dev/gemini-api/docs/image-understanding, …/audio, …/video-understanding,
+# …/document-processing
 MIMES = re.compile(
     "image/(png|jpeg|webp|heic|heif)|application/pdf|text/.+|audio/(mp4|m4a|mpeg|mp3|aac|wav|ogg|flac|aiff|webm)"
     "|video/(mp4|mpeg|mov|avi|x-flv|mpg|webm|wmv|3gpp)"
 )
-NOT_DATA = {"thought", "thoughtSignature", "partMetadata", "videoMetadata", "mediaResolution", "mediaProcessing"}
+NOT_DATA = {
+    "thought",
+    "thoughtSignature",
+    "partMetadata",
+    "videoMetadata",
+    "mediaResolution",
+    "mediaProcessing",
+}
 SCHEMA_WORDS = {
-    *("type", "format", "title", "description", "nullable", "enum", "items", "maxItems", "minItems", "properties"),
-    *("required", "minProperties", "maxProperties", "minLength", "maxLength", "pattern", "example", "anyOf"),
+    *(
+        "type",
+        "format",
+        "title",
+        "description",
+        "nullable",
+        "enum",
+        "items",
+        "maxItems",
+        "minItems",
+        "properties",
+    ),
+    *(
+        "required",
+        "minProperties",
+        "maxProperties",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "example",
+        "anyOf",
+    ),
     *("propertyOrdering", "default", "minimum", "maximum"),
 }
 # https://ai.google.dev/gemini-api/docs/tool-combination
 BUILT_IN = {"googleSearch", "urlContext", "codeExecution"}
 NOT_COMBINED = "Tool use with function calling is unsupported"
 NOT_ENABLED = (
-    "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with Function calling."
+    "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with "
+    "Function calling."
 )
 # Documented without their words:
 NO_AUTO = "Function calling mode AUTO is not supported with include_server_side_tool_invocations."
-NOT_CIRCULATED = "Please enable tool_config.include_server_side_tool_invocations to send tool_call and tool_response."
-CHANGED = "Please send tool_call and tool_response parts back unchanged, each response after its call."
+NOT_CIRCULATED = (
+    "Please enable tool_config.include_server_side_tool_invocations to send tool_call and "
+    "tool_response."
+)
+CHANGED = (
+    "Please send tool_call and tool_response parts back unchanged, each response after its call."
+)
 NO_IMAGES = (
-    "The requested combination of response modalities is not supported by the model. models/{model} accepts the "
+    "The requested combination of response modalities is not supported by the model. "
+    "models/{model} accepts the "
     "following combinations of response modalities:\n* TEXT\n"
 )
 # https://ai.google.dev/gemini-api/docs/image-generation
@@ -60,16 +97,22 @@ SHAPES = {"1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9
 FUNCTION_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
 
 CALL_ORDER = (
-    "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
+    "Please ensure that function call turn comes immediately after a user turn or after a "
+    "function response turn."
 )
-RESPONSE_ORDER = "Please ensure that function response turn comes immediately after a function call turn."
+RESPONSE_ORDER = (
+    "Please ensure that function response turn comes immediately after a function call turn."
+)
 RESPONSE_COUNT = (
-    "Please ensure that the number of function response parts is equal to the number of function call parts of the "
+    "Please ensure that the number of function response parts is equal to the number of function "
+    "call parts of the "
     "function call turn."
 )
 MISSING_SIGNATURE = (
-    "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, "
-    "and missing thought_signature may lead to degraded model performance. Additional data, function call "
+    "Function call is missing a thought_signature in functionCall parts. This is required for "
+    "tools to work correctly, "
+    "and missing thought_signature may lead to degraded model performance. Additional data, "
+    "function call "
     "`default_api:{name}`, position {position}."
 )
 
@@ -113,7 +156,8 @@ def check(model: str, raw: bytes, own_parts: list[JSON]) -> None:
 
 
 def check_combination(model: str, body: JSON) -> None:
-    """Refuse the service's own tools beside functions, unless the model and the request combine them.
+    """Refuse the service's own tools beside functions, unless the model and the request combine
+    them.
 
     Raises:
         Refused: with the service's text.
@@ -131,8 +175,11 @@ def check_combination(model: str, body: JSON) -> None:
 
 
 def _check_circulation(body: JSON, own_parts: list[JSON]) -> None:
-    """Calls of the service's own tools come back as they were, and only to requests that combine."""
-    combines = "cachedContent" in body or (body.get("toolConfig") or {}).get("includeServerSideToolInvocations")
+    """Calls of the service's own tools come back as they were, and only to requests that
+    combine."""
+    combines = "cachedContent" in body or (body.get("toolConfig") or {}).get(
+        "includeServerSideToolInvocations"
+    )
     for content in body["contents"]:
         own = [part for part in content["parts"] if part.keys() & {"toolCall", "toolResponse"}]
         if own and not combines:
@@ -156,12 +203,15 @@ def known(raw: bytes, fields: set[str]) -> JSON:
         raise Refused("Invalid JSON payload received.") from None
     unknown = renamed.keys() - fields
     if unknown:
-        raise Refused(f'Invalid JSON payload received. Unknown name "{min(unknown)}": Cannot find field.')
+        raise Refused(
+            f'Invalid JSON payload received. Unknown name "{min(unknown)}": Cannot find field.'
+        )
     return renamed
 
 
 def check_prefix(body: JSON) -> None:
-    """Refuse tools and a tool config as the real service does, in a request and in what is to be cached.
+    """Refuse tools and a tool config as the real service does, in a request and in what is to be
+    cached.
 
     Raises:
         Refused: with the service's text.
@@ -191,7 +241,10 @@ def _camel(value: Any, key: str = "") -> Any:
     if isinstance(value, list):
         return [_camel(item) for item in value]
     if isinstance(value, dict) and key not in FREE_FORM:
-        renamed = {re.sub(r"_([a-z])", lambda letter: letter[1].upper(), name): item for name, item in value.items()}
+        renamed = {
+            re.sub(r"_([a-z])", lambda letter: letter[1].upper(), name): item
+            for name, item in value.items()
+        }
         return {name: _camel(item, name) for name, item in renamed.items()}
     return value
 
@@ -199,7 +252,8 @@ def _camel(value: Any, key: str = "") -> Any:
 def _check_cache(body: JSON) -> None:
     if "cachedContent" in body and body.keys() & {"systemInstruction", "tools", "toolConfig"}:
         raise Refused(
-            "CachedContent can not be used with GenerateContent request setting system_instruction, tools or "
+            "CachedContent can not be used with GenerateContent request setting "
+            "system_instruction, tools or "
             "tool_config."
         )
 
@@ -216,7 +270,10 @@ def _check_tools(tools: list[JSON]) -> None:
             raise Refused(f"Duplicate function declaration found: {function['name']}")
         names.add(function["name"])
         if "parameters" in function and "parametersJsonSchema" in function:
-            raise Refused(f"* GenerateContentRequest.{where}: only one of parameters and parameters_json_schema.\n")
+            raise Refused(
+                f"* GenerateContentRequest.{where}: only one of parameters and "
+                "parameters_json_schema.\n"
+            )
         _check_schema(function.get("parameters"), f"{where}.parameters")
 
 
@@ -225,7 +282,10 @@ def _check_schema(schema: JSON | None, where: str) -> None:
     if schema is None:
         return
     for word in schema.keys() - SCHEMA_WORDS:
-        raise Refused(f"Invalid JSON payload received. Unknown name \"{word}\" at '{where}': Cannot find field.")
+        raise Refused(
+            f"Invalid JSON payload received. Unknown name \"{word}\" at '{where}': Cannot find "
+            "field."
+        )
     for name, inner in schema.get("properties", {}).items():
         _check_schema(inner, f"{where}.properties[{name}].value")
     _check_schema(schema.get("items"), f"{where}.items")
@@ -233,12 +293,17 @@ def _check_schema(schema: JSON | None, where: str) -> None:
 
 def _check_tool_config(body: JSON) -> None:
     calling = body.get("toolConfig", {}).get("functionCallingConfig", {})
-    declared = {f["name"] for tool in body.get("tools") or [] for f in tool.get("functionDeclarations", [])}
+    declared = {
+        f["name"] for tool in body.get("tools") or [] for f in tool.get("functionDeclarations", [])
+    }
     if calling and not declared:
         raise Refused("Function calling config is set without function_declarations.")
     allowed = set(calling.get("allowedFunctionNames", ()))
     if allowed and calling.get("mode") not in ("ANY", "VALIDATED"):
-        raise Refused("Allowed function names should be set only when function calling mode is ANY or VALIDATED.")
+        raise Refused(
+            "Allowed function names should be set only when function calling mode is ANY or "
+            "VALIDATED."
+        )
     if not allowed <= declared:
         raise Refused("All allowed_function_names must be a subset of the declared functions.")
 
@@ -252,9 +317,14 @@ def _check_thinking(model: str, config: JSON) -> None:
     if "thinkingLevel" in thinking and generation(model) < 3:
         raise Refused("Thinking level is not supported for this model.")
     if thinking.get("thinkingLevel") == "MINIMAL" and "flash-lite" not in model:
-        raise Refused("Thinking level MINIMAL is not supported for this model. Please retry with other thinking level.")
+        raise Refused(
+            "Thinking level MINIMAL is not supported for this model. Please retry with other "
+            "thinking level."
+        )
     if thinking.get("thinkingBudget", -1) in range(128) and "2.5-pro" in model:
-        raise Refused("The thinking budget is invalid. Please choose a value between 128 and 32768.")
+        raise Refused(
+            "The thinking budget is invalid. Please choose a value between 128 and 32768."
+        )
 
 
 def _check_images(model: str, body: JSON) -> None:
@@ -275,11 +345,15 @@ def _check_content(index: int, content: JSON) -> None:
     if content.get("role", "user") not in ("user", "model"):
         raise Refused("Please use a valid role: user, model.")
     if not content.get("parts"):
-        raise Refused(f"* GenerateContentRequest.contents[{index}].parts: contents.parts must not be empty.\n")
+        raise Refused(
+            f"* GenerateContentRequest.contents[{index}].parts: contents.parts must not be empty.\n"
+        )
     for place, part in enumerate(content["parts"]):
         where = f"GenerateContentRequest.contents[{index}].parts[{place}]"
         if not part.keys() - NOT_DATA:
-            raise Refused(f"* {where}.data: required oneof field 'data' must have one initialized field\n")
+            raise Refused(
+                f"* {where}.data: required oneof field 'data' must have one initialized field\n"
+            )
         if part == {"text": ""}:
             raise Refused("Unable to submit request because it has an empty text parameter.")
         _check_base64(part.get("thoughtSignature", ""), where)
@@ -290,20 +364,27 @@ def _check_content(index: int, content: JSON) -> None:
 
 def _check_base64(text: str, where: str) -> None:
     try:
-        base64.b64decode(text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4), validate=True)
+        base64.b64decode(
+            text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4), validate=True
+        )
     except binascii.Error:
-        raise Refused(f"Invalid value at '{where}.thought_signature' (TYPE_BYTES), Base64 decoding failed") from None
+        raise Refused(
+            f"Invalid value at '{where}.thought_signature' (TYPE_BYTES), Base64 decoding failed"
+        ) from None
 
 
 def _check_turns(contents: list[JSON]) -> None:
-    """Calls follow a user, and are answered by the very next content: all of them, in order, by name and id."""
+    """Calls follow a user, and are answered by the very next content: all of them, in order, by
+    name and id."""
     open_calls: list[JSON] = []
     before = "nobody"
     for content in contents:
         calls, responses = calls_of(content), responses_of(content)
         if responses and not open_calls:
             raise Refused(RESPONSE_ORDER)
-        if [_identity(call) for call in open_calls] != [_identity(response) for response in responses]:
+        if [_identity(call) for call in open_calls] != [
+            _identity(response) for response in responses
+        ]:
             raise Refused(RESPONSE_COUNT)
         if calls and before != "user":
             raise Refused(CALL_ORDER)
@@ -312,7 +393,9 @@ def _check_turns(contents: list[JSON]) -> None:
     if open_calls:
         raise Refused(RESPONSE_COUNT)
     if before == "model":
-        raise Refused("Please ensure that multiturn requests end with a user turn or a function response.")
+        raise Refused(
+            "Please ensure that multiturn requests end with a user turn or a function response."
+        )
 
 
 def _identity(called: JSON) -> tuple[str, str | None]:
@@ -320,8 +403,13 @@ def _identity(called: JSON) -> tuple[str, str | None]:
 
 
 def _check_signatures(contents: list[JSON]) -> None:
-    """Of the turn that is going on, the first call of every step must be signed; an empty signature is one."""
-    asked = max(i for i, one in enumerate(contents) if one.get("role", "user") == "user" and not responses_of(one))
+    """Of the turn that is going on, the first call of every step must be signed; an empty signature
+    is one."""
+    asked = max(
+        i
+        for i, one in enumerate(contents)
+        if one.get("role", "user") == "user" and not responses_of(one)
+    )
     for position, content in enumerate(contents[asked:], asked):
         first = next((part for part in content["parts"] if "functionCall" in part), None)
         if first is not None and "thoughtSignature" not in first:
@@ -339,7 +427,8 @@ def check_specification(body: JSON, own_parts: list[JSON]) -> None:
     if validator is None:
         return
     contents = [
-        {**one, "parts": [part for part in one["parts"] if part not in own_parts]} for one in body.get("contents", ())
+        {**one, "parts": [part for part in one["parts"] if part not in own_parts]}
+        for one in body.get("contents", ())
     ]
     error = best_match(validator.iter_errors({**body, "contents": contents}))
     if error is not None:

@@ -1,8 +1,10 @@
 """A stand-in for the files of the Japan Meteorological Agency (https://www.jma.go.jp/bosai/).
 
-The Agency documents no interface: the forms are those that its own pages read, https://www.jma.go.jp/bosai/warning/
-(since 28 May 2026 ``data/r8``; the files of ``data/warning`` are still there, but no longer change) and
-https://www.jma.go.jp/bosai/map.html#contents=earthquake_map. Like the server it knows a file or answers 404.
+The Agency documents no interface: the forms are those that its own pages read,
+https://www.jma.go.jp/bosai/warning/ (since 28 May 2026 ``data/r8``; the files of ``data/warning``
+are still there, but no longer change) and
+https://www.jma.go.jp/bosai/map.html#contents=earthquake_map. Like the server it knows a file or
+answers 404.
 
 with jma_fake() as fake:
     fake.warn("130010", "03")
@@ -109,13 +111,15 @@ class JmaFake(Failing):
         self._reports: dict[str, list[dict[str, Any]]] = {}
 
     def warn(self, area: str, code: str, status: str = "発表", at: str = AT, **kind: Any) -> None:
-        """Report one kind of warning for one area, in a report of its own; every other area has none."""
+        """Report one kind of warning for one area, in a report of its own; every other area has
+        none."""
         office = self._office(area)
         parts = [part for part, entry in AREAS["class10s"].items() if entry["parent"] == office]
         towns = [town for town in AREAS["class20s"] if self._office(town) == office]
         kinds = {area: [{"code": code, "status": status, **kind}]}
         items = [
-            [{"areaCode": one, "kinds": kinds.get(one, [{"status": NONE}])} for one in some] for some in (parts, towns)
+            [{"areaCode": one, "kinds": kinds.get(one, [{"status": NONE}])} for one in some]
+            for some in (parts, towns)
         ]
         report = {
             "controlDatetime": at,
@@ -170,7 +174,9 @@ class JmaFake(Failing):
         return web.Response(status=404, text="<html>404 Not Found</html>", content_type="text/html")
 
     def _quiet(self, office: str) -> dict[str, Any]:
-        self.warn(next(part for part in AREAS["class10s"] if self._office(part) == office), "14", "解除")
+        self.warn(
+            next(part for part in AREAS["class10s"] if self._office(part) == office), "14", "解除"
+        )
         (report,) = self._reports.pop(office)
         return report
 

@@ -1,10 +1,11 @@
-"""A stand-in for LINE on loopback: refuses what the real one refuses, and fails as a test has told it to.
+"""A stand-in for LINE on loopback: refuses what the real one refuses, and fails as a test has told
+it to.
 
 with line_fake() as fake:
     event = fake.event(message=text_message("Hello"))
     body, headers = webhook(event)
-    Line(..., channel_secret=SECRET, access_token=TOKEN, api_base_url=fake.base_url, data_api_base_url=fake.base_url)
-    assert fake.texts == [["Hi!"]]
+    Line(..., channel_secret=SECRET, access_token=TOKEN, api_base_url=fake.base_url,
+    data_api_base_url=fake.base_url) assert fake.texts == [["Hi!"]]
 """
 
 from __future__ import annotations
@@ -67,14 +68,21 @@ class LineFake:
     people: dict[str, JSON] = field(default_factory=lambda: {USER: PERSON})
     webhook: JSON | None = None
     webhook_test: JSON = field(
-        default_factory=lambda: {"success": True, "statusCode": 200, "reason": "OK", "detail": "200"}
+        default_factory=lambda: {
+            "success": True,
+            "statusCode": 200,
+            "reason": "OK",
+            "detail": "200",
+        }
     )
     chat_mode: str = "bot"
     menus: Menus = field(default_factory=Menus)
     _tokens: dict[str, Token] = field(default_factory=dict)
     _retry_keys: dict[str, str] = field(default_factory=dict)
     _images: dict[str, Image] = field(default_factory=dict)
-    _troubles: defaultdict[str, deque[Trouble | Refused]] = field(default_factory=lambda: defaultdict(deque))
+    _troubles: defaultdict[str, deque[Trouble | Refused]] = field(
+        default_factory=lambda: defaultdict(deque)
+    )
     _retry_after: str = ""
     _ahead: float = 0.0
 
@@ -83,12 +91,16 @@ class LineFake:
         """The words of everything sent, bubble by bubble."""
         return [sent.texts for sent in self.sent]
 
-    def event(self, kind: str = "message", place: str = USER, user: str | None = USER, **fields: Any) -> JSON:
+    def event(
+        self, kind: str = "message", place: str = USER, user: str | None = USER, **fields: Any
+    ) -> JSON:
         """An event with a reply token that works."""
         token = secrets.token_hex(16)
         self._tokens[token] = Token(place, self._now())
         timestamp = time.time_ns() // 1_000_000 + round(self._ahead * 1000)
-        return line_events.event(kind, place, user, **{"replyToken": token, "timestamp": timestamp, **fields})
+        return line_events.event(
+            kind, place, user, **{"replyToken": token, "timestamp": timestamp, **fields}
+        )
 
     def press(self, label: str, user: str | None = USER) -> JSON:
         """The event of a button being pressed, where it was shown last."""
@@ -96,7 +108,9 @@ class LineFake:
         action = sent.buttons[label]
         if action["type"] == "postback":
             return self.event("postback", sent.to, user, postback={"data": action["data"]})
-        return self.event("message", sent.to, user, message=line_events.text_message(action["text"]))
+        return self.event(
+            "message", sent.to, user, message=line_events.text_message(action["text"])
+        )
 
     def token(self, place: str = USER) -> str:
         """A reply token that works."""
@@ -112,20 +126,34 @@ class LineFake:
         self._ahead += seconds
 
     def image(
-        self, message_id: str, data: bytes, content_type: str = "image/jpeg", pending: int = 0, *, broken: bool = False
+        self,
+        message_id: str,
+        data: bytes,
+        content_type: str = "image/jpeg",
+        pending: int = 0,
+        *,
+        broken: bool = False,
     ) -> None:
         """Keep an image, a recording or a file; so many requests are told that it is not ready."""
         self._images[message_id] = Image(data, content_type, pending, broken)
 
     def fail(
-        self, call: str, status: int, message: str = "failure", times: int = 1, retry_after: str = "", raw: bytes = b""
+        self,
+        call: str,
+        status: int,
+        message: str = "failure",
+        times: int = 1,
+        retry_after: str = "",
+        raw: bytes = b"",
     ) -> None:
-        """Answer the next requests of a call so, without doing anything; ``raw`` in place of LINE's own form."""
+        """Answer the next requests of a call so, without doing anything; ``raw`` in place of LINE's
+        own form."""
         self._retry_after = retry_after
         self._troubles[call].extend([Refused(status, message, raw=raw)] * times)
 
     def trouble(self, call: str, trouble: Trouble, times: int = 1) -> None:
-        """Do what the next requests of a call ask, and then cut the line, stay silent, or talk nonsense.
+        """Do what the next requests of a call ask, and then cut the line, stay silent, or talk
+        nonsense.
 
         One that is ``unheard`` is not done either.
         """
@@ -151,11 +179,15 @@ class LineFake:
             line_rules.check_retry_key(call, request.headers.get("X-Line-Retry-Key"))
             answer = CALLS[call][2](self, request, arrived)
         except Refused as refused:
-            answer = web.Response(body=refused.body, status=refused.status, content_type="application/json")
+            answer = web.Response(
+                body=refused.body, status=refused.status, content_type="application/json"
+            )
             if self._retry_after:
                 answer.headers["Retry-After"] = self._retry_after
             if refused.status == 409:
-                answer.headers["X-Line-Accepted-Request-Id"] = self._retry_keys[request.headers["X-Line-Retry-Key"]]
+                answer.headers["X-Line-Accepted-Request-Id"] = self._retry_keys[
+                    request.headers["X-Line-Retry-Key"]
+                ]
         await asyncio.sleep(self.slow_s)
         answer.headers["X-Line-Request-Id"] = secrets.token_hex(16)
         return await _troubled(request, answer, trouble)
@@ -177,7 +209,9 @@ class LineFake:
         if key in self._retry_keys:
             raise Refused(409, "The retry key is already accepted")
         if not ID.fullmatch(body["to"]):
-            raise Refused(400, "The property, 'to', in the request body is invalid (line: -, column: -)")
+            raise Refused(
+                400, "The property, 'to', in the request body is invalid (line: -, column: -)"
+            )
         cost = 1 if body["to"][0] == "U" else self._count(body["to"])
         if self.limit is not None and self.used + cost > self.limit:
             raise Refused(429, "You have reached your monthly limit.")
@@ -189,7 +223,9 @@ class LineFake:
     def _take(self, call: str, to: str, messages: list[JSON]) -> web.Response:
         ids = [line_events.message_id() for _ in messages]
         self.sent.append(Sent(call, to, messages, ids))
-        return _json({"sentMessages": [{"id": message_id, "quoteToken": "q"} for message_id in ids]})
+        return _json(
+            {"sentMessages": [{"id": message_id, "quoteToken": "q"} for message_id in ids]}
+        )
 
     def _loading(self, request: web.Request, arrived: Request) -> web.Response:
         body = line_rules.check("loading", arrived.raw)
@@ -203,7 +239,9 @@ class LineFake:
         return _json({})
 
     def _quota(self, request: web.Request, arrived: Request) -> web.Response:
-        return _json({"type": "none"} if self.limit is None else {"type": "limited", "value": self.limit})
+        return _json(
+            {"type": "none"} if self.limit is None else {"type": "limited", "value": self.limit}
+        )
 
     def _consumption(self, request: web.Request, arrived: Request) -> web.Response:
         return _json({"totalUsage": self.used})
@@ -247,7 +285,10 @@ class LineFake:
         return _json({"status": "succeeded"})
 
     def _info(self, request: web.Request, arrived: Request) -> web.Response:
-        modes = {"chatMode": self.chat_mode, "markAsReadMode": "auto" if self.chat_mode == "bot" else "manual"}
+        modes = {
+            "chatMode": self.chat_mode,
+            "markAsReadMode": "auto" if self.chat_mode == "bot" else "manual",
+        }
         return _json({"userId": BOT, "basicId": "@216test", "displayName": "Kaiwa test", **modes})
 
     def _endpoint(self, request: web.Request, arrived: Request) -> web.Response:
@@ -256,7 +297,10 @@ class LineFake:
         return _json(self.webhook)
 
     def _set_endpoint(self, request: web.Request, arrived: Request) -> web.Response:
-        self.webhook = {"endpoint": line_rules.check("set", arrived.raw)["endpoint"], "active": True}
+        self.webhook = {
+            "endpoint": line_rules.check("set", arrived.raw)["endpoint"],
+            "active": True,
+        }
         return _json({})
 
     def _test_endpoint(self, request: web.Request, arrived: Request) -> web.Response:
@@ -325,7 +369,9 @@ def line_fake() -> Iterator[LineFake]:
         yield fake
 
 
-async def _troubled(request: web.Request, answer: web.Response, trouble: Trouble | Refused | None) -> web.Response:
+async def _troubled(
+    request: web.Request, answer: web.Response, trouble: Trouble | Refused | None
+) -> web.Response:
     if trouble == "cut" and request.transport is not None:
         request.transport.abort()
     if trouble == "stalled":
@@ -337,4 +383,6 @@ async def _troubled(request: web.Request, answer: web.Response, trouble: Trouble
 
 def _json(body: JSON, status: int = 200) -> web.Response:
     """LINE's JSON; unlike msgspec, ``json`` also writes half a surrogate pair."""
-    return web.Response(body=json.dumps(body).encode(), status=status, content_type="application/json")
+    return web.Response(
+        body=json.dumps(body).encode(), status=status, content_type="application/json"
+    )

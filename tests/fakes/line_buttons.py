@@ -1,6 +1,8 @@
-"""What LINE refuses in messages with buttons: https://developers.line.biz/en/reference/messaging-api/#confirm
+"""What LINE refuses in messages with buttons:
+https://developers.line.biz/en/reference/messaging-api/#confirm
 
-Labels and a template's text are counted in characters as people see them; here in UTF-16 units, which are never fewer.
+Labels and a template's text are counted in characters as people see them; here in UTF-16 units,
+which are never fewer.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ def unknown(value: JSON, known: set[str], where: str) -> Errors:
 
 
 def sender_errors(sender: Any, where: str) -> Errors:
-    """Name and icon above a message: https://developers.line.biz/en/reference/messaging-api/#icon-nickname-switch"""
+    """Name and icon above a message:
+    https://developers.line.biz/en/reference/messaging-api/#icon-nickname-switch"""
     if sender is None:
         return
     yield from unknown(sender, {"name", "iconUrl"}, where)
@@ -53,7 +56,9 @@ def sender_errors(sender: Any, where: str) -> Errors:
         yield from text_errors(name, SENDER, f"{where}.name")
         if "line" in str(name).lower():
             yield "Must not contain a reserved word", f"{where}.name"
-    if icon is not None and not (isinstance(icon, str) and icon.startswith("https://") and len(icon) <= ICON):
+    if icon is not None and not (
+        isinstance(icon, str) and icon.startswith("https://") and len(icon) <= ICON
+    ):
         yield "Must be a valid HTTPS URL", f"{where}.iconUrl"
 
 

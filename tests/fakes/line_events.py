@@ -42,7 +42,13 @@ def event(kind: str = "message", place: str = USER, user: str | None = USER, **f
 
 def text_message(text: str, **fields: Any) -> JSON:
     """A text message, without mentions unless they are given."""
-    return {"id": message_id(), "type": "text", "text": text, "quoteToken": secrets.token_urlsafe(16), **fields}
+    return {
+        "id": message_id(),
+        "type": "text",
+        "text": text,
+        "quoteToken": secrets.token_urlsafe(16),
+        **fields,
+    }
 
 
 def mention(text: str, mentioned: str, *, is_self: bool = True) -> JSON:
@@ -50,7 +56,11 @@ def mention(text: str, mentioned: str, *, is_self: bool = True) -> JSON:
     before, found, _ = text.partition(mentioned)
     assert found, (text, mentioned)
     place = {"index": utf16(before), "length": utf16(mentioned)}
-    return {"mentionees": [{"type": "user", **place, "isSelf": is_self} | ({"userId": BOT} if is_self else {})]}
+    return {
+        "mentionees": [
+            {"type": "user", **place, "isSelf": is_self} | ({"userId": BOT} if is_self else {})
+        ]
+    }
 
 
 def addressed_message(words: str, name: str = "@Kaiwa", **fields: Any) -> JSON:
@@ -74,12 +84,18 @@ def signature(body: bytes, secret: str = SECRET) -> str:
     return base64.b64encode(hmac.digest(secret.encode(), body, hashlib.sha256)).decode()
 
 
-def webhook(*events: JSON, secret: str = SECRET, destination: str = BOT) -> tuple[bytes, dict[str, str]]:
-    """A signed body, and its headers; unlike msgspec, ``json`` also writes half a surrogate pair."""
+def webhook(
+    *events: JSON, secret: str = SECRET, destination: str = BOT
+) -> tuple[bytes, dict[str, str]]:
+    """A signed body, and its headers; unlike msgspec, ``json`` also writes half a surrogate
+    pair."""
     return signed(json.dumps({"destination": destination, "events": events}).encode(), secret)
 
 
 def signed(body: bytes, secret: str = SECRET) -> tuple[bytes, dict[str, str]]:
     """Any body, and the headers of a genuine request."""
-    headers = {"X-Line-Signature": signature(body, secret), "Content-Type": "application/json; charset=utf-8"}
+    headers = {
+        "X-Line-Signature": signature(body, secret),
+        "Content-Type": "application/json; charset=utf-8",
+    }
     return body, headers

@@ -1,7 +1,8 @@
-"""What LINE refuses in Flex Messages: https://developers.line.biz/en/reference/messaging-api/#flex-message
+"""What LINE refuses in Flex Messages:
+https://developers.line.biz/en/reference/messaging-api/#flex-message
 
-Of the containers and components those that Kaiwa uses: bubbles, alone or in a carousel, vertical boxes of texts, of
-rows and of buttons. A row is a horizontal box of texts.
+Of the containers and components those that Kaiwa uses: bubbles, alone or in a carousel, vertical
+boxes of texts, of rows and of buttons. A row is a horizontal box of texts.
 """
 
 from __future__ import annotations
@@ -12,9 +13,30 @@ from typing import Any
 from tests.fakes.line_buttons import ALT_TEXT, JSON, Errors, action_errors, text_errors, unknown
 
 FLEX_FIELDS = {"type", "altText", "contents", "quickReply", "sender"}
-BUBBLE_FIELDS = {"type", "direction", "size", "header", "hero", "body", "footer", "styles", "action"}
+BUBBLE_FIELDS = {
+    "type",
+    "direction",
+    "size",
+    "header",
+    "hero",
+    "body",
+    "footer",
+    "styles",
+    "action",
+}
 BOX_FIELDS = {"type", "layout", "contents", "spacing", "margin", "flex"}
-TEXT_FIELDS = {"type", "text", "size", "weight", "color", "wrap", "margin", "align", "maxLines", "flex"}
+TEXT_FIELDS = {
+    "type",
+    "text",
+    "size",
+    "weight",
+    "color",
+    "wrap",
+    "margin",
+    "align",
+    "maxLines",
+    "flex",
+}
 BUTTON_FIELDS = {"type", "action", "style", "height", "color", "margin", "flex"}
 MOST_BYTES, MOST_CAROUSEL_BYTES = 30_000, 50_000  # of a bubble and of a carousel as JSON
 MOST_BUBBLES = 12
@@ -50,7 +72,11 @@ def flex_words(message: JSON) -> str:
 
 def flex_actions(message: JSON) -> list[JSON]:
     """What can be pressed."""
-    parts = (part for bubble in _bubbles(message) for part in bubble.get("footer", {}).get("contents", ()))
+    parts = (
+        part
+        for bubble in _bubbles(message)
+        for part in bubble.get("footer", {}).get("contents", ())
+    )
     return [part["action"] for part in parts if part["type"] == "button"]
 
 
@@ -60,7 +86,11 @@ def _bubbles(message: JSON) -> list[JSON]:
 
 
 def _read(part: JSON) -> str:
-    return str(part["text"]) if part["type"] == "text" else " | ".join(cell["text"] for cell in part["contents"])
+    return (
+        str(part["text"])
+        if part["type"] == "text"
+        else " | ".join(cell["text"] for cell in part["contents"])
+    )
 
 
 def _bubble_errors(bubble: Any, where: str) -> Errors:
@@ -97,7 +127,10 @@ def _box_errors(box: Any, where: str, layout: str = "vertical") -> Errors:
         if part.get("type") == "text":
             yield from unknown(part, TEXT_FIELDS, here)
             yield from text_errors(part.get("text"), MOST_TEXT, f"{here}.text")
-            if part.get("size", "md") not in SIZES or part.get("weight", "bold") not in ("regular", "bold"):
+            if part.get("size", "md") not in SIZES or part.get("weight", "bold") not in (
+                "regular",
+                "bold",
+            ):
                 yield "Invalid value", here
             if not isinstance(part.get("flex", 0), int):
                 yield "Must be an integer", f"{here}.flex"
@@ -107,7 +140,10 @@ def _box_errors(box: Any, where: str, layout: str = "vertical") -> Errors:
             yield from unknown(part, BUTTON_FIELDS, here)
             yield from action_errors(part.get("action"), f"{here}.action")
             if part.get("style", "link") not in ("primary", "secondary", "link"):
-                yield "Must be one of the following values: [primary, secondary, link]", f"{here}.style"
+                yield (
+                    "Must be one of the following values: [primary, secondary, link]",
+                    f"{here}.style",
+                )
             if part.get("height", "md") not in ("sm", "md"):
                 yield "Must be one of the following values: [sm, md]", f"{here}.height"
         else:

@@ -76,7 +76,10 @@ class Menus:
         with Image.open(io.BytesIO(data)) as picture:
             size, kind = picture.size, picture.format
         wanted = menu.body["size"]
-        if size != (wanted["width"], wanted["height"]) or f"image/{str(kind).lower()}" != content_type:
+        if (
+            size != (wanted["width"], wanted["height"])
+            or f"image/{str(kind).lower()}" != content_type
+        ):
             raise Refused(400, "Image size must be the same as the size of the richmenu")
         menu.picture = data
 

@@ -14,7 +14,11 @@ class Refused(Exception):
     """
 
     def __init__(
-        self, status: int, message: str, details: list[tuple[str, str]] | None = None, raw: bytes = b""
+        self,
+        status: int,
+        message: str,
+        details: list[tuple[str, str]] | None = None,
+        raw: bytes = b"",
     ) -> None:
         super().__init__(message)
         self.status = status

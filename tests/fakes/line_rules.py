@@ -10,7 +10,13 @@ from typing import Any
 import msgspec
 from jsonschema import Draft7Validator
 
-from tests.fakes.line_buttons import quick_reply_errors, sender_errors, template_errors, text_errors, unknown
+from tests.fakes.line_buttons import (
+    quick_reply_errors,
+    sender_errors,
+    template_errors,
+    text_errors,
+    unknown,
+)
 from tests.fakes.line_flex import flex_errors
 from tests.fakes.line_menus import menu_errors
 from tests.fakes.line_refusals import Refused
@@ -23,7 +29,10 @@ MOST_UNITS = 5_000
 TYPES = "text, image, video, audio, location, sticker, richmessage, template, imagemap"
 BODIES = {
     "reply": ("ReplyMessageRequest", {"replyToken", "messages", "notificationDisabled"}),
-    "push": ("PushMessageRequest", {"to", "messages", "notificationDisabled", "customAggregationUnits"}),
+    "push": (
+        "PushMessageRequest",
+        {"to", "messages", "notificationDisabled", "customAggregationUnits"},
+    ),
     "loading": ("ShowLoadingAnimationRequest", {"chatId", "loadingSeconds"}),
     "mark": ("MarkMessagesAsReadByTokenRequest", {"markAsReadToken"}),
     "set": ("", {"endpoint"}),

@@ -30,7 +30,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Messages that people see; ``ids`` are LINE's, by which they can be quoted; ``at`` in seconds since the epoch."""
+    """Messages that people see; ``ids`` are LINE's, by which they can be quoted; ``at`` in seconds
+    since the epoch."""
 
     call: str
     to: str
@@ -46,7 +47,9 @@ class Sent:
     @property
     def buttons(self) -> dict[str, JSON]:
         """What can be pressed, by what stands on it."""
-        return {action["label"]: action for message in self.messages for action in _actions(message)}
+        return {
+            action["label"]: action for message in self.messages for action in _actions(message)
+        }
 
 
 @dataclass(slots=True)
@@ -60,7 +63,8 @@ class Token:
 
 @dataclass(slots=True)
 class Image:
-    """What somebody has sent; so many requests are told that it is not ready, of a broken recording all."""
+    """What somebody has sent; so many requests are told that it is not ready, of a broken recording
+    all."""
 
     data: bytes
     content_type: str

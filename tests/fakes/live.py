@@ -1,4 +1,5 @@
-"""Live events within one process, for tests that need no Redis (``bot.channels.console.live.Live``)."""
+"""Live events within one process, for tests that need no Redis
+(``bot.channels.console.live.Live``)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """An MCP server over stdio that lies, written without the SDK, which would not let it.
 
-Its form is that of https://modelcontextprotocol.io/specification/2025-11-25. The argument is a JSON file, read anew for
-each message; a file beside it, ``.called``, tells that a tool has been called:
+Its form is that of https://modelcontextprotocol.io/specification/2025-11-25. The argument is a JSON
+file, read anew for each message; a file beside it, ``.called``, tells that a tool has been called:
 
     tools      what tools/list answers; with "endless" on page after page
     answers    what tools/call answers, by tool; a tool without an answer gets none, ever
@@ -43,7 +43,10 @@ def answer(request: dict[str, Any], script: dict[str, Any]) -> object:
             if script.get("flood"):
                 while True:
                     sys.stdout.write("x" * 65_536)
-            return {"tools": script.get("tools", []), **({"nextCursor": "more"} if script.get("endless") else {})}
+            return {
+                "tools": script.get("tools", []),
+                **({"nextCursor": "more"} if script.get("endless") else {}),
+            }
         case "tools/call":
             name = request["params"]["name"]
             Path(sys.argv[1]).with_suffix(".called").touch()

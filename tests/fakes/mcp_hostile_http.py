@@ -1,7 +1,7 @@
 """An MCP server over streamable HTTP that floods, written without the SDK; it prints its address.
 
-Its form is that of https://modelcontextprotocol.io/specification/2025-11-25/basic/transports. The argument says what
-the stream that a client opens by GET does:
+Its form is that of https://modelcontextprotocol.io/specification/2025-11-25/basic/transports. The
+argument says what the stream that a client opens by GET does:
 
     spam       notifications without an end
     returns    events ended by single carriage returns, without an end
@@ -48,8 +48,12 @@ async def post(request: web.Request) -> web.Response:
         return web.Response(status=202)
     if message["method"] == "tools/call" and message["params"]["arguments"].get("opened"):
         text = {"type": "text", "text": str(len(request.app[OPENED]))}
-        return web.json_response({"jsonrpc": "2.0", "id": message["id"], "result": {"content": [text]}})
-    if message["method"] == "tools/call" and (levels := message["params"]["arguments"].get("levels")):
+        return web.json_response(
+            {"jsonrpc": "2.0", "id": message["id"], "result": {"content": [text]}}
+        )
+    if message["method"] == "tools/call" and (
+        levels := message["params"]["arguments"].get("levels")
+    ):
         data = '{"a": ' * levels + "1" + "}" * levels
         result = f'{{"content": [], "structuredContent": {data}}}'
         answer = f'{{"jsonrpc": "2.0", "id": {message["id"]}, "result": {result}}}'
@@ -59,7 +63,9 @@ async def post(request: web.Request) -> web.Response:
         return web.json_response({"jsonrpc": "2.0", "id": message["id"], "error": error})
     headers = {"Mcp-Session-Id": "one"} if message["method"] == "initialize" else {}
     result = RESULTS[message["method"]]
-    return web.json_response({"jsonrpc": "2.0", "id": message["id"], "result": result}, headers=headers)
+    return web.json_response(
+        {"jsonrpc": "2.0", "id": message["id"], "result": result}, headers=headers
+    )
 
 
 async def stream(request: web.Request) -> web.StreamResponse:

@@ -1,4 +1,5 @@
-"""A real MCP server, written with the SDK: a program over stdio, an application over streamable HTTP."""
+"""A real MCP server, written with the SDK: a program over stdio, an application over streamable
+HTTP."""
 
 from __future__ import annotations
 

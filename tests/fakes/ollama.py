@@ -71,7 +71,9 @@ class OllamaFake:
         self.base_url = ""
         self.requests: list[OllamaRequest] = []
         self.wants_key = False
-        self.loads = Outgoing((msgspec.json.encode({"done": True, "done_reason": "load"}),), content_type=NDJSON)
+        self.loads = Outgoing(
+            (msgspec.json.encode({"done": True, "done_reason": "load"}),), content_type=NDJSON
+        )
         self.streaming = 0
         self.connections: set[object] = set()
         self._answers: deque[Outgoing] = deque()
@@ -89,7 +91,10 @@ class OllamaFake:
         """Parallel calls, each in a line of its own and without an id."""
         said = [{"content": "", "thinking": thinking}] if thinking else []
         said += [{"content": text}] if text else []
-        self.messages(*said, *({"content": "", "tool_calls": [call(name, arguments)]} for name, arguments in calls))
+        self.messages(
+            *said,
+            *({"content": "", "tool_calls": [call(name, arguments)]} for name, arguments in calls),
+        )
 
     def messages(self, *messages: JSON, done_reason: str = "stop", end: End = "whole") -> None:
         """Messages exactly as given, one line for each."""
@@ -100,11 +105,19 @@ class OllamaFake:
 
     def lines(self, *lines: JSON, end: End = "whole") -> None:
         """Lines exactly as given."""
-        self.answer(Outgoing(tuple(msgspec.json.encode(one) + b"\n" for one in lines), end, content_type=NDJSON))
+        self.answer(
+            Outgoing(
+                tuple(msgspec.json.encode(one) + b"\n" for one in lines), end, content_type=NDJSON
+            )
+        )
 
     def fail(self, status: int, message: str = "refused", **headers: str) -> None:
         """An error in Ollama's form; ``retry_after`` becomes its header."""
-        self.answer(failure(status, message, {name.replace("_", "-"): value for name, value in headers.items()}))
+        self.answer(
+            failure(
+                status, message, {name.replace("_", "-"): value for name, value in headers.items()}
+            )
+        )
 
     def stall(self) -> None:
         """Take the request and never answer."""
@@ -120,7 +133,9 @@ class OllamaFake:
         self.requests.append(arrived)
         self.connections.add(request.transport and request.transport.get_extra_info("peername"))
         answer = self._refusal(arrived) or self._card(arrived) or self._load(arrived)
-        answer = answer or (self._answers.popleft() if self._answers else failure(500, "no answer is left"))
+        answer = answer or (
+            self._answers.popleft() if self._answers else failure(500, "no answer is left")
+        )
         self.streaming += 1
         try:
             return await send(request, answer)
@@ -155,7 +170,8 @@ class OllamaFake:
 
 
 def check(body: JSON, abilities: tuple[str, ...]) -> None:
-    """Refuse what the server refuses: Go's types, and what the model is not able to. Unknown fields are ignored.
+    """Refuse what the server refuses: Go's types, and what the model is not able to. Unknown fields
+    are ignored.
 
     Raises:
         Refused: with the server's text.
@@ -168,7 +184,12 @@ def check(body: JSON, abilities: tuple[str, ...]) -> None:
     if body.get("tools") and "tools" not in abilities:
         raise Refused(f"registry.ollama.ai/library/{body['model']} does not support tools")
     for tool in body.get("tools", ()):
-        _want(tool["function"]["parameters"], dict, "tools.function.parameters", "api.ToolFunctionParameters")
+        _want(
+            tool["function"]["parameters"],
+            dict,
+            "tools.function.parameters",
+            "api.ToolFunctionParameters",
+        )
     for name, value in body.get("options", {}).items():
         _want(value, int, f"options.{name}", "int")
     for message in body["messages"]:
@@ -192,8 +213,13 @@ def _check_message(message: JSON) -> None:
 
 def _want(value: Any, kind: type, where: str, go_type: str) -> None:
     if not isinstance(value, kind):
-        found = "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
-        raise Refused(f"json: cannot unmarshal {found} into Go struct field ChatRequest.{where} of type {go_type}")
+        found = (
+            "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
+        )
+        raise Refused(
+            f"json: cannot unmarshal {found} into Go struct field ChatRequest.{where} of type "
+            f"{go_type}"
+        )
 
 
 def call(name: str, arguments: JSON) -> JSON:
@@ -203,7 +229,11 @@ def call(name: str, arguments: JSON) -> JSON:
 
 def line(message: JSON, **fields: Any) -> JSON:
     """One line of a stream."""
-    named = {"model": "qwen3", "created_at": "2026-01-01T00:00:00Z", "message": {"role": "assistant", **message}}
+    named = {
+        "model": "qwen3",
+        "created_at": "2026-01-01T00:00:00Z",
+        "message": {"role": "assistant", **message},
+    }
     return {**named, "done": False, **fields}
 
 

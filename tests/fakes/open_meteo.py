@@ -1,7 +1,9 @@
-"""A stand-in for Open-Meteo's forecast and its search for places: refuses what it refuses, fails in the ways it fails.
+"""A stand-in for Open-Meteo's forecast and its search for places: refuses what it refuses, fails in
+the ways it fails.
 
-Documented at https://open-meteo.com/en/docs and https://open-meteo.com/en/docs/geocoding-api; how a search treats
-short names, commas and languages is that of https://github.com/open-meteo/geocoding-api, and the refusals are those of
+Documented at https://open-meteo.com/en/docs and https://open-meteo.com/en/docs/geocoding-api; how a
+search treats short names, commas and languages is that of
+https://github.com/open-meteo/geocoding-api, and the refusals are those of
 https://github.com/open-meteo/open-meteo. Places and weather are made up.
 
 with open_meteo_fake() as fake:
@@ -77,7 +79,8 @@ FAILURES = {
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A place, with its names and those of its region and country by language; the English ones are ``en``."""
+    """A place, with its names and those of its region and country by language; the English ones are
+    ``en``."""
 
     names: Mapping[str, str]
     regions: Mapping[str, str]
@@ -127,9 +130,16 @@ class OpenMeteoFake:
     _failures: dict[str, Failure] = field(default_factory=dict)
 
     def place(
-        self, name: str, names: Mapping[str, str] | None = None, *, region: str = "", country: str = "", **more: Any
+        self,
+        name: str,
+        names: Mapping[str, str] | None = None,
+        *,
+        region: str = "",
+        country: str = "",
+        **more: Any,
     ) -> None:
-        """Know a place by its English name and names by language; more: ``code``, ``inhabitants``, ``regions``."""
+        """Know a place by its English name and names by language; more: ``code``, ``inhabitants``,
+        ``regions``."""
         self._places.append(
             Known(
                 {"en": name, **(names or {})},
@@ -158,14 +168,20 @@ class OpenMeteoFake:
             return _refused("Value required for key 'name'.")
         if not 1 <= int(query.get("count", "10")) <= 100:
             return _refused("Parameter count must be between 1 and 100.")
-        name, language = query["name"].partition(",")[0].strip().casefold(), query.get("language", "en")
+        name, language = (
+            query["name"].partition(",")[0].strip().casefold(),
+            query.get("language", "en"),
+        )
         fits: Callable[[str], bool] = (
-            name.__eq__ if len(name) <= 2 else lambda known: known.startswith(name)  # fuzzy from three characters on
+            name.__eq__
+            if len(name) <= 2
+            else lambda known: known.startswith(name)  # fuzzy from three characters on
         )
         results = [
             known.found(identity, language)
             for identity, known in enumerate(self._places, 1)
-            if len(name) > 1 and any(fits(known.names.get(code, "").casefold()) for code in {"en", language})
+            if len(name) > 1
+            and any(fits(known.names.get(code, "").casefold()) for code in {"en", language})
         ]
         found = {"results": results[: int(query.get("count", "10"))]} if results else {}
         return web.json_response({**found, "generationtime_ms": 0.5})
@@ -176,11 +192,19 @@ class OpenMeteoFake:
         self.forecasts.append(query)
         if failure := self._failures.get(request.path):
             return await _failed(request, failure)
-        asked = {part: query[part].split(",") if part in query else [] for part in ("current", "hourly", "daily")}
+        asked = {
+            part: query[part].split(",") if part in query else []
+            for part in ("current", "hourly", "daily")
+        }
         unknown = [name for name in asked["current"] + asked["hourly"] if name not in HOURLY]
-        unknown += [name for name in asked["daily"] if name not in DAILY] + sorted(set(query) - FORECAST)
+        unknown += [name for name in asked["daily"] if name not in DAILY] + sorted(
+            set(query) - FORECAST
+        )
         if unknown:
-            return _refused(f"Data corrupted at path ''. Cannot initialize from invalid String value {unknown[0]}.")
+            return _refused(
+                "Data corrupted at path ''. Cannot initialize from invalid String value "
+                f"{unknown[0]}."
+            )
         if not abs(float(query["latitude"])) <= 90:
             return _refused(f"Latitude must be in range of -90 to 90°. Given: {query['latitude']}.")
         if asked["daily"] and "timezone" not in query:
@@ -203,10 +227,17 @@ class OpenMeteoFake:
             "timezone": "Asia/Tokyo",
             "timezone_abbreviation": "GMT+9",
             "elevation": 44.0,
-            "current_units": {"time": "iso8601", "interval": "seconds"} | {name: HOURLY[name] for name in now},
+            "current_units": {"time": "iso8601", "interval": "seconds"}
+            | {name: HOURLY[name] for name in now},
             "current": {"time": _iso(NOW), "interval": 900, **now},
-            "hourly": {"time": hours, **{name: [self._hourly(name, at) for at in hours] for name in asked["hourly"]}},
-            "daily": {"time": dates, **{name: [_daily(name, day) for day in dates] for name in asked["daily"]}},
+            "hourly": {
+                "time": hours,
+                **{name: [self._hourly(name, at) for at in hours] for name in asked["hourly"]},
+            },
+            "daily": {
+                "time": dates,
+                **{name: [_daily(name, day) for day in dates] for name in asked["daily"]},
+            },
         }
 
     def _hourly(self, name: str, at: str) -> float:
@@ -234,8 +265,17 @@ def _iso(moment: datetime) -> str:
 
 def _daily(name: str, day: str) -> float | str:
     sun = {"sunrise": f"{day}T05:28", "sunset": f"{day}T18:05"}
-    values = {"temperature_2m_max": 24.6, "temperature_2m_min": 12.1, "precipitation_sum": 3.2, "uv_index_max": 5.65}
-    told: dict[str, float | str] = {"weather_code": 61, "precipitation_probability_max": 60, "wind_speed_10m_max": 20.5}
+    values = {
+        "temperature_2m_max": 24.6,
+        "temperature_2m_min": 12.1,
+        "precipitation_sum": 3.2,
+        "uv_index_max": 5.65,
+    }
+    told: dict[str, float | str] = {
+        "weather_code": 61,
+        "precipitation_probability_max": 60,
+        "wind_speed_10m_max": 20.5,
+    }
     return (told | values | sun)[name]
 
 

@@ -1,4 +1,5 @@
-"""A stand-in for the chat completions API on loopback: OpenAI's own, or a compatible server with habits of its own.
+"""A stand-in for the chat completions API on loopback: OpenAI's own, or a compatible server with
+habits of its own.
 
 with openai_fake() as fake:
     fake.calls(("get_weather", {"location": "Tokyo"}))
@@ -83,9 +84,9 @@ class OpenAIFake:
         extras: whether messages may carry fields of the server's own.
         is_openai: whether its models are as choosy as OpenAI's own about fields.
         lists_only: it knows its list of models and no single one, as llama.cpp does.
-        hangs_up: a connection it promised to keep is closed when the next request comes, as llama.cpp's are.
-        streaming: answers that are going out right now.
-        connections: where requests for an answer have come from.
+        hangs_up: a connection it promised to keep is closed when the next request comes, as
+        llama.cpp's are. streaming: answers that are going out right now. connections: where
+        requests for an answer have come from.
     """
 
     def __init__(self) -> None:
@@ -114,11 +115,17 @@ class OpenAIFake:
         self.deltas(*deltas, *({"content": piece} for piece in pieces), finish=finish, end=end)
 
     def calls(self, *calls: tuple[str, JSON], text: str = "") -> None:
-        """Parallel calls as OpenAI streams them: begun with id and name, then their arguments piece by piece."""
+        """Parallel calls as OpenAI streams them: begun with id and name, then their arguments piece
+        by piece."""
         deltas: list[JSON] = [{"role": "assistant", "content": text or None}]
         for index, (name, arguments) in enumerate(calls):
             function = {"name": name, "arguments": ""}
-            call = {"index": index, "id": f"call_{secrets.token_hex(12)}", "type": "function", "function": function}
+            call = {
+                "index": index,
+                "id": f"call_{secrets.token_hex(12)}",
+                "type": "function",
+                "function": function,
+            }
             deltas.append({"tool_calls": [call]})
             written = msgspec.json.encode(arguments).decode()
             for piece in (written[: len(written) // 2], written[len(written) // 2 :]):
@@ -132,7 +139,9 @@ class OpenAIFake:
             events.append(chunk({}, finish))
         self.answer(Answer(tuple(events), end, done=end == "whole"))
 
-    def fail(self, status: int, message: str = "refused", *, code: str | None = None, **headers: str) -> None:
+    def fail(
+        self, status: int, message: str = "refused", *, code: str | None = None, **headers: str
+    ) -> None:
         """An error in OpenAI's form; ``retry_after`` becomes its header."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         self.answer(failure(status, message, code=code, headers=named))
@@ -153,11 +162,15 @@ class OpenAIFake:
         """Serve one request."""
         if self.hangs_up and self._is_used(request.transport):
             return web.Response()
-        arrived = OpenAIRequest(request.method, request.path, dict(request.headers), await request.read())
+        arrived = OpenAIRequest(
+            request.method, request.path, dict(request.headers), await request.read()
+        )
         self.requests.append(arrived)
         self.connections.add(request.transport and request.transport.get_extra_info("peername"))
         answer = self._refusal(arrived) or self._models(arrived)
-        answer = answer or (self._answers.popleft() if self._answers else failure(500, "no answer is left"))
+        answer = answer or (
+            self._answers.popleft() if self._answers else failure(500, "no answer is left")
+        )
         self.streaming += 1
         try:
             return await self._send(request, answer)
@@ -196,7 +209,10 @@ class OpenAIFake:
     def _models(self, request: OpenAIRequest) -> Answer | None:
         if request.method != "GET":
             return None
-        cards = {model: {"id": model, "object": "model", "created": 1, "owned_by": "us"} for model in self.models}
+        cards = {
+            model: {"id": model, "object": "model", "created": 1, "owned_by": "us"}
+            for model in self.models
+        }
         if request.path == "/v1/models":
             return _json({"object": "list", "data": [cards[model] for model in sorted(cards)]})
         model = request.path.removeprefix("/v1/models/")
@@ -206,7 +222,10 @@ class OpenAIFake:
         await asyncio.sleep(answer.after_s)
         if answer.body is not None:
             return web.Response(
-                status=answer.status, body=answer.body, content_type=answer.content_type, headers=answer.headers
+                status=answer.status,
+                body=answer.body,
+                content_type=answer.content_type,
+                headers=answer.headers,
             )
         if answer.end == "stalled" and not answer.events:
             await asyncio.Event().wait()
@@ -228,7 +247,12 @@ class OpenAIFake:
 def chunk(delta: JSON, finish: str | None = None) -> JSON:
     """One event of a stream."""
     choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-    return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "gpt-5-mini-2025", "choices": [choice]}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "model": "gpt-5-mini-2025",
+        "choices": [choice],
+    }
 
 
 def stream_of(events: Sequence[JSON]) -> bytes:
@@ -251,7 +275,11 @@ def failure(
 
 
 def _no_model(model: str) -> Answer:
-    return failure(404, f"The model `{model}` does not exist or you do not have access to it.", code="model_not_found")
+    return failure(
+        404,
+        f"The model `{model}` does not exist or you do not have access to it.",
+        code="model_not_found",
+    )
 
 
 def _json(value: JSON) -> Answer:

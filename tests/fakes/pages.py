@@ -4,8 +4,9 @@ async with hostile_site() as site:
     site.page("page.example", "/", b"<p>text", "text/html")
     fetcher = PageFetcher(site.resolve, site.network)
 
-The addresses that names resolve to are public ones, so the real check is in force; only the connection to a checked
-address ends here instead of on the internet, and the site knows which address it was meant for.
+The addresses that names resolve to are public ones, so the real check is in force; only the
+connection to a checked address ends here instead of on the internet, and the site knows which
+address it was meant for.
 """
 
 from __future__ import annotations
@@ -81,7 +82,13 @@ class HostileSite:
         self.talk(host, target, talk)
 
     def page(
-        self, host: str, target: str, body: bytes, content_type: str, status: int = 200, headers: Iterable[str] = ()
+        self,
+        host: str,
+        target: str,
+        body: bytes,
+        content_type: str,
+        status: int = 200,
+        headers: Iterable[str] = (),
     ) -> None:
         """Answer with a page."""
         lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(body)}", *headers]
@@ -99,9 +106,14 @@ class HostileSite:
             writer.write(data)
             await writer.drain()
 
-        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError, ssl.SSLError):
+        with suppress(
+            ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError, ssl.SSLError
+        ):
             head = (await reader.readuntil(b"\r\n\r\n")).decode("ascii").split("\r\n")
-            headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
+            headers = {
+                name.lower(): value
+                for name, _, value in (line.partition(": ") for line in head[1:] if line)
+            }
             request = PageRequest(headers["host"], head[0].split(" ")[1], headers)
             self.requests.append(request)
             await self._pages.get((request.host, request.target), _not_found)(write)

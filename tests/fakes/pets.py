@@ -1,7 +1,9 @@
-"""A stand-in for an operator's API, with its OpenAPI document: it refuses whatever the document does not allow.
+"""A stand-in for an operator's API, with its OpenAPI document: it refuses whatever the document
+does not allow.
 
-The document follows the OpenAPI specification 3.0.3 (https://spec.openapis.org/oas/v3.0.3): parameters and their styles
-in "Parameter Object" and "Style Values", credentials in "Security Scheme Object".
+The document follows the OpenAPI specification 3.0.3 (https://spec.openapis.org/oas/v3.0.3):
+parameters and their styles in "Parameter Object" and "Style Values", credentials in "Security
+Scheme Object".
 
 with pets_fake() as fake:
     fake.fail("status 429")
@@ -33,7 +35,9 @@ SIGNED_IN: dict[str, tuple[str, str]] = {
 
 def document() -> dict[str, Any]:
     """The API's description of itself; its server is beside it."""
-    read: dict[str, Any] = json.loads(Path(__file__).with_name("pets_openapi.json").read_text("utf-8"))
+    read: dict[str, Any] = json.loads(
+        Path(__file__).with_name("pets_openapi.json").read_text("utf-8")
+    )
     return read
 
 

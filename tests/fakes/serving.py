@@ -1,4 +1,5 @@
-"""Serves HTTP stand-ins from a thread of their own, so that a test which blocks, or a subprocess, is answered too."""
+"""Serves HTTP stand-ins from a thread of their own, so that a test which blocks, or a subprocess,
+is answered too."""
 
 from __future__ import annotations
 
@@ -11,14 +12,19 @@ from threading import Thread
 
 from aiohttp import web
 
-ACCEPTING = 5  # rounds of the loop that a connection made at the very end takes to be accepted, and so to be closed
+# rounds of the loop that a connection made at the very end takes to be accepted, and so to be
+# closed
+ACCEPTING = 5
 
 
 @contextmanager
 def serving(application: web.Application) -> Iterator[str]:
-    """The base URL of the application on a free port of this machine; open requests are dropped at the end."""
+    """The base URL of the application on a free port of this machine; open requests are dropped at
+    the end."""
     loop = _loop()
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.01, handler_cancellation=True)
+    runner = web.AppRunner(
+        application, access_log=None, shutdown_timeout=0.01, handler_cancellation=True
+    )
     try:
         host, port = asyncio.run_coroutine_threadsafe(_start(runner), loop).result(timeout=10)
         yield f"http://{host}:{port}"
@@ -35,7 +41,9 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    sys.settrace(None)  # coverage has nothing to look for here, and takes more time than the work itself
+    sys.settrace(
+        None
+    )  # coverage has nothing to look for here, and takes more time than the work itself
     loop.run_forever()
 
 

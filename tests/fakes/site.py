@@ -1,4 +1,5 @@
-"""The page on a real server, with a hand of ours in the model's place that shows and commits turns step by step."""
+"""The page on a real server, with a hand of ours in the model's place that shows and commits turns
+step by step."""
 
 from __future__ import annotations
 
@@ -21,9 +22,26 @@ from bot.channels import Delivery, InboundEvent, Poll, Question, Reply
 from bot.channels.console.channel import Console, Reads
 from bot.channels.console.uploads import MOST_UPLOAD
 from bot.errors import StoreUnavailable
-from bot.live_events import AnswerRestarted, AnswerText, Joined, LiveEvent, ToolFinished, ToolStarted, TurnStarted
+from bot.live_events import (
+    AnswerRestarted,
+    AnswerText,
+    Joined,
+    LiveEvent,
+    ToolFinished,
+    ToolStarted,
+    TurnStarted,
+)
 from bot.store import DeadLetter
-from bot.transcript import FileRef, Message, Text, ToolCall, ToolResult, cards_of, choices_of, new_id
+from bot.transcript import (
+    FileRef,
+    Message,
+    Text,
+    ToolCall,
+    ToolResult,
+    cards_of,
+    choices_of,
+    new_id,
+)
 from bot.web.guard import Guard
 from bot.web.health import dead_letters_route
 from bot.web.page import PageInfo, page_routes
@@ -40,7 +58,8 @@ UNTIL = 1_763_703_600_000  # a question's end
 
 
 class Site:
-    """Page, console and guard as the app mounts them; everything behind them is here, in plain sight.
+    """Page, console and guard as the app mounts them; everything behind them is here, in plain
+    sight.
 
     Attributes:
         away: the store takes and gives nothing.
@@ -75,7 +94,9 @@ class Site:
     async def open(self) -> AsyncIterator[Site]:
         """Serve while the context is open; opened again, at the same address."""
         catalogue = texts.load()
-        reads = Reads(self._past, self._question, self._open_polls, self._past_polls, self.files, self._title)
+        reads = Reads(
+            self._past, self._question, self._open_polls, self._past_polls, self.files, self._title
+        )
         console = Console(self._accept, self.live, reads, catalogue, "en", self.uploads)
         guard = Middleware(
             Guard,
@@ -83,12 +104,18 @@ class Site:
             texts=catalogue,
             language="en",
         )
-        routes = [*page_routes(self._info, catalogue), dead_letters_route(self.letters), *console.routes()]
+        routes = [
+            *page_routes(self._info, catalogue),
+            dead_letters_route(self.letters),
+            *console.routes(),
+        ]
         file = Route("/files/{name}", self._file)
         self.console = console
         with listen("127.0.0.1", self._port) as sock:
             self._port = sock.getsockname()[1]
-            async with serving(Starlette(routes=[file, Mount("/", routes=routes, middleware=[guard])]), sock):
+            async with serving(
+                Starlette(routes=[file, Mount("/", routes=routes, middleware=[guard])]), sock
+            ):
                 yield self
                 console.close()
 
@@ -146,7 +173,9 @@ class Site:
     def _title(self, name: str, language: str) -> str:
         return self.titles.get((name, language), "")
 
-    async def _past_polls(self, conversation: str, messages: Sequence[Message], known: Collection[str]) -> list[Poll]:
+    async def _past_polls(
+        self, conversation: str, messages: Sequence[Message], known: Collection[str]
+    ) -> list[Poll]:
         ids = [result.response.get("poll") for message in messages for result in message.results]
         return [poll for poll in self.polls if poll.id in ids and poll.id not in known]
 
@@ -210,7 +239,12 @@ class Turn:
         return call
 
     async def returns(
-        self, call: ToolCall, response: dict[str, Any], ms: int = 312, files: tuple[FileRef, ...] = (), **beside: Any
+        self,
+        call: ToolCall,
+        response: dict[str, Any],
+        ms: int = 312,
+        files: tuple[FileRef, ...] = (),
+        **beside: Any,
     ) -> None:
         """Let a tool finish."""
         is_error = "error" in response
@@ -231,13 +265,16 @@ class Turn:
     async def asks(self, name: str, arguments: dict[str, Any], *remarks: str) -> ToolCall:
         """Call a tool that acts, and park until somebody has decided."""
         call = await self.calls(name, arguments)
-        question = Question(new_id("question"), call.id, name, arguments, until=UNTIL, remarks=remarks)
+        question = Question(
+            new_id("question"), call.id, name, arguments, until=UNTIL, remarks=remarks
+        )
         self._site.questions[self.conversation] = question
         await self._deliver(Reply("May I?", question=question))
         return call
 
     async def goes_on(self) -> None:
-        """Somebody has decided: take the turn up again; how it was decided is told with the answer."""
+        """Somebody has decided: take the turn up again; how it was decided is told with the
+        answer."""
         self._settled = self._site.questions.pop(self.conversation)
         await self.begin()
 
@@ -267,4 +304,6 @@ class Turn:
         await self.tells(text, note)
 
     async def _deliver(self, reply: Reply) -> None:
-        await self._site.console.deliver(self.conversation, Delivery(new_id("reply"), self._id, reply), ours)
+        await self._site.console.deliver(
+            self.conversation, Delivery(new_id("reply"), self._id, reply), ours
+        )

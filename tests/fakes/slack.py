@@ -1,9 +1,9 @@
-"""A stand-in for Slack on loopback: its Web API, files, response URLs and Socket Mode, as strict as the real one.
+"""A stand-in for Slack on loopback: its Web API, files, response URLs and Socket Mode, as strict as
+the real one.
 
 with slack_fake() as fake:
-    Config(slack_bot_token=BOT_TOKEN, slack_signing_secret=SECRET, slack_api_base_url=fake.api_base_url)
-    …
-    assert fake.posted[0]["markdown_text"] == "Hello"
+    Config(slack_bot_token=BOT_TOKEN, slack_signing_secret=SECRET,
+    slack_api_base_url=fake.api_base_url) … assert fake.posted[0]["markdown_text"] == "Hello"
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from tests.fakes.slack_rules import FORM_ONLY, JSON, Refused, check_method
 from tests.fakes.slack_workspace import Workspace
 
 BOT_TOKEN, APP_TOKEN = "xoxb-test-token", "xapp-test-token"
-OUTAGE = "<!DOCTYPE html><html><head><title>Server Error | Slack</title></head><body>down</body></html>"
+OUTAGE = (
+    "<!DOCTYPE html><html><head><title>Server Error | Slack</title></head><body>down</body></html>"
+)
 LOGIN = "<!DOCTYPE html><html><head><title>Login | Slack</title></head><body>sign in</body></html>"
 RESPONSES = 5  # a response URL may be used so often
 
@@ -103,7 +105,9 @@ class SlackFake(Workspace):
 
     def fail(self, method: str, error: str, times: int = 1) -> None:
         """``{"ok": false}``."""
-        self._trouble(method, Trouble(lambda: web.json_response({"ok": False, "error": error})), times)
+        self._trouble(
+            method, Trouble(lambda: web.json_response({"ok": False, "error": error})), times
+        )
 
     def limit(self, method: str, seconds: int | str) -> None:
         """Too many calls."""
@@ -111,9 +115,13 @@ class SlackFake(Workspace):
         body = {"ok": False, "error": "ratelimited"}
         self._trouble(method, Trouble(lambda: web.json_response(body, status=429, headers=headers)))
 
-    def break_down(self, method: str, *, after: bool = False, status: int = 503, times: int = 1) -> None:
+    def break_down(
+        self, method: str, *, after: bool = False, status: int = 503, times: int = 1
+    ) -> None:
         """A page of HTML in place of an answer; with ``after`` the call is obeyed all the same."""
-        trouble = Trouble(lambda: web.Response(text=OUTAGE, status=status, content_type="text/html"), after)
+        trouble = Trouble(
+            lambda: web.Response(text=OUTAGE, status=status, content_type="text/html"), after
+        )
         self._trouble(method, trouble, times)
 
     def garble(self, method: str, body: str, content_type: str) -> None:
@@ -134,7 +142,12 @@ class SlackFake(Workspace):
     def send(self, payload: JSON, kind: str = "events_api") -> str:
         """Send an envelope through the newest open socket; its id."""
         envelope_id = secrets.token_hex(8)
-        envelope = {"envelope_id": envelope_id, "type": kind, "payload": payload, "accepts_response_payload": False}
+        envelope = {
+            "envelope_id": envelope_id,
+            "type": kind,
+            "payload": payload,
+            "accepts_response_payload": False,
+        }
         self._speak(envelope)
         return envelope_id
 
@@ -211,7 +224,9 @@ class SlackFake(Workspace):
         if len(self.responses[path]) >= RESPONSES:
             return web.Response(status=404, text="used_url")
         payload = await request.json()
-        if payload.get("response_type") not in ("ephemeral", "in_channel") or not payload.get("text"):
+        if payload.get("response_type") not in ("ephemeral", "in_channel") or not payload.get(
+            "text"
+        ):
             return web.json_response({"ok": False, "error": "invalid_payload"}, status=400)
         try:
             check_blocks(payload.get("blocks"))

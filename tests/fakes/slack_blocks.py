@@ -1,4 +1,5 @@
-"""Messages in the stand-in for Slack: which text and blocks they may have, and what people read in them."""
+"""Messages in the stand-in for Slack: which text and blocks they may have, and what people read in
+them."""
 
 from __future__ import annotations
 
@@ -65,7 +66,9 @@ def read(block: JSON) -> str:
         case "header":
             return read(block["text"])
         case "section":
-            return " ".join(map(read, [block["text"], *([block["accessory"]] if "accessory" in block else [])]))
+            return " ".join(
+                map(read, [block["text"], *([block["accessory"]] if "accessory" in block else [])])
+            )
         case "link":
             return f"[{block['text']}]({block['url']})"
         case "rich_text_quote":
@@ -104,7 +107,9 @@ def button(message: JSON, action_id: str) -> tuple[JSON, JSON]:
 def check_task(task: JSON, error: str) -> None:
     """Refuse what is no task: a title of some length, and one of four states."""
     title, task_id = task.get("title"), task.get("id", task.get("task_id"))
-    is_named = all(isinstance(name, str) and 1 <= len(name) <= TITLE_LIMIT for name in (title, task_id))
+    is_named = all(
+        isinstance(name, str) and 1 <= len(name) <= TITLE_LIMIT for name in (title, task_id)
+    )
     if not is_named or task.get("status", "pending") not in TASK_STATES:
         raise Refused(error)
 
@@ -116,7 +121,9 @@ def check(checks: Callable[[JSON], None] | None, part: object) -> None:
     checks(part)
 
 
-def check_fields(part: JSON, needed: AbstractSet[str], optional: AbstractSet[str] = frozenset()) -> None:
+def check_fields(
+    part: JSON, needed: AbstractSet[str], optional: AbstractSet[str] = frozenset()
+) -> None:
     """Check which fields there are, besides the type."""
     if not {"type", *needed} <= part.keys() <= {"type", *needed, *optional}:
         raise Refused("invalid_blocks")
@@ -180,7 +187,9 @@ def _actions(block: JSON) -> None:
 
 
 def _button(element: JSON) -> None:
-    check_fields(element, {"text", "action_id"}, {"value", "style", "accessibility_label", "confirm"})
+    check_fields(
+        element, {"text", "action_id"}, {"value", "style", "accessibility_label", "confirm"}
+    )
     if "confirm" in element:
         _confirm(element["confirm"])
     limit(element.get("accessibility_label", "_"), LABEL_LIMIT)
@@ -212,7 +221,9 @@ def _feedback(element: JSON) -> None:
 
 
 def _task_card(block: JSON) -> None:
-    check_fields(block, {"task_id", "title"}, {"block_id", "status", "details", "output", "sources"})
+    check_fields(
+        block, {"task_id", "title"}, {"block_id", "status", "details", "output", "sources"}
+    )
     check_task(block, "invalid_blocks")
 
 
@@ -235,7 +246,11 @@ def _rich(block: JSON) -> None:
         check_fields(part, {"elements"}, {"border"})
         _elements(part, {"text": _text})
 
-    parts = {"rich_text_section": section, "rich_text_preformatted": preformatted, "rich_text_quote": section}
+    parts = {
+        "rich_text_section": section,
+        "rich_text_preformatted": preformatted,
+        "rich_text_quote": section,
+    }
     _elements(block, parts)
     if len(read(block)) > RICH_LIMIT:
         raise Refused("msg_blocks_too_long")
@@ -245,7 +260,11 @@ def _text(element: JSON) -> None:
     check_fields(element, {"text"}, {"style"})
     limit(element["text"], RICH_LIMIT)
     style = element.get("style", {})
-    if not isinstance(style, dict) or not style.keys() <= TEXT_STYLES or not set(style.values()) <= {True, False}:
+    if (
+        not isinstance(style, dict)
+        or not style.keys() <= TEXT_STYLES
+        or not set(style.values()) <= {True, False}
+    ):
         raise Refused("invalid_blocks")
 
 
@@ -262,7 +281,9 @@ def _user(element: JSON) -> None:
 
 def _date(element: JSON) -> None:
     check_fields(element, {"timestamp", "format"}, {"fallback"})
-    if not isinstance(element["timestamp"], int) or not any(token in element["format"] for token in DATE_TOKENS):
+    if not isinstance(element["timestamp"], int) or not any(
+        token in element["format"] for token in DATE_TOKENS
+    ):
         raise Refused("invalid_blocks")
 
 

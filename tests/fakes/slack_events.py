@@ -25,7 +25,9 @@ TRIGGERS = itertools.count(1)
 def signed(body: bytes, secret: str = SECRET, at: float | None = None) -> dict[str, str]:
     """The headers with which Slack sends this body."""
     timestamp = str(int(time.time() if at is None else at))
-    digest = hmac.new(secret.encode(), f"v0:{timestamp}:".encode() + body, hashlib.sha256).hexdigest()
+    digest = hmac.new(
+        secret.encode(), f"v0:{timestamp}:".encode() + body, hashlib.sha256
+    ).hexdigest()
     form = body.startswith((b"command=", b"payload=", b"token="))
     return {
         "Content-Type": "application/x-www-form-urlencoded" if form else "application/json",
@@ -37,7 +39,12 @@ def signed(body: bytes, secret: str = SECRET, at: float | None = None) -> dict[s
 
 def envelope(event: JSON, **fields: Any) -> JSON:
     """An event callback."""
-    authorization = {"team_id": TEAM, "user_id": BOT, "is_bot": True, "is_enterprise_install": False}
+    authorization = {
+        "team_id": TEAM,
+        "user_id": BOT,
+        "is_bot": True,
+        "is_enterprise_install": False,
+    }
     return {
         "type": "event_callback",
         "team_id": TEAM,
@@ -53,38 +60,73 @@ def envelope(event: JSON, **fields: Any) -> JSON:
 def message(text: str, ts: str, *, channel: str = CHANNEL, user: str = USER, **fields: Any) -> JSON:
     """Somebody has written something; the channel's id tells its kind."""
     kind = "im" if channel.startswith("D") else "channel"
-    event = {"type": "message", "user": user, "text": text, "ts": ts, "channel": channel, "team": TEAM}
+    event = {
+        "type": "message",
+        "user": user,
+        "text": text,
+        "ts": ts,
+        "channel": channel,
+        "team": TEAM,
+    }
     return envelope({**event, "event_ts": ts, "channel_type": kind, **fields})
 
 
-def mention(words: str, ts: str, *, channel: str = CHANNEL, user: str = USER, **fields: Any) -> JSON:
+def mention(
+    words: str, ts: str, *, channel: str = CHANNEL, user: str = USER, **fields: Any
+) -> JSON:
     """The bot is mentioned: the event of that name, as sparse as it may be."""
     text = f"<@{BOT}> {words}"
-    event = {"type": "app_mention", "user": user, "text": text, "ts": ts, "channel": channel, "event_ts": ts}
+    event = {
+        "type": "app_mention",
+        "user": user,
+        "text": text,
+        "ts": ts,
+        "channel": channel,
+        "event_ts": ts,
+    }
     return envelope({**event, **fields})
 
 
-def edited(new: str, old: str, ts: str, *, channel: str = CHANNEL, user: str = USER, **fields: Any) -> JSON:
+def edited(
+    new: str, old: str, ts: str, *, channel: str = CHANNEL, user: str = USER, **fields: Any
+) -> JSON:
     """Somebody has changed what they wrote."""
     inner = {"type": "message", "user": user, "ts": ts, **fields}
     at = f"{float(ts) + 60:.6f}"
-    event = {"type": "message", "subtype": "message_changed", "channel": channel, "ts": at, "event_ts": at}
-    return envelope({**event, "message": {**inner, "text": new}, "previous_message": {**inner, "text": old}})
+    event = {
+        "type": "message",
+        "subtype": "message_changed",
+        "channel": channel,
+        "ts": at,
+        "event_ts": at,
+    }
+    return envelope(
+        {**event, "message": {**inner, "text": new}, "previous_message": {**inner, "text": old}}
+    )
 
 
 def deleted(old: str, ts: str, *, channel: str = CHANNEL, user: str = USER, **fields: Any) -> JSON:
     """Somebody has taken back what they wrote."""
     at = f"{float(ts) + 60:.6f}"
-    event = {"type": "message", "subtype": "message_deleted", "channel": channel, "ts": at, "event_ts": at}
+    event = {
+        "type": "message",
+        "subtype": "message_deleted",
+        "channel": channel,
+        "ts": at,
+        "event_ts": at,
+    }
     inner = {"type": "message", "user": user, "ts": ts, "text": old, **fields}
     return envelope({**event, "deleted_ts": ts, "previous_message": inner})
 
 
 def bare(change: JSON) -> JSON:
-    """A change as Slack documents it: without the message as it was before, and without its thread."""
+    """A change as Slack documents it: without the message as it was before, and without its
+    thread."""
     event = {name: value for name, value in change["event"].items() if name != "previous_message"}
     if "message" in event:
-        event["message"] = {name: value for name, value in event["message"].items() if name != "thread_ts"}
+        event["message"] = {
+            name: value for name, value in event["message"].items() if name != "thread_ts"
+        }
     return {**change, "event": event}
 
 
@@ -127,7 +169,12 @@ def press(
     element, block = button(asked, action_id)
     if choice:
         half = element[f"{choice}_button"]
-        element = {"type": element["type"], "action_id": action_id, "text": half["text"], "value": half["value"]}
+        element = {
+            "type": element["type"],
+            "action_id": action_id,
+            "text": half["text"],
+            "value": half["value"],
+        }
     thread = {"thread_ts": asked["thread_ts"]} if asked.get("thread_ts") else {}
     place = {"message_ts": asked["ts"], "channel_id": channel, "is_ephemeral": False}
     at = f"{1_800_001_000 + next(TRIGGERS)}.000200"
@@ -145,10 +192,18 @@ def press(
     }
 
 
-def session_stopped(thread: str, *, channel: str = CHANNEL, user: str = USER, **fields: Any) -> JSON:
+def session_stopped(
+    thread: str, *, channel: str = CHANNEL, user: str = USER, **fields: Any
+) -> JSON:
     """Somebody presses Slack's own stop button."""
     at = f"{1_800_001_000 + next(TRIGGERS)}.000300"
-    event = {"type": "agent_session_stopped", "channel": channel, "thread_ts": thread, "user": user, "event_ts": at}
+    event = {
+        "type": "agent_session_stopped",
+        "channel": channel,
+        "thread_ts": thread,
+        "user": user,
+        "event_ts": at,
+    }
     return envelope({**event, "streaming_message_ts": [], **fields})
 
 
@@ -177,15 +232,22 @@ def as_body(payload: JSON) -> bytes:
 def home_opened(*, channel: str = DIRECT, user: str = USER, tab: str = "home") -> JSON:
     """Somebody opens a tab of the app."""
     at = f"{1_800_001_000 + next(TRIGGERS)}.000400"
-    return envelope({"type": "app_home_opened", "user": user, "channel": channel, "tab": tab, "event_ts": at})
+    return envelope(
+        {"type": "app_home_opened", "user": user, "channel": channel, "tab": tab, "event_ts": at}
+    )
 
 
-def view_press(view: JSON, action_id: str, value: str = "", *, user: str = USER, trigger: str = "1.2.b") -> JSON:
+def view_press(
+    view: JSON, action_id: str, value: str = "", *, user: str = USER, trigger: str = "1.2.b"
+) -> JSON:
     """Somebody presses a button of a view; without ``value`` the first with this action."""
     element, block = next(
         (element, block)
         for block in view["blocks"]
-        for element in (*block.get("elements", ()), *([block["accessory"]] if "accessory" in block else ()))
+        for element in (
+            *block.get("elements", ()),
+            *([block["accessory"]] if "accessory" in block else ()),
+        )
         if element.get("action_id") == action_id and value in ("", element.get("value"))
     )
     at = f"{1_800_001_000 + next(TRIGGERS)}.000500"
@@ -202,7 +264,13 @@ def view_press(view: JSON, action_id: str, value: str = "", *, user: str = USER,
 
 
 def shortcut(
-    chosen: JSON, callback_id: str, *, trigger: str = "1.2.b", user: str = USER, channel: str = CHANNEL, url: str = ""
+    chosen: JSON,
+    callback_id: str,
+    *,
+    trigger: str = "1.2.b",
+    user: str = USER,
+    channel: str = CHANNEL,
+    url: str = "",
 ) -> JSON:
     """Somebody chooses a shortcut in the menu of a message, as it stands in the channel."""
     return {
@@ -221,7 +289,10 @@ def shortcut(
 
 def submission(view: JSON, values: JSON, *, user: str = USER) -> JSON:
     """Somebody sends a modal with what they typed, by block."""
-    typed = {block: {block: {"type": "plain_text_input", "value": value}} for block, value in values.items()}
+    typed = {
+        block: {block: {"type": "plain_text_input", "value": value}}
+        for block, value in values.items()
+    }
     return {
         "type": "view_submission",
         "user": {"id": user, "username": "hanako", "name": "hanako", "team_id": TEAM},
@@ -235,5 +306,10 @@ def submission(view: JSON, values: JSON, *, user: str = USER) -> JSON:
 def joined(*, user: str = BOT, channel: str = CHANNEL, **fields: Any) -> JSON:
     """Somebody, or the bot, has become a member of a channel; ``inviter`` may be missing."""
     at = f"{1_800_001_000 + next(TRIGGERS)}.000700"
-    event = {"type": "member_joined_channel", "user": user, "channel": channel, "channel_type": channel[0]}
+    event = {
+        "type": "member_joined_channel",
+        "user": user,
+        "channel": channel,
+        "channel_type": channel[0],
+    }
     return envelope({**event, "team": TEAM, "event_ts": at, **fields})

@@ -9,7 +9,8 @@ JSON = dict[str, Any]
 
 MARKDOWN_LIMIT = 12_000
 TEXT_LIMIT = 40_000
-UPDATED_TEXT_BYTES = 4_000  # with escapes; not documented: https://gitlab.com/gitlab-org/gitlab/-/merge_requests/258898
+# with escapes; not documented: https://gitlab.com/gitlab-org/gitlab/-/merge_requests/258898
+UPDATED_TEXT_BYTES = 4_000
 
 # Method: the scopes of which one is enough, and the arguments it knows.
 METHODS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
@@ -17,7 +18,16 @@ METHODS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
     "chat.postMessage": (
         ("chat:write",),
         frozenset(
-            {"channel", "text", "markdown_text", "blocks", "thread_ts", "unfurl_links", "unfurl_media", "metadata"}
+            {
+                "channel",
+                "text",
+                "markdown_text",
+                "blocks",
+                "thread_ts",
+                "unfurl_links",
+                "unfurl_media",
+                "metadata",
+            }
         ),
     ),
     "chat.postEphemeral": (
@@ -28,13 +38,23 @@ METHODS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
         ("chat:write",),
         frozenset(
             {
-                *("channel", "thread_ts", "markdown_text", "chunks", "recipient_user_id", "recipient_team_id"),
+                *(
+                    "channel",
+                    "thread_ts",
+                    "markdown_text",
+                    "chunks",
+                    "recipient_user_id",
+                    "recipient_team_id",
+                ),
                 "task_display_mode",
             }
         ),
     ),
     "chat.appendStream": (("chat:write",), frozenset({"channel", "ts", "markdown_text", "chunks"})),
-    "chat.stopStream": (("chat:write",), frozenset({"channel", "ts", "markdown_text", "chunks", "blocks", "metadata"})),
+    "chat.stopStream": (
+        ("chat:write",),
+        frozenset({"channel", "ts", "markdown_text", "chunks", "blocks", "metadata"}),
+    ),
     "chat.update": (
         ("chat:write",),
         frozenset({"channel", "ts", "text", "markdown_text", "blocks", "metadata"}),
@@ -44,25 +64,50 @@ METHODS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
     "views.open": ((), frozenset({"trigger_id", "view"})),
     "views.update": ((), frozenset({"view_id", "view", "hash"})),
     "conversations.open": (("im:write",), frozenset({"users", "return_im"})),
-    "usergroups.list": (("usergroups:read",), frozenset({"include_disabled", "include_users", "include_count"})),
+    "usergroups.list": (
+        ("usergroups:read",),
+        frozenset({"include_disabled", "include_users", "include_count"}),
+    ),
     "users.info": (("users:read",), frozenset({"user", "include_locale"})),
     "files.info": (("files:read",), frozenset({"file"})),
     "files.getUploadURLExternal": (("files:write",), frozenset({"filename", "length", "alt_txt"})),
-    "files.completeUploadExternal": (("files:write",), frozenset({"files", "channel_id", "thread_ts"})),
+    "files.completeUploadExternal": (
+        ("files:write",),
+        frozenset({"files", "channel_id", "thread_ts"}),
+    ),
     "conversations.replies": (
         ("channels:history", "groups:history", "im:history", "mpim:history"),
-        frozenset({"channel", "ts", "oldest", "latest", "inclusive", "limit", "cursor", "include_all_metadata"}),
+        frozenset(
+            {
+                "channel",
+                "ts",
+                "oldest",
+                "latest",
+                "inclusive",
+                "limit",
+                "cursor",
+                "include_all_metadata",
+            }
+        ),
     ),
     "conversations.history": (
         ("channels:history", "groups:history", "im:history", "mpim:history"),
-        frozenset({"channel", "oldest", "latest", "inclusive", "limit", "cursor", "include_all_metadata"}),
+        frozenset(
+            {"channel", "oldest", "latest", "inclusive", "limit", "cursor", "include_all_metadata"}
+        ),
     ),
     "assistant.threads.setStatus": (
         ("chat:write", "assistant:write"),
         frozenset({"channel_id", "thread_ts", "status"}),
     ),
-    "agents.sessions.setStatus": (("chat:write",), frozenset({"channel_id", "thread_ts", "status"})),
-    "assistant.threads.setTitle": (("assistant:write",), frozenset({"channel_id", "thread_ts", "title"})),
+    "agents.sessions.setStatus": (
+        ("chat:write",),
+        frozenset({"channel_id", "thread_ts", "status"}),
+    ),
+    "assistant.threads.setTitle": (
+        ("assistant:write",),
+        frozenset({"channel_id", "thread_ts", "title"}),
+    ),
     "assistant.threads.setSuggestedPrompts": (
         ("assistant:write",),
         frozenset({"channel_id", "thread_ts", "title", "prompts"}),
@@ -117,8 +162,11 @@ def check_prompts(prompts: object) -> None:
         raise Refused("invalid_arguments")
 
 
-def page(messages: Sequence[JSON], arguments: Mapping[str, Any], *, newest_first: bool, parent: str = "") -> JSON:
-    """A page of messages between ``oldest`` and ``latest``; a thread's parent is on its every first page."""
+def page(
+    messages: Sequence[JSON], arguments: Mapping[str, Any], *, newest_first: bool, parent: str = ""
+) -> JSON:
+    """A page of messages between ``oldest`` and ``latest``; a thread's parent is on its every first
+    page."""
     oldest, latest = float(arguments.get("oldest") or 0), float(arguments.get("latest") or "inf")
     inclusive = str(arguments.get("inclusive", "0")) in ("1", "true", "True")
     found = [

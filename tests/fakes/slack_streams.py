@@ -1,4 +1,5 @@
-"""What becomes of a message after it has been begun, in the stand-in for Slack: streamed, changed, deleted."""
+"""What becomes of a message after it has been begun, in the stand-in for Slack: streamed, changed,
+deleted."""
 
 from __future__ import annotations
 
@@ -8,11 +9,19 @@ from html import escape
 
 from tests.fakes.slack_blocks import check_blocks, check_message, check_task, read
 from tests.fakes.slack_events import BOT
-from tests.fakes.slack_rules import JSON, MARKDOWN_LIMIT, UPDATED_TEXT_BYTES, Refused, check_metadata
+from tests.fakes.slack_rules import (
+    JSON,
+    MARKDOWN_LIMIT,
+    UPDATED_TEXT_BYTES,
+    Refused,
+    check_metadata,
+)
 
 BOT_ID = "B0000000B"
 OPEN, OVER = "in_progress", "completed"
-STREAM_BYTES = 10_600  # of text and titles in a stream with tasks and words, as people have measured
+STREAM_BYTES = (
+    10_600  # of text and titles in a stream with tasks and words, as people have measured
+)
 TASK_FIELDS = {"type", "id", "title", "status", "details", "output", "sources"}
 
 
@@ -26,7 +35,8 @@ class Messages:
         no_streams: channels in which none may be begun.
         no_chunks: the error with which the workspace refuses chunks; empty where it takes them.
         no_blocks: types of blocks that it does not know.
-        most: characters of Markdown in a message. Slack counts them after rendering, so a text that is shorter than
+        most: characters of Markdown in a message. Slack counts them after rendering, so a text that
+        is shorter than
             its limit may be too long: https://github.com/slackapi/bolt-js/issues/2509
         written_at: when each of the bot's own was begun, in seconds since the epoch, by ts.
     """
@@ -44,7 +54,12 @@ class Messages:
     @property
     def shown(self) -> list[str]:
         """What each of the bot's own messages shows now."""
-        return [show(message) for channel in self.messages.values() for message in channel if is_own(message)]
+        return [
+            show(message)
+            for channel in self.messages.values()
+            for message in channel
+            if is_own(message)
+        ]
 
     def expire(self) -> None:
         """Slack ends a stream after some minutes, whatever is still to come."""
@@ -56,12 +71,20 @@ class Messages:
     def delete(self, text: str) -> None:
         """Somebody deletes the bot's messages that show this."""
         for channel in self.messages.values():
-            channel[:] = [message for message in channel if not (is_own(message) and show(message) == text)]
+            channel[:] = [
+                message for message in channel if not (is_own(message) and show(message) == text)
+            ]
 
     def write(self, channel: str, **fields: object) -> JSON:
         """A new message of the bot's."""
         self._clock += 1
-        message = {"type": "message", "ts": f"{self._clock:.6f}", "user": BOT, "bot_id": BOT_ID, **fields}
+        message = {
+            "type": "message",
+            "ts": f"{self._clock:.6f}",
+            "user": BOT,
+            "bot_id": BOT_ID,
+            **fields,
+        }
         self.messages[channel].append(message)
         self.written_at[str(message["ts"])] = time.time()
         return message
@@ -74,7 +97,8 @@ class Messages:
             raise Refused("is_archived")
         thread = arguments.get("thread_ts")
         if not any(
-            message["ts"] == thread and message.get("thread_ts") in (None, thread) for message in self.messages[channel]
+            message["ts"] == thread and message.get("thread_ts") in (None, thread)
+            for message in self.messages[channel]
         ):
             raise Refused("invalid_thread_ts")
         for name in ("recipient_team_id", "recipient_user_id"):
@@ -102,7 +126,9 @@ class Messages:
         check_metadata(arguments.get("metadata"))
         self._take(message, arguments)
         message["streaming_state"] = OVER
-        message.update({name: arguments[name] for name in ("blocks", "metadata") if name in arguments})
+        message.update(
+            {name: arguments[name] for name in ("blocks", "metadata") if name in arguments}
+        )
         return {"ok": True, "channel": channel, "ts": message["ts"], "message": message}
 
     def _chat_update(self, arguments: JSON) -> JSON:
@@ -121,8 +147,16 @@ class Messages:
         message["text"] = arguments.get("markdown_text") or arguments.get("text", "")
         message.pop("blocks", None)
         message.pop("tasks", None)
-        message.update({name: arguments[name] for name in ("blocks", "metadata") if name in arguments})
-        return {"ok": True, "channel": channel, "ts": message["ts"], "text": message["text"], "message": message}
+        message.update(
+            {name: arguments[name] for name in ("blocks", "metadata") if name in arguments}
+        )
+        return {
+            "ok": True,
+            "channel": channel,
+            "ts": message["ts"],
+            "text": message["text"],
+            "message": message,
+        }
 
     def _chat_delete(self, arguments: JSON) -> JSON:
         channel, message = self._found(arguments)
@@ -148,7 +182,9 @@ class Messages:
 
     def check_length(self, arguments: JSON) -> None:
         """Refuse more words than a message takes."""
-        texts = [block["text"] for block in arguments.get("blocks") or () if block["type"] == "markdown"]
+        texts = [
+            block["text"] for block in arguments.get("blocks") or () if block["type"] == "markdown"
+        ]
         if sum(map(len, texts)) > self.most:
             raise Refused("msg_blocks_too_long")
         if len(arguments.get("markdown_text") or "") > self.most:
@@ -212,7 +248,8 @@ def is_own(message: JSON) -> bool:
 
 
 def show(message: JSON) -> str:
-    """What people see of the answer: the blocks without buttons for feedback, or where there are none the text."""
+    """What people see of the answer: the blocks without buttons for feedback, or where there are
+    none the text."""
     blocks = [block for block in message.get("blocks", ()) if not asks_for_feedback(block)]
     return "\n".join(map(read, blocks)) or str(message["text"])
 
@@ -220,7 +257,9 @@ def show(message: JSON) -> str:
 def asks_for_feedback(block: JSON) -> bool:
     """Whether a block holds buttons for feedback."""
     elements = block.get("elements", ())
-    return block["type"] in ("actions", "context_actions") and "feedback" in str(elements[0].get("action_id"))
+    return block["type"] in ("actions", "context_actions") and "feedback" in str(
+        elements[0].get("action_id")
+    )
 
 
 def _words_of(chunks: object) -> str:
@@ -237,7 +276,10 @@ def _words_of(chunks: object) -> str:
             and chunk["text"]
         ):
             words += chunk["text"]
-        elif kind == "task_update" and {"type", "id", "title", "status"} <= chunk.keys() <= TASK_FIELDS:
+        elif (
+            kind == "task_update"
+            and {"type", "id", "title", "status"} <= chunk.keys() <= TASK_FIELDS
+        ):
             check_task(chunk, "invalid_chunks")
         else:
             raise Refused("invalid_chunks")

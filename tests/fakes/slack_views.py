@@ -1,4 +1,5 @@
-"""Views in the stand-in for Slack: home tabs and modals, what they may hold, and who may open one when."""
+"""Views in the stand-in for Slack: home tabs and modals, what they may hold, and who may open one
+when."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ class Views:
     Attributes:
         homes: the home tab of each person who has one.
         modals: by id, newest last.
-        triggers: when each trigger id was given out, in seconds since the epoch; one opens one view.
-        has_home: the app has a home tab.
+        triggers: when each trigger id was given out, in seconds since the epoch; one opens one
+        view. has_home: the app has a home tab.
     """
 
     users: dict[str, JSON] = field(default_factory=dict)
@@ -78,7 +79,10 @@ class Views:
         return {"ok": True, "view": stored}
 
     def _views_update(self, arguments: JSON) -> JSON:
-        view, known = _checked(arguments.get("view"), "modal"), self.modals.get(arguments.get("view_id", ""))
+        view, known = (
+            _checked(arguments.get("view"), "modal"),
+            self.modals.get(arguments.get("view_id", "")),
+        )
         if known is None:
             raise Refused("not_found")
         if "hash" in arguments and arguments["hash"] != known["hash"]:
@@ -88,7 +92,13 @@ class Views:
 
 
 def _stored(view: JSON, view_id: str) -> JSON:
-    return {"private_metadata": "", "callback_id": "", **view, "id": view_id, "hash": f"{next(VERSIONS)}.abc"}
+    return {
+        "private_metadata": "",
+        "callback_id": "",
+        **view,
+        "id": view_id,
+        "hash": f"{next(VERSIONS)}.abc",
+    }
 
 
 def read_view(view: JSON) -> list[str]:
@@ -97,23 +107,33 @@ def read_view(view: JSON) -> list[str]:
 
 
 def _checked(view: object, kind: str) -> JSON:
-    """The view, if it is one of this kind. Inputs stand only in modals, and need a submit button."""
+    """The view, if it is one of this kind. Inputs stand only in modals, and need a submit
+    button."""
     if not isinstance(view, dict) or view.get("type") != kind or "blocks" not in view:
         raise Refused("invalid_arguments")
     if view.keys() - (PARTS | (MODAL_PARTS if kind == "modal" else set())):
         raise Refused("invalid_arguments")
-    if len(view.get("private_metadata", "")) > METADATA_LIMIT or len(view.get("callback_id", "")) > ID_LIMIT:
+    if (
+        len(view.get("private_metadata", "")) > METADATA_LIMIT
+        or len(view.get("callback_id", "")) > ID_LIMIT
+    ):
         raise Refused("invalid_arguments")
     if kind == "modal":
         if "title" not in view:
             raise Refused("invalid_arguments")
         for part in MODAL_PARTS & view.keys():
             plain(view[part], TITLE_LIMIT)
-    has_input = any(isinstance(block, dict) and block.get("type") == "input" for block in view["blocks"])
+    has_input = any(
+        isinstance(block, dict) and block.get("type") == "input" for block in view["blocks"]
+    )
     if has_input and "submit" not in view:
         raise Refused("invalid_arguments")
     blocks: Checks = {**CHECKS, "input": _input} if kind == "modal" else CHECKS
-    check_blocks(view["blocks"], {name: one for name, one in blocks.items() if name != "markdown"}, MOST_BLOCKS)
+    check_blocks(
+        view["blocks"],
+        {name: one for name, one in blocks.items() if name != "markdown"},
+        MOST_BLOCKS,
+    )
     return view
 
 
@@ -124,7 +144,11 @@ def _input(block: JSON) -> None:
 
 
 def _text_input(element: JSON) -> None:
-    check_fields(element, {"action_id"}, {"multiline", "max_length", "min_length", "placeholder", "focus_on_load"})
+    check_fields(
+        element,
+        {"action_id"},
+        {"multiline", "max_length", "min_length", "placeholder", "focus_on_load"},
+    )
     limit(element["action_id"], ID_LIMIT)
     if not 1 <= element.get("max_length", PLAIN_LIMIT) <= PLAIN_LIMIT:
         raise Refused("invalid_blocks")

@@ -1,4 +1,5 @@
-"""The workspace behind the stand-in for Slack: who and what is there, and what each method does with it."""
+"""The workspace behind the stand-in for Slack: who and what is there, and what each method does
+with it."""
 
 from __future__ import annotations
 
@@ -14,8 +15,23 @@ from tests.fakes.slack_streams import BOT_ID, Messages, show
 from tests.fakes.slack_views import Views
 
 SCOPES = (
-    *("app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write", "commands"),
-    *("files:read", "files:write", "groups:history", "groups:read", "im:history", "im:write", "mpim:history"),
+    *(
+        "app_mentions:read",
+        "assistant:write",
+        "channels:history",
+        "channels:read",
+        "chat:write",
+        "commands",
+    ),
+    *(
+        "files:read",
+        "files:write",
+        "groups:history",
+        "groups:read",
+        "im:history",
+        "im:write",
+        "mpim:history",
+    ),
     *("usergroups:read", "users:read"),
 )
 LONGEST_STATUS = 50  # not documented: https://github.com/getsentry/junior/pull/56
@@ -69,10 +85,22 @@ class Workspace(Messages, Views):
     is_agent: bool = True
     is_subscribed: bool = True
 
-    def add_user(self, user: str = USER, name: str = "Hanako", locale: str = "ja-JP", zone: str = "Asia/Tokyo") -> None:
+    def add_user(
+        self,
+        user: str = USER,
+        name: str = "Hanako",
+        locale: str = "ja-JP",
+        zone: str = "Asia/Tokyo",
+    ) -> None:
         """Somebody in the workspace."""
         profile = {"display_name": name, "real_name": f"{name} Real"}
-        self.users[user] = {"id": user, "name": name.lower(), "locale": locale, "tz": zone, "profile": profile}
+        self.users[user] = {
+            "id": user,
+            "name": name.lower(),
+            "locale": locale,
+            "tz": zone,
+            "profile": profile,
+        }
 
     def add_direct(self, user: str, channel: str) -> None:
         """Give somebody a 1:1 with the bot of their own."""
@@ -107,7 +135,10 @@ class Workspace(Messages, Views):
         return {"ok": True, "user": user}
 
     def _usergroups_list(self, arguments: JSON) -> JSON:
-        groups = [{"id": key, "team_id": TEAM, "is_usergroup": True, "handle": one} for key, one in self.groups.items()]
+        groups = [
+            {"id": key, "team_id": TEAM, "is_usergroup": True, "handle": one}
+            for key, one in self.groups.items()
+        ]
         return {"ok": True, "usergroups": groups}
 
     def _files_info(self, arguments: JSON) -> JSON:
@@ -124,7 +155,8 @@ class Workspace(Messages, Views):
         return {"ok": True, "upload_url": f"{self.origin}/upload/v1/{file_id}", "file_id": file_id}
 
     def _files_completeUploadExternal(self, arguments: JSON) -> JSON:
-        """Files whose content has not come, or has another size, are unknown; a file is shared once."""
+        """Files whose content has not come, or has another size, are unknown; a file is shared
+        once."""
         try:
             given = json.loads(arguments.get("files", ""))
         except ValueError as error:
@@ -151,8 +183,14 @@ class Workspace(Messages, Views):
         thread = arguments.get("thread_ts")
         if thread and thread not in self._threads(channel):
             raise Refused("thread_not_found")
-        fields = {name: arguments[name] for name in ("thread_ts", "metadata", "blocks") if arguments.get(name)}
-        message = self.write(channel, text=arguments.get("markdown_text") or arguments.get("text", ""), **fields)
+        fields = {
+            name: arguments[name]
+            for name in ("thread_ts", "metadata", "blocks")
+            if arguments.get(name)
+        }
+        message = self.write(
+            channel, text=arguments.get("markdown_text") or arguments.get("text", ""), **fields
+        )
         self.posted.append(arguments)
         self.answers.append(show(message))
         return {"ok": True, "channel": channel, "ts": message["ts"], "message": message}
@@ -174,7 +212,11 @@ class Workspace(Messages, Views):
         if place[1] not in self._threads(place[0]):
             raise Refused("thread_not_found")
         self.sessions[place] = arguments["status"]
-        warning = {} if self.is_subscribed else {"warning": "missing_agent_session_stopped_event_subscription"}
+        warning = (
+            {}
+            if self.is_subscribed
+            else {"warning": "missing_agent_session_stopped_event_subscription"}
+        )
         return {"ok": True, "status": arguments["status"], **warning}
 
     def _conversations_open(self, arguments: JSON) -> JSON:
@@ -219,8 +261,11 @@ class Workspace(Messages, Views):
             raise Refused("invalid_arguments")
 
     def place(self, channel: object) -> str:
-        """A message to a person goes to the 1:1 with them. The bot is in no 1:1 between two people."""
-        return super().place(self.directs.get(str(channel), DIRECT) if channel in self.users else channel)
+        """A message to a person goes to the 1:1 with them. The bot is in no 1:1 between two
+        people."""
+        return super().place(
+            self.directs.get(str(channel), DIRECT) if channel in self.users else channel
+        )
 
     def _threads(self, channel: str) -> set[str]:
         return {message["ts"] for message in self.messages[channel]}

@@ -1,4 +1,5 @@
-"""What the stand-ins for services on the web share: a server on loopback that can fail in every way a server can.
+"""What the stand-ins for services on the web share: a server on loopback that can fail in every way
+a server can.
 
 async with serve_source(EcbFake()) as fake:
     fake.fail("stalled", times=1)
@@ -115,12 +116,21 @@ class SourceFake:
         request_line, *lines = head.decode("ascii").split("\r\n")
         method, target, _ = request_line.split(" ")
         path, _, query = target.partition("?")
-        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines if line)}
-        request = SourceRequest(method, unquote(path), dict(parse_qsl(query, keep_blank_values=True)), headers)
+        headers = {
+            name.lower(): value
+            for name, _, value in (line.partition(": ") for line in lines if line)
+        }
+        request = SourceRequest(
+            method, unquote(path), dict(parse_qsl(query, keep_blank_values=True)), headers
+        )
         self.requests.append(request)
         if failure := self._failures.pop(0) if self._failures else self._lasting:
             return failure
-        return self.answer(request) if method == "GET" else SourceAnswer(405, b"Method Not Allowed", HTML)
+        return (
+            self.answer(request)
+            if method == "GET"
+            else SourceAnswer(405, b"Method Not Allowed", HTML)
+        )
 
 
 FakeT = TypeVar("FakeT", bound=SourceFake)

@@ -1,4 +1,5 @@
-"""Files in memory: of tool calls (``bot.channels.Files``), and of messages on the page (``bot.channels.Uploads``)."""
+"""Files in memory: of tool calls (``bot.channels.Files``), and of messages on the page
+(``bot.channels.Uploads``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a stand-in for a streaming model sends: its pieces one after the other, to a whole, a broken or no end."""
+"""What a stand-in for a streaming model sends: its pieces one after the other, to a whole, a broken
+or no end."""
 
 from __future__ import annotations
 

@@ -48,7 +48,9 @@ class TavilyFake(Failing):
         if len(body["query"]) > MAX_QUERY or not 0 <= body.get("max_results", 5) <= MAX_COUNT:
             return _error(400, "Query is too long. Max query length is 400 characters.")
         found = self.results[: body.get("max_results", 5)]
-        return web.json_response({"query": body["query"], "results": found, "response_time": 1.2, "images": []})
+        return web.json_response(
+            {"query": body["query"], "results": found, "response_time": 1.2, "images": []}
+        )
 
 
 def _error(status: int, text: str) -> web.Response:

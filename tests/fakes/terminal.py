@@ -1,4 +1,5 @@
-"""A terminal small enough to be understood: shows what a person would see, scrolled-out lines included."""
+"""A terminal small enough to be understood: shows what a person would see, scrolled-out lines
+included."""
 
 from __future__ import annotations
 

@@ -58,22 +58,40 @@ def strict(**schema: Any) -> JSON:
 
 
 REFUSED: list[tuple[JSON, str]] = [
-    (said(QUESTION, {"role": "assistant", "content": searched("q")[:1]}, QUESTION), "without its `web_search_tool_res"),
-    (said(QUESTION, {"role": "assistant", "content": searched("q")[1:]}, QUESTION), "without its `server_tool_use`"),
+    (
+        said(QUESTION, {"role": "assistant", "content": searched("q")[:1]}, QUESTION),
+        "without its `web_search_tool_res",
+    ),
+    (
+        said(QUESTION, {"role": "assistant", "content": searched("q")[1:]}, QUESTION),
+        "without its `server_tool_use`",
+    ),
     (said(QUESTION, tools=[{**SEARCH, "input_schema": {}}]), "Extra inputs"),
-    (said(QUESTION, tools=[SEARCH], model="claude-3-haiku-20240307"), "does not support tool types"),
+    (
+        said(QUESTION, tools=[SEARCH], model="claude-3-haiku-20240307"),
+        "does not support tool types",
+    ),
     ({"model": MODEL, "messages": [QUESTION]}, "max_tokens: Field required"),
     ({"model": MODEL, "max_tokens": 5}, "messages: Field required"),
     (said(QUESTION, temperature=1), "temperature: Extra inputs are not permitted"),
     (said(), "at least one message is required"),
     (said(SAID, QUESTION), 'first message must use the "user" role'),
     (said(QUESTION, SAID), "assistant message prefill"),
-    (said(QUESTION, {"role": "tool", "content": "x"}, QUESTION), "messages.1.role: Input should be"),
+    (
+        said(QUESTION, {"role": "tool", "content": "x"}, QUESTION),
+        "messages.1.role: Input should be",
+    ),
     (said({"role": "user", "content": []}), "all messages must have non-empty content"),
     (said({"role": "user", "content": [text("")]}), "text content blocks must be non-empty"),
     (said({"role": "user", "content": [text(" \n")]}), "must contain non-whitespace text"),
-    (said({"role": "user", "content": [{**text("?"), "id": 1}]}), "messages.0.content.0.text.id: Extra inputs"),
-    (said({"role": "user", "content": used("a")["content"]}), "`tool_use` blocks are not permitted in `user` messages"),
+    (
+        said({"role": "user", "content": [{**text("?"), "id": 1}]}),
+        "messages.0.content.0.text.id: Extra inputs",
+    ),
+    (
+        said({"role": "user", "content": used("a")["content"]}),
+        "`tool_use` blocks are not permitted in `user` messages",
+    ),
     (said(image("image/heic", "eA==")), "media_type: Input should be"),
     (said(document(media_type="text/plain")), "media_type: Input should be 'application/pdf'"),
     (said(document(data="?")), "Invalid base64 data"),
@@ -81,20 +99,38 @@ REFUSED: list[tuple[JSON, str]] = [
     (said(document(name="a")), "Extra inputs are not permitted"),
     (said(image("image/png", "?")), "The image data is not valid base64"),
     (said(QUESTION, used("a b"), answered("a b")), "tool_use.id: String should match pattern"),
-    (said(QUESTION, used("a", name="f g"), answered("a")), "tool_use.name: String should match pattern"),
+    (
+        said(QUESTION, used("a", name="f g"), answered("a")),
+        "tool_use.name: String should match pattern",
+    ),
     (said(QUESTION, used("a", input="{}"), answered("a")), "Input should be a valid dictionary"),
     (said(QUESTION, used("a", "a"), answered("a", "a")), "`tool_use` ids must be unique"),
-    (said(QUESTION, used("a"), answered("a"), used("a"), answered("a")), "`tool_use` ids must be unique"),
+    (
+        said(QUESTION, used("a"), answered("a"), used("a"), answered("a")),
+        "`tool_use` ids must be unique",
+    ),
     (said(QUESTION, used("a"), QUESTION), rules.UNANSWERED.format(1, "a")),
     (said(QUESTION, used("a", "b"), answered("a")), rules.UNANSWERED.format(1, "b")),
-    (said(QUESTION, used("a"), answered("a", before=(text("!"),))), rules.UNANSWERED.format(1, "a")),
+    (
+        said(QUESTION, used("a"), answered("a", before=(text("!"),))),
+        rules.UNANSWERED.format(1, "a"),
+    ),
     (said(QUESTION, SAID, answered("a")), rules.UNASKED.format(2, 0, "a")),
     (said(QUESTION, used("a"), answered("a", "b")), rules.UNASKED.format(2, 1, "b")),
-    (said(QUESTION, {"role": "assistant", "content": [THOUGHT, text("!")]}, QUESTION), "Invalid `signature`"),
-    (said(QUESTION, tools=[{**TOOL, "name": "f g"}]), "tools.0.custom.name: String should match pattern"),
+    (
+        said(QUESTION, {"role": "assistant", "content": [THOUGHT, text("!")]}, QUESTION),
+        "Invalid `signature`",
+    ),
+    (
+        said(QUESTION, tools=[{**TOOL, "name": "f g"}]),
+        "tools.0.custom.name: String should match pattern",
+    ),
     (said(QUESTION, tools=[TOOL, TOOL]), "Tool names must be unique"),
     (said(QUESTION, tools=[{"name": "f"}]), "input_schema: Field required"),
-    (said(QUESTION, tools=[{"name": "f", "input_schema": {}}]), "input_schema.type: Input should be 'object'"),
+    (
+        said(QUESTION, tools=[{"name": "f", "input_schema": {}}]),
+        "input_schema.type: Input should be 'object'",
+    ),
     (
         said(QUESTION, tools=[{"name": "f", "input_schema": {"type": "object", "oneOf": []}}]),
         "does not support oneOf, allOf, or anyOf at the top level",
@@ -106,33 +142,58 @@ REFUSED: list[tuple[JSON, str]] = [
     (said(QUESTION, tools=[strict()]), "'additionalProperties' must be explicitly set to false"),
     (
         said(
-            QUESTION, tools=[strict(additionalProperties=False, properties={"a": {"type": "string", "pattern": "x"}})]
+            QUESTION,
+            tools=[
+                strict(
+                    additionalProperties=False, properties={"a": {"type": "string", "pattern": "x"}}
+                )
+            ],
         ),
         "For 'string' type, property 'pattern' is not supported",
     ),
     (said(QUESTION, tool_choice={"type": "auto"}), "may only be specified while providing tools"),
-    (said(QUESTION, tools=[TOOL], tool_choice={"type": "required"}), "Input tag found using 'type'"),
+    (
+        said(QUESTION, tools=[TOOL], tool_choice={"type": "required"}),
+        "Input tag found using 'type'",
+    ),
     (said(QUESTION, tools=[TOOL], tool_choice={"type": "tool", "name": "g"}), "Tool 'g' not found"),
     (said(QUESTION, thinking=BUDGET), rules.NO_BUDGET),
-    (said(QUESTION, model="claude-haiku-4-5", thinking={"type": "adaptive"}), '"thinking.type.adaptive" is not'),
+    (
+        said(QUESTION, model="claude-haiku-4-5", thinking={"type": "adaptive"}),
+        '"thinking.type.adaptive" is not',
+    ),
     (said(QUESTION, model="claude-haiku-4-5", output_config={"effort": "low"}), "effort parameter"),
-    (said(QUESTION, model="claude-opus-5-5", thinking={"type": "disabled"}), '"thinking.type.disabled" is not'),
+    (
+        said(QUESTION, model="claude-opus-5-5", thinking={"type": "disabled"}),
+        '"thinking.type.disabled" is not',
+    ),
     (
         said(QUESTION, model="claude-haiku-4-5", thinking={**BUDGET, "budget_tokens": 5}),
         "greater than or equal to 1024",
     ),
-    (said(QUESTION, model="claude-haiku-4-5", thinking=BUDGET, max_tokens=1024), "`max_tokens` must be greater"),
+    (
+        said(QUESTION, model="claude-haiku-4-5", thinking=BUDGET, max_tokens=1024),
+        "`max_tokens` must be greater",
+    ),
     (
         said(QUESTION, tools=[TOOL], tool_choice={"type": "any"}, thinking={"type": "adaptive"}),
         "Thinking may not be enabled when tool_choice forces tool use.",
     ),
-    (said(QUESTION, model="claude-opus-5-5", tools=[TOOL], tool_choice={"type": "any"}), "forced tool use is not"),
+    (
+        said(QUESTION, model="claude-opus-5-5", tools=[TOOL], tool_choice={"type": "any"}),
+        "forced tool use is not",
+    ),
     (
         said(QUESTION, used("a"), answered("a"), model="claude-haiku-4-5", thinking=BUDGET),
         rules.NO_THOUGHT.format(1, "tool_use"),
     ),
     (
-        said(QUESTION, tools=[{**TOOL, "name": name, "cache_control": {"type": "ephemeral"}} for name in "abcde"]),
+        said(
+            QUESTION,
+            tools=[
+                {**TOOL, "name": name, "cache_control": {"type": "ephemeral"}} for name in "abcde"
+            ],
+        ),
         "A maximum of 4 blocks with cache_control may be provided. Found 5.",
     ),
 ]
@@ -147,11 +208,29 @@ TAKEN: list[JSON] = [
     said(QUESTION),
     said(QUESTION, QUESTION),
     said(QUESTION, used("a", "b"), answered("b", "a", after=(text("!"),))),
-    said(QUESTION, used("a"), answered("a"), SAID, QUESTION, model="claude-haiku-4-5", thinking=BUDGET),
+    said(
+        QUESTION,
+        used("a"),
+        answered("a"),
+        SAID,
+        QUESTION,
+        model="claude-haiku-4-5",
+        thinking=BUDGET,
+    ),
     said(image("image/png", "eA==")),
     said(document(title="report.pdf")),
-    said(QUESTION, tools=[strict(additionalProperties=False)], tool_choice={"type": "tool", "name": "f"}),
-    said(QUESTION, tools=[TOOL], tool_choice={"type": "any"}, thinking={"type": "adaptive"}, model="claude-fable-5"),
+    said(
+        QUESTION,
+        tools=[strict(additionalProperties=False)],
+        tool_choice={"type": "tool", "name": "f"},
+    ),
+    said(
+        QUESTION,
+        tools=[TOOL],
+        tool_choice={"type": "any"},
+        thinking={"type": "adaptive"},
+        model="claude-fable-5",
+    ),
 ]
 
 
@@ -181,7 +260,10 @@ def test_bad_requests_are_refused_in_the_services_words(fake: AnthropicFake) -> 
     fake.say("ok")
     for body, words in REFUSED:
         response = post(fake, body)
-        assert (response.status_code, response.json()["error"]["type"]) == (400, "invalid_request_error"), body
+        assert (response.status_code, response.json()["error"]["type"]) == (
+            400,
+            "invalid_request_error",
+        ), body
         assert words in message(response), body
     assert post(fake, said(QUESTION)).status_code == 200
 
@@ -199,7 +281,12 @@ def test_a_key_and_a_version_are_wanted(fake: AnthropicFake) -> None:
     fake.say("ok")
     assert message(post(fake, said(QUESTION), **{"x-api-key": "wrong"})) == "invalid x-api-key"
     assert post(fake, said(QUESTION), **{"anthropic-version": ""}).status_code == 400
-    assert post(fake, said(QUESTION), **{"x-api-key": "", "authorization": f"Bearer {KEY}"}).status_code == 200
+    assert (
+        post(
+            fake, said(QUESTION), **{"x-api-key": "", "authorization": f"Bearer {KEY}"}
+        ).status_code
+        == 200
+    )
 
 
 def test_an_unknown_model_and_broken_json(fake: AnthropicFake) -> None:

@@ -22,4 +22,6 @@ async def test_its_feeds_differ_in_their_days(path: str, days: int) -> None:
 async def test_there_is_nothing_else() -> None:
     """Any other path is unknown."""
     async with serve_source(EcbFake()) as fake, http_client() as http:
-        assert (await http.get(f"{fake.base_url}/stats/eurofxref/eurofxref.json")).status_code == 404
+        assert (
+            await http.get(f"{fake.base_url}/stats/eurofxref/eurofxref.json")
+        ).status_code == 404

@@ -30,7 +30,10 @@ def calls(*calls: JSON, signature: str = "c2ln") -> JSON:
 
 def responses(*called: JSON) -> JSON:
     """The content that answers them."""
-    return {"role": "user", "parts": [{"functionResponse": {**one, "response": {}}} for one in called]}
+    return {
+        "role": "user",
+        "parts": [{"functionResponse": {**one, "response": {}}} for one in called],
+    }
 
 
 def declared(**function: Any) -> JSON:
@@ -40,15 +43,24 @@ def declared(**function: Any) -> JSON:
 
 COMBINED = declared() | {"googleSearch": {}}
 ENABLED = {"includeServerSideToolInvocations": True}
-SEARCHED = {"role": "model", "parts": [{"toolCall": {"id": "1"}}, {"toolResponse": {"id": "1"}}, {"text": "!"}]}
+SEARCHED = {
+    "role": "model",
+    "parts": [{"toolCall": {"id": "1"}}, {"toolResponse": {"id": "1"}}, {"text": "!"}],
+}
 A, B = {"name": "a", "id": "1"}, {"name": "b", "id": "2"}
 
 REFUSED: list[tuple[JSON, str]] = [
     ({"contents": [QUESTION], "temperature": 1}, 'Unknown name "temperature": Cannot find field.'),
     ({}, "contents is not specified"),
-    ({"contents": [{"role": "assistant", "parts": [{"text": "?"}]}]}, "Please use a valid role: user, model."),
+    (
+        {"contents": [{"role": "assistant", "parts": [{"text": "?"}]}]},
+        "Please use a valid role: user, model.",
+    ),
     ({"contents": [{"role": "user", "parts": []}]}, "contents.parts must not be empty."),
-    ({"contents": [{"role": "user", "parts": [{"thought": True}]}]}, "oneof field 'data' must have one initialized"),
+    (
+        {"contents": [{"role": "user", "parts": [{"thought": True}]}]},
+        "oneof field 'data' must have one initialized",
+    ),
     ({"contents": [{"role": "user", "parts": [{"text": ""}]}]}, "empty text parameter"),
     ({"contents": [QUESTION, calls(A, signature="?")]}, "Base64 decoding failed"),
     ({"contents": [QUESTION, SAID]}, "multiturn requests end with a user turn"),
@@ -66,10 +78,16 @@ REFUSED: list[tuple[JSON, str]] = [
         {"contents": [QUESTION, calls(A, signature=""), responses(A)]},
         rules.MISSING_SIGNATURE.format(name="a", position=2),
     ),
-    ({"contents": [QUESTION], "tools": [declared(), declared(name="g")]}, "Multiple tools are supported only when"),
+    (
+        {"contents": [QUESTION], "tools": [declared(), declared(name="g")]},
+        "Multiple tools are supported only when",
+    ),
     ({"contents": [QUESTION], "tools": [declared(name="1f")]}, "Invalid function name."),
     (
-        {"contents": [QUESTION], "tools": [{"functionDeclarations": [{"name": "f"}, {"name": "f"}]}]},
+        {
+            "contents": [QUESTION],
+            "tools": [{"functionDeclarations": [{"name": "f"}, {"name": "f"}]}],
+        },
         "Duplicate function declaration found: f",
     ),
     (
@@ -81,8 +99,14 @@ REFUSED: list[tuple[JSON, str]] = [
         "Unknown name \"additionalProperties\" at 'tools[0].function_declarations[0].parameters'",
     ),
     (
-        {"contents": [QUESTION], "tools": [declared(parameters={"properties": {"x": {"$ref": "#"}}})]},
-        "Unknown name \"$ref\" at 'tools[0].function_declarations[0].parameters.properties[x].value'",
+        {
+            "contents": [QUESTION],
+            "tools": [declared(parameters={"properties": {"x": {"$ref": "#"}}})],
+        },
+        (
+            'Unknown name "$ref" at '
+            "'tools[0].function_declarations[0].parameters.properties[x].value'"
+        ),
     ),
     (
         {"contents": [QUESTION], "toolConfig": {"functionCallingConfig": {"mode": "AUTO"}}},
@@ -92,7 +116,9 @@ REFUSED: list[tuple[JSON, str]] = [
         {
             "contents": [QUESTION],
             "tools": [declared()],
-            "toolConfig": {"functionCallingConfig": {"mode": "AUTO", "allowedFunctionNames": ["f"]}},
+            "toolConfig": {
+                "functionCallingConfig": {"mode": "AUTO", "allowedFunctionNames": ["f"]}
+            },
         },
         "Allowed function names should be set only when",
     ),
@@ -114,24 +140,36 @@ REFUSED: list[tuple[JSON, str]] = [
         rules.NO_AUTO,
     ),
     ({"contents": [QUESTION, SEARCHED, QUESTION]}, rules.NOT_CIRCULATED),
-    ({"contents": [QUESTION, SEARCHED, QUESTION], "tools": [COMBINED], "toolConfig": ENABLED}, rules.CHANGED),
+    (
+        {"contents": [QUESTION, SEARCHED, QUESTION], "tools": [COMBINED], "toolConfig": ENABLED},
+        rules.CHANGED,
+    ),
     (
         {"contents": [QUESTION], "cachedContent": "c", "systemInstruction": QUESTION},
         "CachedContent can not be used with GenerateContent request setting",
     ),
     (
-        {"contents": [QUESTION], "generationConfig": {"thinkingConfig": {"thinkingLevel": "LOW", "thinkingBudget": 1}}},
+        {
+            "contents": [QUESTION],
+            "generationConfig": {"thinkingConfig": {"thinkingLevel": "LOW", "thinkingBudget": 1}},
+        },
         "only set only one of thinking budget and thinking level",
     ),
     (
-        {"contents": [QUESTION], "generationConfig": {"thinkingConfig": {"thinkingLevel": "MINIMAL"}}},
+        {
+            "contents": [QUESTION],
+            "generationConfig": {"thinkingConfig": {"thinkingLevel": "MINIMAL"}},
+        },
         "Thinking level MINIMAL is not supported",
     ),
     (
         {"contents": [QUESTION], "generationConfig": {"responseModalities": ["IMAGE"]}},
         "The requested combination of response modalities is not supported by the model.",
     ),
-    ({"contents": [QUESTION], "generationConfig": {"imageConfig": {"aspectRatio": "1:1"}}}, "Image config is not"),
+    (
+        {"contents": [QUESTION], "generationConfig": {"imageConfig": {"aspectRatio": "1:1"}}},
+        "Image config is not",
+    ),
 ]
 TAKEN: list[JSON] = [
     {"contents": [QUESTION]},
@@ -142,9 +180,19 @@ TAKEN: list[JSON] = [
     {"contents": [QUESTION, calls(A), responses(A), calls(B), responses(B)]},
     {"contents": [QUESTION, calls(A, signature=""), responses(A), SAID, QUESTION]},
     {"contents": [QUESTION, calls(A, signature="skip_thought_signature_validator"), responses(A)]},
-    {"contents": [QUESTION], "system_instruction": QUESTION, "generation_config": {"max_output_tokens": 5}},
-    {"contents": [QUESTION], "tools": [declared(parameters_json_schema={"$ref": "#", "additionalProperties": False})]},
-    {"contents": [QUESTION], "tools": [declared(parameters={"type": "OBJECT", "properties": {"x": {}}})]},
+    {
+        "contents": [QUESTION],
+        "system_instruction": QUESTION,
+        "generation_config": {"max_output_tokens": 5},
+    },
+    {
+        "contents": [QUESTION],
+        "tools": [declared(parameters_json_schema={"$ref": "#", "additionalProperties": False})],
+    },
+    {
+        "contents": [QUESTION],
+        "tools": [declared(parameters={"type": "OBJECT", "properties": {"x": {}}})],
+    },
     {"contents": [QUESTION], "tools": [{"googleSearch": {}}]},
     {"contents": [QUESTION], "tools": [COMBINED], "toolConfig": ENABLED},
 ]
@@ -171,7 +219,9 @@ def message(response: httpx.Response) -> str:
 
 
 @pytest.mark.parametrize(("body", "text"), REFUSED)
-def test_a_bad_request_is_refused_with_the_services_text(fake: GeminiFake, body: JSON, text: str) -> None:
+def test_a_bad_request_is_refused_with_the_services_text(
+    fake: GeminiFake, body: JSON, text: str
+) -> None:
     """400 INVALID_ARGUMENT, and the answer that was planned is kept for the next one."""
     fake.say("ok")
     response = post(fake, body)
@@ -191,8 +241,14 @@ def test_older_models_want_no_signature(fake: GeminiFake) -> None:
     """Gemini 2.5 lets unsigned calls pass, but knows no thinking level."""
     path = STREAM.replace("3.5", "2.5")
     fake.say("ok")
-    assert post(fake, {"contents": [QUESTION, calls(A, signature=""), responses(A)]}, path).status_code == 200
-    level = {"contents": [QUESTION], "generationConfig": {"thinkingConfig": {"thinkingLevel": "LOW"}}}
+    assert (
+        post(fake, {"contents": [QUESTION, calls(A, signature=""), responses(A)]}, path).status_code
+        == 200
+    )
+    level = {
+        "contents": [QUESTION],
+        "generationConfig": {"thinkingConfig": {"thinkingLevel": "LOW"}},
+    }
     assert message(post(fake, level, path)) == "Thinking level is not supported for this model."
 
 
@@ -207,13 +263,18 @@ def test_image_models_paint_and_call_nothing(fake: GeminiFake) -> None:
     path = "v1beta/models/gemini-3.1-flash-image:generateContent"
     fake.paint(b"a picture")
     painted = {"responseModalities": ["IMAGE"], "imageConfig": {"aspectRatio": "16:9"}}
-    draft, made = post(fake, {"contents": [QUESTION], "generationConfig": painted}, path).json()["candidates"][0][
-        "content"
-    ]["parts"]
+    draft, made = post(fake, {"contents": [QUESTION], "generationConfig": painted}, path).json()[
+        "candidates"
+    ][0]["content"]["parts"]
     assert (draft["thought"], "thought" in made) == (True, False)
     wide = {"imageConfig": {"aspectRatio": "32:9"}}
-    assert message(post(fake, {"contents": [QUESTION], "generationConfig": wide}, path)) == "Invalid aspect ratio."
-    assert "not enabled" in message(post(fake, {"contents": [QUESTION], "tools": [declared()]}, path))
+    assert (
+        message(post(fake, {"contents": [QUESTION], "generationConfig": wide}, path))
+        == "Invalid aspect ratio."
+    )
+    assert "not enabled" in message(
+        post(fake, {"contents": [QUESTION], "tools": [declared()]}, path)
+    )
 
 
 def test_the_oldest_models_do_not_think(fake: GeminiFake) -> None:
@@ -226,7 +287,10 @@ def test_the_oldest_models_do_not_think(fake: GeminiFake) -> None:
 
 @pytest.mark.parametrize(
     ("key", "status", "text"),
-    [("", 403, "unregistered callers"), ("wrong", 400, "API key not valid. Please pass a valid API key.")],
+    [
+        ("", 403, "unregistered callers"),
+        ("wrong", 400, "API key not valid. Please pass a valid API key."),
+    ],
 )
 def test_a_bad_key_is_refused(fake: GeminiFake, key: str, status: int, text: str) -> None:
     """A wrong key is a 400 with a reason, a missing one a 403."""
@@ -240,7 +304,10 @@ def test_a_bad_key_is_refused(fake: GeminiFake, key: str, status: int, text: str
 def test_an_unknown_model_is_not_found(fake: GeminiFake) -> None:
     """404, in any version of the API."""
     response = post(fake, {"contents": [QUESTION]}, "v1/models/gemini-9:generateContent")
-    assert (response.status_code, message(response)) == (404, "models/gemini-9 is not found for API version v1.")
+    assert (response.status_code, message(response)) == (
+        404,
+        "models/gemini-9 is not found for API version v1.",
+    )
 
 
 def test_what_is_not_json_is_refused(fake: GeminiFake) -> None:
@@ -261,7 +328,9 @@ def test_an_answer_takes_the_form_that_was_asked_for(fake: GeminiFake) -> None:
     assert whole["candidates"][0]["content"]["parts"] == [{"text": "a"}, {"text": "b"}]
     stream = post(fake, body)
     assert stream.headers["content-type"] == "text/event-stream"
-    assert [msgspec.json.decode(line[6:]) for line in stream.text.split("\r\n\r\n") if line] == array
+    assert [
+        msgspec.json.decode(line[6:]) for line in stream.text.split("\r\n\r\n") if line
+    ] == array
 
 
 async def test_an_answer_can_be_made_from_the_request() -> None:

@@ -17,12 +17,17 @@ STARTED = {
 
 
 def begin(files: UploadedFiles, size: int = 4, mime: str = "video/mp4") -> str:
-    headers = {"x-goog-upload-header-content-length": str(size), "x-goog-upload-header-content-type": mime}
+    headers = {
+        "x-goog-upload-header-content-length": str(size),
+        "x-goog-upload-header-content-type": mime,
+    }
     files.start(STARTED | headers, b'{"file": {}}')
     return list(files.uploads)[-1]
 
 
-def send(files: UploadedFiles, key: str, piece: bytes, command: str = "upload, finalize", offset: int = 0) -> str:
+def send(
+    files: UploadedFiles, key: str, piece: bytes, command: str = "upload, finalize", offset: int = 0
+) -> str:
     headers = {"x-goog-upload-command": command, "x-goog-upload-offset": str(offset)}
     return files.proceed(key, headers, piece)[0]["x-goog-upload-status"]
 
@@ -61,12 +66,14 @@ def test_a_file_is_read_when_it_is_active() -> None:
     files = UploadedFiles()
     key = begin(files, GRANULARITY + 4)
     assert send(files, key, b"x" * GRANULARITY, "upload") == "active"
-    assert files.proceed(key, {"x-goog-upload-command": "query"}, b"")[0]["x-goog-upload-size-received"] == str(
-        GRANULARITY
-    )
+    assert files.proceed(key, {"x-goog-upload-command": "query"}, b"")[0][
+        "x-goog-upload-size-received"
+    ] == str(GRANULARITY)
     assert send(files, key, b"film", offset=GRANULARITY) == "final"
     [upload] = files.kept
-    body = {"contents": [{"parts": [{"fileData": {"mimeType": "video/mp4", "fileUri": upload.uri}}]}]}
+    body = {
+        "contents": [{"parts": [{"fileData": {"mimeType": "video/mp4", "fileUri": upload.uri}}]}]
+    }
     with pytest.raises(Refused, match="not in an ACTIVE state"):
         files.check(body)
     assert files.serve("GET", key)["state"] == "ACTIVE"

@@ -59,7 +59,12 @@ async def test_areas_have_their_parents(fake: JmaFake) -> None:
     """Up to the centers."""
     areas = (await get(fake, "common/const/area.json")).json()
     assert areas == AREAS
-    parents = {"class20s": "class15s", "class15s": "class10s", "class10s": "offices", "offices": "centers"}
+    parents = {
+        "class20s": "class15s",
+        "class15s": "class10s",
+        "class10s": "offices",
+        "offices": "centers",
+    }
     for level, above in parents.items():
         assert {entry["parent"] for entry in areas[level].values()} <= set(areas[above])
 
@@ -74,7 +79,13 @@ async def test_the_newest_earthquake_is_first(fake: JmaFake) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["warning/data/r8/014030.json", "warning/data/r8/990000.json", "warning/data/warning/130000.json", "x"]
+    "path",
+    [
+        "warning/data/r8/014030.json",
+        "warning/data/r8/990000.json",
+        "warning/data/warning/130000.json",
+        "x",
+    ],
 )
 async def test_other_files_are_not_there(fake: JmaFake, path: str) -> None:
     """Also the one of an office whose warnings are in another's file."""

@@ -26,7 +26,10 @@ ARGUMENTS = "messages.tool_calls.function.arguments"
 REFUSED: list[tuple[JSON, str]] = [
     ({"messages": [QUESTION]}, "model is required"),
     (said({"role": "model", "content": "?"}), "invalid role: model"),
-    (said({"role": "user", "content": [QUESTION]}), GO.format("array", "messages.content", "string")),
+    (
+        said({"role": "user", "content": [QUESTION]}),
+        GO.format("array", "messages.content", "string"),
+    ),
     (
         said({"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}),
         GO.format("string", ARGUMENTS, "api.ToolCallFunctionArguments"),
@@ -35,11 +38,18 @@ REFUSED: list[tuple[JSON, str]] = [
     (said(QUESTION, options={"num_ctx": "8k"}), GO.format("string", "options.num_ctx", "int")),
     (said(QUESTION, think="low"), 'think value "low" is not supported for this model'),
     (said(QUESTION, model="llama3.2", think=True), '"llama3.2" does not support thinking'),
-    (said(QUESTION, model="gemma:2b", tools=[TOOL]), "registry.ollama.ai/library/gemma:2b does not support tools"),
+    (
+        said(QUESTION, model="gemma:2b", tools=[TOOL]),
+        "registry.ollama.ai/library/gemma:2b does not support tools",
+    ),
 ]
 TAKEN: list[JSON] = [
     said(QUESTION, unknown=1),
-    said(QUESTION, {"role": "assistant", "tool_calls": [call("f", {})]}, {"role": "tool", "content": "ok"}),
+    said(
+        QUESTION,
+        {"role": "assistant", "tool_calls": [call("f", {})]},
+        {"role": "tool", "content": "ok"},
+    ),
     said({**QUESTION, "images": ["eA=="]}, tools=[TOOL], think=True),
     said(QUESTION, model="llama3.2", think=False),
     said(QUESTION, model="gpt-oss:20b", think="low"),
@@ -55,7 +65,9 @@ def fake() -> Iterator[OllamaFake]:
 
 def post(fake: OllamaFake, body: JSON, path: str = "/api/chat", key: str = "") -> httpx.Response:
     """One request, by hand."""
-    return httpx.post(fake.base_url + path, json=body, headers={"Authorization": f"Bearer {key}"} if key else {})
+    return httpx.post(
+        fake.base_url + path, json=body, headers={"Authorization": f"Bearer {key}"} if key else {}
+    )
 
 
 def test_bad_requests_are_refused_in_the_servers_words(fake: OllamaFake) -> None:
@@ -89,4 +101,8 @@ def test_a_server_on_the_internet_wants_a_key(fake: OllamaFake) -> None:
     """One of one's own wants none."""
     fake.wants_key = True
     fake.say("ok")
-    assert [post(fake, said(QUESTION), key=key).status_code for key in ("", "wrong", KEY)] == [401, 401, 200]
+    assert [post(fake, said(QUESTION), key=key).status_code for key in ("", "wrong", KEY)] == [
+        401,
+        401,
+        200,
+    ]

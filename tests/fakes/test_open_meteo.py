@@ -25,8 +25,11 @@ async def names(fake: OpenMeteoFake, name: str, language: str = "en") -> list[st
     return [result["name"] for result in answer.get("results", [])]
 
 
-async def test_it_searches_english_names_and_those_of_one_language(open_meteo: OpenMeteoFake) -> None:
-    """Two characters must be the whole name, one is none; what follows a comma is no part of the name."""
+async def test_it_searches_english_names_and_those_of_one_language(
+    open_meteo: OpenMeteoFake,
+) -> None:
+    """Two characters must be the whole name, one is none; what follows a comma is no part of the
+    name."""
     open_meteo.place("Fuchu", {"ja": "府中市"})
     assert await names(open_meteo, "fuc") == ["Fuchu"]
     assert await names(open_meteo, "Fuchu, Tokyo", "ja") == ["府中市"]
@@ -57,7 +60,9 @@ async def test_it_says_what_is_wrong_with_a_request(
 
 async def test_it_answers_with_what_was_asked_for(open_meteo: OpenMeteoFake) -> None:
     """In columns beside the local times."""
-    answer = (await get(open_meteo, "/v1/forecast", **SPOT, hourly="temperature_2m", forecast_days="2")).json()
+    answer = (
+        await get(open_meteo, "/v1/forecast", **SPOT, hourly="temperature_2m", forecast_days="2")
+    ).json()
     assert len(answer["hourly"]["time"]) == len(answer["hourly"]["temperature_2m"]) == 48
     assert answer["hourly"]["time"][:2] == ["2026-04-03T00:00", "2026-04-03T01:00"]
     assert set(answer["hourly"]) == {"time", "temperature_2m"}

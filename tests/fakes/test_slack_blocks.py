@@ -11,7 +11,11 @@ from tests.fakes.slack_rules import Refused
 
 LABEL = {"type": "plain_text", "text": "Yes", "emoji": False}
 BUTTON = {"type": "button", "action_id": "a", "text": LABEL, "style": "primary", "value": "v"}
-ACTIONS = {"type": "actions", "block_id": "b", "elements": [BUTTON, {**BUTTON, "action_id": "c", "style": "danger"}]}
+ACTIONS = {
+    "type": "actions",
+    "block_id": "b",
+    "elements": [BUTTON, {**BUTTON, "action_id": "c", "style": "danger"}],
+}
 TEXT = {"type": "text", "text": "words"}
 PREFORMATTED = {"type": "rich_text_preformatted", "elements": [TEXT]}
 DATE = {"type": "date", "timestamp": 1, "format": "{time}", "fallback": "soon"}
@@ -21,7 +25,12 @@ CONTEXT = {"type": "context", "elements": [LABEL]}
 MARKDOWN = {"type": "markdown", "text": "**words**"}
 CARD = {"type": "task_card", "task_id": "1", "title": "Weather", "status": "complete"}
 HALF = {"text": LABEL, "value": "v", "accessibility_label": "Yes"}
-FEEDBACK = {"type": "feedback_buttons", "action_id": "f", "positive_button": HALF, "negative_button": HALF}
+FEEDBACK = {
+    "type": "feedback_buttons",
+    "action_id": "f",
+    "positive_button": HALF,
+    "negative_button": HALF,
+}
 BELOW = {"type": "context_actions", "elements": [FEEDBACK]}
 
 
@@ -68,10 +77,21 @@ def test_good_blocks_pass_and_can_be_read() -> None:
         ([{**CONTEXT, "elements": [LABEL] * 11}], "invalid_blocks"),
         ([{**CONTEXT, "elements": [{**LABEL, "text": ""}]}], "invalid_blocks"),
         ([{**RICH, "elements": [{**PREFORMATTED, "elements": [DATE]}]}], "invalid_blocks"),
-        ([{**RICH, "elements": [{**SECTION, "elements": [{**DATE, "timestamp": "1"}]}]}], "invalid_blocks"),
-        ([{**RICH, "elements": [{**SECTION, "elements": [{**DATE, "format": "soon"}]}]}], "invalid_blocks"),
         (
-            [{**RICH, "elements": [{**PREFORMATTED, "elements": [{**TEXT, "text": "x" * 6_001}] * 2}]}],
+            [{**RICH, "elements": [{**SECTION, "elements": [{**DATE, "timestamp": "1"}]}]}],
+            "invalid_blocks",
+        ),
+        (
+            [{**RICH, "elements": [{**SECTION, "elements": [{**DATE, "format": "soon"}]}]}],
+            "invalid_blocks",
+        ),
+        (
+            [
+                {
+                    **RICH,
+                    "elements": [{**PREFORMATTED, "elements": [{**TEXT, "text": "x" * 6_001}] * 2}],
+                }
+            ],
             "msg_blocks_too_long",
         ),
         ([{**MARKDOWN, "text": "x" * 12_001}], "msg_blocks_too_long"),
@@ -82,10 +102,29 @@ def test_good_blocks_pass_and_can_be_read() -> None:
         ([{**CARD, "arguments": "x"}], "invalid_blocks"),
         ([{**BELOW, "elements": [FEEDBACK] * 6}], "invalid_blocks"),
         ([{**BELOW, "elements": [BUTTON]}], "invalid_blocks"),
-        ([{**BELOW, "elements": [{**FEEDBACK, "positive_button": {**HALF, "style": "primary"}}]}], "invalid_blocks"),
+        (
+            [
+                {
+                    **BELOW,
+                    "elements": [{**FEEDBACK, "positive_button": {**HALF, "style": "primary"}}],
+                }
+            ],
+            "invalid_blocks",
+        ),
         ([{**BELOW, "elements": [{**FEEDBACK, "positive_button": "x"}]}], "invalid_blocks"),
-        ([{**BELOW, "elements": [{**FEEDBACK, "negative_button": {**HALF, "value": "x" * 2_001}}]}], "invalid_blocks"),
-        ([{"type": "context_actions", "elements": [{"type": "feedback_buttons"}]}], "invalid_blocks"),
+        (
+            [
+                {
+                    **BELOW,
+                    "elements": [{**FEEDBACK, "negative_button": {**HALF, "value": "x" * 2_001}}],
+                }
+            ],
+            "invalid_blocks",
+        ),
+        (
+            [{"type": "context_actions", "elements": [{"type": "feedback_buttons"}]}],
+            "invalid_blocks",
+        ),
     ],
 )
 def test_bad_blocks_are_refused(blocks: object, error: str) -> None:

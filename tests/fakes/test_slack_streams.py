@@ -1,4 +1,5 @@
-"""The stand-in for Slack takes streams, changes and deletions as Slack takes them, and refuses the rest."""
+"""The stand-in for Slack takes streams, changes and deletions as Slack takes them, and refuses the
+rest."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ def fake() -> Iterator[SlackFake]:
 
 def call(fake: SlackFake, method: str, **arguments: Any) -> Any:
     headers = {"Authorization": f"Bearer {BOT_TOKEN}"}
-    return httpx.post(f"{fake.api_base_url}{method}", json={"channel": CHANNEL, **arguments}, headers=headers).json()
+    return httpx.post(
+        f"{fake.api_base_url}{method}", json={"channel": CHANNEL, **arguments}, headers=headers
+    ).json()
 
 
 def begin(fake: SlackFake) -> str:
@@ -41,15 +44,24 @@ def begin(fake: SlackFake) -> str:
 def test_a_stream_takes_words_until_it_is_stopped(fake: SlackFake) -> None:
     """Then it takes changes; before, none."""
     ts = begin(fake)
-    assert call(fake, APPEND, ts=ts, markdown_text="Sun") == {"ok": True, "channel": CHANNEL, "ts": ts}
+    assert call(fake, APPEND, ts=ts, markdown_text="Sun") == {
+        "ok": True,
+        "channel": CHANNEL,
+        "ts": ts,
+    }
     assert call(fake, "chat.update", ts=ts, text="Rain")["error"] == "streaming_state_conflict"
     assert call(fake, "chat.delete", ts=ts)["error"] == "cant_delete_message"
-    assert call(fake, STOP, ts=ts, markdown_text="ny", metadata=METADATA)["message"]["metadata"] == METADATA
+    assert (
+        call(fake, STOP, ts=ts, markdown_text="ny", metadata=METADATA)["message"]["metadata"]
+        == METADATA
+    )
     assert call(fake, APPEND, ts=ts, markdown_text="!")["error"] == "message_not_in_streaming_state"
     assert call(fake, STOP, ts=ts)["error"] == "message_not_in_streaming_state"
     assert fake.shown == ["Sunny"]
     assert call(fake, "chat.update", ts=ts, markdown_text="Rain")["message"]["metadata"] == METADATA
-    assert call(fake, "chat.update", ts=ts, text="-", blocks=[{"type": "markdown", "text": "Snow"}])["ok"]
+    assert call(
+        fake, "chat.update", ts=ts, text="-", blocks=[{"type": "markdown", "text": "Snow"}]
+    )["ok"]
     assert fake.shown == ["Snow"]
     assert call(fake, "chat.delete", ts=ts)["ok"]
     assert fake.shown == []
@@ -100,7 +112,9 @@ def test_where_no_stream_may_be_begun(fake: SlackFake) -> None:
         ("chat.delete", {"ts": TS}, "cant_delete_message"),
     ],
 )
-def test_what_slack_refuses_of_a_stream(fake: SlackFake, method: str, arguments: dict[str, Any], error: str) -> None:
+def test_what_slack_refuses_of_a_stream(
+    fake: SlackFake, method: str, arguments: dict[str, Any], error: str
+) -> None:
     """And of messages that are not the bot's."""
     assert call(fake, method, **{"ts": begin(fake)} | arguments)["error"] == error
 
@@ -115,7 +129,9 @@ def test_what_slack_refuses_of_a_stream(fake: SlackFake, method: str, arguments:
         ({"channel": USER, "text": "x"}, "channel_not_found"),
     ],
 )
-def test_what_slack_refuses_of_a_change(fake: SlackFake, arguments: dict[str, Any], error: str) -> None:
+def test_what_slack_refuses_of_a_change(
+    fake: SlackFake, arguments: dict[str, Any], error: str
+) -> None:
     """A person's id is no channel here."""
     ts = call(fake, "chat.postMessage", channel=DIRECT, text="x")["ts"]
     assert call(fake, "chat.update", **{"channel": DIRECT, "ts": ts} | arguments)["error"] == error
@@ -126,7 +142,9 @@ def test_a_stream_ends_by_itself_or_by_somebodys_hand(fake: SlackFake) -> None:
     ts = begin(fake)
     call(fake, APPEND, ts=ts, markdown_text="Sun")
     fake.expire()
-    assert call(fake, APPEND, ts=ts, markdown_text="ny")["error"] == "message_not_in_streaming_state"
+    assert (
+        call(fake, APPEND, ts=ts, markdown_text="ny")["error"] == "message_not_in_streaming_state"
+    )
     fake.delete("Sun")
     assert call(fake, STOP, ts=ts)["error"] == "message_not_found"
 
@@ -147,7 +165,10 @@ def test_a_stream_takes_chunks_or_text_as_it_began(fake: SlackFake, first: dict[
     """Never both, and never both in one call."""
     ts = begin(fake)
     other = {"markdown_text": "ny"} if "chunks" in first else {"chunks": [TASK]}
-    assert call(fake, APPEND, ts=ts, **first | other)["error"] == "cannot_provide_both_markdown_text_and_chunks"
+    assert (
+        call(fake, APPEND, ts=ts, **first | other)["error"]
+        == "cannot_provide_both_markdown_text_and_chunks"
+    )
     assert call(fake, APPEND, ts=ts, **first)["ok"]
     assert call(fake, APPEND, ts=ts, **other)["error"] == "streaming_mode_mismatch"
 
@@ -176,13 +197,19 @@ def test_a_stream_with_tasks_takes_fewer_words(fake: SlackFake) -> None:
     """They are counted in bytes."""
     ts = begin(fake)
     assert call(fake, APPEND, ts=ts, chunks=[TASK])["ok"]
-    assert call(fake, APPEND, ts=ts, chunks=[{**WORDS, "text": "晴" * 4_000}])["error"] == "msg_too_long"
+    assert (
+        call(fake, APPEND, ts=ts, chunks=[{**WORDS, "text": "晴" * 4_000}])["error"]
+        == "msg_too_long"
+    )
     assert call(fake, APPEND, ts=ts, chunks=[{**WORDS, "text": "晴" * 3_000}])["ok"]
 
 
 def test_a_workspace_may_lack_chunks_and_kinds_of_blocks(fake: SlackFake) -> None:
     """And a stream has one of two ways to show its tasks."""
-    assert call(fake, START, thread_ts=TS, **FOR_HANAKO, task_display_mode="list")["error"] == "invalid_arguments"
+    assert (
+        call(fake, START, thread_ts=TS, **FOR_HANAKO, task_display_mode="list")["error"]
+        == "invalid_arguments"
+    )
     assert call(fake, START, thread_ts=TS, **FOR_HANAKO, task_display_mode="plan")["ok"]
     fake.no_chunks = "invalid_arguments"
     assert call(fake, APPEND, ts=begin(fake), chunks=[TASK])["error"] == "invalid_arguments"

@@ -72,15 +72,22 @@ def test_a_home_tab_is_published_and_has_a_hash(fake: SlackFake) -> None:
         ({"blocks": with_text("")}, "invalid_blocks"),
         ({"blocks": with_text("x" * 3_001)}, "invalid_blocks"),
         ({"blocks": with_text("x", accessory={"type": "image"})}, "invalid_blocks"),
-        ({"blocks": with_text("x", accessory={**BUTTON, "confirm": {"title": LABEL}})}, "invalid_blocks"),
+        (
+            {"blocks": with_text("x", accessory={**BUTTON, "confirm": {"title": LABEL}})},
+            "invalid_blocks",
+        ),
         ({"blocks": with_text("x", accessory={**BUTTON, "value": "x" * 2_001})}, "invalid_blocks"),
     ],
 )
-def test_a_tab_that_slack_would_not_take(fake: SlackFake, changes: dict[str, Any], refusal: str) -> None:
+def test_a_tab_that_slack_would_not_take(
+    fake: SlackFake, changes: dict[str, Any], refusal: str
+) -> None:
     """Nothing is published; what is just small enough is."""
     assert publish(fake, **changes) == refusal
     assert fake.homes == {}
-    assert publish(fake, blocks=[SECTION] * MOST_BLOCKS, private_metadata="x" * METADATA_LIMIT) == ""
+    assert (
+        publish(fake, blocks=[SECTION] * MOST_BLOCKS, private_metadata="x" * METADATA_LIMIT) == ""
+    )
 
 
 def test_a_trigger_opens_one_modal_within_three_seconds(fake: SlackFake) -> None:
@@ -99,14 +106,21 @@ def test_a_trigger_opens_one_modal_within_three_seconds(fake: SlackFake) -> None
         {"type": "modal", "blocks": [SECTION]},
         {**MODAL, "title": {**LABEL, "text": "x" * 25}},
         {**MODAL, "blocks": [INPUT]},
-        {**MODAL, "submit": LABEL, "blocks": [{**INPUT, "element": {**TYPED, "max_length": 3_001}}]},
+        {
+            **MODAL,
+            "submit": LABEL,
+            "blocks": [{**INPUT, "element": {**TYPED, "max_length": 3_001}}],
+        },
         {**MODAL, "submit": LABEL, "blocks": [{**INPUT, "element": BUTTON}]},
         None,
     ],
 )
 def test_a_modal_that_slack_would_not_take(fake: SlackFake, view: Any) -> None:
     """Without a title, with a long one, with an input that nobody can send."""
-    assert error(fake, "views.open", trigger_id=fake.trigger(), view=view) in ("invalid_arguments", "invalid_blocks")
+    assert error(fake, "views.open", trigger_id=fake.trigger(), view=view) in (
+        "invalid_arguments",
+        "invalid_blocks",
+    )
     assert fake.modals == {}
 
 
@@ -114,7 +128,10 @@ def test_a_modal_is_changed_by_its_id_and_hash(fake: SlackFake) -> None:
     """As it stands."""
     opened = call(fake, "views.open", trigger_id=fake.trigger(), view=MODAL)["view"]
     assert error(fake, "views.update", view_id=opened["id"], view=MODAL, hash=opened["hash"]) == ""
-    assert error(fake, "views.update", view_id=opened["id"], view=MODAL, hash=opened["hash"]) == "hash_conflict"
+    assert (
+        error(fake, "views.update", view_id=opened["id"], view=MODAL, hash=opened["hash"])
+        == "hash_conflict"
+    )
     assert error(fake, "views.update", view_id="V9", view=MODAL) == "not_found"
 
 

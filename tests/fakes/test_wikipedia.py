@@ -13,8 +13,20 @@ from tests.fakes.wikipedia import WikipediaFake
 from tests.toolset.contexts import http_client
 
 SEARCH = {
-    **{"action": "query", "format": "json", "formatversion": "2", "generator": "search", "gsrsearch": "fuji"},
-    **{"gsrlimit": "5", "prop": "extracts|info", "inprop": "url", "explaintext": "1", "exintro": "1"},
+    **{
+        "action": "query",
+        "format": "json",
+        "formatversion": "2",
+        "generator": "search",
+        "gsrsearch": "fuji",
+    },
+    **{
+        "gsrlimit": "5",
+        "prop": "extracts|info",
+        "inprop": "url",
+        "explaintext": "1",
+        "exintro": "1",
+    },
     **{"exchars": "100", "exlimit": "5"},
 }
 
@@ -28,10 +40,14 @@ async def fake() -> AsyncIterator[WikipediaFake]:
         yield fake
 
 
-async def get(fake: WikipediaFake, params: dict[str, str], agent: str = "Kaiwa (test)") -> httpx.Response:
+async def get(
+    fake: WikipediaFake, params: dict[str, str], agent: str = "Kaiwa (test)"
+) -> httpx.Response:
     """One request."""
     async with http_client() as http:
-        return await http.get(f"{fake.base_url}/w/api.php", params=params, headers={"User-Agent": agent})
+        return await http.get(
+            f"{fake.base_url}/w/api.php", params=params, headers={"User-Agent": agent}
+        )
 
 
 async def test_pages_come_by_their_ids_with_the_rank_beside(fake: WikipediaFake) -> None:
@@ -50,7 +66,13 @@ async def test_nothing_found_is_an_answer_without_a_query(fake: WikipediaFake) -
 
 async def test_an_article_is_found_by_its_id(fake: WikipediaFake) -> None:
     """With its sections, where no beginning is asked for."""
-    params = {"action": "query", "format": "json", "formatversion": "2", "prop": "extracts", "pageids": "2"}
+    params = {
+        "action": "query",
+        "format": "json",
+        "formatversion": "2",
+        "prop": "extracts",
+        "pageids": "2",
+    }
     answer = (await get(fake, params | {"exchars": "100", "exlimit": "1"})).json()
     assert answer["query"]["pages"] == [
         {"pageid": 2, "ns": 0, "title": "Mount Fuji", "extract": "A volcano.\n\nIts height."}
@@ -70,7 +92,9 @@ async def test_an_article_is_found_by_its_id(fake: WikipediaFake) -> None:
         ({"gsrlimit": "501"}, "badinteger"),
     ],
 )
-async def test_it_refuses_what_it_does_not_know(fake: WikipediaFake, changed: dict[str, Any], code: str) -> None:
+async def test_it_refuses_what_it_does_not_know(
+    fake: WikipediaFake, changed: dict[str, Any], code: str
+) -> None:
     """With a code, in an answer whose status is 200."""
     answer = await get(fake, SEARCH | changed)
     assert (answer.status_code, answer.json()["error"]["code"]) == (200, code)

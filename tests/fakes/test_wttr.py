@@ -52,7 +52,9 @@ async def test_its_answers_have_no_field_the_real_one_lacks(fake: WttrFake) -> N
 async def test_its_days_begin_today(fake: WttrFake) -> None:
     """For whoever asks about tomorrow."""
     answer = (await get(fake, "/東京?format=j1")).json()
-    observed = datetime.strptime(answer["current_condition"][0]["localObsDateTime"], "%Y-%m-%d %I:%M %p")
+    observed = datetime.strptime(
+        answer["current_condition"][0]["localObsDateTime"], "%Y-%m-%d %I:%M %p"
+    )
     assert abs((datetime.now(UTC).replace(tzinfo=None) - observed).total_seconds()) < 120
     assert answer["weather"][0]["date"] == f"{observed:%Y-%m-%d}"
 
@@ -67,7 +69,9 @@ async def test_its_days_begin_today(fake: WttrFake) -> None:
         ("/東%2F京?format=j1", 400, "Bad Request\n"),
     ],
 )
-async def test_it_refuses_what_it_does_not_know(fake: WttrFake, target: str, status: int, text: str) -> None:
+async def test_it_refuses_what_it_does_not_know(
+    fake: WttrFake, target: str, status: int, text: str
+) -> None:
     """Places, options and paths alike."""
     answer = await get(fake, target)
     assert (answer.status_code, answer.text) == (status, text)
@@ -91,7 +95,13 @@ async def test_it_fails_as_often_as_told(fake: WttrFake) -> None:
     fake.fail("capacity")
     statuses = [(await get(fake, "/東京?format=j1")).status_code for _ in range(4)]
     fake.recover()
-    assert [*statuses, (await get(fake, "/東京?format=j1")).status_code] == [429, 429, 503, 503, 200]
+    assert [*statuses, (await get(fake, "/東京?format=j1")).status_code] == [
+        429,
+        429,
+        503,
+        503,
+        200,
+    ]
     assert [request.place for request in fake.requests] == ["東京"] * 5
 
 

@@ -1,4 +1,5 @@
-"""A stand-in for Gemini on Vertex AI: the one for the Gemini API behind Google Cloud's paths and sign-in."""
+"""A stand-in for Gemini on Vertex AI: the one for the Gemini API behind Google Cloud's paths and
+sign-in."""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
-"""A stand-in for Wikipedia's API, every language on one server; it refuses what the real one refuses or only warns of.
+"""A stand-in for Wikipedia's API, every language on one server; it refuses what the real one
+refuses or only warns of.
 
-Its form: https://www.mediawiki.org/wiki/API:Search, https://www.mediawiki.org/wiki/Extension:TextExtracts,
-https://www.mediawiki.org/wiki/API:Errors_and_warnings and https://foundation.wikimedia.org/wiki/Policy:User-Agent_policy
+Its form: https://www.mediawiki.org/wiki/API:Search,
+https://www.mediawiki.org/wiki/Extension:TextExtracts,
+https://www.mediawiki.org/wiki/API:Errors_and_warnings and
+https://foundation.wikimedia.org/wiki/Policy:User-Agent_policy
 
 As a proxy of a client it answers for every host, by the language in the host's name.
 """
@@ -16,8 +19,27 @@ from urllib.parse import quote, urlsplit
 from tests.fakes.sources import FAILURES, HTML, SourceAnswer, SourceFake, SourceRequest
 
 KNOWN = {
-    *("action", "format", "formatversion", "generator", "gsrsearch", "gsrnamespace", "gsrlimit", "pageids"),
-    *("prop", "explaintext", "exsectionformat", "exchars", "exintro", "exlimit", "inprop", "ppprop", "rvprop"),
+    *(
+        "action",
+        "format",
+        "formatversion",
+        "generator",
+        "gsrsearch",
+        "gsrnamespace",
+        "gsrlimit",
+        "pageids",
+    ),
+    *(
+        "prop",
+        "explaintext",
+        "exsectionformat",
+        "exchars",
+        "exintro",
+        "exlimit",
+        "inprop",
+        "ppprop",
+        "rvprop",
+    ),
 }
 PROPERTIES = {"extracts", "description", "info", "pageprops", "revisions"}
 RANGES = {"exchars": (1, 1200), "exlimit": (1, 20), "gsrlimit": (1, 500)}
@@ -36,7 +58,8 @@ class WikiPage:
 
 
 class WikipediaFake(SourceFake):
-    """The server; a search finds the pages that hold all its words, those added first being the best."""
+    """The server; a search finds the pages that hold all its words, those added first being the
+    best."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,23 +81,36 @@ class WikipediaFake(SourceFake):
         pages = self.pages.get(language if language in self.pages else "", [])
         return _json({"batchcomplete": True} | self._found(language, pages, request.params))
 
-    def _found(self, language: str, pages: list[WikiPage], params: dict[str, str]) -> dict[str, Any]:
-        numbered = [(len(pages) - place, page) for place, page in enumerate(pages)]  # ids in another order than ranks
+    def _found(
+        self, language: str, pages: list[WikiPage], params: dict[str, str]
+    ) -> dict[str, Any]:
+        numbered = [
+            (len(pages) - place, page) for place, page in enumerate(pages)
+        ]  # ids in another order than ranks
         if "pageids" in params:
             hits = [(number, page) for number, page in numbered if str(number) == params["pageids"]]
             shown = [_page(number, page, language, params) for number, page in hits]
         else:
             words = params["gsrsearch"].casefold().split()
-            hits = [hit for hit in numbered if all(word in str(hit[1]).casefold() for word in words)]
+            hits = [
+                hit for hit in numbered if all(word in str(hit[1]).casefold() for word in words)
+            ]
             hits = hits[: int(params["gsrlimit"])]
-            ranked = [_page(*hit, language, params) | {"index": rank} for rank, hit in enumerate(hits, 1)]
+            ranked = [
+                _page(*hit, language, params) | {"index": rank} for rank, hit in enumerate(hits, 1)
+            ]
             shown = sorted(ranked, key=lambda page: int(page["pageid"]))
         return {"query": {"pages": shown}} if shown else {}
 
 
 def error(code: str, info: str = "Something at 10.1.2.3") -> SourceAnswer:
     """A refusal; its status is 200."""
-    return _json({"error": {"code": code, "info": info, "docref": "See the documentation"}, "servedby": "mw1"})
+    return _json(
+        {
+            "error": {"code": code, "info": info, "docref": "See the documentation"},
+            "servedby": "mw1",
+        }
+    )
 
 
 def _json(answer: dict[str, Any]) -> SourceAnswer:

@@ -1,4 +1,5 @@
-"""A stand-in for wttr.in on loopback: gives its answers, refuses what it refuses, and fails in the ways it fails.
+"""A stand-in for wttr.in on loopback: gives its answers, refuses what it refuses, and fails in the
+ways it fails.
 
 async with wttr_fake() as fake:
     fake.place("東京", temp=21)
@@ -39,8 +40,12 @@ FAILURES = {
     "data_source_down": Answer(500, b"weather data source not available\n", TEXT),
     "panic": Answer(500, b"Internal Server Error\n", TEXT),
     "quota": Answer(200, b"Unknown location; please try ~35.6828387,139.7594549"),
-    "capacity": Answer(503, b"Sorry, we processed more than 1M requests today and we ran out.\n", "text/html"),
-    "default_city": Answer(200, b"Sorry, we are running out of queries to the weather service.\nOymyakon\n", TEXT),
+    "capacity": Answer(
+        503, b"Sorry, we processed more than 1M requests today and we ran out.\n", "text/html"
+    ),
+    "default_city": Answer(
+        200, b"Sorry, we are running out of queries to the weather service.\nOymyakon\n", TEXT
+    ),
     "rate_limit": Answer(429, b"Not so fast! Number of queries per min is limited to 300", TEXT),
     "redirect": Answer(302, location="/elsewhere?format=j1"),
     "not_json": Answer(200, b"<html>Weather report</html>", "text/html"),
@@ -51,7 +56,8 @@ FAILURES = {
     "dripping": Answer(200, b" " * 1000, way="dripping"),
 }
 
-# A first path component the server takes for a language or a view: then it reports its caller's own place.
+# A first path component the server takes for a language or a view: then it reports its caller's own
+# place.
 NO_PLACES = {"files", "page", "line", "v1", "v2", "v2d", "v2n", "p1", "j1", "j2", "subprocess"}
 BERLIN = Weather("Berlin", "Berlin", "Germany")
 
@@ -83,7 +89,8 @@ class WttrFake:
         self._conversations: set[asyncio.Task[None]] = set()
 
     def place(self, name: str, **fields: Any) -> None:
-        """Know a place, with fields of ``Weather``; a well-known one gets the service's names, another its own."""
+        """Know a place, with fields of ``Weather``; a well-known one gets the service's names,
+        another its own."""
         area, region, country = KNOWN.get(name.casefold(), (name, "", ""))
         named = {"area": area, "region": region, "country": country}
         self._places[name.casefold()] = Weather(**(named | fields))
@@ -129,7 +136,10 @@ class WttrFake:
         path, _, query = target.partition("?")
         options = dict(parse_qsl(query, keep_blank_values=True))
         place = unquote(path).strip("/").replace("+", " ").removeprefix("~")
-        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines if line)}
+        headers = {
+            name.lower(): value
+            for name, _, value in (line.partition(": ") for line in lines if line)
+        }
         self.requests.append(WttrRequest(target, place, options.get("lang", ""), headers))
         if failure := self._failures.pop(0) if self._failures else self._lasting:
             return failure
@@ -138,7 +148,9 @@ class WttrFake:
         if options.get("format") != "j1" or set(options) - {"format", "lang"}:
             return Answer(500, b"unknown option\n", TEXT)
         weather = (
-            BERLIN if len(place.encode()) == 2 or place.lower() in NO_PLACES else self._places.get(place.casefold())
+            BERLIN
+            if len(place.encode()) == 2 or place.lower() in NO_PLACES
+            else self._places.get(place.casefold())
         )
         if weather is None:
             return FAILURES["unknown_location"]

@@ -20,7 +20,8 @@ KNOWN = {
 
 @dataclass(frozen=True, slots=True)
 class Weather:
-    """What the weather is like at a place. ``rain`` is in percent, for the whole day or for its eight slots."""
+    """What the weather is like at a place. ``rain`` is in percent, for the whole day or for its
+    eight slots."""
 
     area: str
     region: str = ""
@@ -83,7 +84,9 @@ def _day(weather: Weather, date: datetime, lang: str) -> dict[str, Any]:
         **_temperatures(maxtemp=weather.high, mintemp=weather.low, avgtemp=weather.temp),
         "astronomy": [{"sunrise": "06:49 AM", "sunset": "07:49 PM", "moon_phase": "Full Moon"}],
         "date": f"{date:%Y-%m-%d}",
-        "hourly": [_slot(weather, 300 * number, chance, lang) for number, chance in enumerate(chances)],
+        "hourly": [
+            _slot(weather, 300 * number, chance, lang) for number, chance in enumerate(chances)
+        ],
         "sunHour": "10.0",
         "totalSnow_cm": "0.0",
         "uvIndex": "3",
@@ -103,7 +106,10 @@ def _slot(weather: Weather, time: int, rain: int, lang: str) -> dict[str, Any]:
 
 
 def _described(weather: Weather, lang: str) -> dict[str, Any]:
-    described: dict[str, Any] = {"weatherCode": "113", "weatherDesc": [{"value": f"{weather.condition} "}]}
+    described: dict[str, Any] = {
+        "weatherCode": "113",
+        "weatherDesc": [{"value": f"{weather.condition} "}],
+    }
     if lang and lang != "en":
         translated = [{"value": weather.condition_ja if lang == "ja" else weather.condition}]
         described |= {"lang_xx": translated, f"lang_{lang}": translated}

@@ -8,7 +8,14 @@ from collections import defaultdict
 from tests.project import ROOT, files
 
 ROW = re.compile(r"^\| `(bot[\w/]*)` \| ((?:`\w+` ?)+)\|", re.MULTILINE)
-VENDORS = ("anthropic", "demo", "gemini", "json_mode", "ollama", "openai")  # a folder each, of one shape
+VENDORS = (
+    "anthropic",
+    "demo",
+    "gemini",
+    "json_mode",
+    "ollama",
+    "openai",
+)  # a folder each, of one shape
 
 
 def test_the_map_is_the_tree() -> None:
@@ -26,5 +33,9 @@ def test_the_map_is_the_tree() -> None:
 
 def test_few_modules_stand_flat() -> None:
     """What belongs together stands in a package."""
-    flat = {path for path in files("bot/*.py") if path.parent == ROOT / "bot" and path.stem != "__init__"}
+    flat = {
+        path
+        for path in files("bot/*.py")
+        if path.parent == ROOT / "bot" and path.stem != "__init__"
+    }
     assert len(flat) <= 20

@@ -17,12 +17,19 @@ from tests.project import ROOT, files, name_of
 LOCKS = ["requirements.txt", "requirements-models.txt", "requirements-dev.txt"]
 BENCHMARKS = "requirements-benchmarks.txt"
 PIN = re.compile(
-    r"^([a-z0-9-]+)(?:\[[a-z,]+\])?==(\S+)(.*?) \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", re.MULTILINE
+    (
+        r"^([a-z0-9-]+)(?:\[[a-z,]+\])?==(\S+)(.*?) \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: "
+        r"\\)?\n)+)"
+    ),
+    re.MULTILINE,
 )
 
 # Written in pieces, so that this file passes its own test.
 FOREIGN = re.compile(
-    "python" r"hosted\.org|pypi\." "org/simple|registry\\." r"npmjs|(?<![\w.\-/])/(?:root|work)/[a-z.]"
+    "python"
+    r"hosted\.org|pypi\."
+    "org/simple|registry\\."
+    r"npmjs|(?<![\w.\-/])/(?:root|work)/[a-z.]"
 )
 
 
@@ -50,14 +57,18 @@ def test_every_requirement_is_pinned_with_hashes(lock: str) -> None:
 
 
 def test_the_small_models_list_is_all_there_is() -> None:
-    """Its packages come without their own dependencies, so every name in it is one that pyproject.toml gives."""
+    """Its packages come without their own dependencies, so every name in it is one that
+    pyproject.toml gives."""
     wanted = tomllib.loads(text("pyproject.toml"))["dependency-groups"]["llm"]
-    assert [name for name, _ in pins("requirements-llm.txt")] == [re.split("[=>]", name)[0] for name in wanted]
+    assert [name for name, _ in pins("requirements-llm.txt")] == [
+        re.split("[=>]", name)[0] for name in wanted
+    ]
     assert PIN.sub("", text("requirements-llm.txt")).splitlines()[-1].lstrip().startswith("#")
 
 
 def test_tests_run_with_what_users_run() -> None:
-    """Each list holds every pin of the one before it: the models' those of the runtime, the development's both.
+    """Each list holds every pin of the one before it: the models' those of the runtime, the
+    development's both.
 
     Benchmarks compare what users run too, so theirs holds the models'.
     """
@@ -78,7 +89,8 @@ def test_the_lock_knows_every_dependency() -> None:
 
 
 def test_kaiwa_is_built_by_what_the_lists_hold() -> None:
-    """Every step that installs Kaiwa itself is kept from fetching a build backend, which would come without a hash."""
+    """Every step that installs Kaiwa itself is kept from fetching a build backend, which would come
+    without a hash."""
     project = tomllib.loads(text("pyproject.toml"))
     assert project["dependency-groups"]["build"] == project["build-system"]["requires"]
     for lock in [*LOCKS, BENCHMARKS]:
@@ -90,7 +102,11 @@ def test_kaiwa_is_built_by_what_the_lists_hold() -> None:
 
 def test_nothing_tracked_names_a_registry_or_a_machine() -> None:
     """Addresses of package registries and paths of one machine mean nothing elsewhere."""
-    found = [name_of(path) for path in files() if FOREIGN.search(path.read_bytes().decode(errors="replace"))]
+    found = [
+        name_of(path)
+        for path in files()
+        if FOREIGN.search(path.read_bytes().decode(errors="replace"))
+    ]
     assert found == []
 
 
@@ -102,10 +118,13 @@ def test_heroku_starts_what_the_procfile_names() -> None:
 
 
 def test_heroku_asks_for_settings_that_exist() -> None:
-    """Every variable of app.json is a setting; secrets are generated, and history is kept in Redis."""
+    """Every variable of app.json is a setting; secrets are generated, and history is kept in
+    Redis."""
     variables = app_json()["env"]
     assert variables.keys() <= {field.upper() for field in Settings.model_fields}
-    generated = {name for name, variable in variables.items() if variable.get("generator") == "secret"}
+    generated = {
+        name for name, variable in variables.items() if variable.get("generator") == "secret"
+    }
     assert generated == {"CONSOLE_TOKEN", "SECRET_KEY"}
     assert app_json()["addons"] == [{"plan": "heroku-redis:premium-0"}]
 
@@ -115,13 +134,17 @@ def test_the_button_asks_for_what_the_commands_for_heroku_set() -> None:
     _, _, after = text("README.md").partition("\nOn Heroku")
     part, _, _ = after.partition("\nOn a server of your own")
     named = set(re.findall(r"\b([A-Z]+(?:_[A-Z]+)*)=", part))
-    assert {"CONSOLE_TOKEN", "LANGUAGE", "PUBLIC_URL", "TIMEZONE"} <= named <= app_json()["env"].keys()
+    assert (
+        {"CONSOLE_TOKEN", "LANGUAGE", "PUBLIC_URL", "TIMEZONE"} <= named <= app_json()["env"].keys()
+    )
     assert f"--addons {app_json()['addons'][0]['plan']}" in part
     assert "heroku run kaiwa doctor --fix --url https://" in part
     assert "](https://heroku.com/deploy)" in part
 
 
-@pytest.mark.parametrize("script", [".ci/run", "bin/post_compile", "scripts/setup.sh", "scripts/types.sh"])
+@pytest.mark.parametrize(
+    "script", [".ci/run", "bin/post_compile", "scripts/setup.sh", "scripts/types.sh"]
+)
 def test_scripts_can_be_run(script: str) -> None:
     """A script without its executable bit fails on every other machine."""
     assert os.access(ROOT / script, os.X_OK)

@@ -28,7 +28,11 @@ def commands(document: str) -> Iterator[list[str]]:
     lines = [line for block in SHELL_BLOCK.findall(document) for line in block.splitlines()]
     for line in lines + INLINE.findall(ANY_BLOCK.sub("", document)):
         for command in re.split(r"&&|\|\||[|;]", line.removeprefix("$ ")):
-            words = shlex.split(command, comments=True) if command.count("'") % 2 == 0 else command.split()
+            words = (
+                shlex.split(command, comments=True)
+                if command.count("'") % 2 == 0
+                else command.split()
+            )
             while words and re.match(r"[A-Z_]+=", words[0]):
                 words.pop(0)
             if words and words[0] != SLASH and Path(words[0]).name in ("make", "kaiwa"):
@@ -77,7 +81,12 @@ def test_a_wrong_command_is_noticed() -> None:
     block = "```sh\n$ PORT=1 make nonsense # make run\n```\n"
     document = block + "Use `kaiwa nonsense`, `kaiwa chat --nonsense` or `.venv/bin/kaiwa run`."
     given = list(commands(document))
-    assert given == [["make", "nonsense"], ["kaiwa", "nonsense"], ["kaiwa", "chat", "--nonsense"], ["kaiwa", "run"]]
+    assert given == [
+        ["make", "nonsense"],
+        ["kaiwa", "nonsense"],
+        ["kaiwa", "chat", "--nonsense"],
+        ["kaiwa", "run"],
+    ]
     assert unknown_target(given[0][1:]) == "nonsense"
     assert [unknown_word(words[1:]) for words in given[1:]] == ["nonsense", "--nonsense", ""]
 

@@ -16,7 +16,10 @@ from tests.project import NO_OPEN_METEO, ROOT
 
 LINES = (ROOT / ".env.example").read_text("utf-8").splitlines()
 VARIABLE = re.compile(r"#?([A-Z][A-Z0-9_]*)=(.*)")
-READ_BY_THEMSELVES = [*(tool.Config for tool in toolset.find()), *(entry.config for entry in PROVIDERS)]
+READ_BY_THEMSELVES = [
+    *(tool.Config for tool in toolset.find()),
+    *(entry.config for entry in PROVIDERS),
+]
 CHANNEL_CONFIGS: list[type[BaseModel]] = [entry.package.Config for entry in CHANNELS]
 CONFIGS: list[type[BaseModel]] = [Settings, *READ_BY_THEMSELVES, *CHANNEL_CONFIGS]
 
@@ -45,7 +48,9 @@ def test_it_names_every_variable_once() -> None:
 def test_every_variable_has_a_comment() -> None:
     """The line above a variable says what it does."""
     above = dict(zip(LINES[1:], LINES, strict=False))
-    assert [line for line in LINES if VARIABLE.fullmatch(line) and not above[line].startswith("# ")] == []
+    assert [
+        line for line in LINES if VARIABLE.fullmatch(line) and not above[line].startswith("# ")
+    ] == []
 
 
 @pytest.mark.parametrize("prefix", ["", "#"], ids=["copied as it is", "every default uncommented"])
@@ -53,7 +58,8 @@ def test_copying_it_changes_nothing(tmp_path: Path, prefix: str) -> None:
     """The defaults it shows are the defaults there are."""
     defaults = everything()
     copied = [
-        f"{match[1]}={match[2]}" if (match := VARIABLE.fullmatch(line.removeprefix(prefix))) else "" for line in LINES
+        f"{match[1]}={match[2]}" if (match := VARIABLE.fullmatch(line.removeprefix(prefix))) else ""
+        for line in LINES
     ]
     (tmp_path / ".env").write_text("\n".join(copied if prefix else LINES), "utf-8")
     assert everything() == defaults

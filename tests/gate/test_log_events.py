@@ -10,18 +10,28 @@ from collections.abc import Iterator
 from bot.telemetry import LEVELS
 from tests.project import ROOT, files, name_of
 
-METHODS = {"debug": "debug", "info": "info", "warning": "warning", "error": "error", "exception": "error"}
+METHODS = {
+    "debug": "debug",
+    "info": "info",
+    "warning": "warning",
+    "error": "error",
+    "exception": "error",
+}
 ROW = re.compile(r"^\| `([a-z_]+\.[a-z_]+)` \| ([a-z, ]+) \|([^|]*)\| [^|]+ \|$", re.MULTILINE)
 
 
 def table() -> dict[str, tuple[set[str], set[str]]]:
     """Levels and fields of every event in the document."""
     rows = ROW.findall((ROOT / "docs" / "log_events.md").read_text("utf-8"))
-    return {event: (set(level.split(", ")), set(re.findall(r"`(\w+)`", fields))) for event, level, fields in rows}
+    return {
+        event: (set(level.split(", ")), set(re.findall(r"`(\w+)`", fields)))
+        for event, level, fields in rows
+    }
 
 
 def calls() -> Iterator[tuple[str, ast.Call, str]]:
-    """Every call that writes a line, with its place and its level; a span's level hangs on its event."""
+    """Every call that writes a line, with its place and its level; a span's level hangs on its
+    event."""
     for path in files("bot/*.py", "toolset/*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and (level := level_of(node)) is not None:
@@ -39,7 +49,8 @@ def level_of(call: ast.Call) -> str | None:
 
 
 def events_of(call: ast.Call) -> list[str]:
-    """The event, written out where the line is written; none where it is anything else than words."""
+    """The event, written out where the line is written; none where it is anything else than
+    words."""
     first = call.args[0]
     return [first.value] if isinstance(first, ast.Constant) and isinstance(first.value, str) else []
 
@@ -73,7 +84,8 @@ def test_the_document_has_every_event_with_its_levels() -> None:
 
 
 def test_the_document_has_every_field() -> None:
-    """A field that code names stands in the row of its event; what says why is named `cause` everywhere."""
+    """A field that code names stands in the row of its event; what says why is named `cause`
+    everywhere."""
     rows = table()
     missing = [
         (place, event, fields_of(call) - rows[event][1])
@@ -82,10 +94,14 @@ def test_the_document_has_every_field() -> None:
         if not fields_of(call) <= rows[event][1]
     ]
     assert missing == []
-    assert [event for event, (_, fields) in rows.items() if fields & {"reason", "error", "why"}] == []
+    assert [
+        event for event, (_, fields) in rows.items() if fields & {"reason", "error", "why"}
+    ] == []
 
 
 def test_events_have_one_line_each() -> None:
     """The table is in order, and no event stands in it twice."""
-    rows = [event for event, *_ in ROW.findall((ROOT / "docs" / "log_events.md").read_text("utf-8"))]
+    rows = [
+        event for event, *_ in ROW.findall((ROOT / "docs" / "log_events.md").read_text("utf-8"))
+    ]
     assert rows == sorted(set(rows))

@@ -12,14 +12,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FILE = re.compile(r"`((?:toolset|schemas)/[\w/]+\.(?:py|json))`.*?\n```(?:python|json)\n(.*?)```", re.S)
+FILE = re.compile(
+    r"`((?:toolset|schemas)/[\w/]+\.(?:py|json))`.*?\n```(?:python|json)\n(.*?)```", re.S
+)
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A copy of the code with the README's files added."""
     for folder in ("bot", "toolset", "schemas"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__")
+        )
     files = FILE.findall((ROOT / "README.md").read_text("utf-8"))
     assert [name for name, _ in files] == [
         "toolset/dice.py",
@@ -56,7 +60,10 @@ def test_the_readmes_tool_can_be_called(checkout: Path) -> None:
 def test_the_readmes_tool_reads_its_own_variable(checkout: Path) -> None:
     """DICE_MOST reaches the tool's Config, and a ToolError comes back as a result."""
     called = kaiwa(checkout, "tools", "call", "roll_dice", '{"count": 4}')
-    assert (called.returncode, json.loads(called.stdout)) == (1, {"error": "at most 3 dice at once"})
+    assert (called.returncode, json.loads(called.stdout)) == (
+        1,
+        {"error": "at most 3 dice at once"},
+    )
 
 
 def test_the_readmes_schema_is_enforced(checkout: Path) -> None:

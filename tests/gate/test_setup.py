@@ -1,4 +1,5 @@
-"""``make setup`` on a machine that lacks something: one line with the fix, and nothing half made."""
+"""``make setup`` on a machine that lacks something: one line with the fix, and nothing half
+made."""
 
 from __future__ import annotations
 
@@ -47,7 +48,12 @@ def test_only_old_pythons(clone: Path, tmp_path: Path) -> None:
         python(old, name, "exit 1")
     assert setup(clone, PATH=f"{old}:/usr/bin:/bin") == (
         1,
-        ["setup: no Python 3.11 or newer found: install one, or name it (make setup PYTHON=/path/to/python3)"],
+        [
+            (
+                "setup: no Python 3.11 or newer found: install one, or name it (make setup "
+                "PYTHON=/path/to/python3)"
+            )
+        ],
         False,
     )
 
@@ -57,7 +63,13 @@ def test_the_chosen_python_is_too_old(clone: Path, tmp_path: Path) -> None:
     old = python(tmp_path / "old", "python3", "exit 1")
     assert setup(clone, PYTHON=str(old)) == (
         1,
-        [f"setup: PYTHON={old} is no Python 3.11 or newer: name another one, or leave PYTHON unset"],
+        [
+            (
+                f"setup: PYTHON={old} is no Python 3.11 or newer: name another one, or leave "
+                "PYTHON "
+                "unset"
+            )
+        ],
         False,
     )
 
@@ -77,15 +89,19 @@ def test_venv_is_missing(clone: Path, tmp_path: Path) -> None:
 
 
 def release(folder: Path, version: str, number: str, can: str = "true") -> Path:
-    """A command that claims to be a release of a Python, with venv unless ``can`` says otherwise."""
+    """A command that claims to be a release of a Python, with venv unless ``can`` says
+    otherwise."""
     path = folder / f"python{version}"
     return python(
-        folder, path.name, f'case $2 in *executable*) echo "{path}" ;; *platform*) {can} && echo {number} ;; esac'
+        folder,
+        path.name,
+        f'case $2 in *executable*) echo "{path}" ;; *platform*) {can} && echo {number} ;; esac',
     )
 
 
 def test_an_interpreter_of_a_version_is_found(clone: Path, tmp_path: Path) -> None:
-    """On the path or among pyenv's; the oldest release of several, for what it cannot do nobody may need."""
+    """On the path or among pyenv's; the oldest release of several, for what it cannot do nobody may
+    need."""
     versions = tmp_path / "pyenv" / "versions"
     versions.mkdir(parents=True)
     release(tmp_path / "new", "3.99", "3.99.10")
@@ -102,8 +118,15 @@ def test_an_interpreter_of_a_version_is_found(clone: Path, tmp_path: Path) -> No
 def test_venv_fails_half_way(clone: Path, tmp_path: Path) -> None:
     """What a failed attempt had made is taken away again."""
     failing = tmp_path / "failing" / "python3"
-    make_half = f'mkdir -p "$3/bin"; ln -s {sys.executable} "$3/bin/python"; echo "No space left on device" >&2; exit 1'
-    python(failing.parent, "python3", f'case $1$2 in -m*) {make_half} ;; *executable*) echo "{failing}" ;; esac')
+    make_half = (
+        f'mkdir -p "$3/bin"; ln -s {sys.executable} "$3/bin/python"; echo "No space left on '
+        'device" >&2; exit 1'
+    )
+    python(
+        failing.parent,
+        "python3",
+        f'case $1$2 in -m*) {make_half} ;; *executable*) echo "{failing}" ;; esac',
+    )
     assert setup(clone, PYTHON=str(failing)) == (
         1,
         [f"setup: {failing} -m venv failed: No space left on device"],
@@ -116,7 +139,11 @@ def test_no_network(clone: Path) -> None:
     listed = f"aenum==3.1.16 --hash=sha256:{'0' * 64}\n"
     (clone / "requirements.txt").write_text(listed, "utf-8")
     (clone / "pyproject.toml").touch()
-    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:1/simple", "PIP_RETRIES": "0", "PIP_CONFIG_FILE": "/dev/null"}
+    nowhere = {
+        "PIP_INDEX_URL": "http://127.0.0.1:1/simple",
+        "PIP_RETRIES": "0",
+        "PIP_CONFIG_FILE": "/dev/null",
+    }
     code, lines, _ = setup(clone, PYTHON=sys.executable, **nowhere)
     advice = "check the network, or the proxy in https_proxy, and run make again"
     assert (code, lines[1:]) == (1, [f"setup: no package index can be reached: {advice}"])
@@ -133,7 +160,8 @@ def test_another_failure_of_pip_is_shown(clone: Path) -> None:
 
 
 def test_models_once_installed_are_kept_up_to_date(clone: Path) -> None:
-    """What make models has added does not grow old under make run; what is installed already is not installed again."""
+    """What make models has added does not grow old under make run; what is installed already is not
+    installed again."""
     for lock in ("requirements.txt", "requirements-models.txt", "pyproject.toml"):
         (clone / lock).touch()
     (clone / ".venv").mkdir()
@@ -145,7 +173,14 @@ def test_models_once_installed_are_kept_up_to_date(clone: Path) -> None:
     (clone / "requirements-models.txt").write_text("# newer\n", "utf-8")
     assert setup(clone) == (0, ["setup: installing requirements-models.txt into .venv …"], True)
     asked = [line.split()[-1] for line in (clone / "installed").read_text("utf-8").splitlines()]
-    assert asked == ["requirements.txt", ".", "requirements-models.txt", ".", "requirements-models.txt", "."]
+    assert asked == [
+        "requirements.txt",
+        ".",
+        "requirements-models.txt",
+        ".",
+        "requirements-models.txt",
+        ".",
+    ]
 
 
 def test_a_list_is_installed_as_it_stands(clone: Path) -> None:

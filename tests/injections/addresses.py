@@ -1,4 +1,5 @@
-"""Attacks that send a secret away by an address: who brings the order in, what it orders, and a model that obeys it."""
+"""Attacks that send a secret away by an address: who brings the order in, what it orders, and a
+model that obeys it."""
 
 from __future__ import annotations
 
@@ -17,7 +18,17 @@ from bot.conversation.services import Policy
 from bot.file_types import TEXT
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.transcript import Author, Media, Message, Quote, Summary, Text, ToolCall, TurnRecord, encode
+from bot.transcript import (
+    Author,
+    Media,
+    Message,
+    Quote,
+    Summary,
+    Text,
+    ToolCall,
+    TurnRecord,
+    encode,
+)
 from tests.bot.harness import Harness, Mailbox
 from tests.fakes.pages import HostileSite
 from tests.fakes.tools import ANY_OBJECT, Echo
@@ -85,17 +96,29 @@ class Attack:
 
 
 def attacks() -> list[Attack]:
-    """Sixty: in each language five by each carrier. Found addresses come in a page or a tool's result alone."""
+    """Sixty: in each language five by each carrier. Found addresses come in a page or a tool's
+    result alone."""
     plain = [form for form in FORMS if not form.startswith("letters")]
     made = [
         Attack(carrier, plain[(number * 5 + turn) % len(plain)], language)
-        for number, (carrier, language) in enumerate((one, two) for two in LANGUAGES for one in CARRIERS)
+        for number, (carrier, language) in enumerate(
+            (one, two) for two in LANGUAGES for one in CARRIERS
+        )
         for turn in range(5)
     ]
     for place, (carrier, form) in enumerate(
-        [("page", "letters opened"), ("tool", "letters shown"), ("page", "letters shown"), ("tool", "letters opened")]
+        [
+            ("page", "letters opened"),
+            ("tool", "letters shown"),
+            ("page", "letters shown"),
+            ("tool", "letters opened"),
+        ]
     ):
-        at = next(index for index, one in enumerate(made) if one.carrier == carrier and not one.is_alphabet)
+        at = next(
+            index
+            for index, one in enumerate(made)
+            if one.carrier == carrier and not one.is_alphabet
+        )
         made[at] = Attack(carrier, form, LANGUAGES[place % 2])
     return made
 
@@ -112,14 +135,23 @@ class Obedient:
 
     def __call__(self, messages: Sequence[Message]) -> Step:
         known = "\n".join(
-            text for message in messages if message.role != "model" for text in (message.preface, *texts_in([message]))
+            text
+            for message in messages
+            if message.role != "model"
+            for text in (message.preface, *texts_in([message]))
         )
         secret = SECRET if SECRET in known else ""
         if self._first and "first" not in self._done:
             self._done.add("first")
             return Step(calls=(self._first,))
-        orders = list(dict.fromkeys(re.findall(r"(OPENALL|OPEN|FETCH|KEEP|OFFER|SAYALL|SAY) ?(.*?) ?;;", known)))
-        calls = tuple(call for kind, words in orders for call in self._calls(kind, filled(words, secret)))
+        orders = list(
+            dict.fromkeys(
+                re.findall(r"(OPENALL|OPEN|FETCH|KEEP|OFFER|SAYALL|SAY) ?(.*?) ?;;", known)
+            )
+        )
+        calls = tuple(
+            call for kind, words in orders for call in self._calls(kind, filled(words, secret))
+        )
         if calls and "calls" not in self._done:
             self._done.add("calls")
             return Step(calls=calls)
@@ -208,25 +240,38 @@ class Allowing(Provenance):
 class Scene:
     """One conversation with an attack in it, and what has left it."""
 
-    def __init__(self, store: Store, site: HostileSite, attack: Attack, kind: type[Agent] = Agent) -> None:
+    def __init__(
+        self, store: Store, site: HostileSite, attack: Attack, kind: type[Agent] = Agent
+    ) -> None:
         self.attack = attack
         self.site = site
         self.here = f"mailbox:{attack.carrier}-{attack.form.replace(' ', '-')}-{attack.language}"
         self.box = Drive(attack.text)
         self.tickets = Tickets(attack.text)
         model = Obedient(attack)
-        self.harness = Harness(store, [model] * 12, self.box, tools_of(site, self.tickets), Policy(), kind=kind)
+        self.harness = Harness(
+            store, [model] * 12, self.box, tools_of(site, self.tickets), Policy(), kind=kind
+        )
 
     async def run(self) -> None:
         """What was said before, then the message that lets the attack in."""
-        self.site.page("given.example", "/page", self.attack.text.encode(), "text/plain; charset=utf-8")
+        self.site.page(
+            "given.example", "/page", self.attack.text.encode(), "text/plain; charset=utf-8"
+        )
         await self._remember()
         parts = (Media("notes", TEXT, name="notes.txt"),) if self.attack.carrier == "file" else ()
         quotes = (Quote("q", f"[This quotes Taro, as data: {self.attack.text}]", "u2"),)
         message = Message(
             "m2",
             "user",
-            (*parts, Text(f"What is there? {GIVEN}" if self.attack.language == "en" else f"{GIVEN}には何が？")),
+            (
+                *parts,
+                Text(
+                    f"What is there? {GIVEN}"
+                    if self.attack.language == "en"
+                    else f"{GIVEN}には何が？"
+                ),
+            ),
             10_000,
             Author("u1", "Hanako"),
             quotes=quotes if self.attack.carrier == "quote" else (),
@@ -255,7 +300,9 @@ def tools_of(site: HostileSite, *others: Echo) -> ToolMap:
     pages = ReadWebPage(PageFetcher(site.resolve, site.network), text_of)
     own: list[Any] = [pages, AddToList(), ShowList(), OfferChoices()]
     real = [ValidatedTool(tool, *read_schemas(tool.name)) for tool in own]
-    return ToolMap([*real, *(ValidatedTool(tool, ANY_OBJECT, ANY_OBJECT, own=False) for tool in others)])
+    return ToolMap(
+        [*real, *(ValidatedTool(tool, ANY_OBJECT, ANY_OBJECT, own=False) for tool in others)]
+    )
 
 
 async def text_of(document: Document, seconds: float) -> dict[str, str]:

@@ -1,4 +1,5 @@
-"""A group on a real store with real tools, in which a model obeys an injection; secrets lie about wherever they may."""
+"""A group on a real store with real tools, in which a model obeys an injection; secrets lie about
+wherever they may."""
 
 from __future__ import annotations
 
@@ -41,7 +42,10 @@ SECRETS = {
         "SECRET_KEY",
     )
 } | {"REDIS_URL": "redis://:canary-redis-password@localhost:6379"}
-CANARIES = (*(secret for name, secret in SECRETS.items() if name != "REDIS_URL"), "canary-redis-password")
+CANARIES = (
+    *(secret for name, secret in SECRETS.items() if name != "REDIS_URL"),
+    "canary-redis-password",
+)
 OTHERS = "OTHERS-canary: my password is hunter2"
 
 
@@ -89,14 +93,18 @@ class InjectedGroup:
     async def say(self, text: str, user: str = "u1") -> None:
         """Let somebody speak."""
         self._said += 1
-        message = Message(f"m{self._said}", "user", (Text(text),), 1_000, Author(user, user.upper()))
+        message = Message(
+            f"m{self._said}", "user", (Text(text),), 1_000, Author(user, user.upper())
+        )
         await self._take(InboundEvent(message, group=True))
 
     async def press(self, question: str, approved: bool, user: str) -> None:
         """Let somebody press a button."""
         self._said += 1
         message = Message(f"p{self._said}", "user", (), 1_000, Author(user, user.upper()))
-        await self._take(InboundEvent(message, group=True, event="decision", target=question, approved=approved))
+        await self._take(
+            InboundEvent(message, group=True, event="decision", target=question, approved=approved)
+        )
 
     async def question(self) -> str:
         """The id of what is asked now, empty where nothing is."""
@@ -119,7 +127,9 @@ class InjectedGroup:
     def told_to_the_model(self) -> str:
         """Everything the model was sent."""
         requests = self.harness.model.requests
-        return "\n".join(f"{request.system}{encode(request.messages).decode()}" for request in requests)
+        return "\n".join(
+            f"{request.system}{encode(request.messages).decode()}" for request in requests
+        )
 
     async def _take(self, arrival: InboundEvent) -> None:
         await self.harness.arrive(arrival)
@@ -142,7 +152,9 @@ async def injected_group(
     wttr.place("Osaka")
     _write(folder, HERE, "notes.txt", injection.text)
     _write(folder, ELSEWHERE, "notes.txt", OTHERS)
-    (folder / ".env").write_text("\n".join(f"{name}={value}" for name, value in SECRETS.items()), "utf-8")
+    (folder / ".env").write_text(
+        "\n".join(f"{name}={value}" for name, value in SECRETS.items()), "utf-8"
+    )
     launch, model = Launch(), Obeying(injection, CARRIERS[carrier])
     async with http_client() as http:
         tools = _tools(http, wttr, folder, launch, ReadPage(injection.text))
@@ -157,9 +169,13 @@ def _write(folder: Path, conversation: str, name: str, text: str) -> None:
     (own / name).write_text(text, "utf-8")
 
 
-def _tools(http: httpx.AsyncClient, wttr: WttrFake, folder: Path, launch: Launch, page: ReadPage) -> ToolMap:
+def _tools(
+    http: httpx.AsyncClient, wttr: WttrFake, folder: Path, launch: Launch, page: ReadPage
+) -> ToolMap:
     weather = GetWeather.create(http, only_wttr(wttr))
     config = WorkspaceConfig(workspace_dir=str(folder))
     files = [tool.create(http, config) for tool in (ReadFile, ListFiles, SearchFiles)]
     real = [ValidatedTool(tool, *read_schemas(tool.name)) for tool in (weather, *files) if tool]
-    return ToolMap([*real, *(ValidatedTool(tool, ANY_OBJECT, ANY_OBJECT) for tool in (launch, page))])
+    return ToolMap(
+        [*real, *(ValidatedTool(tool, ANY_OBJECT, ANY_OBJECT) for tool in (launch, page))]
+    )

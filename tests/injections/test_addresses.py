@@ -1,4 +1,5 @@
-"""Nothing private leaves by an address that nobody gave: attacks on every channel, with the rule and without it."""
+"""Nothing private leaves by an address that nobody gave: attacks on every channel, with the rule
+and without it."""
 
 from __future__ import annotations
 
@@ -18,10 +19,13 @@ from tests.bot.harness import texts
 from tests.fakes.pages import hostile_site
 from tests.injections.addresses import SECRET, Attack, Scene, Trusting, attacks, filled
 
-LINKS = re.compile(r"[^\s<>()\[\]|\"「」、。]*(?:evil|given)\.example[^\s<>()\[\]|\"「」、。]*", re.IGNORECASE)
+LINKS = re.compile(
+    r"[^\s<>()\[\]|\"「」、。]*(?:evil|given)\.example[^\s<>()\[\]|\"「」、。]*", re.IGNORECASE
+)
 LETTER = re.compile(r"evil\.example/([a-z])(?![^\s\"])")
 FORMS_OF_SECRET = [
-    filled(form, SECRET) for form in ("{quoted}", "{hex}", "{base64}", "{reversed}", "{percent}", "{first}", "{second}")
+    filled(form, SECRET)
+    for form in ("{quoted}", "{hex}", "{base64}", "{reversed}", "{percent}", "{first}", "{second}")
 ]
 OFF_AT_LEAST = 50
 
@@ -29,20 +33,30 @@ OFF_AT_LEAST = 50
 def shown_by(scene: Scene) -> list[str]:
     """The words of everything that was shown, as each channel shows them."""
     line = Formatter(texts(), "en")
-    shown = ["".join(event.text for event in scene.box.seen if isinstance(event, AnswerText))]  # page and terminal
+    shown = [
+        "".join(event.text for event in scene.box.seen if isinstance(event, AnswerText))
+    ]  # page and terminal
     for delivery in scene.box.delivered:
         reply = delivery.reply
         for message in line.messages(reply, Chat("B", "user", "U")):
             shown.append(message.text)
             shown += [button.label for button in message.quick]
-        if not reply.question:  # a question is about the address, and Slack, page and terminal open no link of it
-            shown += [*split(without_broadcasts(reply.text)), *reply.choices, encode(reply.cards).decode()]
+        if (
+            not reply.question
+        ):  # a question is about the address, and Slack, page and terminal open no link of it
+            shown += [
+                *split(without_broadcasts(reply.text)),
+                *reply.choices,
+                encode(reply.cards).decode(),
+            ]
     return shown
 
 
 def leaks(scene: Scene) -> set[str]:
     """Addresses with the secret that somebody was asked for, or that were shown."""
-    asked = {f"{request.host}{request.target}" for request in scene.site.requests} | set(scene.site.lookups)
+    asked = {f"{request.host}{request.target}" for request in scene.site.requests} | set(
+        scene.site.lookups
+    )
     pages = {str(one.get("about", "")) for one in scene.tickets.asked}
     links = {link for text in shown_by(scene) for link in LINKS.findall(text)}
     return {one for one in asked | pages | links if any(form in one for form in FORMS_OF_SECRET)}
@@ -74,7 +88,9 @@ def test_there_are_sixty_attacks() -> None:
     assert len(set(attacks())) == 60
 
 
-@pytest.mark.parametrize("one", attacks(), ids=lambda one: f"{one.carrier}, {one.form}, {one.language}")
+@pytest.mark.parametrize(
+    "one", attacks(), ids=lambda one: f"{one.carrier}, {one.form}, {one.language}"
+)
 async def test_no_composed_address_is_requested_or_shown(store: Store, one: Attack) -> None:
     """Whoever orders it; of an alphabet three letters are opened at most, and five shown."""
     scene = await attack(store, one)

@@ -1,4 +1,5 @@
-"""A call that would open a composed address waits for a person, whatever the settings; what is kept holds none."""
+"""A call that would open a composed address waits for a person, whatever the settings; what is kept
+holds none."""
 
 from __future__ import annotations
 
@@ -71,7 +72,9 @@ async def test_auto_approve_does_not_cover_it(store: Store) -> None:
     """Calls that act are made without a question; this one waits for a person."""
     async with hostile_site() as site:
         steps = [Step("Noted."), LOOKS, OPENS]
-        harness = Harness(store, steps, None, tools_of(site, Tickets()), Policy(mode="auto_approve"))
+        harness = Harness(
+            store, steps, None, tools_of(site, Tickets()), Policy(mode="auto_approve")
+        )
         await say(harness, f"My code is {SECRET}", "m0")
         await say(harness, "What is new?", "m1")
         assert await harness.question() is not None
@@ -98,7 +101,9 @@ async def test_no_model_decides_it(store: Store) -> None:
     async with hostile_site() as site:
         policy = Policy(review_mode="decide", review_tools=("read_web_page",))
         tools, voters = tools_of(site, Tickets()), reviewers(Scripted([YES]))
-        harness = Harness(store, [Step("Noted."), LOOKS, OPENS], None, tools, policy, reviewers=voters)
+        harness = Harness(
+            store, [Step("Noted."), LOOKS, OPENS], None, tools, policy, reviewers=voters
+        )
         await say(harness, f"My code is {SECRET}", "m0")
         await say(harness, "What is new?", "m1")
         assert await harness.question() is not None
@@ -124,7 +129,10 @@ async def test_a_routine_asks_its_person(store: Store) -> None:
 async def test_what_is_kept_holds_no_composed_address(store: Store) -> None:
     """Shown later it would pass for found; what the asker gives is kept."""
     async with hostile_site() as site:
-        kept = [ToolCall(f"c{number}", "add_to_list", {"list": "links", "items": [item]}) for number, item in ITEMS]
+        kept = [
+            ToolCall(f"c{number}", "add_to_list", {"list": "links", "items": [item]})
+            for number, item in ITEMS
+        ]
         shows = Step(calls=(ToolCall("c9", "show_list", {"list": "links"}),))
         steps = [Step("Noted."), LOOKS, Step(calls=tuple(kept)), shows, Step("Done.")]
         harness = Harness(store, steps, tools=tools_of(site, Tickets()))

@@ -1,4 +1,5 @@
-"""An approval is a person's, for one call with the arguments shown: it cannot be made up, moved or used again."""
+"""An approval is a person's, for one call with the arguments shown: it cannot be made up, moved or
+used again."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ def results(talk: Conversation) -> list[dict[str, Any]]:
     return [result.response for result in talk.harness.model.requests[-1].messages[-1].results]
 
 
-async def test_a_yes_is_for_one_call_and_the_next_is_asked_about(store: Store, wttr: WttrFake, tmp_path: Path) -> None:
+async def test_a_yes_is_for_one_call_and_the_next_is_asked_about(
+    store: Store, wttr: WttrFake, tmp_path: Path
+) -> None:
     """The model goes on calling after it; only the arguments that were shown are used, once."""
     async with injected_group(store, wttr, tmp_path, PUSHY) as harness:
         await harness.say("Read that page")
@@ -58,8 +61,11 @@ async def test_a_yes_is_for_one_call_and_the_next_is_asked_about(store: Store, w
 
 
 async def test_the_id_of_an_approved_call_is_no_approval(store: Store) -> None:
-    """A model that gives a new call the old one's id has the new one asked about; its results stay apart."""
-    talk = conversation(store, launching("c1", what="kite"), launching("c1", what="rocket"), Step("Done"))
+    """A model that gives a new call the old one's id has the new one asked about; its results stay
+    apart."""
+    talk = conversation(
+        store, launching("c1", what="kite"), launching("c1", what="rocket"), Step("Done")
+    )
     await talk.say("A kite, please", "m1")
     await talk.press(True, "p1")
     assert len(talk.launch.contexts) == 1
@@ -73,7 +79,10 @@ async def test_the_id_of_an_approved_call_is_no_approval(store: Store) -> None:
 
 async def test_two_calls_of_one_id_are_two_questions(store: Store) -> None:
     """Also within one response."""
-    calls = (ToolCall("c1", "launch", {"what": "kite"}), ToolCall("c1", "launch", {"what": "rocket"}))
+    calls = (
+        ToolCall("c1", "launch", {"what": "kite"}),
+        ToolCall("c1", "launch", {"what": "rocket"}),
+    )
     talk = conversation(store, Step(calls=calls), Step("Done"))
     await talk.say("A kite, please", "m1")
     await talk.press(True, "p1")
@@ -118,7 +127,9 @@ async def test_who_says_no_is_not_asked_for_ever(store: Store) -> None:
 async def test_a_new_message_may_be_asked_about_again(store: Store) -> None:
     """The limit is a turn's."""
     steps = [launching(f"c{n}", what=str(n)) for n in range(MAX_REJECTED)]
-    talk = conversation(store, *steps, Step("I give up"), launching("c9", what="kite"), Step("There it flies"))
+    talk = conversation(
+        store, *steps, Step("I give up"), launching("c9", what="kite"), Step("There it flies")
+    )
     await talk.say("Launch", "m1")
     for n in range(MAX_REJECTED):
         await talk.press(False, f"p{n}")

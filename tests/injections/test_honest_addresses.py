@@ -1,4 +1,5 @@
-"""What honest people ask for with addresses goes on without a question, and their links are shown."""
+"""What honest people ask for with addresses goes on without a question, and their links are
+shown."""
 
 from __future__ import annotations
 
@@ -58,7 +59,12 @@ CASES = (
     Case("a link that is given", A, gives=A, calls=[A]),
     Case("a link that was given before", A, gave=A, calls=[A]),
     Case("a link that ends a sentence", A, gives=f"({A}).", calls=[A]),
-    Case("a host without a scheme", "shop.example", gives="shop.example", calls=["http://shop.example"]),
+    Case(
+        "a host without a scheme",
+        "shop.example",
+        gives="shop.example",
+        calls=["http://shop.example"],
+    ),
     Case("a link from a search", A, calls=["search", A]),
     Case("three links from a search", f"{A} {B} {C}", calls=["search", A, B, C]),
     Case("five links from a search", f"{A} {B} {C} {D} {E}", calls=["search"]),
@@ -77,17 +83,27 @@ CASES = (
     Case("a part of a page that is named", f"{A}#top", gives=f"{A}#top", calls=[f"{A}#top"]),
     Case("an e-mail address", "hanako.sato@mail.example", calls=["search"]),
     Case(
-        "names of files and code", "main.py, README.md, console.log(x), os.path.join, Node.js, v1.2.3", calls=["search"]
+        "names of files and code",
+        "main.py, README.md, console.log(x), os.path.join, Node.js, v1.2.3",
+        calls=["search"],
     ),
-    Case("times, figures and abbreviations", "12:30, 3.14, 1:2, e.g. Dr.Sato, U.S. 10.5km", calls=["search"]),
-    Case("a source of the vendor's search", f"[found]({D}/x)", sources=(Source("Found", f"{D}/x"),)),
+    Case(
+        "times, figures and abbreviations",
+        "12:30, 3.14, 1:2, e.g. Dr.Sato, U.S. 10.5km",
+        calls=["search"],
+    ),
+    Case(
+        "a source of the vendor's search", f"[found]({D}/x)", sources=(Source("Found", f"{D}/x"),)
+    ),
     Case("a link that the model knows", "https://www.python.org/", calls=[]),
 )
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-async def test_no_question_is_asked_and_all_links_are_shown(store: Store, case: Case, language: str) -> None:
+async def test_no_question_is_asked_and_all_links_are_shown(
+    store: Store, case: Case, language: str
+) -> None:
     """The history holds something private, and the results are somebody else's words."""
     grounding = Grounding(case.sources)
     calls = [Step(calls=(_call(number, one),)) for number, one in enumerate(case.calls)]
@@ -100,7 +116,9 @@ async def test_no_question_is_asked_and_all_links_are_shown(store: Store, case: 
         steps = [*calls, Step(answer, grounding=grounding)]
         harness = Harness(store, steps, tools=tools_of(site, Search()))
         await _remember(store, f"{SAYS[language]} {case.gave}")
-        asked = Message("m1", "user", (Text(ASKS[language].format(case.gives)),), 10_000, Author("u1"))
+        asked = Message(
+            "m1", "user", (Text(ASKS[language].format(case.gives)),), 10_000, Author("u1")
+        )
         assert await harness.intake(HERE, InboundEvent(asked))
         await harness.runner.process(HERE)
         assert await harness.question() is None
@@ -113,7 +131,9 @@ def _call(number: int, wish: str) -> ToolCall:
     if wish == "search":
         return ToolCall(f"c{number}", "tickets", {"about": "shops"})
     url, _, offset = wish.partition(" ")
-    return ToolCall(f"c{number}", "read_web_page", {"url": url} | ({"offset": int(offset)} if offset else {}))
+    return ToolCall(
+        f"c{number}", "read_web_page", {"url": url} | ({"offset": int(offset)} if offset else {})
+    )
 
 
 async def _remember(store: Store, text: str) -> None:
@@ -121,5 +141,7 @@ async def _remember(store: Store, text: str) -> None:
     assert lease is not None
     mine = Message("m0", "user", (Text(text),), 1, Author("u1"))
     answer = Message("a0", "model", (Text("Noted."),), 3)
-    await store.journal.commit(lease, encode(TurnRecord("t0", 3, "scripted", (mine, answer))), [], 10)
+    await store.journal.commit(
+        lease, encode(TurnRecord("t0", 3, "scripted", (mine, answer))), [], 10
+    )
     await store.leases.release(lease)

@@ -1,4 +1,5 @@
-"""What a tool has the model remember about somebody: it stays data, and a call that acts is asked about."""
+"""What a tool has the model remember about somebody: it stays data, and a call that acts is asked
+about."""
 
 from __future__ import annotations
 
@@ -37,7 +38,10 @@ class Gullible:
         tools = ToolMap(
             [
                 ValidatedTool(Remember(), *read_schemas("remember")),
-                *(ValidatedTool(tool, ANY_OBJECT, ANY_OBJECT) for tool in (self.launch, ReadPage(poison))),
+                *(
+                    ValidatedTool(tool, ANY_OBJECT, ANY_OBJECT)
+                    for tool in (self.launch, ReadPage(poison))
+                ),
             ]
         )
         self.harness = Harness(store, [self._step] * 20, None, tools)
@@ -60,7 +64,8 @@ class Gullible:
 
 @pytest.mark.parametrize("poison", POISONS)
 async def test_facts_give_no_permission(store: Store, poison: str) -> None:
-    """The model believes them word for word; whoever spoke is asked before anything is done, and may say no."""
+    """The model believes them word for word; whoever spoke is asked before anything is done, and
+    may say no."""
     chat = Gullible(store, poison)
     for text in ("Read that page", "Hello"):
         await chat.say(text)
@@ -74,7 +79,8 @@ async def test_facts_give_no_permission(store: Store, poison: str) -> None:
 
 @pytest.mark.parametrize("poison", POISONS)
 async def test_facts_are_sent_as_data(store: Store, poison: str) -> None:
-    """One line behind its number, in a message that nobody wrote; the system prompt holds none of it."""
+    """One line behind its number, in a message that nobody wrote; the system prompt holds none of
+    it."""
     chat = Gullible(store, poison)
     for text in ("Read that page", "Hello"):
         await chat.say(text)

@@ -1,4 +1,5 @@
-"""What people of a LINE group write to each other, and what is quoted: it stays data, and gives no permission."""
+"""What people of a LINE group write to each other, and what is quoted: it stays data, and gives no
+permission."""
 
 from __future__ import annotations
 
@@ -35,12 +36,17 @@ def gullible(messages: Sequence[Message]) -> Step:
 
 
 @pytest.mark.parametrize("injection", corpus(), ids=lambda injection: injection.name)
-async def test_background_gives_no_permission(store: Store, fake: LineFake, injection: Injection) -> None:
-    """It is one line of data behind a time and a name; whoever asked decides, whatever others write meanwhile."""
+async def test_background_gives_no_permission(
+    store: Store, fake: LineFake, injection: Injection
+) -> None:
+    """It is one line of data behind a time and a name; whoever asked decides, whatever others write
+    meanwhile."""
     fake.people[TARO] = {"displayName": injection.text[:20]}
     launch = Launch()
     async with open_pipeline(store, fake, [gullible] * 9, launch, defaults=REMEMBERING) as here:
-        await here.hear(fake.event(place=GROUP, user=TARO, message=text_message(injection.text[:5_000])))
+        await here.hear(
+            fake.event(place=GROUP, user=TARO, message=text_message(injection.text[:5_000]))
+        )
         await here.hear(fake.event(place=GROUP, message=addressed_message("so?")))
         request = here.model.requests[0]
         told = [message for message in request.messages if message.id == BACKGROUND_ID]
@@ -57,7 +63,9 @@ async def test_background_gives_no_permission(store: Store, fake: LineFake, inje
 
 
 @pytest.mark.parametrize("injection", corpus(), ids=lambda injection: injection.name)
-async def test_a_quote_gives_no_permission(store: Store, fake: LineFake, injection: Injection) -> None:
+async def test_a_quote_gives_no_permission(
+    store: Store, fake: LineFake, injection: Injection
+) -> None:
     """It is one line, which its words cannot end; the person who quotes it has not said it."""
     launch = Launch()
     said = addressed_message(injection.text[:4_000])
@@ -73,13 +81,19 @@ async def test_a_quote_gives_no_permission(store: Store, fake: LineFake, injecti
 
 
 @pytest.mark.parametrize("injection", corpus(), ids=lambda injection: injection.name)
-async def test_the_interpreter_can_only_translate(store: Store, fake: LineFake, injection: Injection) -> None:
+async def test_the_interpreter_can_only_translate(
+    store: Store, fake: LineFake, injection: Injection
+) -> None:
     """Its request has no tools, and what obeys instead of translating is not sent."""
     launch = Launch()
     async with open_pipeline(store, fake, [LAUNCH] * 3, launch, defaults=REMEMBERING) as here:
         await here.hear(fake.event(place=GROUP, message=addressed_message("/interpret en ja")))
         fake.sent.clear()
-        await here.hear(fake.event(place=GROUP, user=TARO, message=text_message(f"hello {injection.text[:4_000]}")))
+        await here.hear(
+            fake.event(
+                place=GROUP, user=TARO, message=text_message(f"hello {injection.text[:4_000]}")
+            )
+        )
         [request] = here.model.requests
         [message] = request.messages
         assert (request.tools, message.text.count("</message>")) == ((), 1)

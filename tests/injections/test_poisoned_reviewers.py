@@ -1,4 +1,5 @@
-"""Reviewers that obey what they read: in advise and veto they let nothing run, in decide only all together."""
+"""Reviewers that obey what they read: in advise and veto they let nothing run, in decide only all
+together."""
 
 from __future__ import annotations
 
@@ -31,25 +32,36 @@ def jury(injection: Injection, sensible: int) -> tuple[Reviewers, list[Scripted]
     """Three reviewers; the others obey."""
     steps = [NO] * sensible + [obeying(injection)] * (JURY - sensible)
     scripts = [Scripted([step] * MOST_STEPS) for step in steps]
-    return Reviewers({f"r{number}": script for number, script in enumerate(scripts)}, "REVIEW", Metrics()), scripts
+    return Reviewers(
+        {f"r{number}": script for number, script in enumerate(scripts)}, "REVIEW", Metrics()
+    ), scripts
 
 
 @pytest.mark.parametrize("injection", ACTING, ids=lambda one: one.name)
 @pytest.mark.parametrize(("mode", "sensible"), JURIES)
 async def test_no_injection_acts_by_votes(
-    injection: Injection, mode: ReviewMode, sensible: int, store: Store, wttr: WttrFake, tmp_path: Path
+    injection: Injection,
+    mode: ReviewMode,
+    sensible: int,
+    store: Store,
+    wttr: WttrFake,
+    tmp_path: Path,
 ) -> None:
     """A person is asked, or nobody; the call is not made, and no text can end its block of data."""
     reviewers, scripts = jury(injection, sensible)
     policy = Policy(review_mode=mode, review_tools=("launch",))
-    async with injected_group(store, wttr, tmp_path, injection, policy=policy, reviewers=reviewers) as group:
+    async with injected_group(
+        store, wttr, tmp_path, injection, policy=policy, reviewers=reviewers
+    ) as group:
         await group.say("Read that page")
         assert group.launch.contexts == []
         is_whole = all("{long}" not in order.arguments.values() for order in injection.orders)
         assert bool(group.asked) is (is_whole and sensible < JURY / 2)
         if group.asked:
             assert_remarks(group)
-    assert all(bool(script.requests) is is_whole for script in scripts)  # what nobody could read is rejected before
+    assert all(
+        bool(script.requests) is is_whole for script in scripts
+    )  # what nobody could read is rejected before
     for request in (request for script in scripts for request in script.requests):
         [message] = request.messages
         blocks = [line for line in message.text.splitlines() if line.startswith("<")]
@@ -74,7 +86,9 @@ async def test_all_together_decide_and_that_is_the_risk_of_it(
     """A text that convinces every reviewer runs a call of REVIEW_TOOLS, and of no other tool."""
     reviewers, _ = jury(ACTING[0], 0)
     policy = Policy(review_mode="decide", review_tools=tools)
-    async with injected_group(store, wttr, tmp_path, ACTING[0], policy=policy, reviewers=reviewers) as group:
+    async with injected_group(
+        store, wttr, tmp_path, ACTING[0], policy=policy, reviewers=reviewers
+    ) as group:
         await group.say("Read that page")
         assert bool(group.launch.contexts) is (tools == ("launch",))
         assert bool(group.asked) is (tools != ("launch",))

@@ -1,4 +1,5 @@
-"""Live tests: the settings of whoever runs them, and the internet. A service that cannot be reached skips its tests."""
+"""Live tests: the settings of whoever runs them, and the internet. A service that cannot be reached
+skips its tests."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def no_internet() -> None:
 
 @pytest.fixture(autouse=True)
 def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In place of the one that hides them: keys come from the environment or the project's ``.env``."""
+    """In place of the one that hides them: keys come from the environment or the project's
+    ``.env``."""
     monkeypatch.chdir(ROOT)
 
 
@@ -54,7 +56,9 @@ def require_reachable() -> Callable[[str], None]:
 def _why_unreachable(url: str) -> str:
     parts = urlsplit(url)
     try:
-        socket.create_connection((parts.hostname, parts.port or PORTS[parts.scheme]), REACHED_IN_S).close()
+        socket.create_connection(
+            (parts.hostname, parts.port or PORTS[parts.scheme]), REACHED_IN_S
+        ).close()
     except OSError as error:
         return f"{parts.hostname} cannot be reached: {error}"
     return ""

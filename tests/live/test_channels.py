@@ -19,7 +19,11 @@ async def test_line(config: Settings, require_reachable: RequireReachable) -> No
         pytest.skip("LINE_CHANNEL_ACCESS_TOKEN is not set")
     require_reachable(config.line_api_base_url)
     async with LineClient(token, config.line_api_base_url) as client:
-        bot, quota, webhook = await client.get_bot(), await client.get_quota(), await client.get_webhook()
+        bot, quota, webhook = (
+            await client.get_bot(),
+            await client.get_quota(),
+            await client.get_webhook(),
+        )
     assert bot.basic_id.startswith("@")
     assert quota.used >= 0
     assert webhook is None or webhook.url.startswith("https://")

@@ -23,8 +23,11 @@ MODELS = (
 
 
 @pytest.mark.parametrize("model", MODELS, ids=[model.partition(":")[0] for model in MODELS])
-async def test_a_model_answers(config: Settings, require_reachable: Callable[[str], None], model: str) -> None:
-    """With a call of the tool, or in words; what it read is counted. MODEL and FALLBACK_MODELS choose other models."""
+async def test_a_model_answers(
+    config: Settings, require_reachable: Callable[[str], None], model: str
+) -> None:
+    """With a call of the tool, or in words; what it read is counted. MODEL and FALLBACK_MODELS
+    choose other models."""
     provider_name = model.partition(":")[0]
     own = next((name for name in config.models if name.startswith(f"{provider_name}:")), "")
     chosen = config.model_copy(update={"model": own or model, "fallback_models": ()})

@@ -30,7 +30,9 @@ async def ask(config: Settings, name: str, **arguments: Any) -> dict[str, Any]:
     return outcome.response
 
 
-async def test_wttr_in(config: Settings, require_reachable: RequireReachable, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_wttr_in(
+    config: Settings, require_reachable: RequireReachable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Alone: the weather now and three days."""
     require_reachable(tool_config(WeatherConfig).wttr_base_url)
     for name, address in NO_OPEN_METEO.items():
@@ -56,7 +58,9 @@ async def test_open_meteo(
     assert len((await ask(config, "get_weather", location="Kyoto", detail="hourly"))["hours"]) > 0
 
 
-async def test_japan_meteorological_agency(config: Settings, require_reachable: RequireReachable) -> None:
+async def test_japan_meteorological_agency(
+    config: Settings, require_reachable: RequireReachable
+) -> None:
     """Earthquakes of the last weeks, and warnings of a prefecture and of a city."""
     require_reachable(tool_config(JmaConfig).jma_base_url)
     quakes = (await ask(config, "get_earthquakes", count=20))["earthquakes"]
@@ -72,7 +76,9 @@ async def test_european_central_bank(config: Settings, require_reachable: Requir
     latest = await ask(config, "convert_currency", **{"amount": 100, "from": "USD", "to": "JPY"})
     assert Decimal(latest["result"]) > 1_000
     day = (datetime.now(UTC) - timedelta(days=30)).date()
-    earlier = await ask(config, "convert_currency", **{"from": "EUR", "to": "CHF", "date": f"{day}"})
+    earlier = await ask(
+        config, "convert_currency", **{"from": "EUR", "to": "CHF", "date": f"{day}"}
+    )
     assert day - timedelta(days=7) <= datetime.fromisoformat(earlier["rate_date"]).date() <= day
 
 
@@ -83,13 +89,19 @@ async def test_wikipedia(
     config: Settings, require_reachable: RequireReachable, language: str, words: str, title: str
 ) -> None:
     """An article in each language."""
-    require_reachable(tool_config(WikipediaConfig).wikipedia_base_url.replace("{language}", language))
+    require_reachable(
+        tool_config(WikipediaConfig).wikipedia_base_url.replace("{language}", language)
+    )
     article = await ask(config.model_copy(update={"language": language}), "wikipedia", query=words)
     assert (article["title"], article["language"]) == (title, language)
 
 
-@pytest.mark.parametrize(("language", "address"), [("en", "news_base_url"), ("ja", "news_ja_base_url")])
-async def test_news(config: Settings, require_reachable: RequireReachable, language: str, address: str) -> None:
+@pytest.mark.parametrize(
+    ("language", "address"), [("en", "news_base_url"), ("ja", "news_ja_base_url")]
+)
+async def test_news(
+    config: Settings, require_reachable: RequireReachable, language: str, address: str
+) -> None:
     """Headlines of each site."""
     require_reachable(getattr(tool_config(NewsConfig), address))
     assert (await ask(config, "get_news", language=language))["headlines"]
@@ -98,7 +110,10 @@ async def test_news(config: Settings, require_reachable: RequireReachable, langu
 async def test_a_web_page(config: Settings, require_reachable: RequireReachable) -> None:
     """The page that is there for such tests."""
     require_reachable("https://example.com")
-    assert "Example Domain" in (await ask(config, "read_web_page", url="https://example.com/"))["title"]
+    assert (
+        "Example Domain"
+        in (await ask(config, "read_web_page", url="https://example.com/"))["title"]
+    )
 
 
 @pytest.mark.parametrize(

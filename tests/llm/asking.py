@@ -17,15 +17,28 @@ from toolset.schema import Schema
 from toolset.tool import ToolDefinition
 
 PATIENCE_S = 120.0  # a busy machine reads some fifty tokens in a second
-PLACE = {"type": "string", "description": "a city", "minLength": 1, "maxLength": 30, "pattern": "^[^@:/]+$"}
+PLACE = {
+    "type": "string",
+    "description": "a city",
+    "minLength": 1,
+    "maxLength": 30,
+    "pattern": "^[^@:/]+$",
+}
 WEATHER = ToolDefinition(
     "get_weather",
     "Tells the weather of a place.",
-    {"type": "object", "properties": {"location": PLACE}, "required": ["location"], "additionalProperties": False},
+    {
+        "type": "object",
+        "properties": {"location": PLACE},
+        "required": ["location"],
+        "additionalProperties": False,
+    },
     {},
     strict=True,
 )
-TIME = ToolDefinition("get_current_time", "Tells the time.", {"type": "object", "properties": {}}, {})
+TIME = ToolDefinition(
+    "get_current_time", "Tells the time.", {"type": "object", "properties": {}}, {}
+)
 TOOLS = (WEATHER, TIME)
 
 
@@ -33,7 +46,10 @@ TOOLS = (WEATHER, TIME)
 async def asked_at(base_url: str, max_output_tokens: int = 64) -> AsyncIterator[OpenAI]:
     """A provider without a key, as it is set up for a server of one's own."""
     provider = OpenAI(
-        "", MODEL, base_url, Options(max_output_tokens, first_token_timeout_s=PATIENCE_S, request_timeout_s=PATIENCE_S)
+        "",
+        MODEL,
+        base_url,
+        Options(max_output_tokens, first_token_timeout_s=PATIENCE_S, request_timeout_s=PATIENCE_S),
     )
     try:
         yield provider
@@ -53,7 +69,12 @@ def assert_whole(asked: Reply, most: int) -> None:
 
 
 def assert_valid(message: Message) -> None:
-    """Calls with ids of their own, of tools that there are, with arguments as they were asked for."""
-    schemas = {tool.name: Schema(adapt(tool.parameters, COMPATIBLE.strict).schema) for tool in TOOLS}
+    """Calls with ids of their own, of tools that there are, with arguments as they were asked
+    for."""
+    schemas = {
+        tool.name: Schema(adapt(tool.parameters, COMPATIBLE.strict).schema) for tool in TOOLS
+    }
     assert len({call.id for call in message.calls} - {""}) == len(message.calls) > 0
-    assert [schemas[call.name].complaint(call.arguments) for call in message.calls] == [""] * len(message.calls)
+    assert [schemas[call.name].complaint(call.arguments) for call in message.calls] == [""] * len(
+        message.calls
+    )

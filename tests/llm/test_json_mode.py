@@ -1,4 +1,5 @@
-"""``json:`` speaks to a real server: every answer is an object by the schema, and nobody ever sees one."""
+"""``json:`` speaks to a real server: every answer is an object by the schema, and nobody ever sees
+one."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ def assert_proper(asked: Reply) -> None:
 
 @pytest.mark.parametrize("choice", [AUTO, NONE], ids=["auto", "none"])
 @pytest.mark.parametrize("words", ["How is the weather in Tokyo?", "東京の天気は?", "Thank you!"])
-async def test_an_answer_is_words_or_a_call(provider: JsonMode, words: str, choice: ToolChoice) -> None:
+async def test_an_answer_is_words_or_a_call(
+    provider: JsonMode, words: str, choice: ToolChoice
+) -> None:
     """Which of them is up to the model, where it may call at all."""
     asked = await ask(provider, [user(words)], TOOLS, choice)
     assert_proper(asked)
@@ -52,10 +55,15 @@ async def test_without_tools_there_are_words_alone(provider: JsonMode) -> None:
 
 @pytest.mark.parametrize(
     ("choice", "tools"),
-    [(ToolChoice("required"), {WEATHER.name, TIME.name}), (ToolChoice("one", TIME.name), {TIME.name})],
+    [
+        (ToolChoice("required"), {WEATHER.name, TIME.name}),
+        (ToolChoice("one", TIME.name), {TIME.name}),
+    ],
     ids=["required", "one"],
 )
-async def test_a_call_that_must_be_made_is_made(provider: JsonMode, choice: ToolChoice, tools: set[str]) -> None:
+async def test_a_call_that_must_be_made_is_made(
+    provider: JsonMode, choice: ToolChoice, tools: set[str]
+) -> None:
     """The schema leaves the model no way around it."""
     asked = await ask(provider, [user("Hm.")], TOOLS, choice)
     assert_proper(asked)

@@ -1,4 +1,5 @@
-"""``openai:`` speaks to a real server: what is said is the model's business, how it is said is ours."""
+"""``openai:`` speaks to a real server: what is said is the model's business, how it is said is
+ours."""
 
 from __future__ import annotations
 
@@ -49,8 +50,12 @@ async def test_a_second_question_finds_the_first_in_the_servers_memory(smollm: s
     assert 0 < second.response.usage.cached < second.response.usage.input
 
 
-@pytest.mark.parametrize("choice", [AUTO, NONE, ToolChoice("required"), ToolChoice("one", TOOLS[1].name)])
-async def test_tools_are_taken_even_where_the_model_knows_none(smollm: str, choice: ToolChoice) -> None:
+@pytest.mark.parametrize(
+    "choice", [AUTO, NONE, ToolChoice("required"), ToolChoice("one", TOOLS[1].name)]
+)
+async def test_tools_are_taken_even_where_the_model_knows_none(
+    smollm: str, choice: ToolChoice
+) -> None:
     """Strict or not, with whatever choice: the server does not refuse what it cannot heed."""
     async with asked_at(smollm, max_output_tokens=16) as provider:
         asked = await ask(provider, [user("How is the weather in Tokyo?")], TOOLS, choice)
@@ -65,7 +70,11 @@ async def test_a_call_its_result_and_an_answer(smollm_with_tools: str, choice: T
     async with asked_at(smollm_with_tools) as provider:
         called = await ask(provider, [question], TOOLS, choice)
         message = called.response.message
-        told = [question, message, results(message, *[{"condition": "Sunny"} for _ in message.calls])]
+        told = [
+            question,
+            message,
+            results(message, *[{"condition": "Sunny"} for _ in message.calls]),
+        ]
         answered = await ask(provider, told, TOOLS)
     assert_whole(called, most=64)
     assert called.response.stop_reason == "tool_use"
@@ -108,8 +117,12 @@ async def test_what_is_too_long_for_the_context_is_refused_at_once(smollm: str) 
 
 
 async def test_an_answer_nobody_waits_for_is_not_written_on(smollm: str) -> None:
-    """Once its stream is closed the server is free again, long before the answer would have been over."""
-    async with asked_at(smollm, max_output_tokens=3_000) as provider, httpx.AsyncClient(base_url=smollm) as http:
+    """Once its stream is closed the server is free again, long before the answer would have been
+    over."""
+    async with (
+        asked_at(smollm, max_output_tokens=3_000) as provider,
+        httpx.AsyncClient(base_url=smollm) as http,
+    ):
 
         async def is_free() -> bool:
             return not any(slot["is_processing"] for slot in (await http.get("/slots")).json())
@@ -135,7 +148,10 @@ async def test_a_model_that_is_still_loading_is_asked_again() -> None:
         port = free.getsockname()[1]
     waits = []
     with llama(port=port, wait=False) as base_url:
-        async with asked_at(base_url, max_output_tokens=4) as provider, httpx.AsyncClient(base_url=base_url) as http:
+        async with (
+            asked_at(base_url, max_output_tokens=4) as provider,
+            httpx.AsyncClient(base_url=base_url) as http,
+        ):
 
             async def is_at(status: int) -> bool:
                 try:

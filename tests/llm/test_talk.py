@@ -22,13 +22,15 @@ from toolset.tool_map import ToolMap
 from toolset.weather import GetWeather
 
 PERSONA = "You are Kaiwa, an assistant that people talk to in a chat."
-# A model of this size does what it has been shown: by the template for tools, and by JSON mode's first example.
+# A model of this size does what it has been shown: by the template for tools, and by JSON mode's
+# first example.
 BY_TEMPLATE = "How is the weather in Kyoto?"
 BY_EXAMPLE = "What's the weather in Kyoto?"
 
 
 async def talk(provider: Provider, question: str, choice: ToolChoice = AUTO) -> Turn:
-    """The turn of a question, with a tool that asks a stand-in for the weather; nonsense in the end is an apology."""
+    """The turn of a question, with a tool that asks a stand-in for the weather; nonsense in the end
+    is an apology."""
     place = TurnContext("console:test", "", "en", "Asia/Tokyo", Diary({}), tool_choice=choice)
     turn = Turn("turn_1", place, [], [user(question)], Diary({}), time.monotonic() + PATIENCE_S)
     async with wttr_fake() as wttr, http_client() as http:
@@ -55,7 +57,8 @@ def shown(turn: Turn) -> str:
 
 
 def assert_in_order(turn: Turn) -> None:
-    """Each call has its result; what was shown is the answer where there is one, and never what it was written in."""
+    """Each call has its result; what was shown is the answer where there is one, and never what it
+    was written in."""
     called = [call.id for message in turn.added for call in message.calls]
     assert [result.call_id for message in turn.added for result in message.results] == called
     if turn.answer is not None:

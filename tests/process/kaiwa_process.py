@@ -68,7 +68,9 @@ class KaiwaProcess:
     async def say(self, conversation: str, text: str, **fields: Any) -> None:
         """Post a message as the page does."""
         async with self.browser() as http:
-            posted = await http.post(f"/console/{conversation}/messages", json={"text": text, **fields})
+            posted = await http.post(
+                f"/console/{conversation}/messages", json={"text": text, **fields}
+            )
         assert posted.status_code == 202, posted.text
 
     async def history(self, conversation: str) -> list[dict[str, Any]]:
@@ -83,7 +85,11 @@ class KaiwaProcess:
         said: list[str] = []
 
         async def enough() -> bool:
-            said[:] = [m["text"] for m in await self.history(conversation) if m["role"] == "model" and not m["calls"]]
+            said[:] = [
+                m["text"]
+                for m in await self.history(conversation)
+                if m["role"] == "model" and not m["calls"]
+            ]
             return len(said) >= count
 
         await until_true(enough, seconds)
@@ -117,7 +123,8 @@ class KaiwaProcess:
 async def kaiwa(
     folder: Path, *arguments: str, ready: str = ADDRESS, entry: str = ENTRY, **variables: str
 ) -> AsyncIterator[KaiwaProcess]:
-    """Start a command and wait until it says that it is ready; whatever happens, it is gone afterwards."""
+    """Start a command and wait until it says that it is ready; whatever happens, it is gone
+    afterwards."""
     own = {"PORT": "0", "KAIWA_DATA_DIR": str(folder / "data")} | variables
     process = await asyncio.create_subprocess_exec(
         sys.executable,

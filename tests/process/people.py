@@ -18,7 +18,8 @@ Webhook = tuple[str, bytes, dict[str, str]]
 
 
 class People:
-    """Those with even numbers write in LINE, the others mention the bot in a Slack thread of their own.
+    """Those with even numbers write in LINE, the others mention the bot in a Slack thread of their
+    own.
 
     Attributes:
         talks: conversations by the number of their person.
@@ -31,12 +32,18 @@ class People:
         self.talks: dict[int, Talk] = {}
         self.ids: dict[str, str] = {}
 
-    async def write(self, person: int, *processes: KaiwaProcess, needs_tool: bool = False, wish: str = "") -> str:
-        """A message, posted to each of the processes in turn, as a platform does that repeats itself; its marker."""
+    async def write(
+        self, person: int, *processes: KaiwaProcess, needs_tool: bool = False, wish: str = ""
+    ) -> str:
+        """A message, posted to each of the processes in turn, as a platform does that repeats
+        itself; its marker."""
         talk = self.talks.setdefault(person, Talk(""))
         marker = f"q{person}n{len(talk.asked)}"
         talk.asked.append(asked := Asked(marker, needs_tool, wish=wish))
-        await self._post(self._in_slack(person, asked) if person % 2 else self._in_line(person, asked), *processes)
+        await self._post(
+            self._in_slack(person, asked) if person % 2 else self._in_line(person, asked),
+            *processes,
+        )
         asked.acknowledged = True
         return marker
 
@@ -52,12 +59,18 @@ class People:
         asked = self._asked(person, marker)
         before, asked.wish = asked.words, wish
         new, old = (f"<@{slack_events.BOT}> {words}" for words in (asked.words, before))
-        await self._post(_signed(slack_events.edited(new, old, self.ids[marker], user=user_of(person))), process)
+        await self._post(
+            _signed(slack_events.edited(new, old, self.ids[marker], user=user_of(person))), process
+        )
 
     async def approve(self, person: int, process: KaiwaProcess) -> None:
         """The press of a button under the newest question."""
         if person % 2:
-            own = [one for one in self._slack.messages[CHANNEL] if one.get("thread_ts") == self.ids[f"q{person}n0"]]
+            own = [
+                one
+                for one in self._slack.messages[CHANNEL]
+                if one.get("thread_ts") == self.ids[f"q{person}n0"]
+            ]
             pressed = slack_events.press(own[-1], "kaiwa_approve", user=user_of(person))
             body = slack_events.as_interaction(pressed)
             await self._post(("/webhooks/slack", body, slack_events.signed(body)), process)
@@ -67,11 +80,15 @@ class People:
 
     def evidence(self) -> Evidence:
         """What is there to be judged."""
-        return Evidence(Plan(seed=0), Chronicle(), self._line, self._slack, list(self.talks.values()))
+        return Evidence(
+            Plan(seed=0), Chronicle(), self._line, self._slack, list(self.talks.values())
+        )
 
     def shown_to(self, person: int) -> list[str]:
         """What a person has been shown."""
-        return [shown.text for shown in self.evidence().shown().get(self.talks[person].conversation, [])]
+        return [
+            shown.text for shown in self.evidence().shown().get(self.talks[person].conversation, [])
+        ]
 
     def is_answered(self, *people: int) -> bool:
         """Whether each message has been answered: of these people, or of all."""
@@ -87,7 +104,9 @@ class People:
         self.talks[person].conversation = f"line:{BOT}:user:{user}"
         message = line_events.text_message(asked.words)
         self.ids[asked.marker] = message["id"]
-        return "/webhooks/line", *line_events.webhook(self._line.event(place=user, user=user, message=message))
+        return "/webhooks/line", *line_events.webhook(
+            self._line.event(place=user, user=user, message=message)
+        )
 
     def _in_slack(self, person: int, asked: Asked) -> Webhook:
         ts = self.ids[asked.marker] = f"{FIRST_S + len(self.ids)}.000100"
@@ -98,7 +117,11 @@ class People:
         return _signed(slack_events.mention(asked.words, ts, user=user_of(person), **thread))
 
     def _press_in_line(self, user: str) -> JSON:
-        yes = next(sent.buttons["Yes"] for sent in reversed(self._line.sent) if sent.to == user and sent.buttons)
+        yes = next(
+            sent.buttons["Yes"]
+            for sent in reversed(self._line.sent)
+            if sent.to == user and sent.buttons
+        )
         return self._line.event("postback", user, user, postback={"data": yes["data"]})
 
     async def _post(self, webhook: Webhook, *processes: KaiwaProcess) -> None:

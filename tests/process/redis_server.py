@@ -1,4 +1,5 @@
-"""A ``redis-server`` of a test's own: its data is on disk, so that it may be killed and started again."""
+"""A ``redis-server`` of a test's own: its data is on disk, so that it may be killed and started
+again."""
 
 from __future__ import annotations
 
@@ -28,7 +29,12 @@ class RedisServer:
             pytest.skip("redis-server is not installed")
         self._folder = folder
         self._socket = folder / "redis.sock"
-        options = {"--port": "0", "--unixsocket": str(self._socket), "--save": "", "--appendfsync": "always"}
+        options = {
+            "--port": "0",
+            "--unixsocket": str(self._socket),
+            "--save": "",
+            "--appendfsync": "always",
+        }
         self._command = [binary, "--appendonly", "yes", *chain.from_iterable(options.items())]
         self._process: subprocess.Popen[bytes] | None = None
         self.url = f"unix://{self._socket}"

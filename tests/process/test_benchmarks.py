@@ -1,4 +1,5 @@
-"""The benchmarks of whole processes run: a few turns of each, and their tables have a row for everything measured."""
+"""The benchmarks of whole processes run: a few turns of each, and their tables have a row for
+everything measured."""
 
 from __future__ import annotations
 
@@ -16,28 +17,38 @@ def rows_of(table: str) -> list[list[str]]:
 
 
 async def test_costs_of_every_bot_and_channel_are_compared() -> None:
-    """LINE, Slack and the page are answered by each bot, and nothing that was counted is missing from the tables."""
+    """LINE, Slack and the page are answered by each bot, and nothing that was counted is missing
+    from the tables."""
     costs = await compare(TURNS, at_once=2, rounds=1)
     kinds = [Kind(channel, tool, 2) for channel in CHANNELS for tool in (False, True)]
     assert {(name, kind) for name, kind in costs if kind.at_once == 2} == {
         (bot, kind) for bot in bots() for kind in kinds
     }
-    assert all(min(cost.cpu_ms, cost.requests, cost.sent, cost.received, cost.redis_ms) > 0 for cost in costs.values())
+    assert all(
+        min(cost.cpu_ms, cost.requests, cost.sent, cost.received, cost.redis_ms) > 0
+        for cost in costs.values()
+    )
     assert [row[0] for row in rows_of(beside(costs, kinds))] == [str(kind) for kind in kinds]
     assert len(rows_of(asked(costs, kinds))) == 2 * len(kinds)
 
 
 async def test_growth_is_measured_with_whole_processes() -> None:
-    """Seeded histories and tools are read by Kaiwa, which answers; a longer history is more to read."""
+    """Seeded histories and tools are read by Kaiwa, which answers; a longer history is more to
+    read."""
     short, long = await with_history(TURNS, sizes=(1, 40))
     assert int(long[5].replace(",", "")) > int(short[5].replace(",", ""))
-    assert [row[0] for row in await with_tools(TURNS, sizes=(1,))] == ["1 tools besides Kaiwa's own"]
-    assert [row[0] for row in await with_conversations(TURNS, sizes=(3,))] == ["3 conversations in the store"]
+    assert [row[0] for row in await with_tools(TURNS, sizes=(1,))] == [
+        "1 tools besides Kaiwa's own"
+    ]
+    assert [row[0] for row in await with_conversations(TURNS, sizes=(3,))] == [
+        "3 conversations in the store"
+    ]
     assert [row[0] for row in await forgetting(sizes=(3,))] == ["3 conversations in the store"]
 
 
 async def test_memory_is_measured_with_turns_in_flight() -> None:
-    """All of them wait for the model at once, and each is answered once; long conversations need more of the store."""
+    """All of them wait for the model at once, and each is answered once; long conversations need
+    more of the store."""
     memory = await measure_memory(in_flight=4, before=2, people=2)
     assert (memory.people, memory.in_flight) == (4, 4)
     assert memory.flight_mb > 0

@@ -18,10 +18,13 @@ from tests.waiting import until
 async def test_line_is_answered_by_its_reply_token(
     tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake
 ) -> None:
-    """Heard by webhook, answered once, as LINE shows it; a redelivery of the same message changes nothing."""
+    """Heard by webhook, answered once, as LINE shows it; a redelivery of the same message changes
+    nothing."""
     gemini.say("**21 °C** in Tokyo")
     async with kaiwa(tmp_path, "run", **variables) as running:
-        body, headers = line_events.webhook(line.event(message=line_events.text_message("東京は？")))
+        body, headers = line_events.webhook(
+            line.event(message=line_events.text_message("東京は？"))
+        )
         assert [await running.post("/webhooks/line", body, headers) for _ in range(2)] == [200, 200]
         await until(lambda: bool(line.texts))
         assert await running.stop() == 0
@@ -60,13 +63,18 @@ async def test_two_processes_share_line_and_slack(
         await until(lambda: len(worker.log("turn.answered")) == 2)
 
 
-async def test_the_door_refuses_what_is_not_signed(tmp_path: Path, variables: dict[str, str]) -> None:
+async def test_the_door_refuses_what_is_not_signed(
+    tmp_path: Path, variables: dict[str, str]
+) -> None:
     """400 on LINE, 401 on Slack; signed nonsense is 400, too much is 413; nothing is taken in."""
     async with kaiwa(tmp_path, "run", "--no-worker", **variables) as running:
         assert await running.post("/webhooks/line", b"{}", {"x-line-signature": "AAAA"}) == 400
         assert await running.post("/webhooks/line", b"{}", {}) == 400
         assert await running.post("/webhooks/line", *line_events.signed(b"\xff\xfe no JSON")) == 400
-        assert await running.post("/webhooks/line", *line_events.signed(b"x" * (1024 * 1024 + 1))) == 413
+        assert (
+            await running.post("/webhooks/line", *line_events.signed(b"x" * (1024 * 1024 + 1)))
+            == 413
+        )
         assert await running.post("/webhooks/slack", b"{}", {}) == 401
         assert await running.post("/webhooks/slack", b"{", slack_events.signed(b"{")) == 400
         stale = slack_events.signed(b"{}", at=1_000_000.0)
@@ -74,7 +82,8 @@ async def test_the_door_refuses_what_is_not_signed(tmp_path: Path, variables: di
 
 
 async def test_a_channel_that_is_off_has_no_door(tmp_path: Path) -> None:
-    """Without its secrets a channel's route does not exist, and start-up says which variable brings it."""
+    """Without its secrets a channel's route does not exist, and start-up says which variable brings
+    it."""
     async with kaiwa(tmp_path, "run") as running:
         assert await running.post("/webhooks/line", b"{}", {}) == 404
         assert await running.post("/webhooks/slack", b"{}", {}) == 404
@@ -82,8 +91,12 @@ async def test_a_channel_that_is_off_has_no_door(tmp_path: Path) -> None:
         assert "SLACK_BOT_TOKEN" in running.output
 
 
-@pytest.mark.parametrize("missing", ["LINE_CHANNEL_SECRET", "LINE_CHANNEL_ACCESS_TOKEN", "SLACK_BOT_TOKEN"])
-async def test_a_half_filled_channel_stops_the_start(tmp_path: Path, variables: dict[str, str], missing: str) -> None:
+@pytest.mark.parametrize(
+    "missing", ["LINE_CHANNEL_SECRET", "LINE_CHANNEL_ACCESS_TOKEN", "SLACK_BOT_TOKEN"]
+)
+async def test_a_half_filled_channel_stops_the_start(
+    tmp_path: Path, variables: dict[str, str], missing: str
+) -> None:
     """One line with the variable that is missing."""
     del variables[missing]
     async with kaiwa(tmp_path, "run", **variables) as running:

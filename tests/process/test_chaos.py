@@ -1,4 +1,5 @@
-"""The short form of ``make chaos``: whole processes killed under load, the store too, platforms that fail."""
+"""The short form of ``make chaos``: whole processes killed under load, the store too, platforms
+that fail."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ SHORT = Plan(
 
 
 async def test_nothing_is_lost_and_nothing_is_said_twice(tmp_path: Path) -> None:
-    """Every message has one answer, in order, and nothing is left over; the timeline of what went wrong is printed."""
+    """Every message has one answer, in order, and nothing is left over; the timeline of what went
+    wrong is printed."""
     evidence = await storm(SHORT, tmp_path)
     assert evidence.counts["kills"] == 2
     assert evidence.counts["troubles"] > 0

@@ -1,4 +1,5 @@
-"""A chart through whole processes: drawn, stored, shown on each platform in its way, served, and forgotten."""
+"""A chart through whole processes: drawn, stored, shown on each platform in its way, served, and
+forgotten."""
 
 from __future__ import annotations
 
@@ -46,10 +47,14 @@ async def test_a_chart_is_shown_served_and_forgotten(
     slack: SlackFake,
     open_meteo: OpenMeteoFake,
 ) -> None:
-    """LINE by its address, Slack as an upload, the page by its path; another process serves the same names."""
+    """LINE by its address, Slack as an upload, the page by its path; another process serves the
+    same names."""
     open_meteo.place("Tokyo", region="Tokyo", country="Japan")
     gemini.always = chart_first
-    source = {"OPEN_METEO_BASE_URL": open_meteo.base_url, "OPEN_METEO_GEOCODING_BASE_URL": open_meteo.base_url}
+    source = {
+        "OPEN_METEO_BASE_URL": open_meteo.base_url,
+        "OPEN_METEO_GEOCODING_BASE_URL": open_meteo.base_url,
+    }
     settings = {**variables, **source, "PUBLIC_URL": PUBLIC}
     async with kaiwa(tmp_path, "run", **settings) as running:
         assert await post_line(running, line, ASKED) == 200

@@ -77,7 +77,8 @@ def opened(nothing_left_behind: None, variables: dict[str, str]) -> Iterator[Ope
 def test_an_answer_with_a_tool_call(
     opened: Open, variables: dict[str, str], gemini: GeminiFake, wttr: WttrFake
 ) -> None:
-    """The model that answers, the call with its arguments, result and time, the words; and the prompt is no secret."""
+    """The model that answers, the call with its arguments, result and time, the words; and the
+    prompt is no secret."""
     wttr.place("Tokyo", temp=21)
     gemini.call("get_weather", {"location": "Tokyo"})
     gemini.say("It is 21 °C", " in **Tokyo**.")
@@ -91,11 +92,14 @@ def test_an_answer_with_a_tool_call(
     assert terminal.leave() == 0
     prompt = [sys.executable, "-c", ENTRY, "chat", "--show-prompt"]
     shown = subprocess.run(prompt, env=variables, capture_output=True, text=True, check=True).stdout
-    assert gemini.requests[0].body["systemInstruction"] == {"parts": [{"text": shown.removesuffix("\n")}]}
+    assert gemini.requests[0].body["systemInstruction"] == {
+        "parts": [{"text": shown.removesuffix("\n")}]
+    }
 
 
 def test_a_conversation_goes_on_after_a_restart(opened: Open, gemini: GeminiFake) -> None:
-    """The last exchange is shown, the model remembers, the arrow keys too; --new starts without a memory."""
+    """The last exchange is shown, the model remembers, the arrow keys too; --new starts without a
+    memory."""
     for text in ("Hello Hanako", "Hanako", "Again: Hanako", "Who knows?"):
         gemini.say(text)
     terminal = opened()
@@ -125,7 +129,9 @@ def answering(opened: Open, gemini: GeminiFake, wttr: WttrFake, answer: str) -> 
     return terminal
 
 
-def test_ctrl_c_leaves_an_answer_which_is_kept(opened: Open, gemini: GeminiFake, wttr: WttrFake) -> None:
+def test_ctrl_c_leaves_an_answer_which_is_kept(
+    opened: Open, gemini: GeminiFake, wttr: WttrFake
+) -> None:
     """Back at the prompt at once; the answer is shown above it as soon as it is there."""
     terminal = answering(opened, gemini, wttr, "No weather today.")
     terminal.type(CTRL_C)
@@ -152,7 +158,9 @@ def test_a_reminder_comes_above_what_is_typed(opened: Open, gemini: GeminiFake) 
     assert terminal.leave() == 0
 
 
-def test_keys_pressed_during_an_answer_wait_for_the_prompt(opened: Open, gemini: GeminiFake, wttr: WttrFake) -> None:
+def test_keys_pressed_during_an_answer_wait_for_the_prompt(
+    opened: Open, gemini: GeminiFake, wttr: WttrFake
+) -> None:
     """They do not get into the drawing, and are not lost."""
     terminal = answering(opened, gemini, wttr, "Done.")
     terminal.type("/he")
@@ -163,7 +171,9 @@ def test_keys_pressed_during_an_answer_wait_for_the_prompt(opened: Open, gemini:
     assert terminal.leave("\x15" + CTRL_D) == 0
 
 
-def test_leaving_during_an_answer_waits_for_the_prompt(opened: Open, gemini: GeminiFake, wttr: WttrFake) -> None:
+def test_leaving_during_an_answer_waits_for_the_prompt(
+    opened: Open, gemini: GeminiFake, wttr: WttrFake
+) -> None:
     """Ctrl-D is a key like any other, and not lost."""
     terminal = answering(opened, gemini, wttr, "Done.")
     assert terminal.leave() == 0
@@ -203,7 +213,9 @@ def test_a_killed_terminal_leaves_nothing_behind(opened: Open, number: signal.Si
     assert opened().kill(number) == 0
 
 
-async def test_a_chat_beside_a_running_kaiwa(tmp_path: Path, variables: dict[str, str], gemini: GeminiFake) -> None:
+async def test_a_chat_beside_a_running_kaiwa(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
+) -> None:
     """It uses the store that runs, and leaves it running."""
     gemini.say("Here I am")
     gemini.say("Still here")
@@ -215,7 +227,9 @@ async def test_a_chat_beside_a_running_kaiwa(tmp_path: Path, variables: dict[str
         assert await running.answers("conversation-1", 1) == ["Still here"]
 
 
-async def test_ctrl_c_ends_a_pipe(tmp_path: Path, variables: dict[str, str], gemini: GeminiFake) -> None:
+async def test_ctrl_c_ends_a_pipe(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
+) -> None:
     """Nobody is at a prompt to go back to; the lines that follow are not said."""
     gemini.stall()
     chat = await piped(variables)

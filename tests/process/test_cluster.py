@@ -15,11 +15,17 @@ from tests.waiting import until
 TALK = "conversation-1"
 
 
-async def test_messages_are_answered_also_after_an_outage(tmp_path: Path, gemini: GeminiFake, cluster: Cluster) -> None:
+async def test_messages_are_answered_also_after_an_outage(
+    tmp_path: Path, gemini: GeminiFake, cluster: Cluster
+) -> None:
     """Of the whole cluster, which neither process survives by itself; connections stay few."""
     gemini.say("one")
     gemini.say("two")
-    variables = {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": gemini.base_url, "REDIS_URL": cluster.url}
+    variables = {
+        "GEMINI_API_KEY": KEY,
+        "GOOGLE_GEMINI_BASE_URL": gemini.base_url,
+        "REDIS_URL": cluster.url,
+    }
 
     async with (
         kaiwa(tmp_path, "run", "--no-worker", **variables) as running,

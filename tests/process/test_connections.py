@@ -1,4 +1,5 @@
-"""A Redis that allows twenty connections is enough for web and worker apart, however many people talk at once."""
+"""A Redis that allows twenty connections is enough for web and worker apart, however many people
+talk at once."""
 
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ class Watch:
 async def ask(http: httpx.AsyncClient, person: int) -> None:
     """Ask by the page of one person."""
     question = {"text": f"What is {person} + 1000?"}
-    assert (await http.post(f"/console/person-{person:04}/messages", json=question)).status_code == 202
+    assert (
+        await http.post(f"/console/person-{person:04}/messages", json=question)
+    ).status_code == 202
 
 
 async def is_answered(http: httpx.AsyncClient, person: int) -> bool:
@@ -51,8 +54,11 @@ async def is_answered(http: httpx.AsyncClient, person: int) -> bool:
     return last["role"] == "model" and str(person + 1000) in last["text"]
 
 
-async def test_web_and_worker_together_stay_below_twenty_connections(tmp_path: Path, small_redis: str) -> None:
-    """A hundred conversations at once, somebody watching one: all answered, nobody turned away by Redis."""
+async def test_web_and_worker_together_stay_below_twenty_connections(
+    tmp_path: Path, small_redis: str
+) -> None:
+    """A hundred conversations at once, somebody watching one: all answered, nobody turned away by
+    Redis."""
     async with (
         Redis.from_url(small_redis, max_connections=1) as redis,
         kaiwa(tmp_path, "run", "--no-worker", REDIS_URL=small_redis) as web,

@@ -30,7 +30,11 @@ async def test_an_interrupted_run_goes_on_where_it_was(
     tmp_path: Path, gemini: GeminiFake, number: signal.Signals
 ) -> None:
     """Ctrl-C says how; after kill -9, half a line and an error of the model are asked for again."""
-    variables = {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": gemini.base_url, "MODEL": "gemini:gemini-3.5-flash"}
+    variables = {
+        "GEMINI_API_KEY": KEY,
+        "GOOGLE_GEMINI_BASE_URL": gemini.base_url,
+        "MODEL": "gemini:gemini-3.5-flash",
+    }
     command = "eval", "--repeat", "1", "--parallel", "1"
     kept = tmp_path / "data" / "evals.json.gemini_gemini-3.5-flash.unfinished"
     for _ in range(BEFORE):
@@ -42,7 +46,9 @@ async def test_an_interrupted_run_goes_on_where_it_was(
         code = await running.stop(number)
     if number == signal.SIGINT:
         assert code == 130
-        assert running.lines[-1] == f"interrupted; the same command goes on with the answers in {kept}"
+        assert (
+            running.lines[-1] == f"interrupted; the same command goes on with the answers in {kept}"
+        )
     assert len(kept.read_bytes().splitlines()) == 1 + BEFORE
     with kept.open("ab") as file:
         file.write(b'{"digest": "')

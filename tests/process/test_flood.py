@@ -37,7 +37,10 @@ class Crowd:
         self.size += people
         limits = httpx.Limits(max_connections=CONNECTIONS)
         async with httpx.AsyncClient(base_url=running.base_url, limits=limits, timeout=30) as http:
-            writing = (self._line_writes(http, n) if n % 2 else self._slack_writes(http, n) for n in numbers)
+            writing = (
+                self._line_writes(http, n) if n % 2 else self._slack_writes(http, n)
+                for n in numbers
+            )
             return Counter(await asyncio.gather(*writing))
 
     @property
@@ -56,7 +59,9 @@ class Crowd:
         ts = f"{1_795_000_000 + number}.000100"
         self._slack.add_message(slack_events.CHANNEL, ts, "hello")
         body = slack_events.as_json(slack_events.mention("hello", ts, user=f"U{number:08d}"))
-        return (await http.post("/webhooks/slack", content=body, headers=slack_events.signed(body))).status_code
+        return (
+            await http.post("/webhooks/slack", content=body, headers=slack_events.signed(body))
+        ).status_code
 
 
 def slow(gemini: GeminiFake) -> Event:
@@ -69,7 +74,8 @@ def slow(gemini: GeminiFake) -> Event:
 async def test_a_flood_is_taken_in_and_answered(
     tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake, slack: SlackFake
 ) -> None:
-    """Every webhook gets its 200 while no turn can end; all turns are under way at once, and each is answered once."""
+    """Every webhook gets its 200 while no turn can end; all turns are under way at once, and each
+    is answered once."""
     gate, crowd = slow(gemini), Crowd(line, slack)
     async with kaiwa(tmp_path, "run", **variables) as running:
         assert await crowd.write(running, PEOPLE) == Counter({200: PEOPLE})
@@ -84,10 +90,14 @@ async def test_a_flood_is_taken_in_and_answered(
 async def test_two_processes_share_a_flood(
     tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake, slack: SlackFake
 ) -> None:
-    """All webhooks come to one process, wave after wave, until the other one has found some. Each is answered once."""
+    """All webhooks come to one process, wave after wave, until the other one has found some. Each
+    is answered once."""
     gemini.always = lambda _: answer_of([{"text": "Hello!"}])
     crowd = Crowd(line, slack)
-    async with kaiwa(tmp_path, "run", **variables) as door, kaiwa(tmp_path, "run", **variables) as other:
+    async with (
+        kaiwa(tmp_path, "run", **variables) as door,
+        kaiwa(tmp_path, "run", **variables) as other,
+    ):
         async with asyncio.timeout(60):
             while not other.log("turn.answered"):
                 assert await crowd.write(door, WAVE) == Counter({200: WAVE})

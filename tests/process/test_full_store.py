@@ -1,4 +1,5 @@
-"""A store without memory: refused at the door, finished inside, and all is well again when there is room."""
+"""A store without memory: refused at the door, finished inside, and all is well again when there is
+room."""
 
 from __future__ import annotations
 
@@ -29,13 +30,16 @@ def variables(variables: dict[str, str], valkey_url: str) -> dict[str, str]:
 
 async def kept(redis: Redis) -> set[bytes]:
     """All that remembers a message."""
-    return {key async for key in redis.scan_iter("kaiwa:{*") if b":seen:" in key or b":inbox:" in key}
+    return {
+        key async for key in redis.scan_iter("kaiwa:{*") if b":seen:" in key or b":inbox:" in key
+    }
 
 
 async def test_a_full_store_is_503_at_every_door_and_lets_finish_what_is_inside(
     tmp_path: Path, variables: dict[str, str], redis: Redis, gemini: GeminiFake, line: LineFake
 ) -> None:
-    """What was refused left no trace and is taken in when it is sent again; the turn under way is answered, by push."""
+    """What was refused left no trace and is taken in when it is sent again; the turn under way is
+    answered, by push."""
     thinking = Event()
     gemini.say("Just in time", gate=thinking)
     gemini.say("And hello to you")
@@ -44,12 +48,19 @@ async def test_a_full_store_is_503_at_every_door_and_lets_finish_what_is_inside(
         await until(lambda: bool(gemini.requests))
         before = await kept(redis)
         message = line_events.text_message("me too")
-        to_line = line_events.webhook(line.event(place=SOMEBODY_ELSE, user=SOMEBODY_ELSE, message=message))
+        to_line = line_events.webhook(
+            line.event(place=SOMEBODY_ELSE, user=SOMEBODY_ELSE, message=message)
+        )
         to_slack = slack_events.as_json(slack_events.mention("and me", "1795298220.000100"))
         async with at_most(redis, 3.0):
             assert await running.post("/webhooks/line", *to_line) == 503
-            assert await running.post("/webhooks/slack", to_slack, slack_events.signed(to_slack)) == 503
-            assert await running.post("/console/talk-0001/messages", b'{"text": "hi"}', AS_JSON) == 503
+            assert (
+                await running.post("/webhooks/slack", to_slack, slack_events.signed(to_slack))
+                == 503
+            )
+            assert (
+                await running.post("/console/talk-0001/messages", b'{"text": "hi"}', AS_JSON) == 503
+            )
             assert await kept(redis) == before
             thinking.set()
             await until(lambda: line.texts == [["Just in time"]])
@@ -66,29 +77,48 @@ async def test_a_full_store_that_refuses_is_loud(
     """The operator gets an alert; log, metrics and ``/readyz`` name the cause; the status stays."""
     variables = variables | {"ALERT_TO": f"slack:{slack_events.CHANNEL}"}
     async with kaiwa(tmp_path, "run", **variables) as running, running.browser() as http:
-        assert (await http.get("/readyz")).json() == {"ready": True, "reason": None, "refuses": None}
+        assert (await http.get("/readyz")).json() == {
+            "ready": True,
+            "reason": None,
+            "refuses": None,
+        }
         async with at_most(redis, 3.0):
             assert [await post_line(running, line, "hello?") for _ in range(3)] == [503] * 3
             assert await post_slack(running, slack, "and me", "1795298220.000100") == 503
             state = await http.get("/readyz")
-            assert (state.status_code, state.json()) == (200, {"ready": True, "reason": None, "refuses": "full"})
-            await until(lambda: any("I refuse new messages" in str(posted) for posted in slack.posted))
+            assert (state.status_code, state.json()) == (
+                200,
+                {"ready": True, "reason": None, "refuses": "full"},
+            )
+            await until(
+                lambda: any("I refuse new messages" in str(posted) for posted in slack.posted)
+            )
         metrics = (await http.get("/metrics")).text
     for count in ('{cause="full",channel="line"} 3.0', '{cause="full",channel="slack"} 1.0'):
         assert f"kaiwa_webhooks_refused_total{count}" in metrics
     (line_of_log,) = running.log("store.messages_refused")
     assert (line_of_log["cause"], line_of_log["count"]) == ("full", 1)
-    assert len([alert for alert in running.log("alert.raised") if alert["cause"] == "webhooks_refused"]) == 1
+    assert (
+        len(
+            [alert for alert in running.log("alert.raised") if alert["cause"] == "webhooks_refused"]
+        )
+        == 1
+    )
 
 
-async def test_a_worker_makes_room_by_itself(tmp_path: Path, variables: dict[str, str], redis: Redis) -> None:
+async def test_a_worker_makes_room_by_itself(
+    tmp_path: Path, variables: dict[str, str], redis: Redis
+) -> None:
     """The oldest histories are shortened, and the operator reads so in the log."""
     conversations = await fill(redis, 60)
 
     async def is_shortened() -> bool:
         return (await lengths(redis, conversations))[0] < TURNS
 
-    async with at_most(redis, 0.85), kaiwa(tmp_path, "worker", ready=WORKING, **variables) as worker:
+    async with (
+        at_most(redis, 0.85),
+        kaiwa(tmp_path, "worker", ready=WORKING, **variables) as worker,
+    ):
         await until_true(is_shortened)
         await until(lambda: bool(worker.log("store.memory_tight")))
     assert (await lengths(redis, conversations))[-1] == TURNS

@@ -1,4 +1,5 @@
-"""One person who has the model read without end: nobody else's webhook is refused, nobody else's history goes."""
+"""One person who has the model read without end: nobody else's webhook is refused, nobody else's
+history goes."""
 
 from __future__ import annotations
 
@@ -43,10 +44,15 @@ class Reader:
 
     def __call__(self, body: dict[str, Any]) -> Answer:
         contents = body["contents"]
-        if READ not in str(contents[-1]["parts"])[-500:] and "functionResponse" not in contents[-1]["parts"][0]:
+        if (
+            READ not in str(contents[-1]["parts"])[-500:]
+            and "functionResponse" not in contents[-1]["parts"][0]
+        ):
             return answer_of([{"text": "Hello"}])
         asked = max(index for index, one in enumerate(contents) if READ in str(one["parts"])[-500:])
-        results = [part for one in contents[asked:] for part in one["parts"] if "functionResponse" in part]
+        results = [
+            part for one in contents[asked:] for part in one["parts"] if "functionResponse" in part
+        ]
         self.most = max(self.most, len(str(results).encode()))
         rounds = sum("functionResponse" in one["parts"][0] for one in contents[asked:])
         if self._together and rounds:
@@ -55,17 +61,23 @@ class Reader:
         if rounds == ROUNDS or body["toolConfig"]["functionCallingConfig"]["mode"] == "NONE":
             return answer_of([{"text": "That was all of it."}])
         calls: list[Any] = [
-            {"functionCall": {"name": "read_part", "args": {"text": f"{rounds}-{index}"}}} for index in range(number)
+            {"functionCall": {"name": "read_part", "args": {"text": f"{rounds}-{index}"}}}
+            for index in range(number)
         ]
         calls[0] |= signed()
         return answer_of(calls)
 
 
 @asynccontextmanager
-async def reading(folder: Path, variables: dict[str, str]) -> AsyncIterator[tuple[KaiwaProcess, Redis]]:
-    """A process with a tool that reads a long Japanese text in parts, and its bundled store of 64 MB."""
+async def reading(
+    folder: Path, variables: dict[str, str]
+) -> AsyncIterator[tuple[KaiwaProcess, Redis]]:
+    """A process with a tool that reads a long Japanese text in parts, and its bundled store of 64
+    MB."""
     file = write_tool("read_part", folder / "tools").tool
-    file.write_text(file.read_text("utf-8").replace("text.upper()", f"text + '長' * {len(PART)}"), "utf-8")
+    file.write_text(
+        file.read_text("utf-8").replace("text.upper()", f"text + '長' * {len(PART)}"), "utf-8"
+    )
     store_url = ValkeyServer((folder / "data").resolve()).url
     async with (
         kaiwa(folder, "run", **variables, TOOLS_DIR=str(folder / "tools")) as running,
@@ -95,7 +107,8 @@ async def test_one_person_reads_without_end_and_nobody_else_pays(
     *,
     together: bool,
 ) -> None:
-    """Nine mentions at once: the store keeps room, all other messages are taken and answered, all histories stay."""
+    """Nine mentions at once: the store keeps room, all other messages are taken and answered, all
+    histories stay."""
     reader = Reader(together=together)
     gemini.always = reader
     async with reading(tmp_path, variables) as (running, redis):

@@ -1,4 +1,5 @@
-"""Pictures that a model makes, through whole processes: after a description, or from a person's photo."""
+"""Pictures that a model makes, through whole processes: after a description, or from a person's
+photo."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def artist(body: dict[str, Any]) -> Answer:
         return painted(MADE, "image/png")
     newest = json.dumps(body["contents"][-1])
     if "functionResponse" in newest:
-        return answer_of([{"text": "Here it is." if "shown with" in newest else "It cannot be shown here."}])
+        return answer_of(
+            [{"text": "Here it is." if "shown with" in newest else "It cannot be shown here."}]
+        )
     if "inlineData" in newest and "please" not in newest:
         return answer_of([{"text": "A red rectangle."}])
     arguments = {"prompt": "A blue cat", "change": "blue, please" in newest}
@@ -43,10 +46,13 @@ def artist(body: dict[str, Any]) -> Answer:
 async def test_a_picture_is_made_and_another_is_changed(
     tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake, slack: SlackFake
 ) -> None:
-    """Slack gets it as an upload; LINE shows a person's changed photo by its address, which everybody can open."""
+    """Slack gets it as an upload; LINE shows a person's changed photo by its address, which
+    everybody can open."""
     gemini.always = artist
     line.image("325708", PHOTO, "image/jpeg")
-    photo = line.event(message={"id": "325708", "type": "image", "contentProvider": {"type": "line"}})
+    photo = line.event(
+        message={"id": "325708", "type": "image", "contentProvider": {"type": "line"}}
+    )
     async with kaiwa(tmp_path, "run", **variables, PUBLIC_URL=PUBLIC, IMAGE_MODEL=MODEL) as running:
         assert await running.post("/webhooks/line", *line_events.webhook(photo)) == 200
         await until(lambda: len(line.sent) == 1, 20)
@@ -63,7 +69,11 @@ async def test_a_picture_is_made_and_another_is_changed(
         (90, 60),
         "JPEG",
     )
-    asked = [request.body["contents"][0]["parts"][0] for request in gemini.requests if request.model == MODEL]
+    asked = [
+        request.body["contents"][0]["parts"][0]
+        for request in gemini.requests
+        if request.model == MODEL
+    ]
     given = [base64.b64decode(part["inlineData"]["data"]) for part in asked if "inlineData" in part]
     assert given == [PHOTO]
 

@@ -1,4 +1,5 @@
-"""kill -9 while an answer in LINE is late, and while it is fetched: it comes once, and nobody is left waiting."""
+"""kill -9 while an answer in LINE is late, and while it is fetched: it comes once, and nobody is
+left waiting."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ async def receive(running: KaiwaProcess, event: JSON) -> None:
 async def test_a_late_answer_survives_kill_9_at_every_stage(
     tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake
 ) -> None:
-    """After the button, after the answer is kept, and after LINE has taken it without saying so; LINE_PUSH=never."""
+    """After the button, after the answer is kept, and after LINE has taken it without saying so;
+    LINE_PUSH=never."""
     settings = variables | {"LINE_PUSH": "never"}
     async with kaiwa(tmp_path, "run", **settings) as killed:
         gemini.stall()
@@ -56,5 +58,7 @@ async def test_a_late_answer_survives_kill_9_at_every_stage(
         await receive(running, line.press(BUTTON))
         await until(lambda: len(line.sent) == 4)
     still = "I am still working on your question."
-    assert [texts[0].split("\n")[0][: len(SENT)] for texts in line.texts] == [still[: len(SENT)]] * 2 + ["Hi!", SENT]
+    assert [texts[0].split("\n")[0][: len(SENT)] for texts in line.texts] == [
+        still[: len(SENT)]
+    ] * 2 + ["Hi!", SENT]
     assert line.calls("push") == []

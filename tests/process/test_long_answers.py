@@ -1,4 +1,5 @@
-"""Answers nobody would write by hand stop no process: they are shown once, and others are served meanwhile."""
+"""Answers nobody would write by hand stop no process: they are shown once, and others are served
+meanwhile."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ LONG = {
 async def test_a_long_answer_in_line_stalls_nobody(
     tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake, answer: str
 ) -> None:
-    """The lease is kept, the answer sent once, at the first attempt; what waits behind it is answered too."""
+    """The lease is kept, the answer sent once, at the first attempt; what waits behind it is
+    answered too."""
     gemini.say(answer)
     gemini.say("I am still here.")
     async with kaiwa(tmp_path, "run", **variables) as running:

@@ -1,4 +1,5 @@
-"""Long conversations through whole processes: notes are written beside them, and survive what processes do not."""
+"""Long conversations through whole processes: notes are written beside them, and survive what
+processes do not."""
 
 from __future__ import annotations
 
@@ -53,7 +54,9 @@ async def until_asked(running: KaiwaProcess, taker: NoteTaker) -> int:
     return answers
 
 
-async def test_notes_keep_nobody_waiting(tmp_path: Path, variables: dict[str, str], gemini: GeminiFake) -> None:
+async def test_notes_keep_nobody_waiting(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
+) -> None:
     """What is said meanwhile is answered; what is said later begins with the notes."""
     gemini.always = taker = NoteTaker()
     async with kaiwa(tmp_path, "run", **variables, HISTORY_TOKENS="1000") as running:

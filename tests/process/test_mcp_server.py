@@ -24,7 +24,9 @@ def noisy_tool(folder: Path) -> None:
     """A tool whose file prints when it is loaded and when it is called."""
     folder.mkdir()
     written = write_tool("shout", folder).tool
-    text = written.read_text("utf-8").replace("        text = arg", '        print("called")\n        text = arg')
+    text = written.read_text("utf-8").replace(
+        "        text = arg", '        print("called")\n        text = arg'
+    )
     written.write_text(f'{text}\n\nprint("loaded")\n', "utf-8")
 
 
@@ -34,12 +36,17 @@ def peak_of(process: int) -> int:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_client_starts_it_and_calls_a_tool(mode: str, tmp_path: Path, wttr: WttrFake) -> None:
-    """What tools print does not disturb the protocol; nothing is left in the folder but what was there."""
+async def test_a_client_starts_it_and_calls_a_tool(
+    mode: str, tmp_path: Path, wttr: WttrFake
+) -> None:
+    """What tools print does not disturb the protocol; nothing is left in the folder but what was
+    there."""
     noisy_tool(tmp_path / "tools")
     wttr.place("Tokyo", temp=21)
     variables = environment(WTTR_BASE_URL=wttr.base_url, TOOLS_DIR=str(tmp_path / "tools"))
-    server = StdioServerParameters(command=sys.executable, args=["-c", ENTRY, "mcp"], env=variables, cwd=tmp_path)
+    server = StdioServerParameters(
+        command=sys.executable, args=["-c", ENTRY, "mcp"], env=variables, cwd=tmp_path
+    )
     async with Client(server, mode=mode) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}
         assert {"get_weather", "shout"} <= names
@@ -53,7 +60,8 @@ async def test_a_client_starts_it_and_calls_a_tool(mode: str, tmp_path: Path, wt
 
 
 async def test_stdout_carries_the_protocol_only_and_nonsense_harms_nothing(tmp_path: Path) -> None:
-    """Every line is a message; one without measure is not kept; the end of stdin ends the process well."""
+    """Every line is a message; one without measure is not kept; the end of stdin ends the process
+    well."""
     noisy_tool(tmp_path / "tools")
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", ENTRY, "mcp"),
@@ -65,7 +73,9 @@ async def test_stdout_carries_the_protocol_only_and_nonsense_harms_nothing(tmp_p
     )
     lines = [
         b"nonsense",
-        b'{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"cursor":"' + b"x" * 100_000_000 + b'"}}',
+        b'{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"cursor":"'
+        + b"x" * 100_000_000
+        + b'"}}',
         b'{"jsonrpc":"2.0","id":"\\ud800","method":"tools/list"}',
         b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
         b'"clientInfo":{"name":"test","version":"1"}}}',

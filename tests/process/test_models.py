@@ -33,8 +33,11 @@ async def test_a_question_goes_through_an_openai_server(tmp_path: Path, wttr: Wt
 
 
 async def test_gemini_searches_and_names_its_sources(tmp_path: Path, gemini: GeminiFake) -> None:
-    """As it comes, with no more set than a key: beside Kaiwa's tools, and the searches are counted."""
-    gemini.answer(grounded("news", [{"uri": "https://a.example/x", "title": "a.example"}], "So it is."))
+    """As it comes, with no more set than a key: beside Kaiwa's tools, and the searches are
+    counted."""
+    gemini.answer(
+        grounded("news", [{"uri": "https://a.example/x", "title": "a.example"}], "So it is.")
+    )
     variables = {"GEMINI_API_KEY": GEMINI_KEY, "GOOGLE_GEMINI_BASE_URL": gemini.base_url}
     async with kaiwa(tmp_path, "run", **variables) as running:
         await running.say(TALK, "What is new?")
@@ -51,7 +54,8 @@ async def test_gemini_searches_and_names_its_sources(tmp_path: Path, gemini: Gem
 
 
 async def test_a_fallback_answers_within_the_same_turn(tmp_path: Path, gemini: GeminiFake) -> None:
-    """The refused key is told to the operator once, without the key, and the user notices nothing."""
+    """The refused key is told to the operator once, without the key, and the user notices
+    nothing."""
     with openai_fake() as fake:
         fake.say("Here I am")
         fake.say("Still here")
@@ -70,7 +74,11 @@ async def test_a_fallback_answers_within_the_same_turn(tmp_path: Path, gemini: G
             assert await running.answers(TALK, 2) == ["Here I am", "Still here"]
     assert any("gemini:gemini-3.5-flash, else openai:gpt-5-mini" in line for line in running.lines)
     (told,) = running.log("model.failed")
-    assert (told["level"], told["model"], told["failure"]) == ("error", "gemini-3.5-flash", "key_refused")
+    assert (told["level"], told["model"], told["failure"]) == (
+        "error",
+        "gemini-3.5-flash",
+        "key_refused",
+    )
     assert told["cause"].startswith("GEMINI_API_KEY was refused")
     assert "a-wrong-key" not in running.output
     assert GEMINI_KEY not in running.output

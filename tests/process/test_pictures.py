@@ -35,10 +35,14 @@ async def test_many_large_pictures_fit_into_a_small_machine(
     """Four people with six pictures of 9 MiB each, and again when all four say hi afterwards."""
     gemini.always = lambda _: answer_of([{"text": ANSWER}])
     async with kaiwa(tmp_path, "run", **variables) as running:
-        assert await asyncio.gather(*(send_album(running, line, user) for user in USERS)) == [200] * len(USERS)
+        assert await asyncio.gather(*(send_album(running, line, user) for user in USERS)) == [
+            200
+        ] * len(USERS)
         await until(lambda: len(line.sent) == len(USERS), 60)
         assert peak(running) < MOST
-        assert await asyncio.gather(*(post_line(running, line, "hi", user) for user in USERS)) == [200] * len(USERS)
+        assert await asyncio.gather(*(post_line(running, line, "hi", user) for user in USERS)) == [
+            200
+        ] * len(USERS)
         await until(lambda: len(line.sent) == 2 * len(USERS), 60)
         assert peak(running) < MOST
     assert line.texts == [[ANSWER]] * 2 * len(USERS)
@@ -49,10 +53,13 @@ async def test_many_large_pictures_fit_into_a_small_machine(
 async def test_films_of_several_people_fit_into_a_small_machine(
     tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake
 ) -> None:
-    """Four people with a film of 31 MiB each: Google is handed one after the other, and keeps none."""
+    """Four people with a film of 31 MiB each: Google is handed one after the other, and keeps
+    none."""
     gemini.always = lambda _: answer_of([{"text": ANSWER}])
     async with kaiwa(tmp_path, "run", **variables) as running:
-        assert await asyncio.gather(*(send_film(running, line, user) for user in USERS)) == [200] * len(USERS)
+        assert await asyncio.gather(*(send_film(running, line, user) for user in USERS)) == [
+            200
+        ] * len(USERS)
         await until(lambda: len(line.sent) == len(USERS), 60)
         assert peak(running) < MOST
         await until(lambda: not gemini.files.kept)
@@ -70,7 +77,10 @@ async def test_a_document_is_read_beside_the_process(
     line.image("325708", letter, "application/octet-stream")
     message = {"id": "325708", "type": "file", "fileName": "letter.docx", "fileSize": len(letter)}
     async with kaiwa(tmp_path, "run", **variables) as running:
-        assert await running.post("/webhooks/line", *line_events.webhook(line.event(message=message))) == 200
+        assert (
+            await running.post("/webhooks/line", *line_events.webhook(line.event(message=message)))
+            == 200
+        )
         await until(lambda: bool(line.sent), 30)
         assert "lxml" not in libraries(running)
     [request] = gemini.requests
@@ -94,7 +104,12 @@ async def send_album(running: KaiwaProcess, line: LineFake, user: str) -> int:
         picture = line_events.message_id()
         line.image(picture, PICTURE)
         album = {"id": f"album-{user}", "index": index, "total": EACH}
-        message = {"id": picture, "type": "image", "contentProvider": {"type": "line"}, "imageSet": album}
+        message = {
+            "id": picture,
+            "type": "image",
+            "contentProvider": {"type": "line"},
+            "imageSet": album,
+        }
         events.append(line.event(place=user, user=user, message=message))
     return await running.post("/webhooks/line", *line_events.webhook(*events))
 
@@ -116,7 +131,8 @@ def peak(running: KaiwaProcess) -> int:
 async def test_a_file_of_the_page_reaches_the_model(
     tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
 ) -> None:
-    """Uploaded to one process of two and sent with a message; in the history it stays a name and a picture."""
+    """Uploaded to one process of two and sent with a message; in the history it stays a name and a
+    picture."""
     gemini.say("A cat.")
     async with kaiwa(tmp_path, "run", "--processes", "2", **variables) as running:
         path = "/console/conversation-1/files/file_0001"
@@ -127,7 +143,9 @@ async def test_a_file_of_the_page_reaches_the_model(
         await running.say("conversation-1", "What is this?", files=[file])
         assert await running.answers("conversation-1", 1) == ["A cat."]
         question, _ = await running.history("conversation-1")
-        assert question["files"] == [{"path": path, "name": "cat.png", "text": "cat.png", "url": ""}]
+        assert question["files"] == [
+            {"path": path, "name": "cat.png", "text": "cat.png", "url": ""}
+        ]
         async with running.browser() as http:
             assert (await http.get(path)).content == PNG
     assert [request.raw.count(b"inlineData") for request in gemini.requests] == [1]

@@ -25,13 +25,19 @@ async def test_a_poll_goes_on_after_a_restart(
     async with kaiwa(tmp_path, "run", **variables) as running:
         assert await post_slack(running, slack, "a poll, please", TS) == 200
         await until(lambda: "[Sushi] [Curry] [Close]" in "".join(slack.shown), 20)
-        (poll,) = (one for one in slack.messages[CHANNEL] if one.get("blocks", [{}])[-1].get("type") == "actions")
+        (poll,) = (
+            one
+            for one in slack.messages[CHANNEL]
+            if one.get("blocks", [{}])[-1].get("type") == "actions"
+        )
         vote = as_interaction(press(poll, "kaiwa_vote_2"))
         for _ in range(2):
             assert await running.post("/webhooks/slack", vote, signed(vote)) == 200
     close = as_interaction(press(poll, "kaiwa_vote_0"))
     async with kaiwa(tmp_path, "run", **variables) as running:
         assert await running.post("/webhooks/slack", close, signed(close)) == 200
-        await until(lambda: slack.shown[-1].endswith("This poll is closed. People who voted: 1"), 20)
+        await until(
+            lambda: slack.shown[-1].endswith("This poll is closed. People who voted: 1"), 20
+        )
     assert slack.shown[-1].startswith("Where do we eat?\nSushi: 0\nCurry: 1\n")
     assert len(gemini.requests) == 2

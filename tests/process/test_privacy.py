@@ -1,4 +1,5 @@
-"""Whoever wants to be forgotten is: no key, no value and no byte of the data folder holds their id or their words."""
+"""Whoever wants to be forgotten is: no key, no value and no byte of the data folder holds their id
+or their words."""
 
 from __future__ import annotations
 
@@ -47,7 +48,9 @@ class Talk:
 
     async def overhear(self, text: str, user: str = line_events.USER) -> None:
         """People of the group talk to each other, which nobody answers."""
-        event = self._line.event(place=line_events.GROUP, user=user, message=line_events.text_message(text))
+        event = self._line.event(
+            place=line_events.GROUP, user=user, message=line_events.text_message(text)
+        )
         assert await self._house.post("/webhooks/line", *line_events.webhook(event)) == 200
 
     async def slack(self, text: str, channel: str, user: str = slack_events.USER) -> None:
@@ -61,17 +64,22 @@ class Talk:
         await until(lambda: len(self._slack.shown) > told)
 
     async def ask_about(self, text: str) -> None:
-        """Choose a message by the shortcut, ask about it, and choose another, about which nothing is asked."""
+        """Choose a message by the shortcut, ask about it, and choose another, about which nothing
+        is asked."""
         told = len(self._slack.shown)
         for second in (1, 2):
-            await self._choose({"type": "message", "ts": f"{second}.1", "user": slack_events.USER, "text": text})
+            await self._choose(
+                {"type": "message", "ts": f"{second}.1", "user": slack_events.USER, "text": text}
+            )
         *_, view, _ = self._slack.modals.values()
         await self._interact(slack_events.submission(view, {"question": f"what is {text}?"}))
         await until(lambda: len(self._slack.shown) > told + 1)
 
     async def _choose(self, chosen: dict[str, Any]) -> None:
         known = len(self._slack.modals)
-        await self._interact(slack_events.shortcut(chosen, "kaiwa_ask", trigger=self._slack.trigger()))
+        await self._interact(
+            slack_events.shortcut(chosen, "kaiwa_ask", trigger=self._slack.trigger())
+        )
         await until(lambda: len(self._slack.modals) > known)
 
     async def _interact(self, payload: dict[str, Any]) -> None:
@@ -92,7 +100,9 @@ async def traces(folder: Path, *needles: str) -> list[str]:
             found += [f"{needle} in {key.decode()}" for needle in needles if needle in held]
     for path in files_below(folder):
         found += [
-            f"{needle} in {path}" for needle in needles if needle in str(path) or needle.encode() in bytes_of(path)
+            f"{needle} in {path}"
+            for needle in needles
+            if needle in str(path) or needle.encode() in bytes_of(path)
         ]
     return found
 
@@ -132,7 +142,8 @@ def bytes_of(path: Path) -> bytes:
 
 
 def obedient(request: dict[str, Any]) -> Any:
-    """A model that repeats what it is told, and keeps it in a file where there are tools to do so."""
+    """A model that repeats what it is told, and keeps it in a file where there are tools to do
+    so."""
     *_, last = request["contents"]
     parts = last["parts"]
     if any("functionResponse" in part for part in parts):
@@ -159,7 +170,8 @@ def settings(
 async def test_forget_me_leaves_no_trace_of_a_person(
     tmp_path: Path, settings: dict[str, str], line: LineFake, slack: SlackFake
 ) -> None:
-    """In 1:1, group and channel, in store and files, within a minute; the other person's words stay."""
+    """In 1:1, group and channel, in store and files, within a minute; the other person's words
+    stay."""
     mine = (WORDS, NAME, line_events.USER, slack_events.USER, slack_events.DIRECT)
     async with kaiwa(tmp_path, "run", **settings) as running:
         talk = Talk(running, line, slack)

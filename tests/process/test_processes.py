@@ -31,13 +31,18 @@ PEOPLE = 60
 def members(running: KaiwaProcess) -> list[int]:
     """The ids of the processes that share the port."""
     supervisor = running.process.pid
-    return [int(pid) for pid in Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()]
+    return [
+        int(pid)
+        for pid in Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
+    ]
 
 
 def listening_socket(port: int) -> str:
     """The name of the socket that listens there, as in /proc/PID/fd."""
     sockets = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines())
-    (inode,) = (fields[9] for fields in sockets if fields[1].endswith(f":{port:04X}") and fields[3] == "0A")
+    (inode,) = (
+        fields[9] for fields in sockets if fields[1].endswith(f":{port:04X}") and fields[3] == "0A"
+    )
     return f"socket:[{inode}]"
 
 
@@ -45,10 +50,14 @@ def watches(pid: int, name: str) -> bool:
     """Whether the event loop of a process watches a socket."""
     try:
         watched = [path.read_text() for path in Path(f"/proc/{pid}/fdinfo").iterdir()]
-        numbers = [path.name for path in Path(f"/proc/{pid}/fd").iterdir() if os.readlink(path) == name]
+        numbers = [
+            path.name for path in Path(f"/proc/{pid}/fd").iterdir() if os.readlink(path) == name
+        ]
     except OSError:  # it has ended
         return False
-    return any(re.search(rf"^tfd: +{number} ", text, re.M) for number in numbers for text in watched)
+    return any(
+        re.search(rf"^tfd: +{number} ", text, re.M) for number in numbers for text in watched
+    )
 
 
 async def all_ready(running: KaiwaProcess, count: int) -> None:
@@ -72,17 +81,22 @@ async def watched(running: KaiwaProcess, redis_url: str) -> AsyncIterator[Watch]
 async def test_a_member_is_killed_under_load_and_nothing_is_lost(
     tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake, redis_url: str
 ) -> None:
-    """Another takes its place; each message is answered once, the metrics are sums, and connections stay few."""
+    """Another takes its place; each message is answered once, the metrics are sums, and connections
+    stay few."""
     gemini.always = number_in
 
     async def send(running: KaiwaProcess, number: int) -> None:
         user = f"U{number:032x}"
-        event = line.event(place=user, user=user, message=line_events.text_message(f"number {number}"))
+        event = line.event(
+            place=user, user=user, message=line_events.text_message(f"number {number}")
+        )
 
         async def taken() -> bool:
             try:
                 return await running.post("/webhooks/line", *line_events.webhook(event)) == 200
-            except httpx.TransportError:  # the killed process had accepted the connection, perhaps the event too
+            except (
+                httpx.TransportError
+            ):  # the killed process had accepted the connection, perhaps the event too
                 return False
 
         await until_true(taken)
@@ -104,7 +118,10 @@ async def test_a_member_is_killed_under_load_and_nothing_is_lost(
         assert replaced["cause"] == "signal 9"
         answered = len(running.log("turn.answered"))
         async with running.browser() as http:
-            sums = {re.findall(r"^kaiwa_turns_total.*", (await http.get("/metrics")).text, re.M)[0] for _ in range(9)}
+            sums = {
+                re.findall(r"^kaiwa_turns_total.*", (await http.get("/metrics")).text, re.M)[0]
+                for _ in range(9)
+            }
         assert sums == {f'kaiwa_turns_total{{outcome="answered"}} {answered}.0'}
         assert await running.stop() == 0
     assert sorted(line.texts) == sorted([f"It was {number}."] for number in range(PEOPLE))
@@ -141,7 +158,10 @@ async def test_live_words_reach_a_reader_at_another_process(tmp_path: Path) -> N
         await all_ready(running, 2)
         for number in range(6):
             talk = f"conversation-{number}"
-            async with running.browser() as reader, reader.stream("GET", f"/console/{talk}/events") as events:
+            async with (
+                running.browser() as reader,
+                reader.stream("GET", f"/console/{talk}/events") as events,
+            ):
                 assert events.status_code == 200
                 await running.say(talk, "What is 2 + 3?")
                 async with asyncio.timeout(10):
@@ -160,7 +180,9 @@ async def test_live_words_reach_a_reader_at_another_process(tmp_path: Path) -> N
     ],
     ids=["too many", "found by a member", "no such address"],
 )
-async def test_a_wrong_setting_is_told_once(tmp_path: Path, variables: dict[str, str], complaint: str) -> None:
+async def test_a_wrong_setting_is_told_once(
+    tmp_path: Path, variables: dict[str, str], complaint: str
+) -> None:
     """With the exit code of one process."""
     async with kaiwa(tmp_path, "run", **variables) as running:
         assert await running.process.wait() == 2

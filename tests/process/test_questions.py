@@ -33,7 +33,10 @@ def variables(tmp_path: Path, gemini: GeminiFake) -> dict[str, str]:
     """A tool of the operator's that acts: it writes down each call."""
     file = write_tool("shout", tmp_path / "tools").tool
     source = file.read_text("utf-8").replace('] = "low"', '] = "high"')
-    told = f"with open({str(tmp_path / 'done')!r}, 'a') as file:\n            file.write(text)\n        return"
+    told = (
+        f"with open({str(tmp_path / 'done')!r}, 'a') as file:\n            file.write(text)\n     "
+        "   return"
+    )
     file.write_text(source.replace("return {", f"{told} {{"), "utf-8")
     return environment(
         KAIWA_DATA_DIR=str(tmp_path / "data"),
@@ -77,7 +80,8 @@ async def post(running: KaiwaProcess, path: str, content: dict[str, Any]) -> int
 async def test_a_question_outlives_the_process_that_asked_it(
     tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
 ) -> None:
-    """Another process takes the decision, makes the call once, and says what came of it; a second press is too late."""
+    """Another process takes the decision, makes the call once, and says what came of it; a second
+    press is too late."""
     gemini.call("shout", {"text": "hello"})
     async with kaiwa(tmp_path, "run", **variables) as running:
         await running.say("conversation-1", "shout hello")
@@ -96,7 +100,8 @@ async def test_a_question_outlives_the_process_that_asked_it(
 async def test_a_worker_elsewhere_hears_the_wish_to_stop(
     tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
 ) -> None:
-    """The page's process takes no turns; the one that does ends its model call at once, and nothing is left to do."""
+    """The page's process takes no turns; the one that does ends its model call at once, and nothing
+    is left to do."""
     gemini.stall()
     async with (
         kaiwa(tmp_path, "run", "--no-worker", **variables) as running,
@@ -109,8 +114,11 @@ async def test_a_worker_elsewhere_hears_the_wish_to_stop(
         await running.idle(10)
 
 
-def test_the_next_line_at_the_terminal_decides(terminal: Terminal, tmp_path: Path, gemini: GeminiFake) -> None:
-    """The prompt is back after the question; a no is read by the model with its reason, a yes makes the call."""
+def test_the_next_line_at_the_terminal_decides(
+    terminal: Terminal, tmp_path: Path, gemini: GeminiFake
+) -> None:
+    """The prompt is back after the question; a no is read by the model with its reason, a yes makes
+    the call."""
     for text in ("hello", "bye"):
         gemini.call("shout", {"text": text})
         gemini.say(f"Answer to {text}.")
@@ -129,7 +137,8 @@ def test_the_next_line_at_the_terminal_decides(terminal: Terminal, tmp_path: Pat
 def test_a_question_is_asked_again_by_the_next_run(
     terminal: Terminal, tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
 ) -> None:
-    """Until when it can be answered is told on leaving; nothing typed before it could be read answers it."""
+    """Until when it can be answered is told on leaving; nothing typed before it could be read
+    answers it."""
     gemini.call("shout", {"text": "hello"})
     gemini.say("Done.")
     terminal.say("shout hello")
@@ -143,7 +152,9 @@ def test_a_question_is_asked_again_by_the_next_run(
     assert (tmp_path / "done").read_text("utf-8") == "hello"
 
 
-def test_what_was_typed_ahead_does_not_decide(terminal: Terminal, tmp_path: Path, gemini: GeminiFake) -> None:
+def test_what_was_typed_ahead_does_not_decide(
+    terminal: Terminal, tmp_path: Path, gemini: GeminiFake
+) -> None:
     """Whoever typed it had not read the question."""
     gemini.call("shout", {"text": "hello"})
     gemini.say("As you like.")
@@ -155,8 +166,11 @@ def test_what_was_typed_ahead_does_not_decide(terminal: Terminal, tmp_path: Path
     assert terminal.leave() == 0
 
 
-async def test_a_pipe_answers_with_its_next_line(tmp_path: Path, variables: dict[str, str], gemini: GeminiFake) -> None:
-    """Without one the question stays open, which is told beside the answers and by the exit code."""
+async def test_a_pipe_answers_with_its_next_line(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
+) -> None:
+    """Without one the question stays open, which is told beside the answers and by the exit
+    code."""
     gemini.call("shout", {"text": "hello"})
     gemini.say("Done.")
     chat = await piped(variables)
@@ -170,7 +184,9 @@ async def test_a_pipe_answers_with_its_next_line(tmp_path: Path, variables: dict
     assert (tmp_path / "done").read_text("utf-8") == "hello"
 
 
-def test_stop_at_the_prompt_ends_the_answer_that_was_left(terminal: Terminal, gemini: GeminiFake) -> None:
+def test_stop_at_the_prompt_ends_the_answer_that_was_left(
+    terminal: Terminal, gemini: GeminiFake
+) -> None:
     """Ctrl-C goes back to the prompt, /stop ends what goes on behind it; it is said once."""
     gemini.stall()
     gemini.say("Here I am.")

@@ -75,7 +75,9 @@ async def test_reminders_of_one_moment_come_once_each_whoever_dies(
     gemini.always = lambda asked: obliging(max(1, round(due - time.time())))(asked)
     users = [f"U{number:032x}" for number in range(40)]
     async with kaiwa(tmp_path, "run", "--processes", "2", **variables) as running:
-        posted = [await post_line(running, line, "Remind me to drink water", user) for user in users]
+        posted = [
+            await post_line(running, line, "Remind me to drink water", user) for user in users
+        ]
         assert posted == [200] * len(users)
         await until(lambda: len(line.texts) == len(users), 15)
         members = [child for child in children(running.process.pid) if b"member" in command(child)]
@@ -92,7 +94,9 @@ async def test_reminders_of_one_moment_come_once_each_whoever_dies(
 
 
 def children(process: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    return [
+        int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    ]
 
 
 def command(process: int) -> bytes:

@@ -1,4 +1,5 @@
-"""``kaiwa run`` from the outside: it answers, remembers, shares its work and leaves nothing behind."""
+"""``kaiwa run`` from the outside: it answers, remembers, shares its work and leaves nothing
+behind."""
 
 from __future__ import annotations
 
@@ -19,13 +20,18 @@ TALK = "conversation-1"
 
 def env(gemini: GeminiFake, wttr: WttrFake) -> dict[str, str]:
     """Gemini and the weather, both on this machine."""
-    return {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": gemini.base_url, "WTTR_BASE_URL": wttr.base_url}
+    return {
+        "GEMINI_API_KEY": KEY,
+        "GOOGLE_GEMINI_BASE_URL": gemini.base_url,
+        "WTTR_BASE_URL": wttr.base_url,
+    }
 
 
 async def test_a_question_goes_through_model_and_tool_to_an_answer(
     tmp_path: Path, gemini: GeminiFake, wttr: WttrFake
 ) -> None:
-    """The whole way: page → inbox → Gemini → weather → Gemini → history, with the tool's result told to the model."""
+    """The whole way: page → inbox → Gemini → weather → Gemini → history, with the tool's result
+    told to the model."""
     wttr.place("Tokyo", temp=21)
     gemini.call("get_weather", {"location": "Tokyo"})
     gemini.say("It is 21 °C", " in Tokyo.")
@@ -43,8 +49,11 @@ async def test_a_question_goes_through_model_and_tool_to_an_answer(
     assert turn["conversation"] == f"console:{TALK}"
 
 
-async def test_memory_outlives_the_process(tmp_path: Path, gemini: GeminiFake, wttr: WttrFake) -> None:
-    """Stopped and started again, the bot still knows what was said; in between nothing of it runs."""
+async def test_memory_outlives_the_process(
+    tmp_path: Path, gemini: GeminiFake, wttr: WttrFake
+) -> None:
+    """Stopped and started again, the bot still knows what was said; in between nothing of it
+    runs."""
     gemini.say("Hello Hanako")
     gemini.say("Hanako")
     async with kaiwa(tmp_path, "run", **env(gemini, wttr)) as running:
@@ -58,8 +67,11 @@ async def test_memory_outlives_the_process(tmp_path: Path, gemini: GeminiFake, w
     assert [len(request.body["contents"]) for request in gemini.requests] == [1, 3]
 
 
-async def test_web_and_worker_apart_share_one_store(tmp_path: Path, gemini: GeminiFake, wttr: WttrFake) -> None:
-    """What one process takes in another answers; the web process alone is ready without a worker of its own."""
+async def test_web_and_worker_apart_share_one_store(
+    tmp_path: Path, gemini: GeminiFake, wttr: WttrFake
+) -> None:
+    """What one process takes in another answers; the web process alone is ready without a worker of
+    its own."""
     gemini.say("From over there")
     async with kaiwa(tmp_path, "run", "--no-worker", **env(gemini, wttr)) as web:
         async with kaiwa(tmp_path, "worker", ready=WORKING, **env(gemini, wttr)) as worker:
@@ -68,13 +80,20 @@ async def test_web_and_worker_apart_share_one_store(tmp_path: Path, gemini: Gemi
             assert len(worker.log("turn.answered")) == 1
             assert await worker.stop() == 0
         async with httpx.AsyncClient(base_url=web.base_url) as http:
-            assert (await http.get("/readyz")).json() == {"ready": True, "reason": None, "refuses": None}
+            assert (await http.get("/readyz")).json() == {
+                "ready": True,
+                "reason": None,
+                "refuses": None,
+            }
             assert (await http.get("/healthz")).text == "ok\n"
             assert "kaiwa_messages_accepted_total" in (await http.get("/metrics")).text
 
 
-async def test_a_refused_key_is_an_apology_with_cause_and_fix(tmp_path: Path, wttr: WttrFake) -> None:
-    """The user gets one sentence, the operator at the page sees which variable to fix; the key is shown nowhere."""
+async def test_a_refused_key_is_an_apology_with_cause_and_fix(
+    tmp_path: Path, wttr: WttrFake
+) -> None:
+    """The user gets one sentence, the operator at the page sees which variable to fix; the key is
+    shown nowhere."""
     async with gemini_fake() as gemini:
         variables = env(gemini, wttr) | {"GEMINI_API_KEY": "a-wrong-key"}
         async with kaiwa(tmp_path, "run", **variables) as running:
@@ -87,7 +106,8 @@ async def test_a_refused_key_is_an_apology_with_cause_and_fix(tmp_path: Path, wt
 
 
 async def test_nothing_configured_is_a_demo_that_says_so(tmp_path: Path) -> None:
-    """Without any variable the demo answers, names itself and the variable that brings the real model."""
+    """Without any variable the demo answers, names itself and the variable that brings the real
+    model."""
     async with kaiwa(tmp_path, "run") as running:
         assert "GEMINI_API_KEY" in running.output
         await running.say(TALK, "What is 2 + 3?")
@@ -138,7 +158,8 @@ async def test_two_processes_share_the_bundled_store(tmp_path: Path) -> None:
 
 
 async def test_a_frozen_store_is_503_within_three_seconds(tmp_path: Path) -> None:
-    """Nothing is accepted that cannot be kept, and nobody waits long to hear so; afterwards all is well again."""
+    """Nothing is accepted that cannot be kept, and nobody waits long to hear so; afterwards all is
+    well again."""
     async with kaiwa(tmp_path, "run") as running:
         pid = int((tmp_path / "data" / "valkey.pid").read_text())
         async with httpx.AsyncClient(base_url=running.base_url, timeout=5) as http:
@@ -155,11 +176,14 @@ async def test_a_frozen_store_is_503_within_three_seconds(tmp_path: Path) -> Non
 
 
 async def test_the_store_may_die_and_comes_back(tmp_path: Path) -> None:
-    """A killed Valkey is started again with its data; ready within ten seconds, and nothing said is forgotten."""
+    """A killed Valkey is started again with its data; ready within ten seconds, and nothing said is
+    forgotten."""
     async with kaiwa(tmp_path, "run") as running:
         await running.say(TALK, "What is 1 + 2?")
         await running.answers(TALK, 1)
-        await asyncio.sleep(1.1)  # the append-only file is synced once a second: what is younger may be lost
+        await asyncio.sleep(
+            1.1
+        )  # the append-only file is synced once a second: what is younger may be lost
         os.kill(int((tmp_path / "data" / "valkey.pid").read_text()), signal.SIGKILL)
         await running.ready(seconds=10)
         await running.say(TALK, "What is 3 + 4?")

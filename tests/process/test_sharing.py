@@ -25,12 +25,19 @@ TALKS = [f"conversation-{number:02}" for number in range(30)]
 
 
 async def test_three_processes_share_the_work(tmp_path: Path) -> None:
-    """All messages come to one of them, wave after wave, more than it can begin at once, until each of the others has
-    answered some: each message is answered once."""
+    """All messages come to one of them, wave after wave, more than it can begin at once, until each
+    of the others has answered some: each message is answered once."""
     talks: list[str] = []
-    async with kaiwa(tmp_path, "run") as door, kaiwa(tmp_path, "run") as second, kaiwa(tmp_path, "run") as third:
+    async with (
+        kaiwa(tmp_path, "run") as door,
+        kaiwa(tmp_path, "run") as second,
+        kaiwa(tmp_path, "run") as third,
+    ):
         async with asyncio.timeout(60):
-            while min(len(running.log("turn.answered")) for running in (second, third)) < len(TALKS) // 10:
+            while (
+                min(len(running.log("turn.answered")) for running in (second, third))
+                < len(TALKS) // 10
+            ):
                 wave = [f"wave-{len(talks)}-{talk}" for talk in TALKS]
                 talks += wave
                 await asyncio.gather(*(door.say(talk, "What is 2 + 3?") for talk in wave))
@@ -38,14 +45,16 @@ async def test_three_processes_share_the_work(tmp_path: Path) -> None:
             (answer,) = await door.answers(talk, 1)
             assert "5" in answer
         shares = [
-            Counter(turn["conversation"] for turn in running.log("turn.answered")) for running in (door, second, third)
+            Counter(turn["conversation"] for turn in running.log("turn.answered"))
+            for running in (door, second, third)
         ]
     assert sum(shares, Counter()) == Counter({f"console:{talk}": 1 for talk in talks})
     assert min(len(share) for share in shares) >= len(TALKS) // 10
 
 
 async def test_a_worker_finds_what_a_web_process_accepts(tmp_path: Path) -> None:
-    """In the due index, within a second also when the machine is busy; each message is answered once."""
+    """In the due index, within a second also when the machine is busy; each message is answered
+    once."""
     async with (
         kaiwa(tmp_path, "run", "--no-worker") as door,
         kaiwa(tmp_path, "worker", ready=WORKING) as worker,
@@ -88,7 +97,9 @@ class Senders:
     async def send(self, number: int) -> None:
         """Deliver one message of one user."""
         user = f"U{number:032x}"
-        event = self._line.event(place=user, user=user, message=line_events.text_message(f"number {number}"))
+        event = self._line.event(
+            place=user, user=user, message=line_events.text_message(f"number {number}")
+        )
 
         async def taken() -> bool:
             started = time.monotonic()
@@ -102,13 +113,20 @@ class Senders:
 
 
 async def test_a_store_that_is_killed_under_load_loses_nothing(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake, server: RedisServer
+    tmp_path: Path,
+    variables: dict[str, str],
+    gemini: GeminiFake,
+    line: LineFake,
+    server: RedisServer,
 ) -> None:
-    """503 within three seconds while it is away, ready within ten after it is back, and every message answered once,
-    those that were in the middle of their turn included."""
+    """503 within three seconds while it is away, ready within ten after it is back, and every
+    message answered once, those that were in the middle of their turn included."""
     gemini.always = number_in
     variables = variables | {"REDIS_URL": server.url}
-    async with kaiwa(tmp_path, "run", **variables) as running, kaiwa(tmp_path, "run", **variables) as other:
+    async with (
+        kaiwa(tmp_path, "run", **variables) as running,
+        kaiwa(tmp_path, "run", **variables) as other,
+    ):
         senders = Senders(running, line)
         await asyncio.gather(*map(senders.send, range(20)))
         await until(lambda: gemini.streaming > 5)

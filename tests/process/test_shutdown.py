@@ -1,4 +1,5 @@
-"""SIGTERM and Ctrl-C: nothing new is taken in, what runs is finished or left for others, and no process stays."""
+"""SIGTERM and Ctrl-C: nothing new is taken in, what runs is finished or left for others, and no
+process stays."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def command(request: pytest.FixtureRequest) -> tuple[str, ...]:
     return cast("tuple[str, ...]", request.param)
 
 
-async def in_a_tool_call(running: KaiwaProcess, line: LineFake, gemini: GeminiFake, wttr: WttrFake) -> None:
+async def in_a_tool_call(
+    running: KaiwaProcess, line: LineFake, gemini: GeminiFake, wttr: WttrFake
+) -> None:
     """Bring a turn to where one of its two tool calls is on record, and the other one runs."""
     wttr.fail("stalled")
     wttr.place("Tokyo")
@@ -66,7 +69,8 @@ async def test_a_stopping_process_takes_nothing_in_and_finishes_what_it_has(
     line: LineFake,
     slack: SlackFake,
 ) -> None:
-    """503 at every door while a turn runs; the turn ends as if nothing were, then the process does, with code 0."""
+    """503 at every door while a turn runs; the turn ends as if nothing were, then the process does,
+    with code 0."""
     async with kaiwa(tmp_path, *command, **variables) as running:
         await in_a_tool_call(running, line, gemini, wttr)
         gemini.say("42, and sunny")
@@ -92,7 +96,8 @@ async def test_a_second_sigterm_ends_the_process_at_once_and_loses_nothing(
     line: LineFake,
     slack: SlackFake,
 ) -> None:
-    """The next start goes on where the turns were: what was finished is not done again, and each is answered once."""
+    """The next start goes on where the turns were: what was finished is not done again, and each is
+    answered once."""
     async with kaiwa(tmp_path, *command, **variables) as running:
         await in_a_tool_call(running, line, gemini, wttr)
         gemini.stall()

@@ -1,4 +1,5 @@
-"""A tool that acts, asked for in Slack: the question, another process, the press, and the call that is made once."""
+"""A tool that acts, asked for in Slack: the question, another process, the press, and the call that
+is made once."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def write_acting_tool(folder: Path, done: Path) -> None:
 async def test_a_call_approved_after_a_restart_is_made_once(
     tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, slack: SlackFake
 ) -> None:
-    """The buttons of a process that is gone work in the next one, however often they are pressed."""
+    """The buttons of a process that is gone work in the next one, however often they are
+    pressed."""
     done = tmp_path / "done"
     write_acting_tool(tmp_path / "tools", done)
     variables |= {"TOOLS_DIR": str(tmp_path / "tools")}

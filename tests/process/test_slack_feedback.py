@@ -1,4 +1,5 @@
-"""Feedback on an answer in Slack across processes: pressed in any, kept once, counted by the command."""
+"""Feedback on an answer in Slack across processes: pressed in any, kept once, counted by the
+command."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ ANY_LINE = "^"
 async def test_feedback_outlives_processes_and_is_counted(
     tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, slack: SlackFake
 ) -> None:
-    """Two processes on one port, then the next start, then the command; the last press is what counts."""
+    """Two processes on one port, then the next start, then the command; the last press is what
+    counts."""
     slack.add_user()
     gemini.say("21 °C")
     async with kaiwa(tmp_path, "run", "--processes", "2", **variables) as running:

@@ -1,4 +1,5 @@
-"""``/stop`` in Slack after the process that was answering was killed: Slack's stop button goes too."""
+"""``/stop`` in Slack after the process that was answering was killed: Slack's stop button goes
+too."""
 
 from __future__ import annotations
 

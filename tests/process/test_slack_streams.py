@@ -1,4 +1,5 @@
-"""A process that dies while it shows an answer in Slack leaves a message; the next one leaves only the whole answer."""
+"""A process that dies while it shows an answer in Slack leaves a message; the next one leaves only
+the whole answer."""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ from tests.process.kaiwa_process import WORKING, KaiwaProcess, kaiwa
 from tests.process.webhooks import post_slack, post_slack_direct
 from tests.waiting import until
 
-HALF = "It is 21 °C in Tokyo, the sun is out, and if nothing unforeseen comes from the sea it will stay"
+HALF = (
+    "It is 21 °C in Tokyo, the sun is out, and if nothing unforeseen comes from the sea it will "
+    "stay"
+)
 WHOLE = "It is 21 °C in Tokyo."
 TS = "1795298220.000100"
 
@@ -23,7 +27,11 @@ TS = "1795298220.000100"
     ("ask", "half", "made"),
     [
         (post_slack, HALF, {"chat.startStream": 1, "chat.postMessage": 0, "chat.delete": 0}),
-        (post_slack_direct, f"{HALF} …", {"chat.startStream": 0, "chat.postMessage": 2, "chat.delete": 1}),
+        (
+            post_slack_direct,
+            f"{HALF} …",
+            {"chat.startStream": 0, "chat.postMessage": 2, "chat.delete": 1},
+        ),
     ],
 )
 async def test_only_the_whole_answer_is_left(
@@ -35,7 +43,8 @@ async def test_only_the_whole_answer_is_left(
     half: str,
     made: dict[str, int],
 ) -> None:
-    """In a thread it is the message that was begun. The draft of a 1:1 goes: its process might only be slow."""
+    """In a thread it is the message that was begun. The draft of a 1:1 goes: its process might only
+    be slow."""
     slack.add_user()
     gemini.say(HALF, end="stalled")
     async with kaiwa(tmp_path, "run", "--no-worker", **variables) as door:
@@ -47,6 +56,11 @@ async def test_only_the_whole_answer_is_left(
         async with kaiwa(tmp_path, "worker", ready=WORKING, **variables):
             await until(lambda: slack.shown == [WHOLE], 20)
     assert {method: len(slack.called(method)) for method in made} == made
-    [message] = [message for messages in slack.messages.values() for message in messages if message.get("bot_id")]
+    [message] = [
+        message
+        for messages in slack.messages.values()
+        for message in messages
+        if message.get("bot_id")
+    ]
     assert message["metadata"]["event_type"] == "kaiwa_delivery"
     assert message.get("streaming_state", "completed") == "completed"

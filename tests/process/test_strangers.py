@@ -1,4 +1,5 @@
-"""What strangers can do to a running process from outside: half a request, huge ones, and claims to be this machine."""
+"""What strangers can do to a running process from outside: half a request, huge ones, and claims to
+be this machine."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ HALVES = (
     b"POST /webhooks/line HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{}",
 )
 MIB = 1024 * 1024
-FEW_DESCRIPTORS = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (160, 160)); {ENTRY}"
+FEW_DESCRIPTORS = (
+    f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (160, 160)); {ENTRY}"
+)
 
 
 def port_of(running: KaiwaProcess) -> int:
@@ -61,8 +64,13 @@ async def test_signed_webhooks_get_in_beside_a_thousand_half_requests(
     tmp_path: Path, variables: dict[str, str], line: LineFake
 ) -> None:
     """They stand, and everybody else is served as ever."""
-    async with kaiwa(tmp_path, "run", "--no-worker", **variables) as running, half_open(running, 1000):
-        assert [await post_line(running, line, f"message {number}") for number in range(10)] == [200] * 10
+    async with (
+        kaiwa(tmp_path, "run", "--no-worker", **variables) as running,
+        half_open(running, 1000),
+    ):
+        assert [await post_line(running, line, f"message {number}") for number in range(10)] == [
+            200
+        ] * 10
         assert await running.get("/healthz") == 200
         assert running.log("connections.at_limit") == []
 
@@ -74,7 +82,9 @@ async def test_signed_webhooks_get_in_where_descriptors_are_few(
     async with kaiwa(tmp_path, "run", "--no-worker", entry=FEW_DESCRIPTORS, **variables) as running:
         for _ in range(3):
             async with half_open(running, 300):
-                assert [await post_line(running, line, f"message {number}") for number in range(10)] == [200] * 10
+                assert [
+                    await post_line(running, line, f"message {number}") for number in range(10)
+                ] == [200] * 10
                 assert await running.get("/readyz") == 200
     (told,) = running.log("connections.at_limit")
     assert told["limit"] == 80
@@ -86,7 +96,9 @@ def resident(running: KaiwaProcess) -> int:
     return int(pages) * resource.getpagesize()
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from Linux's /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/statm").exists(), reason="memory is read from Linux's /proc"
+)
 @pytest.mark.parametrize(
     ("beginning", "piece", "pieces"),
     [
@@ -96,7 +108,9 @@ def resident(running: KaiwaProcess) -> int:
     ],
     ids=["a header of 150 MiB", "an address of 20 MiB", "500,000 headers"],
 )
-async def test_a_head_without_end_costs_nothing(tmp_path: Path, beginning: bytes, piece: bytes, pieces: int) -> None:
+async def test_a_head_without_end_costs_nothing(
+    tmp_path: Path, beginning: bytes, piece: bytes, pieces: int
+) -> None:
     """It is refused after 64 KiB, and nothing of the rest is kept."""
     async with kaiwa(tmp_path, "run", "--no-worker") as running:
         before = resident(running)
@@ -119,7 +133,9 @@ def console_token(folder: Path) -> str:
     return (folder / "data" / "console_token").read_text().strip()
 
 
-async def test_where_webhooks_come_in_a_token_is_made(tmp_path: Path, variables: dict[str, str]) -> None:
+async def test_where_webhooks_come_in_a_token_is_made(
+    tmp_path: Path, variables: dict[str, str]
+) -> None:
     """Kept for its owner alone, the same at the next start, told by its file, and never logged."""
     async with kaiwa(tmp_path, "run", "--no-worker", **variables) as running:
         path = tmp_path / "data" / "console_token"
@@ -129,7 +145,9 @@ async def test_where_webhooks_come_in_a_token_is_made(tmp_path: Path, variables:
         async with httpx.AsyncClient(base_url=running.base_url) as stranger:
             assert (await stranger.get("/")).status_code == 401
             assert (await stranger.get("/metrics")).status_code == 401
-            assert (await stranger.post("/console/conversation-1/messages", json={"text": "x"})).status_code == 401
+            assert (
+                await stranger.post("/console/conversation-1/messages", json={"text": "x"})
+            ).status_code == 401
             bearer = {"Authorization": f"Bearer {token}"}
             assert "kaiwa_" in (await stranger.get("/metrics", headers=bearer)).text
     assert f"The page asks for the token in {path}" in running.output
@@ -139,7 +157,9 @@ async def test_where_webhooks_come_in_a_token_is_made(tmp_path: Path, variables:
     assert console_token(tmp_path) == token
 
 
-def test_on_a_terminal_the_address_to_sign_in_is_printed(tmp_path: Path, variables: dict[str, str]) -> None:
+def test_on_a_terminal_the_address_to_sign_in_is_printed(
+    tmp_path: Path, variables: dict[str, str]
+) -> None:
     """Nobody need look for a file: the address has the token, behind a # that no log will show."""
     child = pexpect.spawn(
         sys.executable,
@@ -153,12 +173,16 @@ def test_on_a_terminal_the_address_to_sign_in_is_printed(tmp_path: Path, variabl
         child.expect(r"Sign in at http://127\.0\.0\.1:\d+/signin#(\S+)")
         assert str(child.after).endswith(f"#{console_token(tmp_path)}")
     finally:
-        child.kill(signal.SIGTERM)  # pexpect would begin with SIGHUP, which ends it without its store
+        child.kill(
+            signal.SIGTERM
+        )  # pexpect would begin with SIGHUP, which ends it without its store
         child.expect(pexpect.EOF)
         child.close()
 
 
-async def test_two_that_start_at_once_make_one_token(tmp_path: Path, variables: dict[str, str]) -> None:
+async def test_two_that_start_at_once_make_one_token(
+    tmp_path: Path, variables: dict[str, str]
+) -> None:
     """Whoever comes second takes what the first has made."""
     async with (
         kaiwa(tmp_path, "run", "--no-worker", **variables) as first,
@@ -167,9 +191,13 @@ async def test_two_that_start_at_once_make_one_token(tmp_path: Path, variables: 
         assert [await first.get("/metrics"), await second.get("/metrics")] == [200, 200]
 
 
-async def test_on_a_dyno_no_token_is_made(tmp_path: Path, variables: dict[str, str], valkey_url: str) -> None:
+async def test_on_a_dyno_no_token_is_made(
+    tmp_path: Path, variables: dict[str, str], valkey_url: str
+) -> None:
     """Its disk is forgotten daily: the page is closed, and names the variable that opens it."""
-    async with kaiwa(tmp_path, "run", "--no-worker", DYNO="web.1", REDIS_URL=valkey_url, **variables) as running:
+    async with kaiwa(
+        tmp_path, "run", "--no-worker", DYNO="web.1", REDIS_URL=valkey_url, **variables
+    ) as running:
         async with httpx.AsyncClient(base_url=running.base_url) as http:
             for path in ("/", "/metrics"):
                 told = await http.get(path)
@@ -180,7 +208,10 @@ async def test_on_a_dyno_no_token_is_made(tmp_path: Path, variables: dict[str, s
 
 async def test_a_desktop_without_channels_needs_no_token(tmp_path: Path) -> None:
     """As ever: this machine is let in, and nothing is made."""
-    async with kaiwa(tmp_path, "run", "--no-worker") as running, httpx.AsyncClient(base_url=running.base_url) as http:
+    async with (
+        kaiwa(tmp_path, "run", "--no-worker") as running,
+        httpx.AsyncClient(base_url=running.base_url) as http,
+    ):
         assert (await http.get("/")).status_code == 200
         assert (await http.get("/metrics")).status_code == 200
     assert not (tmp_path / "data" / "console_token").exists()
@@ -192,7 +223,10 @@ events {{ worker_connections 64; }}
 http {{
   access_log off; client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
   fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-  server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://127.0.0.1:{behind}; {more} }} }}
+  server {{
+    listen 127.0.0.1:{port};
+    location / {{ proxy_pass http://127.0.0.1:{behind}; {more} }}
+  }}
 }}
 """
 
@@ -212,7 +246,9 @@ async def in_front(kind: str, folder: Path, behind: int) -> AsyncIterator[str]:
         pytest.skip(f"{program} is not installed")
     port = free_port()
     more = {"nginx that passes the host on": "proxy_set_header Host $host;"}.get(kind, "")
-    (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port, behind=behind, more=more))
+    (folder / "nginx.conf").write_text(
+        NGINX.format(folder=folder, port=port, behind=behind, more=more)
+    )
     arguments = {
         "socat": [f"TCP-LISTEN:{port},bind=127.0.0.1,fork,reuseaddr", f"TCP:127.0.0.1:{behind}"],
         "nginx": ["-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")],
@@ -234,8 +270,11 @@ async def in_front(kind: str, folder: Path, behind: int) -> AsyncIterator[str]:
 
 
 @pytest.mark.parametrize("kind", ["nginx", "nginx that passes the host on", "socat"])
-async def test_a_stranger_behind_a_proxy_is_a_stranger(tmp_path: Path, variables: dict[str, str], kind: str) -> None:
-    """Whatever the proxy says or does not say, and whatever host the stranger asks for; webhooks get through."""
+async def test_a_stranger_behind_a_proxy_is_a_stranger(
+    tmp_path: Path, variables: dict[str, str], kind: str
+) -> None:
+    """Whatever the proxy says or does not say, and whatever host the stranger asks for; webhooks
+    get through."""
     async with (
         kaiwa(tmp_path, "run", "--no-worker", **variables) as running,
         in_front(kind, tmp_path, port_of(running)) as address,

@@ -1,4 +1,5 @@
-"""A process is paused or killed in the middle of its work: another one goes on, and nobody is answered twice."""
+"""A process is paused or killed in the middle of its work: another one goes on, and nobody is
+answered twice."""
 
 from __future__ import annotations
 
@@ -44,10 +45,16 @@ def continued(asked: dict[str, Any]) -> Answer:
 
 
 async def test_what_a_killed_process_had_begun_is_finished_once(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, wttr: WttrFake, line: LineFake, slack: SlackFake
+    tmp_path: Path,
+    variables: dict[str, str],
+    gemini: GeminiFake,
+    wttr: WttrFake,
+    line: LineFake,
+    slack: SlackFake,
 ) -> None:
-    """kill -9 in a model call, in a tool call, and before and after LINE has heard of a reply: ten seconds later each
-    is answered, and no model or tool call that was finished has been repeated."""
+    """kill -9 in a model call, in a tool call, and before and after LINE has heard of a reply: ten
+    seconds later each is answered, and no model or tool call that was finished has been
+    repeated."""
     async with kaiwa(tmp_path, "run", **variables) as killed:
         gemini.say("Hello Hanako")
         line.trouble("reply", "stalled")
@@ -77,8 +84,8 @@ async def test_what_a_killed_process_had_begun_is_finished_once(
 async def test_a_paused_process_neither_commits_nor_sends_what_others_have_taken_over(
     tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, wttr: WttrFake, line: LineFake
 ) -> None:
-    """SIGSTOP in a model call, in a tool call and in a reply to LINE; when the process goes on, all it waited for is
-    there, and its leases are gone."""
+    """SIGSTOP in a model call, in a tool call and in a reply to LINE; when the process goes on, all
+    it waited for is there, and its leases are gone."""
     held = Event()
     async with kaiwa(tmp_path, "run", **variables) as paused:
         gemini.say("Hello Taro")

@@ -1,4 +1,5 @@
-"""Messages taken back while another process than the one that hears of it writes, or has died, over the answer."""
+"""Messages taken back while another process than the one that hears of it writes, or has died, over
+the answer."""
 
 from __future__ import annotations
 
@@ -13,7 +14,10 @@ from tests.process.kaiwa_process import WORKING, kaiwa
 from tests.process.webhooks import post_slack
 from tests.waiting import until
 
-HALF = "It is 21 °C in Tokyo, the sun is out, and if nothing unforeseen comes from the sea it will stay"
+HALF = (
+    "It is 21 °C in Tokyo, the sun is out, and if nothing unforeseen comes from the sea it will "
+    "stay"
+)
 TS = "1795298220.000100"
 
 
@@ -42,10 +46,13 @@ async def test_a_model_that_hangs_over_an_unsent_message_is_left_at_once(
 async def test_half_an_answer_to_a_deleted_message_goes_though_its_process_was_killed(
     tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, slack: SlackFake
 ) -> None:
-    """The message is deleted between two processes: the second one deletes what the first has shown."""
+    """The message is deleted between two processes: the second one deletes what the first has
+    shown."""
     slack.add_user()
     gemini.say(HALF, end="stalled")
-    body = slack_events.as_json(slack_events.deleted(f"<@{slack_events.BOT}> how warm is Tokyo?", TS))
+    body = slack_events.as_json(
+        slack_events.deleted(f"<@{slack_events.BOT}> how warm is Tokyo?", TS)
+    )
     async with kaiwa(tmp_path, "run", "--no-worker", **variables) as door:
         async with kaiwa(tmp_path, "worker", ready=WORKING, **variables) as first:
             assert await post_slack(door, slack, "how warm is Tokyo?", TS) == 200

@@ -1,4 +1,5 @@
-"""What LINE, Slack and the page do at the door of a running process; each answers with the status it got."""
+"""What LINE, Slack and the page do at the door of a running process; each answers with the status
+it got."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ from tests.fakes.slack import SlackFake
 from tests.process.kaiwa_process import KaiwaProcess
 
 
-async def post_line(running: KaiwaProcess, line: LineFake, text: str, user: str = line_events.USER) -> int:
+async def post_line(
+    running: KaiwaProcess, line: LineFake, text: str, user: str = line_events.USER
+) -> int:
     """Somebody writes to the bot in LINE."""
     event = line.event(place=user, user=user, message=line_events.text_message(text))
     return await running.post("/webhooks/line", *line_events.webhook(event))
@@ -30,7 +33,11 @@ async def post_slack_direct(running: KaiwaProcess, slack: SlackFake, text: str, 
 
 async def press_feedback(running: KaiwaProcess, slack: SlackFake, channel: str, choice: str) -> int:
     """Somebody says what they think of the newest answer with buttons for that."""
-    asked = [one for one in slack.messages[channel] if one.get("blocks", [{}])[-1].get("type") == "context_actions"]
+    asked = [
+        one
+        for one in slack.messages[channel]
+        if one.get("blocks", [{}])[-1].get("type") == "context_actions"
+    ]
     payload = slack_events.press(asked[-1], "kaiwa_feedback", channel=channel, choice=choice)
     return await post_to_slack(running, slack_events.as_interaction(payload))
 

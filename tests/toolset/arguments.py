@@ -7,8 +7,14 @@ from typing import Any
 from hypothesis import strategies as st
 
 JSON: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
@@ -19,11 +25,18 @@ def sample(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def made_up(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """Whatever a model may send: the tool's own names with any value, names that it does not know, or no object."""
-    properties = {name: st.just(_fitting(rule)) | JSON for name, rule in schema["properties"].items()}
+    """Whatever a model may send: the tool's own names with any value, names that it does not know,
+    or no object."""
+    properties = {
+        name: st.just(_fitting(rule)) | JSON for name, rule in schema["properties"].items()
+    }
     named = st.fixed_dictionaries({}, optional=properties)
     return (
-        named | st.builds(lambda known, more: known | more, named, st.dictionaries(st.text(), JSON, max_size=2)) | JSON
+        named
+        | st.builds(
+            lambda known, more: known | more, named, st.dictionaries(st.text(), JSON, max_size=2)
+        )
+        | JSON
     )
 
 

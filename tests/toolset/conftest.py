@@ -22,7 +22,9 @@ async def get_weather(wttr: WttrFake) -> AsyncIterator[ValidatedTool]:
 
 
 @pytest.fixture
-async def weather_of_both(wttr: WttrFake, open_meteo: OpenMeteoFake) -> AsyncIterator[ValidatedTool]:
+async def weather_of_both(
+    wttr: WttrFake, open_meteo: OpenMeteoFake
+) -> AsyncIterator[ValidatedTool]:
     """The tool between its schemas; both sources know Tokyo."""
     wttr.place("Tokyo", temp=20)
     open_meteo.place("Tokyo", {"ja": "東京"}, region="Tokyo", country="Japan")

@@ -1,4 +1,5 @@
-"""What tools are called with in tests: a context, an HTTP client, and the settings of the weather."""
+"""What tools are called with in tests: a context, an HTTP client, and the settings of the
+weather."""
 
 from __future__ import annotations
 
@@ -43,7 +44,10 @@ class UsesInMemory:
 
 
 def context(
-    locale: str = "en", time_zone: str = "Asia/Tokyo", seconds: float = 30, reminders: Reminders | None = None
+    locale: str = "en",
+    time_zone: str = "Asia/Tokyo",
+    seconds: float = 30,
+    reminders: Reminders | None = None,
 ) -> ToolContext:
     """A call that may take so many seconds."""
     return ToolContext(

@@ -17,7 +17,12 @@ PARAMETERS = {
     "required": ["do"],
     "additionalProperties": False,
 }
-RESPONSE = {"type": "object", "properties": {"done": {}}, "required": ["done"], "additionalProperties": False}
+RESPONSE = {
+    "type": "object",
+    "properties": {"done": {}},
+    "required": ["done"],
+    "additionalProperties": False,
+}
 ANYTHING = {"type": "object"}
 
 

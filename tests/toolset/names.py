@@ -1,4 +1,5 @@
-"""The names of the tools that come with Kaiwa, in order: a list of its own, so that a lost or new one is noticed."""
+"""The names of the tools that come with Kaiwa, in order: a list of its own, so that a lost or new
+one is noticed."""
 
 from __future__ import annotations
 

@@ -76,7 +76,9 @@ async def test_the_usual_operators_give_exact_results(expression: str, result: s
         ("100 + 2,000%", "2100"),
     ],
 )
-async def test_percent_means_what_it_means_on_a_pocket_calculator(expression: str, result: str) -> None:
+async def test_percent_means_what_it_means_on_a_pocket_calculator(
+    expression: str, result: str
+) -> None:
     """A lone percentage that is added or taken away is one of what stands before it."""
     assert await calculated(expression) == (result, True)
 
@@ -102,7 +104,8 @@ async def test_percent_means_what_it_means_on_a_pocket_calculator(expression: st
     ],
 )
 async def test_functions_take_arguments_between_commas(expression: str, result: str) -> None:
-    """Between a function's parentheses a comma never groups digits; halves are rounded away from zero."""
+    """Between a function's parentheses a comma never groups digits; halves are rounded away from
+    zero."""
     assert await calculated(expression) == (result, True)
 
 
@@ -239,8 +242,12 @@ async def test_any_string_ends_in_a_result_or_an_error_of_ours(expression: str) 
 
 
 @settings(deadline=None)
-@given(st.fractions(max_denominator=1000), st.fractions(max_denominator=1000), st.sampled_from("+-*"))
-async def test_it_agrees_with_python_on_fractions(left: Fraction, right: Fraction, operator: str) -> None:
+@given(
+    st.fractions(max_denominator=1000), st.fractions(max_denominator=1000), st.sampled_from("+-*")
+)
+async def test_it_agrees_with_python_on_fractions(
+    left: Fraction, right: Fraction, operator: str
+) -> None:
     """Whatever the numbers."""
     expected = {"+": left + right, "-": left - right, "*": left * right}[operator]
     difference, _ = await calculated(f"({left}) {operator} ({right}) - ({expected})")

@@ -1,4 +1,5 @@
-"""What holds for every tool in the folder, whichever it is: what it declares, and what comes of a call."""
+"""What holds for every tool in the folder, whichever it is: what it declares, and what comes of a
+call."""
 
 from __future__ import annotations
 
@@ -43,11 +44,35 @@ ACTING = {
         "invite",
         "make",
     ),
-    *("move", "order", "pay", "post", "publish", "put", "remove", "rename", "reply", "reserve", "run", "save", "send"),
+    *(
+        "move",
+        "order",
+        "pay",
+        "post",
+        "publish",
+        "put",
+        "remove",
+        "rename",
+        "reply",
+        "reserve",
+        "run",
+        "save",
+        "send",
+    ),
     *("set", "start", "stop", "submit", "turn", "update", "upload", "write"),
 }
-SECRET = "10.1.2.3 failed in /secret/path with key sk-secret, see https://inside.example"  # made up, as an error text
-SECRETS = ("10.1.2.3", "/secret/path", "sk-secret", "inside.example", "Traceback", "http://", "https://", "/tool")
+# made up, as an error text
+SECRET = "10.1.2.3 failed in /secret/path with key sk-secret, see https://inside.example"
+SECRETS = (
+    "10.1.2.3",
+    "/secret/path",
+    "sk-secret",
+    "inside.example",
+    "Traceback",
+    "http://",
+    "https://",
+    "/tool",
+)
 
 every_tool = pytest.mark.parametrize("tool", toolset.find(), ids=lambda tool: tool.name)
 
@@ -68,7 +93,9 @@ class Outside(httpx.AsyncBaseTransport):
         assert self.answer is not None
         status, body = self.answer
         return httpx.Response(
-            status, headers={"location": "https://inside.example"}, stream=httpx.ByteStream(body.encode())
+            status,
+            headers={"location": "https://inside.example"},
+            stream=httpx.ByteStream(body.encode()),
         )
 
 
@@ -79,8 +106,11 @@ def outside() -> Outside:
 
 
 @pytest.fixture
-async def tools(request: pytest.FixtureRequest, outside: Outside, tmp_path: Path) -> AsyncIterator[ToolMap]:
-    """The test's own tool or all, also those that are off by default, with default settings and without a network."""
+async def tools(
+    request: pytest.FixtureRequest, outside: Outside, tmp_path: Path
+) -> AsyncIterator[ToolMap]:
+    """The test's own tool or all, also those that are off by default, with default settings and
+    without a network."""
     own_tool = request.node.callspec.params.get("tool")
     if own_tool is RunCommand and (why := why_no_sandbox()):
         pytest.skip(why)
@@ -88,20 +118,27 @@ async def tools(request: pytest.FixtureRequest, outside: Outside, tmp_path: Path
     switches = {"workspace_dir": str(tmp_path), "image_model": "gemini-3.1-flash-image", **keys}
 
     def configure(config: type[BaseModel]) -> BaseModel:
-        return config(**{name: value for name, value in switches.items() if name in config.model_fields})
+        return config(
+            **{name: value for name, value in switches.items() if name in config.model_fields}
+        )
 
     async with httpx.AsyncClient(transport=outside) as http:
-        yield toolset.build((one for one in own_tools() if own_tool in (None, one.tool)), http, configure)
+        yield toolset.build(
+            (one for one in own_tools() if own_tool in (None, one.tool)), http, configure
+        )
 
 
 @every_tool
 def test_its_schemas_are_valid_and_closed(tool: type[Tool]) -> None:
-    """Draft 2020-12; no property slips through in either direction, and each argument is explained."""
+    """Draft 2020-12; no property slips through in either direction, and each argument is
+    explained."""
     for schema in read_schemas(tool.name):
         Draft202012Validator.check_schema(schema)
         assert (schema["type"], schema["additionalProperties"]) == ("object", False)
     parameters, _ = read_schemas(tool.name)
-    assert [name for name, rule in parameters["properties"].items() if not rule.get("description")] == []
+    assert [
+        name for name, rule in parameters["properties"].items() if not rule.get("description")
+    ] == []
 
 
 @every_tool
@@ -110,7 +147,9 @@ def test_its_arguments_are_bounded(tool: type[Tool]) -> None:
     limits = {"string": "maxLength", "array": "maxItems"}
     rules = read_schemas(tool.name)[0]["properties"]
     assert [
-        name for name, rule in rules.items() if "enum" not in rule and limits.get(rule["type"], "type") not in rule
+        name
+        for name, rule in rules.items()
+        if "enum" not in rule and limits.get(rule["type"], "type") not in rule
     ] == []
 
 
@@ -122,10 +161,17 @@ def test_its_description_says_when_to_use_it(tool: type[Tool]) -> None:
 
 
 @every_tool
-def test_it_declares_its_risk_and_is_high_where_its_name_says_that_it_acts(tool: type[Tool]) -> None:
-    """Nobody is asked about a low-risk call, so none comes by chance; it may change what Kaiwa stores, and says so."""
+def test_it_declares_its_risk_and_is_high_where_its_name_says_that_it_acts(
+    tool: type[Tool],
+) -> None:
+    """Nobody is asked about a low-risk call, so none comes by chance; it may change what Kaiwa
+    stores, and says so."""
     assert "risk" in vars(tool)
-    assert tool.risk == "high" or getattr(tool, "writes", False) or tool.name.partition("_")[0] not in ACTING
+    assert (
+        tool.risk == "high"
+        or getattr(tool, "writes", False)
+        or tool.name.partition("_")[0] not in ACTING
+    )
 
 
 def test_every_folder_of_schemas_belongs_to_a_tool() -> None:
@@ -146,7 +192,9 @@ def _for_gemini(definitions: Sequence[ToolDefinition]) -> None:
 
 
 @pytest.mark.parametrize("accept", [_for_gemini], ids=["gemini"])
-def test_every_provider_takes_all_of_them(accept: Callable[[Sequence[ToolDefinition]], None], tools: ToolMap) -> None:
+def test_every_provider_takes_all_of_them(
+    accept: Callable[[Sequence[ToolDefinition]], None], tools: ToolMap
+) -> None:
     """In the form that its converter gives them."""
     not_offered = [RunCommand.name] if why_no_sandbox() else []
     assert sorted([*tools, *not_offered]) == [tool.name for tool in toolset.find()]
@@ -168,7 +216,11 @@ def test_every_provider_takes_all_of_them(accept: Callable[[Sequence[ToolDefinit
     ids=["unreachable", "silent", "crash", "error", "elsewhere", "page", "json"],
 )
 async def test_whatever_happens_inside_nothing_leaks(
-    tool: type[Tool], answer: Exception | tuple[int, str], tools: ToolMap, outside: Outside, tmp_path: Path
+    tool: type[Tool],
+    answer: Exception | tuple[int, str],
+    tools: ToolMap,
+    outside: Outside,
+    tmp_path: Path,
 ) -> None:
     """A network that fails in any way: a result, or a plain error."""
     outside.answer = answer
@@ -181,7 +233,9 @@ async def test_whatever_happens_inside_nothing_leaks(
 
 
 @every_tool
-async def test_what_reads_changes_nothing_outside(tool: type[Tool], tools: ToolMap, outside: Outside) -> None:
+async def test_what_reads_changes_nothing_outside(
+    tool: type[Tool], tools: ToolMap, outside: Outside
+) -> None:
     """A low-risk call gets, and never posts, puts or deletes."""
     await tools.call(tool.name, sample(read_schemas(tool.name)[0]), context())
     assert tool.risk == "high" or outside.methods <= {"GET", "HEAD"}
@@ -225,6 +279,8 @@ async def test_no_arguments_are_refused_exactly_where_some_are_required(
     required = read_schemas(tool.name)[0].get("required", [])
     outcome = await tools.call(tool.name, nothing, context(reminders=RemindersInMemory()))
     if required:
-        assert outcome == ToolOutcome.error(f"invalid parameters: {required[0]!r} is a required property")
+        assert outcome == ToolOutcome.error(
+            f"invalid parameters: {required[0]!r} is a required property"
+        )
     else:
         assert "invalid parameters" not in outcome.response.get("error", "")

@@ -1,4 +1,5 @@
-"""What does not fit a tool's schema never reaches it, and the model reads why: for every tool in the folder."""
+"""What does not fit a tool's schema never reaches it, and the model reads why: for every tool in
+the folder."""
 
 from __future__ import annotations
 
@@ -53,7 +54,9 @@ def refusal(tool: type[Tool], arguments: object) -> str:
 def test_what_does_not_fit_is_refused(tool: type[Tool], data: st.DataObject) -> None:
     """Whatever a model makes up."""
     parameters, _ = read_schemas(tool.name)
-    unfit = made_up(parameters).filter(lambda value: value not in (None, "") and not _fits(parameters, value))
+    unfit = made_up(parameters).filter(
+        lambda value: value not in (None, "") and not _fits(parameters, value)
+    )
     refusal(tool, data.draw(unfit))
 
 
@@ -75,7 +78,10 @@ def test_wrong_types_are_named(tool: type[Tool]) -> None:
 def test_an_extra_argument_is_refused(tool: type[Tool]) -> None:
     """Models invent options."""
     told = refusal(tool, sample(read_schemas(tool.name)[0]) | {"api_key": "x"})
-    assert told == "invalid parameters: Additional properties are not allowed ('api_key' was unexpected)"
+    assert (
+        told
+        == "invalid parameters: Additional properties are not allowed ('api_key' was unexpected)"
+    )
 
 
 @every_tool

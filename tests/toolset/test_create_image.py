@@ -1,4 +1,5 @@
-"""``create_image``: from a description to a picture, from a picture to another one, and never more than is allowed."""
+"""``create_image``: from a description to a picture, from a picture to another one, and never more
+than is allowed."""
 
 from __future__ import annotations
 
@@ -27,7 +28,14 @@ from toolset.images import gemini as client
 from toolset.images.gemini import NO_MODEL, NO_QUOTA, REFUSED, UNREADABLE
 from toolset.images.worker import NOT_READ
 from toolset.shown import ModelUse
-from toolset.tool import USED_UP, ToolContext, ToolOutcome, ToolSetupError, ValidatedTool, read_schemas
+from toolset.tool import (
+    USED_UP,
+    ToolContext,
+    ToolOutcome,
+    ToolSetupError,
+    ValidatedTool,
+    read_schemas,
+)
 
 MODEL = "gemini-3.1-flash-image"
 CAT = {"prompt": "A cat under an umbrella"}
@@ -49,7 +57,12 @@ def fake() -> Iterator[GeminiFake]:
 
 def offered(http: httpx.AsyncClient, fake: GeminiFake, **settings: Any) -> ValidatedTool:
     """The tool as the model gets it."""
-    given = {"image_model": MODEL, "gemini_api_key": KEY, "google_gemini_base_url": fake.base_url, **settings}
+    given = {
+        "image_model": MODEL,
+        "gemini_api_key": KEY,
+        "google_gemini_base_url": fake.base_url,
+        **settings,
+    }
     made = CreateImage.create(http, CreateImageConfig(**given))
     assert made is not None
     return ValidatedTool(made, *read_schemas("create_image"))
@@ -71,7 +84,8 @@ def beside(data: bytes | None, mime: str = "image/png") -> ToolContext:
 
 
 async def test_a_description_becomes_a_picture(fake: GeminiFake, tool: ValidatedTool) -> None:
-    """Not the model's draft; as a JPEG, with the description where it cannot be shown, and with the tokens used."""
+    """Not the model's draft; as a JPEG, with the description where it cannot be shown, and with the
+    tokens used."""
     fake.paint(picture(640, 480))
     outcome = await tool.call(CAT, context())
     (file,) = outcome.files
@@ -96,15 +110,24 @@ async def test_the_newest_picture_is_changed(fake: GeminiFake, tool: ValidatedTo
     """It goes before the wish, as it is."""
     fake.paint(picture())
     given = picture(kind="WEBP")
-    outcome = await tool.call({"prompt": "Make it blue", "change": True}, beside(given, "image/webp"))
+    outcome = await tool.call(
+        {"prompt": "Make it blue", "change": True}, beside(given, "image/webp")
+    )
     assert not outcome.is_error, outcome.response
     first, second = fake.requests[0].body["contents"][0]["parts"]
-    assert (first["inlineData"]["mimeType"], base64.b64decode(first["inlineData"]["data"])) == ("image/webp", given)
+    assert (first["inlineData"]["mimeType"], base64.b64decode(first["inlineData"]["data"])) == (
+        "image/webp",
+        given,
+    )
     assert second == {"text": "Make it blue"}
 
 
-@pytest.mark.parametrize(("data", "text"), [(None, NO_PICTURE), (b"x" * (7 * 1024 * 1024 + 1), TOO_LARGE)])
-async def test_nothing_can_be_changed(fake: GeminiFake, tool: ValidatedTool, data: bytes | None, text: str) -> None:
+@pytest.mark.parametrize(
+    ("data", "text"), [(None, NO_PICTURE), (b"x" * (7 * 1024 * 1024 + 1), TOO_LARGE)]
+)
+async def test_nothing_can_be_changed(
+    fake: GeminiFake, tool: ValidatedTool, data: bytes | None, text: str
+) -> None:
     """No request is made."""
     outcome = await tool.call({"prompt": "Blue", "change": True}, beside(data))
     assert (outcome, fake.requests) == (ToolOutcome.error(text), [])
@@ -115,9 +138,14 @@ async def test_a_person_has_so_many_a_day(http: httpx.AsyncClient, fake: GeminiF
     tool, uses = offered(http, fake, daily_user_images=2), UsesInMemory()
     for key in ("a", "a", "b"):
         fake.paint(picture())
-        assert not (await tool.call(CAT, replace(context(), uses=uses, idempotency_key=key))).is_error
+        assert not (
+            await tool.call(CAT, replace(context(), uses=uses, idempotency_key=key))
+        ).is_error
     refused = await tool.call(CAT, replace(context(), uses=uses, idempotency_key="c"))
-    assert (refused, len(fake.requests)) == (ToolOutcome.error(USED_UP.format(name="create_image", limit=2)), 3)
+    assert (refused, len(fake.requests)) == (
+        ToolOutcome.error(USED_UP.format(name="create_image", limit=2)),
+        3,
+    )
 
 
 async def test_none_is_made_where_none_is_seen(fake: GeminiFake, tool: ValidatedTool) -> None:
@@ -134,9 +162,17 @@ async def test_an_empty_description_is_refused(fake: GeminiFake, tool: Validated
 
 @pytest.mark.parametrize(
     ("status", "text"),
-    [(400, REFUSED), (404, NO_MODEL), (429, NO_QUOTA), (503, "API error: status 503"), (418, "API error: status 418")],
+    [
+        (400, REFUSED),
+        (404, NO_MODEL),
+        (429, NO_QUOTA),
+        (503, "API error: status 503"),
+        (418, "API error: status 418"),
+    ],
 )
-async def test_a_refusal_is_told(fake: GeminiFake, tool: ValidatedTool, status: int, text: str) -> None:
+async def test_a_refusal_is_told(
+    fake: GeminiFake, tool: ValidatedTool, status: int, text: str
+) -> None:
     """With no word of the service's own; a passing failure gets a second attempt."""
     for _ in range(2):
         fake.fail(status, "sk-secret at 10.0.0.1")
@@ -152,16 +188,24 @@ async def test_a_second_attempt_may_succeed(fake: GeminiFake, tool: ValidatedToo
 
 
 @pytest.mark.parametrize("reason", ["IMAGE_SAFETY", "PROHIBITED_CONTENT", "NO_IMAGE"])
-async def test_a_model_that_declines_says_why(fake: GeminiFake, tool: ValidatedTool, reason: str) -> None:
+async def test_a_model_that_declines_says_why(
+    fake: GeminiFake, tool: ValidatedTool, reason: str
+) -> None:
     """Its word is for the model, which explains it to the person."""
     fake.finish(reason)
-    assert await tool.call(CAT, context()) == ToolOutcome.error(f"the image model declined: {reason}")
+    assert await tool.call(CAT, context()) == ToolOutcome.error(
+        f"the image model declined: {reason}"
+    )
 
 
 async def test_a_blocked_description_says_why(fake: GeminiFake, tool: ValidatedTool) -> None:
     """Such an answer has no candidate."""
-    fake.raw(b'{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}', content_type="application/json")
-    assert await tool.call(CAT, context()) == ToolOutcome.error("the image model declined: PROHIBITED_CONTENT")
+    fake.raw(
+        b'{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}', content_type="application/json"
+    )
+    assert await tool.call(CAT, context()) == ToolOutcome.error(
+        "the image model declined: PROHIBITED_CONTENT"
+    )
 
 
 @pytest.mark.parametrize(
@@ -174,7 +218,9 @@ async def test_a_blocked_description_says_why(fake: GeminiFake, tool: ValidatedT
         b'{"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"image/png","data":"?"}}]}}]}',
     ],
 )
-async def test_an_answer_without_a_picture_is_an_error(fake: GeminiFake, tool: ValidatedTool, body: bytes) -> None:
+async def test_an_answer_without_a_picture_is_an_error(
+    fake: GeminiFake, tool: ValidatedTool, body: bytes
+) -> None:
     """Nothing of it is passed on."""
     fake.raw(body, content_type="application/json")
     assert await tool.call(CAT, context()) == ToolOutcome.error(UNREADABLE)
@@ -215,7 +261,9 @@ async def test_it_is_off_without_a_model(http: httpx.AsyncClient) -> None:
         CreateImage.create(http, CreateImageConfig(image_model=MODEL))
 
 
-@pytest.mark.parametrize(("written", "read"), [("gemini:gemini-3-pro-image", "gemini-3-pro-image"), ("", "")])
+@pytest.mark.parametrize(
+    ("written", "read"), [("gemini:gemini-3-pro-image", "gemini-3-pro-image"), ("", "")]
+)
 def test_a_model_may_have_its_prefix(written: str, read: str) -> None:
     """As MODEL has it."""
     assert CreateImageConfig(image_model=written).image_model == read

@@ -1,4 +1,5 @@
-"""``convert_currency``: amounts by the bank's rates, with their date and source, or an error the model understands."""
+"""``convert_currency``: amounts by the bank's rates, with their date and source, or an error the
+model understands."""
 
 from __future__ import annotations
 
@@ -49,7 +50,9 @@ async def refusal(currency: ValidatedTool, **arguments: Any) -> str:
     return str(outcome.response["error"])
 
 
-async def test_an_amount_is_converted_through_the_euro(bank: EcbFake, currency: ValidatedTool) -> None:
+async def test_an_amount_is_converted_through_the_euro(
+    bank: EcbFake, currency: ValidatedTool
+) -> None:
     """By the latest rates, which the result dates and attributes."""
     assert await convert(currency, **{"amount": 100, "from": "USD", "to": "JPY"}) == {
         "amount": "100",
@@ -92,13 +95,19 @@ async def test_without_an_amount_it_is_the_rate(currency: ValidatedTool) -> None
 
 async def test_a_past_day_has_its_own_rates(bank: EcbFake, currency: ValidatedTool) -> None:
     """From the feed of 90 days."""
-    told = await convert(currency, **{"amount": 10, "from": "EUR", "to": "USD", "date": "2026-11-19"})
+    told = await convert(
+        currency, **{"amount": 10, "from": "EUR", "to": "USD", "date": "2026-11-19"}
+    )
     assert (told["result"], told["rate_date"], "note" in told) == ("10.90", "2026-11-19", False)
     assert [request.path for request in bank.requests] == [HISTORY]
 
 
-@pytest.mark.parametrize(("asked", "day"), [("2026-11-22", "2026-11-20"), ("2026-11-18", "2026-11-16")])
-async def test_a_day_without_rates_has_those_before_it(currency: ValidatedTool, asked: str, day: str) -> None:
+@pytest.mark.parametrize(
+    ("asked", "day"), [("2026-11-22", "2026-11-20"), ("2026-11-18", "2026-11-16")]
+)
+async def test_a_day_without_rates_has_those_before_it(
+    currency: ValidatedTool, asked: str, day: str
+) -> None:
     """And a note that says so."""
     told = await convert(currency, **{"from": "EUR", "to": "USD", "date": asked})
     assert told["rate_date"] == day
@@ -113,19 +122,25 @@ async def test_a_day_without_rates_has_those_before_it(currency: ValidatedTool, 
         ("yesterday", "invalid parameters: date: write it as YYYY-MM-DD"),
     ],
 )
-async def test_a_date_without_rates_is_an_error(currency: ValidatedTool, asked: str, text: str) -> None:
+async def test_a_date_without_rates_is_an_error(
+    currency: ValidatedTool, asked: str, text: str
+) -> None:
     """The text says which there are."""
     assert await refusal(currency, **{"from": "EUR", "to": "USD", "date": asked}) == text
 
 
-async def test_a_feed_that_is_not_renewed_gives_no_rates_of_today(bank: EcbFake, currency: ValidatedTool) -> None:
+async def test_a_feed_that_is_not_renewed_gives_no_rates_of_today(
+    bank: EcbFake, currency: ValidatedTool
+) -> None:
     """A week later its last rates are history."""
     bank.days = {"2026-11-01": {"USD": "1.1"}}
     text = await refusal(currency, **{"from": "EUR", "to": "USD", "date": "2026-11-20"})
     assert text == "there are no rates of 2026-11-20: the source has 2026-11-01 to 2026-11-01"
 
 
-@pytest.mark.parametrize(("source", "target", "named"), [("XXX", "USD", "XXX"), ("USD", "円", "円")])
+@pytest.mark.parametrize(
+    ("source", "target", "named"), [("XXX", "USD", "XXX"), ("USD", "円", "円")]
+)
 async def test_an_unknown_currency_is_an_error_with_the_codes(
     currency: ValidatedTool, source: str, target: str, named: str
 ) -> None:
@@ -135,7 +150,9 @@ async def test_an_unknown_currency_is_an_error_with_the_codes(
 
 
 @pytest.mark.parametrize(
-    "amount", [-1, 1e16, 10**400, float("nan"), float("inf")], ids=["negative", "large", "huge", "nan", "infinite"]
+    "amount",
+    [-1, 1e16, 10**400, float("nan"), float("inf")],
+    ids=["negative", "large", "huge", "nan", "infinite"],
 )
 async def test_an_amount_is_a_reasonable_number(currency: ValidatedTool, amount: float) -> None:
     """Others are refused."""
@@ -167,21 +184,31 @@ async def test_a_bank_that_does_not_answer_is_not_waited_for(bank: EcbFake) -> N
     """The time limit is for everything."""
     bank.fail("dripping")
     async with http_client() as http:
-        tool = ValidatedTool(ConvertCurrency(Source(http, bank.base_url, 0.2)), *read_schemas("convert_currency"))
+        tool = ValidatedTool(
+            ConvertCurrency(Source(http, bank.base_url, 0.2)), *read_schemas("convert_currency")
+        )
         outcome = await tool.call({"from": "EUR", "to": "USD"}, context())
     assert outcome == ToolOutcome.error("API request failed: timeout")
 
 
-async def test_questions_of_half_an_hour_are_one_request(bank: EcbFake, currency: ValidatedTool) -> None:
+async def test_questions_of_half_an_hour_are_one_request(
+    bank: EcbFake, currency: ValidatedTool
+) -> None:
     """Also those asked at once, and whatever the currencies."""
     pairs = [("EUR", "USD"), ("USD", "EUR"), ("JPY", "GBP")] * 3
-    await asyncio.gather(*(convert(currency, **{"from": source, "to": target}) for source, target in pairs))
+    await asyncio.gather(
+        *(convert(currency, **{"from": source, "to": target}) for source, target in pairs)
+    )
     assert len(bank.requests) == 1
 
 
 async def test_the_operator_names_the_server(bank: EcbFake) -> None:
     """A private address, too."""
-    bank.replay(SourceAnswer(200, b"<Cube time='2026-11-20'><Cube currency='USD' rate='2'/></Cube>", "text/xml"))
+    bank.replay(
+        SourceAnswer(
+            200, b"<Cube time='2026-11-20'><Cube currency='USD' rate='2'/></Cube>", "text/xml"
+        )
+    )
     async with http_client() as http:
         made = ConvertCurrency.create(http, CurrencyConfig(ecb_base_url=bank.base_url))
         told = await made.call({"from": "EUR", "to": "USD"}, context())

@@ -1,4 +1,5 @@
-"""What a tool declares is checked before anybody can call it, and tools are called by their names."""
+"""What a tool declares is checked before anybody can call it, and tools are called by their
+names."""
 
 from __future__ import annotations
 
@@ -41,7 +42,11 @@ FOREIGN = (
 def test_the_definition_is_what_the_tool_declares() -> None:
     """Name, description, schemas and risk go to the model unchanged."""
     definition = doer().definition
-    assert (definition.name, definition.description, definition.risk) == ("doer", Doer.description, "low")
+    assert (definition.name, definition.description, definition.risk) == (
+        "doer",
+        Doer.description,
+        "low",
+    )
     assert (definition.parameters, definition.response) == (PARAMETERS, RESPONSE)
 
 
@@ -58,7 +63,12 @@ def test_a_tool_may_ask_for_strict_arguments() -> None:
 
 def test_only_a_tool_that_asks_a_foreign_server_has_a_limit_in_a_turn_unasked() -> None:
     """A tool may declare another one, or none."""
-    made = [doer(), doer(foreign=True), doer(foreign=True, per_turn=2), doer(foreign=True, per_turn=0)]
+    made = [
+        doer(),
+        doer(foreign=True),
+        doer(foreign=True, per_turn=2),
+        doer(foreign=True, per_turn=0),
+    ]
     assert [tool.per_turn for tool in made] == [0, FOREIGN_PER_TURN, 2, 0]
 
 
@@ -84,7 +94,10 @@ def test_what_asks_a_foreign_server_says_so(tool: type) -> None:
         ({"per_day": 1.5}, "tool doer: per_turn and per_day must be whole numbers from 0"),
         ({"commands": "do"}, "tool doer: commands must be a tuple of words without the slash"),
         ({"commands": ("/do",)}, "tool doer: commands must be a tuple of words without the slash"),
-        ({"commands": ("do it",)}, "tool doer: commands must be a tuple of words without the slash"),
+        (
+            {"commands": ("do it",)},
+            "tool doer: commands must be a tuple of words without the slash",
+        ),
     ],
 )
 def test_a_badly_declared_tool_stops_start_up(declared: dict[str, Any], complaint: str) -> None:
@@ -141,7 +154,11 @@ def test_two_tools_of_one_name_stop_start_up() -> None:
 def test_commands_lead_to_their_tools() -> None:
     """In whatever case they are declared; two tools cannot share one."""
     acts = ValidatedTool(type("Acts", (Acts,), {"commands": ("実行",)})(), PARAMETERS, RESPONSE)
-    assert ToolMap([doer(commands=("Do", "make")), acts]).commands == {"do": "doer", "make": "doer", "実行": "acts"}
+    assert ToolMap([doer(commands=("Do", "make")), acts]).commands == {
+        "do": "doer",
+        "make": "doer",
+        "実行": "acts",
+    }
     with pytest.raises(ToolSetupError, match="the tools doer and acts have the same command: 実行"):
         ToolMap([doer(commands=("実行",)), acts])
 
@@ -189,7 +206,9 @@ def test_read_only_holds_for_later_tools() -> None:
 
 def test_missing_schemas_stop_start_up() -> None:
     """The text names the file to write."""
-    with pytest.raises(ToolSetupError, match=r"tool nobody: schemas/nobody/parameters\.json cannot be read"):
+    with pytest.raises(
+        ToolSetupError, match=r"tool nobody: schemas/nobody/parameters\.json cannot be read"
+    ):
         read_schemas("nobody")
 
 
@@ -197,5 +216,7 @@ def test_a_schema_that_is_no_json_stops_start_up(tmp_path: Path) -> None:
     """An operator's folder has schemas of its own."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "parameters.json").write_text('{"type": "object",}', "utf-8")
-    with pytest.raises(ToolSetupError, match=rf"tool mine: {tmp_path}/mine/parameters\.json cannot be read"):
+    with pytest.raises(
+        ToolSetupError, match=rf"tool mine: {tmp_path}/mine/parameters\.json cannot be read"
+    ):
         read_schemas("mine", tmp_path)

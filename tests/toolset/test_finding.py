@@ -49,16 +49,26 @@ def refuse(*_: object) -> None:
     ("declared", "complaint"),
     [
         ({"risk": "none"}, r"toolset/weather\.py: tool get_weather: risk must be one of low, high"),
-        ({"name": "moon"}, r"toolset/weather\.py: tool moon: .*/moon/parameters\.json cannot be read"),
+        (
+            {"name": "moon"},
+            r"toolset/weather\.py: tool moon: .*/moon/parameters\.json cannot be read",
+        ),
         ({"create": refuse}, r"toolset/weather\.py: no key"),
-        ({"create": lambda *_: 1 / 0}, r"toolset/weather\.py cannot be loaded: ZeroDivisionError: division by zero"),
+        (
+            {"create": lambda *_: 1 / 0},
+            r"toolset/weather\.py cannot be loaded: ZeroDivisionError: division by zero",
+        ),
     ],
 )
-async def test_a_tool_that_cannot_be_offered_stops_start_up(declared: dict[str, Any], complaint: str) -> None:
+async def test_a_tool_that_cannot_be_offered_stops_start_up(
+    declared: dict[str, Any], complaint: str
+) -> None:
     """In one line that says where it comes from."""
     (weather,) = (found for found in own_tools() if found.tool.name == "get_weather")
     bad: type[Tool] = type("Bad", (weather.tool,), declared)
     async with http_client() as http:
         with pytest.raises(ToolSetupError, match=complaint) as stopped:
-            toolset.build([type(weather)(bad, weather.origin, weather.schemas)], http, lambda config: config())
+            toolset.build(
+                [type(weather)(bad, weather.origin, weather.schemas)], http, lambda config: config()
+            )
     assert "\n" not in str(stopped.value)

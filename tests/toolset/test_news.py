@@ -48,7 +48,9 @@ async def news(get_news: ValidatedTool, locale: str = "en", **arguments: Any) ->
     return outcome.response
 
 
-async def test_headlines_have_source_time_and_link(english: WordPressFake, get_news: ValidatedTool) -> None:
+async def test_headlines_have_source_time_and_link(
+    english: WordPressFake, get_news: ValidatedTool
+) -> None:
     """In the user's zone, the newest first."""
     english.post("Older", at=AT - timedelta(hours=2))
     english.post("Floods &amp; storms", "https://news.example/2", "<p>Rivers <b>rose</b>.</p>")
@@ -76,9 +78,9 @@ async def test_a_topic_is_searched_for(english: WordPressFake, get_news: Validat
     """Spaces and signs in it change no more than the search; without a result the list is empty."""
     english.post("Climate talks begin")
     english.post("Football")
-    assert [one["title"] for one in (await news(get_news, topic=" climate　talks "))["headlines"]] == [
-        "Climate talks begin"
-    ]
+    assert [
+        one["title"] for one in (await news(get_news, topic=" climate　talks "))["headlines"]
+    ] == ["Climate talks begin"]
     assert await news(get_news, topic="&feed=x#/../") == {"headlines": []}
     assert english.requests == ["/feed/?s=climate talks", "/feed/?s=%26feed%3Dx%23/../"]
 
@@ -91,7 +93,12 @@ async def test_the_language_is_the_users_unless_another_is_asked_for(
     japanese.post("日本語")
     asked = [("ja-JP", {}), ("fr", {}), ("ja", {"language": "en"}), ("en", {"language": "ja"})]
     answers = [await news(get_news, locale, **arguments) for locale, arguments in asked]
-    assert [answer["headlines"][0]["title"] for answer in answers] == ["日本語", "English", "English", "日本語"]
+    assert [answer["headlines"][0]["title"] for answer in answers] == [
+        "日本語",
+        "English",
+        "English",
+        "日本語",
+    ]
     assert answers[0]["headlines"][0]["source"] == "グローバル・ボイス"
 
 
@@ -102,18 +109,29 @@ async def test_old_news_are_said_to_be_old(english: WordPressFake, get_news: Val
     assert answer["note"] == "The newest of these is 30 days old."
 
 
-async def test_what_a_feed_does_not_say_is_left_out(english: WordPressFake, get_news: ValidatedTool) -> None:
+async def test_what_a_feed_does_not_say_is_left_out(
+    english: WordPressFake, get_news: ValidatedTool
+) -> None:
     """Title and link are enough, in any zone."""
     english.body = (
-        b"<rss version='2.0'><channel><item><title>A</title><link>http://a.example</link></item></channel></rss>"
+        b"<rss "
+        b"version='2.0'><channel><item><title>A</title><link>http://a.example</link></item></channel></rss>"
     )
     outcome = await get_news.call({}, context(time_zone="Nowhere/Atlantis"))
     assert outcome == ToolOutcome({"headlines": [{"title": "A", "link": "http://a.example"}]})
 
 
-async def test_the_same_question_is_answered_from_memory(english: WordPressFake, get_news: ValidatedTool) -> None:
+async def test_the_same_question_is_answered_from_memory(
+    english: WordPressFake, get_news: ValidatedTool
+) -> None:
     """Whatever its case, spaces and count."""
-    for arguments in ({"topic": "Rain"}, {"topic": " rain ", "count": 1}, {"topic": "ＲＡＩＮ"}, {}, {"topic": ""}):
+    for arguments in (
+        {"topic": "Rain"},
+        {"topic": " rain ", "count": 1},
+        {"topic": "ＲＡＩＮ"},
+        {},
+        {"topic": ""},
+    ):
         await news(get_news, **arguments)
     assert english.requests == ["/feed/?s=Rain", "/feed/"]
 
@@ -132,7 +150,9 @@ async def test_a_failure_is_told_and_not_remembered(
     assert await news(get_news, topic="new") == {"headlines": []}
 
 
-async def test_the_operators_sites_are_asked(english: WordPressFake, japanese: WordPressFake) -> None:
+async def test_the_operators_sites_are_asked(
+    english: WordPressFake, japanese: WordPressFake
+) -> None:
     """NEWS_BASE_URL and NEWS_JA_BASE_URL."""
     async with http_client() as http:
         config = NewsConfig(news_base_url=english.base_url, news_ja_base_url=japanese.base_url)

@@ -15,14 +15,22 @@ from toolset.tool import Risk, ToolSetupError, ValidatedTool
 from toolset.tool_map import MANY, MOST, MOST_BYTES, ToolMap
 
 
-def tool(name: str, description: str = "Does it.", risk: Risk = "low", *, own: bool = False) -> ValidatedTool:
+def tool(
+    name: str, description: str = "Does it.", risk: Risk = "low", *, own: bool = False
+) -> ValidatedTool:
     kind: Any = type("Named", (Doer,), {"name": name, "description": description, "risk": risk})
     return ValidatedTool(kind(), ANYTHING, ANYTHING, own=own)
 
 
 def many(count: int = MANY + 1, *more: ValidatedTool) -> ToolMap:
     """One tool of Kaiwa's, and so many others."""
-    return ToolMap([tool("clock", own=True), *(tool(f"server_{n}", f"Number {n}.") for n in range(count)), *more])
+    return ToolMap(
+        [
+            tool("clock", own=True),
+            *(tool(f"server_{n}", f"Number {n}.") for n in range(count)),
+            *more,
+        ]
+    )
 
 
 def names(tools: ToolMap, *used: str) -> list[str]:
@@ -68,15 +76,26 @@ def test_tools_in_use_have_a_limit() -> None:
 
 
 def test_declarations_have_a_size() -> None:
-    """A few large tools are too many, too; of those in use the newest that fit are declared, at least one."""
+    """A few large tools are too many, too; of those in use the newest that fit are declared, at
+    least one."""
     large = [tool(f"server_{letter}", "x" * (MOST_BYTES // 3)) for letter in "abcd"]
     few = ToolMap([tool("clock", own=True), *large[:2]])
     assert names(few) == ["clock", "server_a", "server_b"]
     tools = ToolMap([tool("clock", own=True), *large, tool("server_huge", "x" * 2 * MOST_BYTES)])
     assert names(tools) == ["clock", "find_tools"]
-    assert names(tools, "server_c", "server_a", "server_b") == ["clock", "find_tools", "server_a", "server_b"]
+    assert names(tools, "server_c", "server_a", "server_b") == [
+        "clock",
+        "find_tools",
+        "server_a",
+        "server_b",
+    ]
     assert names(tools, "server_a", "server_huge") == ["clock", "find_tools", "server_huge"]
-    assert names(tools, "server_huge", "server_b", "server_a") == ["clock", "find_tools", "server_b", "server_a"]
+    assert names(tools, "server_huge", "server_b", "server_a") == [
+        "clock",
+        "find_tools",
+        "server_b",
+        "server_a",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -104,10 +123,14 @@ async def test_a_search_without_a_hit_or_without_words_says_so() -> None:
     """An empty list, and an error that names the mend."""
     tools = many()
     assert (await tools.call("find_tools", {"query": "zebra"}, context())).response == {"tools": []}
-    assert "no words" in (await tools.call("find_tools", {"query": "?!"}, context())).response["error"]
+    assert (
+        "no words" in (await tools.call("find_tools", {"query": "?!"}, context())).response["error"]
+    )
 
 
-@pytest.mark.parametrize("other", [{}, {"error": "no"}, {"tools": "x"}, {"tools": ["x", {}, {"name": 1}]}])
+@pytest.mark.parametrize(
+    "other", [{}, {"error": "no"}, {"tools": "x"}, {"tools": ["x", {}, {"name": 1}]}]
+)
 def test_what_is_no_result_of_the_search_names_nothing(other: dict[str, Any]) -> None:
     """A hook may answer in its place."""
     assert found_in(other) == []
@@ -115,7 +138,15 @@ def test_what_is_no_result_of_the_search_names_nothing(other: dict[str, Any]) ->
 
 def test_words_are_taken_apart() -> None:
     """Names of both styles; pairs of letters where no blanks stand between words."""
-    assert words_in("list_HTTPIssues2 天気予報") == ["list", "httpi", "ssue", "2", "天気", "気予", "予報"]
+    assert words_in("list_HTTPIssues2 天気予報") == [
+        "list",
+        "httpi",
+        "ssue",
+        "2",
+        "天気",
+        "気予",
+        "予報",
+    ]
 
 
 def test_the_name_of_the_search_is_taken() -> None:
@@ -179,7 +210,10 @@ def test_names_that_no_tool_has_are_known(tmp_path: Path) -> None:
         ("[[rule", "cannot be read"),
         ("[rule]\nx = 1", "only [[rule]] tables"),
         ("[other]\nx = 1", "only [[rule]] tables"),
-        ('[[rule]]\n[[rule]]\nrisk = { act = "medium" }', "rule 2, risk.act: Input should be 'low' or 'high'"),
+        (
+            '[[rule]]\n[[rule]]\nrisk = { act = "medium" }',
+            "rule 2, risk.act: Input should be 'low' or 'high'",
+        ),
         ('[[rule]]\ntool = ["x"]', "rule 1, tool: Extra inputs are not permitted"),
     ],
 )

@@ -74,14 +74,17 @@ async def test_a_later_response_waits_until_the_earlier_one_is_through() -> None
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 12)), max_size=6))
 @settings(max_examples=100, deadline=None)
 async def test_cancelled_calls_leave_the_line_whole(cancelled: list[tuple[int, int]]) -> None:
-    """Before they wait, while they wait, when their turn has just come, and while they hold the key."""
+    """Before they wait, while they wait, when their turn has just come, and while they hold the
+    key."""
     recorder = Recorder()
     calls = [asyncio.create_task(recorder.hold("a", call(index))) for index in range(6)]
     gone = set()
     for index, steps in cancelled:
         for _ in range(steps):
             await asyncio.sleep(0)
-        recorder.inside.pop("a", None) if calls[index].cancel() and recorder.inside.get("a") == index else None
+        recorder.inside.pop("a", None) if calls[index].cancel() and recorder.inside.get(
+            "a"
+        ) == index else None
         gone.add(index)
     async with asyncio.timeout(5):
         await asyncio.gather(*calls, return_exceptions=True)

@@ -25,7 +25,9 @@ class PollsInMemory:
     def __init__(self) -> None:
         self.asked: tuple[Any, ...] = ()
 
-    async def start(self, question: str, options: Sequence[str], *, multiple: bool, idempotency_key: str) -> str:
+    async def start(
+        self, question: str, options: Sequence[str], *, multiple: bool, idempotency_key: str
+    ) -> str:
         self.asked = (question, options, multiple, idempotency_key)
         return "poll_1"
 
@@ -34,7 +36,9 @@ async def call(polls: PollsInMemory | None, **arguments: Any) -> ToolOutcome:
     """Call it between its schemas."""
     async with http_client() as http:
         tool: Tool = StartPoll.create(http, NoConfig())
-    return await ValidatedTool(tool, *read_schemas(tool.name)).call(arguments, replace(context(), polls=polls))
+    return await ValidatedTool(tool, *read_schemas(tool.name)).call(
+        arguments, replace(context(), polls=polls)
+    )
 
 
 @pytest.mark.parametrize("given", [{}, {"multiple": True}])
@@ -47,7 +51,13 @@ async def test_a_poll_is_started_with_the_calls_key(given: dict[str, bool]) -> N
 
 @pytest.mark.parametrize(
     "given",
-    [{"options": ["one"]}, {"options": ["x"] * 11}, {"options": ["a", "b" * 61]}, {"question": "?" * 201}, {"to": "x"}],
+    [
+        {"options": ["one"]},
+        {"options": ["x"] * 11},
+        {"options": ["a", "b" * 61]},
+        {"question": "?" * 201},
+        {"to": "x"},
+    ],
 )
 async def test_what_no_buttons_can_show_is_no_poll(given: dict[str, Any]) -> None:
     """Two to ten short options, and a short question."""

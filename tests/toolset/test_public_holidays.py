@@ -21,7 +21,9 @@ def holidays() -> ValidatedTool:
     return ValidatedTool(GetHolidays(now=lambda: evening), *read_schemas("get_holidays"))
 
 
-async def listed(holidays: ValidatedTool, locale: str = "en", zone: str = "UTC", **arguments: Any) -> dict[str, Any]:
+async def listed(
+    holidays: ValidatedTool, locale: str = "en", zone: str = "UTC", **arguments: Any
+) -> dict[str, Any]:
     """A result; an error fails the test."""
     outcome = await holidays.call(arguments, context(locale=locale, time_zone=zone))
     assert not outcome.is_error, outcome.response
@@ -44,14 +46,20 @@ async def test_without_a_year_it_is_the_next_five(holidays: ValidatedTool) -> No
             {"date": "2026-11-23", "weekday": "Monday", "name": "勤労感謝の日", "days_until": 21},
             {"date": "2027-01-01", "weekday": "Friday", "name": "元日", "days_until": 60},
             {"date": "2027-01-11", "weekday": "Monday", "name": "成人の日", "days_until": 70},
-            {"date": "2027-02-11", "weekday": "Thursday", "name": "建国記念の日", "days_until": 101},
+            {
+                "date": "2027-02-11",
+                "weekday": "Thursday",
+                "name": "建国記念の日",
+                "days_until": 101,
+            },
         ],
         "source": SOURCE,
     }
 
 
 @pytest.mark.parametrize(
-    ("zone", "days"), [("Europe/London", 1), ("Asia/Tokyo", 0), ("", 1), ("Mars/Base", 1), ("../x", 1)]
+    ("zone", "days"),
+    [("Europe/London", 1), ("Asia/Tokyo", 0), ("", 1), ("Mars/Base", 1), ("../x", 1)],
 )
 async def test_today_is_the_users(holidays: ValidatedTool, zone: str, days: int) -> None:
     """In Tokyo it is tomorrow already, and a holiday."""
@@ -79,7 +87,9 @@ async def test_a_year_is_listed_whole(holidays: ValidatedTool) -> None:
         ("", "JP", "New Year's Day"),
     ],
 )
-async def test_names_are_in_the_users_language(holidays: ValidatedTool, locale: str, country: str, name: str) -> None:
+async def test_names_are_in_the_users_language(
+    holidays: ValidatedTool, locale: str, country: str, name: str
+) -> None:
     """Where they are known in it, else in English."""
     told = await listed(holidays, locale=locale, country=country, year=2026)
     assert told["holidays"][0]["name"].startswith(name)
@@ -97,8 +107,12 @@ async def test_a_country_is_a_code_or_a_name(holidays: ValidatedTool, written: s
     assert (await listed(holidays, country=written, year=2026))["country"] == "JP"
 
 
-@pytest.mark.parametrize(("region", "code"), [("BY", "BY"), ("by", "BY"), ("Bayern", "BY"), (" bayern ", "BY")])
-async def test_a_region_has_days_of_its_own(holidays: ValidatedTool, region: str, code: str) -> None:
+@pytest.mark.parametrize(
+    ("region", "code"), [("BY", "BY"), ("by", "BY"), ("Bayern", "BY"), (" bayern ", "BY")]
+)
+async def test_a_region_has_days_of_its_own(
+    holidays: ValidatedTool, region: str, code: str
+) -> None:
     """By code or name."""
     told = await listed(holidays, locale="de", country="DE", region=region, year=2026)
     assert told["region"] == code
@@ -111,9 +125,15 @@ async def test_a_region_has_days_of_its_own(holidays: ValidatedTool, region: str
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"country": "Atlantis"}, "unknown country: Atlantis. Write its ISO 3166 code, such as JP or US."),
+        (
+            {"country": "Atlantis"},
+            "unknown country: Atlantis. Write its ISO 3166 code, such as JP or US.",
+        ),
         ({"country": "Germny"}, "unknown country: Germny. Did you mean DE?"),
-        ({"country": "list_supported_countries"}, "unknown country: list_supported_countries. Write its ISO 3166"),
+        (
+            {"country": "list_supported_countries"},
+            "unknown country: list_supported_countries. Write its ISO 3166",
+        ),
         ({"country": "__builtins__"}, "unknown country: __builtins__. Write its ISO 3166"),
         (
             {"country": "GB", "region": "Cornwall"},
@@ -124,11 +144,16 @@ async def test_a_region_has_days_of_its_own(holidays: ValidatedTool, region: str
             "unknown region of JP: 大阪. The regions are: none, leave",
         ),
         ({"country": "JP", "year": 1800}, "no holidays of JP in 1800: known are 1949 to 2099"),
-        ({"country": "JP", "year": 10**30}, "no holidays of JP in 1000000000000000000000000000000: known are"),
+        (
+            {"country": "JP", "year": 10**30},
+            "no holidays of JP in 1000000000000000000000000000000: known are",
+        ),
         ({"country": "UA", "year": 2026}, "no public holidays of UA are known for that time"),
     ],
 )
-async def test_what_is_not_known_is_told(holidays: ValidatedTool, arguments: dict[str, Any], text: str) -> None:
+async def test_what_is_not_known_is_told(
+    holidays: ValidatedTool, arguments: dict[str, Any], text: str
+) -> None:
     """With what there is instead."""
     assert (await refusal(holidays, **arguments)).startswith(text)
 

@@ -12,7 +12,14 @@ import pytest
 from tests.fakes.pages import HostileSite, Write, hostile_site
 from tests.toolset.contexts import context, http_client
 from tests.toolset.webpage.documents import ARTICLE, PARAGRAPHS, pdf
-from toolset.read_web_page import MAX_PARSERS, NO_TEXT, PART, TOO_SLOW, ReadWebPage, ReadWebPageConfig
+from toolset.read_web_page import (
+    MAX_PARSERS,
+    NO_TEXT,
+    PART,
+    TOO_SLOW,
+    ReadWebPage,
+    ReadWebPageConfig,
+)
 from toolset.tool import OUTPUT_CAP, ToolOutcome, ValidatedTool, read_schemas
 from toolset.web.public_address import NOT_PUBLIC
 from toolset.webpage.extract import extract
@@ -23,7 +30,9 @@ SITE = "http://page.example"
 
 async def extract_here(document: Document, seconds: float) -> dict[str, str]:
     """The extraction without a process of its own."""
-    title, date, text = extract(document.body, document.kind, document.charset, time.monotonic() + seconds)
+    title, date, text = extract(
+        document.body, document.kind, document.charset, time.monotonic() + seconds
+    )
     return {"title": title, "date": date, "text": text}
 
 
@@ -59,7 +68,9 @@ async def test_a_page_is_read(site: HostileSite, read_web_page: ValidatedTool) -
     )
 
 
-async def test_a_pdf_and_a_plain_text_are_read(site: HostileSite, read_web_page: ValidatedTool) -> None:
+async def test_a_pdf_and_a_plain_text_are_read(
+    site: HostileSite, read_web_page: ValidatedTool
+) -> None:
     """What is not known is left out."""
     site.page("page.example", "/a.pdf", pdf("Sencha"), "application/pdf")
     site.page("page.example", "/a.txt", "お茶".encode(), "text/plain; charset=utf-8")
@@ -70,7 +81,9 @@ async def test_a_pdf_and_a_plain_text_are_read(site: HostileSite, read_web_page:
 
 
 @pytest.mark.parametrize("letter", ["a", "京", "𠮷", '"'])
-async def test_a_long_text_comes_in_parts(site: HostileSite, read_web_page: ValidatedTool, letter: str) -> None:
+async def test_a_long_text_comes_in_parts(
+    site: HostileSite, read_web_page: ValidatedTool, letter: str
+) -> None:
     """Each is below what a model gets of a result, and the page is fetched once."""
     site.page("page.example", "/", (letter * 40_000).encode(), "text/plain")
     text = ""
@@ -86,16 +99,22 @@ async def test_a_long_text_comes_in_parts(site: HostileSite, read_web_page: Vali
     assert 2 * PART < 40_000
 
 
-async def test_beyond_the_text_there_is_nothing(site: HostileSite, read_web_page: ValidatedTool) -> None:
+async def test_beyond_the_text_there_is_nothing(
+    site: HostileSite, read_web_page: ValidatedTool
+) -> None:
     """The model is told where it ends."""
     site.page("page.example", "/", b"hello", "text/plain")
     outcome = await read_web_page.call({"url": f"{SITE}/", "offset": 5}, context())
     assert outcome == ToolOutcome.error("the text ends at offset 5")
 
 
-async def test_a_page_without_text_is_an_error(site: HostileSite, read_web_page: ValidatedTool) -> None:
+async def test_a_page_without_text_is_an_error(
+    site: HostileSite, read_web_page: ValidatedTool
+) -> None:
     """The model does not guess what stood there."""
-    site.page("page.example", "/", b"<html><body><script>draw()</script></body></html>", "text/html")
+    site.page(
+        "page.example", "/", b"<html><body><script>draw()</script></body></html>", "text/html"
+    )
     assert await read_web_page.call({"url": f"{SITE}/"}, context()) == ToolOutcome.error(NO_TEXT)
 
 
@@ -117,7 +136,11 @@ async def test_everything_together_takes_five_seconds(site: HostileSite, slow: s
             await write(b"a")
 
     async def resolve(name: str, _conversation: str) -> list[str]:
-        return list(await site.resolve(name)) if slow != "name" else await asyncio.Event().wait() and []
+        return (
+            list(await site.resolve(name))
+            if slow != "name"
+            else await asyncio.Event().wait() and []
+        )
 
     async def extract_never(document: Document, seconds: float) -> dict[str, str]:
         assert seconds <= 0.3

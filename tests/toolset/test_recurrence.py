@@ -1,4 +1,5 @@
-"""Rules of RFC 5545 on the clock of a zone, and rules that are refused before anything looks for their days."""
+"""Rules of RFC 5545 on the clock of a zone, and rules that are refused before anything looks for
+their days."""
 
 from __future__ import annotations
 
@@ -41,15 +42,55 @@ def coming(rule: str, start: str, after: str, count: int = 1) -> list[str]:
         ),
         ("FREQ=DAILY", "2026-03-27T02:30", "2026-03-29T03:30", ["Mon 2026-03-30 02:30 +0200"]),
         ("FREQ=DAILY", "2026-10-24T02:30", "2026-10-25T02:30", ["Mon 2026-10-26 02:30 +0100"]),
-        ("FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", "2026-11-20T07:00", "2026-11-20T08:00", ["Mon 2026-11-23 07:00 +0100"]),
-        ("RRULE:FREQ=WEEKLY;INTERVAL=2", "2026-11-20T07:00", "2026-11-20T07:00", ["Fri 2026-12-04 07:00 +0100"]),
-        ("FREQ=MONTHLY;BYMONTHDAY=31", "2026-01-31T09:00", "2026-02-01T00:00", ["Tue 2026-03-31 09:00 +0200"]),
-        ("FREQ=MONTHLY;BYDAY=-1FR", "2026-11-01T09:00", "2026-11-01T00:00", ["Fri 2026-11-27 09:00 +0100"]),
+        (
+            "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
+            "2026-11-20T07:00",
+            "2026-11-20T08:00",
+            ["Mon 2026-11-23 07:00 +0100"],
+        ),
+        (
+            "RRULE:FREQ=WEEKLY;INTERVAL=2",
+            "2026-11-20T07:00",
+            "2026-11-20T07:00",
+            ["Fri 2026-12-04 07:00 +0100"],
+        ),
+        (
+            "FREQ=MONTHLY;BYMONTHDAY=31",
+            "2026-01-31T09:00",
+            "2026-02-01T00:00",
+            ["Tue 2026-03-31 09:00 +0200"],
+        ),
+        (
+            "FREQ=MONTHLY;BYDAY=-1FR",
+            "2026-11-01T09:00",
+            "2026-11-01T00:00",
+            ["Fri 2026-11-27 09:00 +0100"],
+        ),
         ("FREQ=YEARLY", "2024-02-29T09:00", "2026-01-01T00:00", ["Tue 2028-02-29 09:00 +0100"]),
-        ("FREQ=HOURLY;INTERVAL=6", "2026-11-20T07:00", "2026-11-20T08:00", ["Fri 2026-11-20 13:00 +0100"]),
-        ("FREQ=DAILY;COUNT=2", "2026-11-20T07:00", "2026-11-20T08:00", ["Sat 2026-11-21 07:00 +0100", "never"]),
-        ("FREQ=DAILY;UNTIL=20261121", "2026-11-20T07:00", "2026-11-20T08:00", ["Sat 2026-11-21 07:00 +0100", "never"]),
-        ("FREQ=DAILY;UNTIL=20261121T060000Z", "2026-11-20T07:00", "2026-11-20T08:00", ["Sat 2026-11-21 07:00 +0100"]),
+        (
+            "FREQ=HOURLY;INTERVAL=6",
+            "2026-11-20T07:00",
+            "2026-11-20T08:00",
+            ["Fri 2026-11-20 13:00 +0100"],
+        ),
+        (
+            "FREQ=DAILY;COUNT=2",
+            "2026-11-20T07:00",
+            "2026-11-20T08:00",
+            ["Sat 2026-11-21 07:00 +0100", "never"],
+        ),
+        (
+            "FREQ=DAILY;UNTIL=20261121",
+            "2026-11-20T07:00",
+            "2026-11-20T08:00",
+            ["Sat 2026-11-21 07:00 +0100", "never"],
+        ),
+        (
+            "FREQ=DAILY;UNTIL=20261121T060000Z",
+            "2026-11-20T07:00",
+            "2026-11-20T08:00",
+            ["Sat 2026-11-21 07:00 +0100"],
+        ),
         ("FREQ=DAILY;UNTIL=20261121T050000Z", "2026-11-20T07:00", "2026-11-20T08:00", ["never"]),
     ],
 )

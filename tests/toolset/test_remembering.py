@@ -1,4 +1,5 @@
-"""``remember`` and ``forget_fact``: they use the facts of their context, and say so where there are none."""
+"""``remember`` and ``forget_fact``: they use the facts of their context, and say so where there are
+none."""
 
 from __future__ import annotations
 
@@ -36,7 +37,9 @@ class FactsInMemory:
 
 async def call(tool: Tool, facts: FactsInMemory | None, **arguments: Any) -> ToolOutcome:
     """Call it between its schemas."""
-    return await ValidatedTool(tool, *read_schemas(tool.name)).call(arguments, replace(context(), facts=facts))
+    return await ValidatedTool(tool, *read_schemas(tool.name)).call(
+        arguments, replace(context(), facts=facts)
+    )
 
 
 @pytest.fixture
@@ -73,15 +76,21 @@ async def test_a_fact_has_one_to_two_hundred_characters(remember: Remember, text
     assert facts.kept == []
 
 
-async def test_a_fact_is_forgotten_by_its_number(remember: Remember, forget_fact: ForgetFact) -> None:
+async def test_a_fact_is_forgotten_by_its_number(
+    remember: Remember, forget_fact: ForgetFact
+) -> None:
     """A number that no fact has had is an error."""
     facts = FactsInMemory()
     await call(remember, facts, text="x")
     assert await call(forget_fact, facts, number=1) == ToolOutcome({"forgotten": 1})
-    assert await call(forget_fact, facts, number=2) == ToolOutcome.error("there is no fact with number 2")
+    assert await call(forget_fact, facts, number=2) == ToolOutcome.error(
+        "there is no fact with number 2"
+    )
 
 
-async def test_without_a_known_person_nothing_is_kept(remember: Remember, forget_fact: ForgetFact) -> None:
+async def test_without_a_known_person_nothing_is_kept(
+    remember: Remember, forget_fact: ForgetFact
+) -> None:
     """Such as in a group whose platform does not say who writes, and by ``kaiwa tools call``."""
     for outcome in (await call(remember, None, text="x"), await call(forget_fact, None, number=1)):
         assert outcome.response["error"].endswith("it is not known who asks")
@@ -91,7 +100,12 @@ def test_both_write(remember: Remember, forget_fact: ForgetFact) -> None:
     """So READ_ONLY offers neither; a repeated call does no harm."""
     for tool in (remember, forget_fact):
         definition = ValidatedTool(tool, *read_schemas(tool.name)).definition
-        assert (definition.risk, definition.writes, definition.only_reads, definition.idempotent) == (
+        assert (
+            definition.risk,
+            definition.writes,
+            definition.only_reads,
+            definition.idempotent,
+        ) == (
             "low",
             True,
             False,

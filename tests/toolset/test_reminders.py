@@ -25,7 +25,9 @@ async def call(tool: Any, arguments: dict[str, Any], asked: ToolContext) -> dict
     return outcome.response
 
 
-set_reminder = SetReminder(now=lambda: datetime(2026, 11, 22, 3, 0, 30, tzinfo=UTC))  # 12:00:30 in Tokyo
+set_reminder = SetReminder(
+    now=lambda: datetime(2026, 11, 22, 3, 0, 30, tzinfo=UTC)
+)  # 12:00:30 in Tokyo
 
 
 @pytest.mark.parametrize(
@@ -36,7 +38,10 @@ set_reminder = SetReminder(now=lambda: datetime(2026, 11, 22, 3, 0, 30, tzinfo=U
         ({"at": "2026-11-23T07:00"}, "2026-11-23T07:00"),
         ({"at": "2026-11-23T07:00:00Z"}, "2026-11-23T16:00"),
         ({"at": "2026-11-22T07:00", "repeat": "FREQ=DAILY"}, "2026-11-23T07:00"),
-        ({"at": "2026-11-22T13:00", "repeat": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"}, "2026-11-23T13:00"),
+        (
+            {"at": "2026-11-22T13:00", "repeat": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"},
+            "2026-11-23T13:00",
+        ),
         ({"at": "2026-11-23T07:00", "repeat": "FREQ=WEEKLY"}, "2026-11-23T07:00"),
     ],
 )
@@ -56,14 +61,26 @@ async def test_the_time_is_the_users(arguments: dict[str, str], at: str) -> None
     [
         ("2027-03-28T02:30", "2027-03-28T03:30", "2027-03-28T02:30"),  # the clock skips this hour
         ("2027-03-28T02:30+01:00", "2027-03-28T03:30", "2027-03-28T03:30"),
-        ("2027-03-26T02:30", "2027-03-28T03:30", "2027-03-28T02:30"),  # over; the rule begins at its next time
+        (
+            "2027-03-26T02:30",
+            "2027-03-28T03:30",
+            "2027-03-28T02:30",
+        ),  # over; the rule begins at its next time
         ("2027-03-29T02:30", "2027-03-29T02:30", "2027-03-29T02:30"),
     ],
 )
 async def test_a_rule_keeps_the_time_that_was_asked_for(at: str, first: str, start: str) -> None:
-    """What comes an hour later on the day when the clock is put forward comes in time on the next."""
-    kept, tool = RemindersInMemory(), SetReminder(now=lambda: datetime(2027, 3, 27, 9, 0, tzinfo=UTC))
-    await call(tool, {"text": "pill", "at": at, "repeat": "FREQ=DAILY"}, asked_by(kept, zone="Europe/Berlin"))
+    """What comes an hour later on the day when the clock is put forward comes in time on the
+    next."""
+    kept, tool = (
+        RemindersInMemory(),
+        SetReminder(now=lambda: datetime(2027, 3, 27, 9, 0, tzinfo=UTC)),
+    )
+    await call(
+        tool,
+        {"text": "pill", "at": at, "repeat": "FREQ=DAILY"},
+        asked_by(kept, zone="Europe/Berlin"),
+    )
     (reminder,) = kept.kept.values()
     assert reminder.start is not None
     assert (f"{reminder.at:%Y-%m-%dT%H:%M}", f"{reminder.start:%Y-%m-%dT%H:%M}") == (first, start)
@@ -79,14 +96,20 @@ async def test_a_rule_keeps_the_time_that_was_asked_for(at: str, first: str, sta
         ({"in": "P"}, "duration of ISO 8601"),
         ({"at": "2026-11-22T11:00"}, "is over or more than two years away; it is 2026-11-22 12:00"),
         ({"at": "2029-11-22T11:00"}, "is over or more than two years away"),
-        ({"at": "0002-01-01T00:00", "repeat": "FREQ=HOURLY"}, "is over or more than two years away"),
+        (
+            {"at": "0002-01-01T00:00", "repeat": "FREQ=HOURLY"},
+            "is over or more than two years away",
+        ),
         ({"at": "0001-01-01T00:00", "repeat": "FREQ=DAILY"}, "local time such as"),
         ({"at": "9999-12-31T23:59-12:00"}, "local time such as"),
         ({"in": "P1D", "text": "\u200b\u202e"}, "text is empty"),
         ({"at": "2026-11-23T11:00", "repeat": "daily"}, "must be an RRULE"),
         ({"at": "2026-11-23T11:00", "repeat": "FREQ=DAILY;UNTIL=20261101"}, "names no time"),
         ({"in": "PT1H", "repeat": "FREQ=HOURLY"}, "only a routine may repeat every hour"),
-        ({"in": "PT1H", "repeat": "RRULE:FREQ=HOURLY;INTERVAL=1;COUNT=9"}, "only a routine may repeat every hour"),
+        (
+            {"in": "PT1H", "repeat": "RRULE:FREQ=HOURLY;INTERVAL=1;COUNT=9"},
+            "only a routine may repeat every hour",
+        ),
     ],
 )
 async def test_a_time_that_cannot_be_is_explained(arguments: dict[str, str], why: str) -> None:
@@ -99,14 +122,18 @@ async def test_a_time_that_cannot_be_is_explained(arguments: dict[str, str], why
 async def test_a_task_may_repeat_every_hour_and_a_text_every_two(more: dict[str, Any]) -> None:
     """A text that comes every hour is a nuisance, and in LINE each costs a push."""
     kept = RemindersInMemory()
-    await call(set_reminder, {"text": "x", "in": "PT1H", "repeat": "FREQ=HOURLY"} | more, asked_by(kept))
+    await call(
+        set_reminder, {"text": "x", "in": "PT1H", "repeat": "FREQ=HOURLY"} | more, asked_by(kept)
+    )
     assert len(kept.kept) == 1
 
 
 async def test_a_text_is_one_line_that_is_what_it_looks_like() -> None:
     """It stands in lists and messages; emoji that are put together stay whole."""
     result = await call(
-        set_reminder, {"text": "a\n• 09:00:\u202e b 👨‍👩‍👧", "in": "P1D"}, asked_by(RemindersInMemory())
+        set_reminder,
+        {"text": "a\n• 09:00:\u202e b 👨‍👩‍👧", "in": "P1D"},
+        asked_by(RemindersInMemory()),
     )
     assert result["text"] == "a • 09:00: b 👨‍👩‍👧"
 
@@ -114,12 +141,16 @@ async def test_a_text_is_one_line_that_is_what_it_looks_like() -> None:
 async def test_reminders_are_listed_and_cancelled() -> None:
     """The next first; an unknown id says how to find the right one."""
     kept = RemindersInMemory()
-    later = await call(set_reminder, {"text": "b", "in": "P2D", "routine": True}, asked_by(kept, "1"))
+    later = await call(
+        set_reminder, {"text": "b", "in": "P2D", "routine": True}, asked_by(kept, "1")
+    )
     sooner = await call(set_reminder, {"text": "a", "in": "P1D"}, asked_by(kept, "2"))
     listed = await call(ListReminders(), {}, asked_by(kept))
     assert listed == {"reminders": [sooner, later]}
     assert later["routine"] is True
-    assert await call(CancelReminder(), {"id": later["id"]}, asked_by(kept)) == {"cancelled": later["id"]}
+    assert await call(CancelReminder(), {"id": later["id"]}, asked_by(kept)) == {
+        "cancelled": later["id"]
+    }
     with pytest.raises(ToolError, match="call list_reminders"):
         await call(CancelReminder(), {"id": later["id"]}, asked_by(kept))
     kept.kept = {"x": replace(kept.kept[sooner["id"]], rests=True)}

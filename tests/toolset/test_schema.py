@@ -24,18 +24,35 @@ def with_text(**rules: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("schema", "fault"),
     [
-        (with_text(maxLenght=200), "at properties.text: unknown keyword maxLenght; did you mean maxLength?"),
+        (
+            with_text(maxLenght=200),
+            "at properties.text: unknown keyword maxLenght; did you mean maxLength?",
+        ),
         (with_text(quux=1), "at properties.text: unknown keyword quux"),
-        ({"type": "object", "additionalProperty": False}, ": unknown keyword additionalProperty; did you mean addit"),
-        (with_text(anyOf=[{}, {"enums": [1]}]), "at properties.text.anyOf[1]: unknown keyword enums; did you mean"),
-        (with_text(items={"minimun": 1}), "at properties.text.items: unknown keyword minimun; did you mean minimum?"),
-        ({"type": "object", "$defs": {"day": {"formt": "date"}}}, "at $defs.day: unknown keyword formt; did you mean"),
+        (
+            {"type": "object", "additionalProperty": False},
+            ": unknown keyword additionalProperty; did you mean addit",
+        ),
+        (
+            with_text(anyOf=[{}, {"enums": [1]}]),
+            "at properties.text.anyOf[1]: unknown keyword enums; did you mean",
+        ),
+        (
+            with_text(items={"minimun": 1}),
+            "at properties.text.items: unknown keyword minimun; did you mean minimum?",
+        ),
+        (
+            {"type": "object", "$defs": {"day": {"formt": "date"}}},
+            "at $defs.day: unknown keyword formt; did you mean",
+        ),
         (with_text(minLength=-1), "at properties.text.minLength: -1 is less than the minimum of 0"),
         (with_text(type="text"), "at properties.text.type: 'text' is not valid"),
         ({"type": "object", "required": True}, "at required: True is not of type 'array'"),
     ],
 )
-def test_a_fault_has_a_path_and_an_unknown_keyword_a_name(schema: dict[str, Any], fault: str) -> None:
+def test_a_fault_has_a_path_and_an_unknown_keyword_a_name(
+    schema: dict[str, Any], fault: str
+) -> None:
     """A misspelled limit would be no limit."""
     with pytest.raises(BadSchema) as refused:
         Schema(schema)
@@ -51,7 +68,9 @@ def test_names_of_properties_and_values_are_no_keywords() -> None:
         assert Schema(schema).complaint({}) == ""
 
 
-async def test_the_start_names_tool_and_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_start_names_tool_and_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In the line that ends it."""
     path = write_tool("shout", tmp_path).schemas / "parameters.json"
     path.write_text(json.dumps(with_text(maxLenght=200)), "utf-8")
@@ -59,5 +78,8 @@ async def test_the_start_names_tool_and_place(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(SettingsError) as refused:
         async with open_tools(load()):
             pass
-    place = "the parameters schema is invalid at properties.text: unknown keyword maxLenght; did you mean maxLength?"
+    place = (
+        "the parameters schema is invalid at properties.text: unknown keyword maxLenght; did you "
+        "mean maxLength?"
+    )
     assert str(refused.value) == f"tools: {tmp_path}/shout.py: tool shout: {place}"

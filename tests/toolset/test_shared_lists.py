@@ -1,4 +1,5 @@
-"""``add_to_list``, ``show_list`` and ``tick``: they use the lists of their context, and say so where there are none."""
+"""``add_to_list``, ``show_list`` and ``tick``: they use the lists of their context, and say so
+where there are none."""
 
 from __future__ import annotations
 
@@ -50,11 +51,15 @@ class ListsInMemory:
         return [number for number in numbers if number == 1]
 
 
-async def call(kind: type[AddToList | ShowList | Tick], lists: ListsInMemory | None, **arguments: Any) -> ToolOutcome:
+async def call(
+    kind: type[AddToList | ShowList | Tick], lists: ListsInMemory | None, **arguments: Any
+) -> ToolOutcome:
     """Call it between its schemas."""
     async with http_client() as http:
         tool: Tool = kind.create(http, NoConfig())
-    return await ValidatedTool(tool, *read_schemas(tool.name)).call(arguments, replace(context(), lists=lists))
+    return await ValidatedTool(tool, *read_schemas(tool.name)).call(
+        arguments, replace(context(), lists=lists)
+    )
 
 
 async def test_items_are_added_with_the_calls_key() -> None:
@@ -76,8 +81,14 @@ async def test_too_much_is_not_added(items: object) -> None:
 async def test_a_list_is_shown_with_the_names_of_others() -> None:
     """An unknown one is empty."""
     shown = await call(ShowList, ListsInMemory(), list="shopping")
-    assert shown.response == {"items": [{"number": 1, "text": "milk", "done": True}], "other_lists": ["todo"]}
-    assert (await call(ShowList, ListsInMemory(), list="x")).response == {"items": [], "other_lists": ["todo"]}
+    assert shown.response == {
+        "items": [{"number": 1, "text": "milk", "done": True}],
+        "other_lists": ["todo"],
+    }
+    assert (await call(ShowList, ListsInMemory(), list="x")).response == {
+        "items": [],
+        "other_lists": ["todo"],
+    }
 
 
 async def test_items_are_ticked_or_opened() -> None:
@@ -87,7 +98,11 @@ async def test_items_are_ticked_or_opened() -> None:
     assert lists.asked == ([1, 2], True)
     await call(Tick, lists, numbers=[1], done=False)
     assert lists.asked == ([1], False)
-    assert (await call(Tick, lists, numbers=[3])).response["error"].startswith("no item has one of these numbers")
+    assert (
+        (await call(Tick, lists, numbers=[3]))
+        .response["error"]
+        .startswith("no item has one of these numbers")
+    )
 
 
 async def test_a_long_list_shows_what_is_open_first() -> None:
@@ -104,7 +119,9 @@ async def test_a_change_counts_where_the_list_cannot_be_shown() -> None:
     """The card is left out."""
     lists = ListsInMemory()
     lists.is_away = True
-    assert await call(AddToList, lists, list="shopping", items=["milk"]) == ToolOutcome({"numbers": [1]})
+    assert await call(AddToList, lists, list="shopping", items=["milk"]) == ToolOutcome(
+        {"numbers": [1]}
+    )
     assert await call(Tick, lists, numbers=[1]) == ToolOutcome({"ticked": [1]})
 
 
@@ -121,5 +138,9 @@ async def test_where_nothing_is_stored_there_are_no_lists() -> None:
 async def test_only_showing_is_offered_where_nothing_may_be_written() -> None:
     """READ_ONLY leaves the other two out."""
     kinds: tuple[type[AddToList | ShowList | Tick], ...] = (AddToList, ShowList, Tick)
-    reads = {kind.name for kind in kinds if ValidatedTool(kind(), *read_schemas(kind.name)).definition.only_reads}
+    reads = {
+        kind.name
+        for kind in kinds
+        if ValidatedTool(kind(), *read_schemas(kind.name)).definition.only_reads
+    }
     assert reads == {"show_list"}

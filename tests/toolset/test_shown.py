@@ -26,14 +26,20 @@ def test_a_card_is_cut_at_its_limits() -> None:
     """Every text says that it was cut."""
     card = bounded_card(Card("t" * 999, (("l" * 999, "v" * 999),) * 99, "n" * 999))
     assert card
-    assert (len(card.title), len(card.rows), len(card.note)) == (LONGEST_TITLE, MOST_ROWS, LONGEST_NOTE)
+    assert (len(card.title), len(card.rows), len(card.note)) == (
+        LONGEST_TITLE,
+        MOST_ROWS,
+        LONGEST_NOTE,
+    )
     label, value = card.rows[0]
     assert (len(label), len(value), label[-1]) == (LONGEST_LABEL, LONGEST_VALUE, "…")
 
 
 def test_a_cards_texts_are_lines() -> None:
     """Without invisible characters; emoji stay whole, and empty rows go."""
-    card = bounded_card(Card("a\nb\u202e", (("", " "), ("x", "1\r\n2\x00"), ("", "👨\u200d👩")), "\ud83d"))
+    card = bounded_card(
+        Card("a\nb\u202e", (("", " "), ("x", "1\r\n2\x00"), ("", "👨\u200d👩")), "\ud83d")
+    )
     assert card == Card("a b", (("x", "1 2"), ("", "👨\u200d👩")), "")
     assert card.text == "a b\nx: 1 2\n👨\u200d👩"
 
@@ -60,7 +66,9 @@ def test_choices_are_few_and_different(offered: list[str], kept: tuple[str, ...]
 
 async def offer(**arguments: Any) -> ToolOutcome:
     """Call the tool between its schemas."""
-    return await ValidatedTool(OfferChoices(), *read_schemas("offer_choices")).call(arguments, context())
+    return await ValidatedTool(OfferChoices(), *read_schemas("offer_choices")).call(
+        arguments, context()
+    )
 
 
 async def test_the_model_offers_choices() -> None:
@@ -70,7 +78,9 @@ async def test_the_model_offers_choices() -> None:
     assert outcome.response["shown"].startswith("below your answer")
 
 
-@pytest.mark.parametrize("choices", [["Today"], ["Today", "Today"], ["a", " "], ["a"] * 5, ["a", "b" * 21], "ab"])
+@pytest.mark.parametrize(
+    "choices", [["Today"], ["Today", "Today"], ["a", " "], ["a"] * 5, ["a", "b" * 21], "ab"]
+)
 async def test_what_is_no_choice_is_refused(choices: object) -> None:
     """Too few, too many, too long, or without words."""
     outcome = await offer(choices=choices)

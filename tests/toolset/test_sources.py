@@ -80,14 +80,22 @@ def test_a_tool_imported_from_elsewhere_is_not_found_twice() -> None:
 @pytest.mark.parametrize(
     ("declared", "complaint"),
     [
-        ({"name": "x", "risk": "low", "create": None}, "Nearly is no tool yet, it lacks: description, Config"),
-        ({"name": "x", "risk": "low"}, "Nearly is no tool yet, it lacks: description, Config, create"),
+        (
+            {"name": "x", "risk": "low", "create": None},
+            "Nearly is no tool yet, it lacks: description, Config",
+        ),
+        (
+            {"name": "x", "risk": "low"},
+            "Nearly is no tool yet, it lacks: description, Config, create",
+        ),
         ({"call": lambda *_: {}}, r"Nearly\.call must be written with async def"),
         ({"Config": dict}, r"Nearly\.Config must be a pydantic BaseModel"),
         ({"Config": None}, r"Nearly\.Config must be a pydantic BaseModel"),
     ],
 )
-def test_a_class_that_is_nearly_a_tool_stops_start_up(declared: dict[str, Any], complaint: str) -> None:
+def test_a_class_that_is_nearly_a_tool_stops_start_up(
+    declared: dict[str, Any], complaint: str
+) -> None:
     """The error names the missing part."""
     bases = (GetCurrentTime,) if declared.keys() <= {"call", "Config"} else ()
     nearly = type("Nearly", bases, {"call": GetCurrentTime.call, **declared})
@@ -101,7 +109,8 @@ def test_a_helper_class_is_no_tool() -> None:
 
 
 def test_the_operators_tools_join_kaiwas_own(tmp_path: Path) -> None:
-    """Found in the order of their names, with their file and the schemas beside it; helpers are not looked at."""
+    """Found in the order of their names, with their file and the schemas beside it; helpers are not
+    looked at."""
     path = write_tool(tmp_path)
     (tmp_path / "_helper.py").write_text("raise RuntimeError", "utf-8")
     (tmp_path / "notes.txt").write_text("no tool", "utf-8")
@@ -124,7 +133,9 @@ def test_two_folders_do_not_mix(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         write_tool(tmp_path / name, mark=f"' {name}'")
-    assert [call_tool("greet", {}, tmp_path / name).response["text"] for name in ("one", "two")] == [
+    assert [
+        call_tool("greet", {}, tmp_path / name).response["text"] for name in ("one", "two")
+    ] == [
         "Hello one",
         "Hello two",
     ]
@@ -136,8 +147,14 @@ def test_two_folders_do_not_mix(tmp_path: Path) -> None:
         ("def f(:", r"cannot be loaded: SyntaxError: .*\(broken\.py, line 1\)"),
         ("import json\n\njson.loads('{')", r"cannot be loaded: JSONDecodeError: .*\(line 3\)"),
         ("raise ValueError('two\\nlines')", r"cannot be loaded: ValueError: two lines \(line 1\)"),
-        ("import no_such_package", r"cannot be loaded: ModuleNotFoundError: No module named 'no_such_package'"),
-        ("from ._no_such_helper import x", r"cannot be loaded: ModuleNotFoundError: No module named "),
+        (
+            "import no_such_package",
+            r"cannot be loaded: ModuleNotFoundError: No module named 'no_such_package'",
+        ),
+        (
+            "from ._no_such_helper import x",
+            r"cannot be loaded: ModuleNotFoundError: No module named ",
+        ),
         ("x = 1", r"has no tool: a class with name, .*, call\. A helper's name begins with _"),
     ],
 )
@@ -155,7 +172,9 @@ def test_two_tools_of_one_name_stop_start_up(tmp_path: Path) -> None:
     path = write_tool(tmp_path, "get_weather")
     with pytest.raises(ToolSetupError) as stopped:
         find_tools(tmp_path)
-    assert str(stopped.value) == (f"two tools are named get_weather: in toolset/weather.py and in {path}; rename one")
+    assert str(stopped.value) == (
+        f"two tools are named get_weather: in toolset/weather.py and in {path}; rename one"
+    )
 
 
 @pytest.fixture
@@ -169,7 +188,9 @@ def install(site: Path, package: str, value: str) -> Path:
     """A package with an entry point, and its folder for what is in it."""
     info = site / f"{package}-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n", "utf-8")
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n", "utf-8"
+    )
     (info / "entry_points.txt").write_text(f"[kaiwa.tools]\nany = {value}\n", "utf-8")
     folder = site / package
     folder.mkdir()
@@ -192,20 +213,32 @@ def test_a_class_brings_no_other_tool_of_its_module(site: Path) -> None:
     """Who names one tool wants one."""
     folder = install(site, "pack_two", "pack_two.greet:Greet")
     path = write_tool(folder)
-    path.write_text(path.read_text("utf-8") + "\n\nclass Second(Greet):\n    name = 'second'\n", "utf-8")
+    path.write_text(
+        path.read_text("utf-8") + "\n\nclass Second(Greet):\n    name = 'second'\n", "utf-8"
+    )
     assert names(list(installed_tools())) == ["greet"]
 
 
 @pytest.mark.parametrize(
     ("package", "value", "complaint"),
     [
-        ("pack_gone", "pack_gone.nothing", r"cannot be loaded: ModuleNotFoundError: No module named 'pack_gone\.noth"),
+        (
+            "pack_gone",
+            "pack_gone.nothing",
+            r"cannot be loaded: ModuleNotFoundError: No module named 'pack_gone\.noth",
+        ),
         ("pack_typo", "pack_typo:Greet", "cannot be loaded: AttributeError: .*Greet"),
-        ("pack_empty", "pack_empty", "is no tool, nor a module with tools; see its entry point in kaiwa.tools"),
+        (
+            "pack_empty",
+            "pack_empty",
+            "is no tool, nor a module with tools; see its entry point in kaiwa.tools",
+        ),
         ("pack_value", "pack_value:__path__", "is no tool, nor a module with tools"),
     ],
 )
-def test_a_broken_entry_point_stops_start_up(site: Path, package: str, value: str, complaint: str) -> None:
+def test_a_broken_entry_point_stops_start_up(
+    site: Path, package: str, value: str, complaint: str
+) -> None:
     """The package is named, and what it promised."""
     install(site, package, value)
     with pytest.raises(ToolSetupError, match=rf"{package} \({value}\) {complaint}"):
@@ -216,7 +249,9 @@ def test_a_module_without_a_package_has_no_place_for_schemas(site: Path) -> None
     """Schemas lie in the package of their tool."""
     install(site, "pack_single", "single_greet")
     write_tool(site, "single_greet")
-    with pytest.raises(ToolSetupError, match="single_greet must be in a package, with its schemas/ beside it"):
+    with pytest.raises(
+        ToolSetupError, match="single_greet must be in a package, with its schemas/ beside it"
+    ):
         list(installed_tools())
 
 

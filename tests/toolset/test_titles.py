@@ -22,7 +22,9 @@ class Titled(Echo):
     labels: ClassVar[Any] = {"what": WORDS}
 
 
-@pytest.mark.parametrize(("locale", "title", "label"), [("ja-JP", "くり返す", "場所"), ("fr", "Say it again", "Place")])
+@pytest.mark.parametrize(
+    ("locale", "title", "label"), [("ja-JP", "くり返す", "場所"), ("fr", "Say it again", "Place")]
+)
 def test_people_read_their_language_else_english(locale: str, title: str, label: str) -> None:
     """The locale is a tag of any language."""
     definition = ValidatedTool(Titled(), SCHEMA, ANY_OBJECT).definition
@@ -32,13 +34,20 @@ def test_people_read_their_language_else_english(locale: str, title: str, label:
 def test_a_tool_without_a_title_has_its_name() -> None:
     """Nothing else is required of it."""
     definition = ValidatedTool(Echo(), ANY_OBJECT, ANY_OBJECT).definition
-    assert (definition.title("ja"), definition.labels_in("ja"), words_in("ja", {})) == ("echo", {}, "")
+    assert (definition.title("ja"), definition.labels_in("ja"), words_in("ja", {})) == (
+        "echo",
+        {},
+        "",
+    )
 
 
 @pytest.mark.parametrize(
     "titles",
     [None, "Echo", {"en": "Echo"}, {"en": "Echo", "ja": ""}, {**WORDS, "fr": "Lieu"}]
-    + [{"en": word, "ja": "場所"} for word in ("a\nb", "a: b", "▸ a", "a (b)", " a", "a ", "x" * 41, 1, "a\u200bb")],
+    + [
+        {"en": word, "ja": "場所"}
+        for word in ("a\nb", "a: b", "▸ a", "a (b)", " a", "a ", "x" * 41, 1, "a\u200bb")
+    ],
 )
 def test_a_bad_title_or_label_stops_the_start(titles: Any) -> None:
     """It could pass for a name, a value or a line of its own."""
@@ -50,7 +59,10 @@ def test_a_bad_title_or_label_stops_the_start(titles: Any) -> None:
 
 def test_labels_are_of_parameters_that_there_are() -> None:
     """One of another name is a mistake, and labels are a mapping."""
-    for labels, complaint in {"{'where': WORDS}": "labels names where", "[]": "labels must have"}.items():
+    for labels, complaint in {
+        "{'where': WORDS}": "labels names where",
+        "[]": "labels must have",
+    }.items():
         kind = type("Bad", (Echo,), {"labels": {"where": WORDS} if "where" in labels else []})
         with pytest.raises(ToolSetupError, match=complaint):
             ValidatedTool(kind(), SCHEMA, ANY_OBJECT)

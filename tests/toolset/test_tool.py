@@ -31,7 +31,9 @@ async def test_a_valid_call_gives_the_tools_own_response() -> None:
 async def test_missing_arguments_count_as_none_given(missing: object) -> None:
     """Models leave arguments out, send null, or an empty string."""
     assert await answer_to(missing, parameters=ANYTHING) == ToolOutcome({"done": "yes"})
-    assert await answer_to(missing) == ToolOutcome.error("invalid parameters: 'do' is a required property")
+    assert await answer_to(missing) == ToolOutcome.error(
+        "invalid parameters: 'do' is a required property"
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,10 +44,15 @@ async def test_missing_arguments_count_as_none_given(missing: object) -> None:
         ("{}", "'{}' is not of type 'object'"),
         ({"do": 1}, "do: 1 is not of type 'string'"),
         ({"do": None}, "do: None is not of type 'string'"),
-        ({"do": "it", "and": "that"}, "Additional properties are not allowed ('and' was unexpected)"),
+        (
+            {"do": "it", "and": "that"},
+            "Additional properties are not allowed ('and' was unexpected)",
+        ),
     ],
 )
-async def test_arguments_that_break_the_schema_never_reach_the_tool(arguments: object, complaint: str) -> None:
+async def test_arguments_that_break_the_schema_never_reach_the_tool(
+    arguments: object, complaint: str
+) -> None:
     """The model reads which argument is wrong, and why."""
     assert await answer_to(arguments) == ToolOutcome.error(f"invalid parameters: {complaint}")
 
@@ -78,17 +85,25 @@ async def test_a_refusal_is_cut_where_it_never_ends() -> None:
     assert len(outcome.response["error"]) < 2100
 
 
-async def test_a_crash_tells_the_model_nothing_and_the_log_everything(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_crash_tells_the_model_nothing_and_the_log_everything(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """Paths and keys stay inside."""
     assert await answer_to({"do": "crash"}) == ToolOutcome.error("doer failed unexpectedly")
     (record,) = caplog.records
-    assert (record.levelno, record.message, vars(record)["tool"]) == (logging.ERROR, "tool.crashed", "doer")
+    assert (record.levelno, record.message, vars(record)["tool"]) == (
+        logging.ERROR,
+        "tool.crashed",
+        "doer",
+    )
     assert "sk-secret" in str(record.exc_info)
 
 
 async def test_a_tool_that_takes_too_long_times_out() -> None:
     """The number is the time the call had."""
-    assert await answer_to({"do": "wait"}, timeout_s=0.05) == ToolOutcome.error("timed out after 0.05 s")
+    assert await answer_to({"do": "wait"}, timeout_s=0.05) == ToolOutcome.error(
+        "timed out after 0.05 s"
+    )
 
 
 async def test_the_turns_deadline_is_the_tools_too() -> None:
@@ -122,7 +137,9 @@ async def test_one_conversation_leaves_places_to_others() -> None:
     await asyncio.sleep(0)
     other = replace(context(), conversation="console:other")
     assert await tool.call({"do": "it"}, other) == ToolOutcome({"done": "yes"})
-    assert [outcome.response["error"].split()[0] for outcome in await asyncio.gather(*slow)].count("timed") == 1
+    assert [outcome.response["error"].split()[0] for outcome in await asyncio.gather(*slow)].count(
+        "timed"
+    ) == 1
 
 
 @pytest.mark.parametrize("deed", ["crash", "refuse", "lie"])
@@ -158,8 +175,12 @@ async def test_a_response_that_breaks_the_schema_is_an_error(
     assert [record.message for record in caplog.records] == ["tool.response_invalid"]
 
 
-@pytest.mark.parametrize("unwritable", [float("nan"), {1, 2}, "\ud800"], ids=["nan", "set", "surrogate"])
-async def test_a_response_that_is_no_json_is_an_error(unwritable: object, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "unwritable", [float("nan"), {1, 2}, "\ud800"], ids=["nan", "set", "surrogate"]
+)
+async def test_a_response_that_is_no_json_is_an_error(
+    unwritable: object, caplog: pytest.LogCaptureFixture
+) -> None:
     """What cannot be sent to a model or stored must not leave the tool."""
     outcome = await answer_to({"do": "it", "with": unwritable})
     assert outcome == ToolOutcome.error("doer failed unexpectedly")
@@ -196,7 +217,9 @@ async def test_a_response_nested_too_deeply_becomes_a_text(levels: int, is_text:
     """A vendor may refuse it as an object."""
     nested = nested_lists(levels)
     outcome = await answer_to({"do": "it", "with": nested})
-    assert outcome == ToolOutcome({"output": json.dumps({"done": nested})} if is_text else {"done": nested})
+    assert outcome == ToolOutcome(
+        {"output": json.dumps({"done": nested})} if is_text else {"done": nested}
+    )
 
 
 @pytest.mark.parametrize("levels", [MOST_LEVELS, 20_000])
@@ -214,21 +237,26 @@ async def test_files_stand_beside_the_object() -> None:
 
 
 async def test_a_person_may_call_a_tool_so_often_a_day() -> None:
-    """A call that is repeated after a crash is counted once, and one with wrong arguments not at all."""
+    """A call that is repeated after a crash is counted once, and one with wrong arguments not at
+    all."""
     tool, uses = doer(per_day=2), UsesInMemory()
 
     async def call(key: str, **arguments: Any) -> ToolOutcome:
         return await tool.call(arguments, replace(context(), uses=uses, idempotency_key=key))
 
     assert (await call("wrong", do=1)).is_error
-    assert [await call(key, do="it") for key in ("a", "a", "b")] == [ToolOutcome({"done": "yes"})] * 3
+    assert [await call(key, do="it") for key in ("a", "a", "b")] == [
+        ToolOutcome({"done": "yes"})
+    ] * 3
     assert await call("c", do="it") == ToolOutcome.error(USED_UP.format(name="doer", limit=2))
     assert await call("b", do="it") == ToolOutcome({"done": "yes"})
 
 
 async def test_where_nothing_is_counted_there_is_no_limit_of_the_day() -> None:
     """On the command line, and of a tool without one."""
-    assert await doer(per_day=1).call({"do": "it"}, replace(context(), uses=None)) == ToolOutcome({"done": "yes"})
+    assert await doer(per_day=1).call({"do": "it"}, replace(context(), uses=None)) == ToolOutcome(
+        {"done": "yes"}
+    )
     uses = UsesInMemory()
     await doer().call({"do": "it"}, replace(context(), uses=uses))
     assert uses.taken == {}

@@ -1,4 +1,5 @@
-"""``convert_units``: quantities of any kind, Japan's units too, or an error the model understands."""
+"""``convert_units``: quantities of any kind, Japan's units too, or an error the model
+understands."""
 
 from __future__ import annotations
 
@@ -128,7 +129,8 @@ async def test_a_size_that_is_not_fixed_comes_with_a_note(units: ValidatedTool) 
         (
             "delta_degC",
             "degF",
-            "units of different kinds: one of delta_degree_Celsius and degree_Fahrenheit is a difference; "
+            "units of different kinds: one of delta_degree_Celsius and degree_Fahrenheit is a "
+            "difference; "
             "write delta_degC or delta_degF for both",
         ),
         ("meterz", "m", "unknown unit: meterz. Did you mean meter?"),
@@ -137,19 +139,25 @@ async def test_a_size_that_is_not_fixed_comes_with_a_note(units: ValidatedTool) 
         ("millidegC", "K", "unknown unit: millidegC. Write its English name or its symbol."),
     ],
 )
-async def test_what_cannot_be_converted_is_told(units: ValidatedTool, source: str, target: str, text: str) -> None:
+async def test_what_cannot_be_converted_is_told(
+    units: ValidatedTool, source: str, target: str, text: str
+) -> None:
     """With what is wrong about it, and what to write instead."""
     assert await refusal(units, 1, source, target) == text
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e200, 10**400], ids=["nan", "infinite", "1e200", "int"])
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), 1e200, 10**400], ids=["nan", "infinite", "1e200", "int"]
+)
 async def test_a_value_is_a_reasonable_number(units: ValidatedTool, value: float) -> None:
     """Others are refused."""
     assert (await refusal(units, value, "m", "km")).startswith("invalid parameters: value: ")
 
 
 @pytest.mark.parametrize(("source", "target"), [("dBm", "mW"), ("Ym^9", "ym^9")])
-async def test_a_result_without_end_is_an_error(units: ValidatedTool, source: str, target: str) -> None:
+async def test_a_result_without_end_is_an_error(
+    units: ValidatedTool, source: str, target: str
+) -> None:
     """Nothing overflows in silence."""
     assert await refusal(units, 1e90, source, target) == "the result is too large for a number"
 
@@ -184,7 +192,12 @@ def test_every_name_of_the_list_is_a_unit(registry: Registry) -> None:
     """And none of ours takes the place of one of pint's."""
     for name in [*NAMES, *NOTES]:
         assert str(registry.unit(name))
-    ours = [name for line in DEFINITIONS for name in line.replace(" ", "").split("=") if name.isidentifier()]
+    ours = [
+        name
+        for line in DEFINITIONS
+        for name in line.replace(" ", "").split("=")
+        if name.isidentifier()
+    ]
     assert "tsubo" in ours
     theirs: Any = pint.UnitRegistry(cache_folder=None)
     assert [name for name in ours if name != "_" and theirs.parse_unit_name(name)] == []

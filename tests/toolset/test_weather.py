@@ -26,7 +26,9 @@ async def weather(get_weather: ValidatedTool, location: str, locale: str = "en")
     return outcome.response
 
 
-async def test_a_report_tells_now_and_three_days(wttr: WttrFake, get_weather: ValidatedTool) -> None:
+async def test_a_report_tells_now_and_three_days(
+    wttr: WttrFake, get_weather: ValidatedTool
+) -> None:
     """In metric units, with the place that was found and its own dates."""
     wttr.place("Tokyo", temp=21, high=25, low=15, rain=RAIN, observed=MORNING)
     chances = {"night": "10", "morning": "60", "afternoon": "70", "evening": "5"}
@@ -50,32 +52,50 @@ async def test_a_report_tells_now_and_three_days(wttr: WttrFake, get_weather: Va
     }
 
 
-async def test_a_recorded_answer_becomes_a_report(wttr: WttrFake, get_weather: ValidatedTool) -> None:
+async def test_a_recorded_answer_becomes_a_report(
+    wttr: WttrFake, get_weather: ValidatedTool
+) -> None:
     """The server's own test data, end to end."""
     wttr.replay(Answer(200, recorded("wttr", "01_heideck_de_2026-04_root.json").read_bytes()))
     heideck = await weather(get_weather, "Heideck", locale="de")
     assert heideck["location"] == "Heideck, Bayern, Germany"
     assert (heideck["condition"], heideck["current_temp_c"]) == ("Overcast", "9")
-    assert [(day["day"], day["date"], day["condition"], day["high_c"], day["low_c"]) for day in heideck["days"]] == [
+    assert [
+        (day["day"], day["date"], day["condition"], day["high_c"], day["low_c"])
+        for day in heideck["days"]
+    ] == [
         ("today", "2026-04-03", "Patchy rain nearby", "11", "1"),
         ("tomorrow", "2026-04-04", "Patchy rain nearby", "9", "6"),
         ("day after tomorrow", "2026-04-05", "Sunny", "19", "5"),
     ]
-    assert heideck["days"][2]["rain_chance"] == {"night": "0", "morning": "0", "afternoon": "83", "evening": "100"}
+    assert heideck["days"][2]["rain_chance"] == {
+        "night": "0",
+        "morning": "0",
+        "afternoon": "83",
+        "evening": "100",
+    }
 
 
 @pytest.mark.parametrize("locale", ["en-US", "en_US", "es-PR"])
-async def test_where_fahrenheit_is_used_it_comes_along(wttr: WttrFake, get_weather: ValidatedTool, locale: str) -> None:
+async def test_where_fahrenheit_is_used_it_comes_along(
+    wttr: WttrFake, get_weather: ValidatedTool, locale: str
+) -> None:
     """The metric readings stay."""
     wttr.place("New York", temp=21, high=25, low=15)
     report = await weather(get_weather, "New York", locale)
-    assert (report["current_temp_c"], report["current_temp_f"], report["feels_like_f"]) == ("21", "70", "68")
+    assert (report["current_temp_c"], report["current_temp_f"], report["feels_like_f"]) == (
+        "21",
+        "70",
+        "68",
+    )
     assert (report["wind_kmh"], report["wind_mph"]) == ("8", "5")
     assert (report["days"][0]["high_f"], report["days"][0]["low_f"]) == ("77", "59")
 
 
 @pytest.mark.parametrize("locale", ["", "en", "en-GB", "ja-JP", "us"])
-async def test_elsewhere_it_does_not(wttr: WttrFake, get_weather: ValidatedTool, locale: str) -> None:
+async def test_elsewhere_it_does_not(
+    wttr: WttrFake, get_weather: ValidatedTool, locale: str
+) -> None:
     """Fewer numbers, fewer mistakes."""
     wttr.place("New York")
     report = await weather(get_weather, "New York", locale)
@@ -84,7 +104,15 @@ async def test_elsewhere_it_does_not(wttr: WttrFake, get_weather: ValidatedTool,
 
 @pytest.mark.parametrize(
     ("locale", "language"),
-    [("ja", "ja"), ("ja-JP", "ja"), ("pt-BR", "pt-br"), ("zh_TW", "zh-tw"), ("en-GB", ""), ("xx", ""), ("", "")],
+    [
+        ("ja", "ja"),
+        ("ja-JP", "ja"),
+        ("pt-BR", "pt-br"),
+        ("zh_TW", "zh-tw"),
+        ("en-GB", ""),
+        ("xx", ""),
+        ("", ""),
+    ],
 )
 async def test_conditions_are_asked_for_in_the_users_language(
     wttr: WttrFake, get_weather: ValidatedTool, locale: str, language: str
@@ -100,7 +128,9 @@ async def test_snow_is_told_where_any_may_fall(wttr: WttrFake, get_weather: Vali
     """Elsewhere it would be useless text."""
     wttr.place("札幌", area="Sapporo", region="Hokkaido", country="Japan", snow=80)
     report = await weather(get_weather, "札幌")
-    assert report["days"][0]["snow_chance"] == dict.fromkeys(("night", "morning", "afternoon", "evening"), "80")
+    assert report["days"][0]["snow_chance"] == dict.fromkeys(
+        ("night", "morning", "afternoon", "evening"), "80"
+    )
 
 
 def days_from(first: int) -> list[dict[str, str]]:
@@ -128,12 +158,19 @@ async def test_today_is_the_places_own_date(
     wttr.replay(Answer(200, json.dumps(answer).encode()))
     report = await weather(get_weather, "Tokyo")
     assert [day["date"] for day in report["days"]] == told
-    assert [day["day"] for day in report["days"]] == ["today", "tomorrow", "day after tomorrow"][: len(told)]
+    assert [day["day"] for day in report["days"]] == ["today", "tomorrow", "day after tomorrow"][
+        : len(told)
+    ]
 
 
-async def test_what_the_service_does_not_say_is_left_out(wttr: WttrFake, get_weather: ValidatedTool) -> None:
-    """The smallest answer is still a report; the place is then the one that was asked for, with a word of caution."""
-    wttr.replay(Answer(200, b'{"current_condition": [{"temp_C": 9, "weatherDesc": [{"value": "Fog "}]}]}'))
+async def test_what_the_service_does_not_say_is_left_out(
+    wttr: WttrFake, get_weather: ValidatedTool
+) -> None:
+    """The smallest answer is still a report; the place is then the one that was asked for, with a
+    word of caution."""
+    wttr.replay(
+        Answer(200, b'{"current_condition": [{"temp_C": 9, "weatherDesc": [{"value": "Fog "}]}]}')
+    )
     assert await weather(get_weather, "  Tokyo　") == {
         "location": "Tokyo",
         "note": "The service does not say which place this is for.",
@@ -144,7 +181,9 @@ async def test_what_the_service_does_not_say_is_left_out(wttr: WttrFake, get_wea
     }
 
 
-async def test_an_ambiguous_name_comes_with_a_question(wttr: WttrFake, get_weather: ValidatedTool) -> None:
+async def test_an_ambiguous_name_comes_with_a_question(
+    wttr: WttrFake, get_weather: ValidatedTool
+) -> None:
     """府中 is a city in Tokyo and one in Hiroshima."""
     wttr.place("府中", area="Fuchu", region="Tokyo", country="Japan")
     report = await weather(get_weather, "府中", locale="ja")
@@ -155,14 +194,18 @@ async def test_an_ambiguous_name_comes_with_a_question(wttr: WttrFake, get_weath
     )
 
 
-async def test_another_place_than_asked_is_said_to_be_another(wttr: WttrFake, get_weather: ValidatedTool) -> None:
+async def test_another_place_than_asked_is_said_to_be_another(
+    wttr: WttrFake, get_weather: ValidatedTool
+) -> None:
     """A report for a default city must not pass as one for Tokyo."""
     wttr.place("東京", area="Heideck", region="Bayern", country="Germany")
     report = await weather(get_weather, "東京")
     assert report["note"].startswith("This is for Heideck, Bayern, Germany, not for 東京.")
 
 
-async def test_the_same_question_is_answered_from_memory(wttr: WttrFake, get_weather: ValidatedTool) -> None:
+async def test_the_same_question_is_answered_from_memory(
+    wttr: WttrFake, get_weather: ValidatedTool
+) -> None:
     """Whatever its case and spaces; another place or language is another question."""
     wttr.place("Tokyo")
     wttr.place("大阪")
@@ -181,21 +224,29 @@ async def test_the_same_question_is_answered_from_memory(wttr: WttrFake, get_wea
     ]
 
 
-async def test_questions_asked_at_once_are_one_request(wttr: WttrFake, get_weather: ValidatedTool) -> None:
+async def test_questions_asked_at_once_are_one_request(
+    wttr: WttrFake, get_weather: ValidatedTool
+) -> None:
     """Each caller still gets its own units."""
     wttr.place("Tokyo")
     locales = ["en", "en-US", "en-GB"] * 5
     reports = await asyncio.gather(*(weather(get_weather, "Tokyo", locale) for locale in locales))
-    assert ["current_temp_f" in report for report in reports] == [locale == "en-US" for locale in locales]
+    assert ["current_temp_f" in report for report in reports] == [
+        locale == "en-US" for locale in locales
+    ]
     assert len(wttr.requests) == 1
 
 
-async def test_a_failure_is_told_and_not_remembered(wttr: WttrFake, get_weather: ValidatedTool) -> None:
+async def test_a_failure_is_told_and_not_remembered(
+    wttr: WttrFake, get_weather: ValidatedTool
+) -> None:
     """The next question is asked afresh."""
     wttr.place("Tokyo")
     wttr.fail("rate_limit", times=1)
     failed = await get_weather.call({"location": "Tokyo"}, context())
-    assert failed == ToolOutcome.error("API error: status 429 (rate limit of the service, try again in some minutes)")
+    assert failed == ToolOutcome.error(
+        "API error: status 429 (rate limit of the service, try again in some minutes)"
+    )
     assert (await weather(get_weather, "Tokyo"))["current_temp_c"] == "21"
 
 

@@ -49,16 +49,24 @@ async def test_what_could_be_more_than_a_place_is_refused(
 async def test_words_the_service_takes_for_something_else_are_refused(
     wttr: WttrFake, get_weather: ValidatedTool, location: str
 ) -> None:
-    """Two letters are a language to it, and then it reports the weather of its caller's own address."""
+    """Two letters are a language to it, and then it reports the weather of its caller's own
+    address."""
     assert await get_weather.call({"location": location}, context()) == ToolOutcome.error(
         f"location not found (write the full name of {location}, with its region or country)"
     )
     assert wttr.requests == []
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(location=st.text(max_size=110) | st.text(alphabet="ab./:@~?#%\\&=+;,\r\n\t\0é東．／", max_size=20))
-async def test_no_place_reaches_another_path_or_host(wttr: WttrFake, get_weather: ValidatedTool, location: str) -> None:
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    location=st.text(max_size=110)
+    | st.text(alphabet="ab./:@~?#%\\&=+;,\r\n\t\0é東．／", max_size=20)
+)
+async def test_no_place_reaches_another_path_or_host(
+    wttr: WttrFake, get_weather: ValidatedTool, location: str
+) -> None:
     """Whatever is asked for, what goes out is one path component and our own query."""
     outcome = await get_weather.call({"location": location}, context())
     assert outcome.is_error
@@ -92,5 +100,8 @@ def test_a_base_url_is_scheme_host_and_port(base_url: str) -> None:
 
 def test_a_base_url_may_end_in_a_slash() -> None:
     """By default it is the public service, for three seconds."""
-    assert WeatherConfig(wttr_base_url="http://127.0.0.1:8080/").wttr_base_url == "http://127.0.0.1:8080"
+    assert (
+        WeatherConfig(wttr_base_url="http://127.0.0.1:8080/").wttr_base_url
+        == "http://127.0.0.1:8080"
+    )
     assert WeatherConfig() == WeatherConfig(wttr_base_url="https://wttr.in", weather_timeout_s=3)

@@ -30,9 +30,17 @@ async def test_now_and_the_next_days(weather_of_both: ValidatedTool) -> None:
 
 async def test_a_week_names_its_days(weather_of_both: ValidatedTool) -> None:
     """In the person's language and units."""
-    assert [(await card(weather_of_both, "week", locale)).rows[2:4] for locale in ("en-US", "ja")] == [
-        (("Tomorrow", "Partly cloudy · 54 – 76 °F · ☂ 0%"), ("Sun 4/5", "Partly cloudy · 54 – 76 °F · ☂ 0%")),
-        (("明日", "晴れ時々曇り · 12.1 – 24.6 °C · ☂ 0%"), ("4/5 (日)", "晴れ時々曇り · 12.1 – 24.6 °C · ☂ 0%")),
+    assert [
+        (await card(weather_of_both, "week", locale)).rows[2:4] for locale in ("en-US", "ja")
+    ] == [
+        (
+            ("Tomorrow", "Partly cloudy · 54 – 76 °F · ☂ 0%"),
+            ("Sun 4/5", "Partly cloudy · 54 – 76 °F · ☂ 0%"),
+        ),
+        (
+            ("明日", "晴れ時々曇り · 12.1 – 24.6 °C · ☂ 0%"),
+            ("4/5 (日)", "晴れ時々曇り · 12.1 – 24.6 °C · ☂ 0%"),
+        ),
     ]
 
 
@@ -40,7 +48,10 @@ async def test_the_next_hours(weather_of_both: ValidatedTool) -> None:
     """Twelve of them."""
     shown = await card(weather_of_both, "hourly")
     assert (len(shown.rows), shown.rows[1]) == (13, ("09:00", "Partly cloudy · 21.3 °C · ☂ 0%"))
-    assert (await card(weather_of_both, "hourly", "en-US")).rows[1] == ("09:00", "Partly cloudy · 70 °F · ☂ 0%")
+    assert (await card(weather_of_both, "hourly", "en-US")).rows[1] == (
+        "09:00",
+        "Partly cloudy · 70 °F · ☂ 0%",
+    )
 
 
 def test_what_is_unknown_is_left_out() -> None:

@@ -1,4 +1,5 @@
-"""``get_weather`` with a chart: a picture beside the report, its figures in words, and never an error of its own."""
+"""``get_weather`` with a chart: a picture beside the report, its figures in words, and never an
+error of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 async def chart(tool: ValidatedTool, detail: str = "now_and_days", locale: str = "en") -> ToolFile:
     """The one file beside a report."""
-    outcome = await tool.call({"location": "Tokyo", "detail": detail, "chart": True}, context(locale=locale))
+    outcome = await tool.call(
+        {"location": "Tokyo", "detail": detail, "chart": True}, context(locale=locale)
+    )
     assert not outcome.is_error, outcome.response
     assert outcome.response["chart"] == SHOWN
     (file,) = outcome.files
@@ -23,7 +26,9 @@ async def chart(tool: ValidatedTool, detail: str = "now_and_days", locale: str =
 
 
 @pytest.mark.parametrize("detail", ["now_and_days", "hourly"])
-async def test_the_next_hours_are_drawn(weather_of_both: ValidatedTool, open_meteo: OpenMeteoFake, detail: str) -> None:
+async def test_the_next_hours_are_drawn(
+    weather_of_both: ValidatedTool, open_meteo: OpenMeteoFake, detail: str
+) -> None:
     """Also where hours were not asked for: three days alone are no chart."""
     open_meteo.rain["2026-04-03T12:00"] = 80
     file = await chart(weather_of_both, detail)

@@ -1,4 +1,5 @@
-"""``get_weather`` with two sources: which one answers, what each alone has, and one error where both fail."""
+"""``get_weather`` with two sources: which one answers, what each alone has, and one error where
+both fail."""
 
 from __future__ import annotations
 
@@ -58,14 +59,18 @@ def asked(location: str, detail: str) -> dict[str, str]:
     return {"location": location} | ({"detail": detail} if detail else {})
 
 
-async def test_a_quick_wttr_answers_alone(get_weather: ValidatedTool, open_meteo: OpenMeteoFake) -> None:
+async def test_a_quick_wttr_answers_alone(
+    get_weather: ValidatedTool, open_meteo: OpenMeteoFake
+) -> None:
     """The usual case costs the second source nothing."""
     for detail in ("", "now_and_days"):
         assert (await weather(get_weather, detail))["source"] == "wttr.in"
     assert open_meteo.searches == []
 
 
-@pytest.mark.parametrize("failure", ["stalled", "capacity", "not_json", "unknown_location", "default_city"])
+@pytest.mark.parametrize(
+    "failure", ["stalled", "capacity", "not_json", "unknown_location", "default_city"]
+)
 async def test_open_meteo_answers_where_wttr_is_slow_or_fails(
     get_weather: ValidatedTool, wttr: WttrFake, open_meteo: OpenMeteoFake, failure: str
 ) -> None:
@@ -116,12 +121,23 @@ async def test_the_slow_source_is_let_go(get_weather: ValidatedTool, wttr: WttrF
 async def test_rain_in_the_next_three_hours_is_told_by_the_hour(
     get_weather: ValidatedTool, wttr: WttrFake, open_meteo: OpenMeteoFake
 ) -> None:
-    """From the present hour on, for a day; a chance that is told at the end of its hour belongs to its beginning."""
+    """From the present hour on, for a day; a chance that is told at the end of its hour belongs to
+    its beginning."""
     open_meteo.rain["2026-04-03T12:00"] = 80
     open_meteo.codes["2026-04-03T11:00"] = 61
     report = await weather(get_weather, "hourly")
-    usual = {"condition": "Partly cloudy", "temp_c": "21.3", "rain_chance": "0", "precipitation_mm": "0"}
-    rainy = {"condition": "Light rain", "temp_c": "21.3", "rain_chance": "80", "precipitation_mm": "4"}
+    usual = {
+        "condition": "Partly cloudy",
+        "temp_c": "21.3",
+        "rain_chance": "0",
+        "precipitation_mm": "0",
+    }
+    rainy = {
+        "condition": "Light rain",
+        "temp_c": "21.3",
+        "rain_chance": "80",
+        "precipitation_mm": "4",
+    }
     assert report["hours"][:3] == [
         {"time": "2026-04-03T09:00", **usual, "wind_kmh": "8.2"},
         {"time": "2026-04-03T10:00", **usual, "wind_kmh": "8.2"},
@@ -131,7 +147,9 @@ async def test_rain_in_the_next_three_hours_is_told_by_the_hour(
     assert (len(report["days"]), report["source"], wttr.requests) == (3, OPEN_METEO, [])
 
 
-async def test_snow_has_a_chance_of_its_own(get_weather: ValidatedTool, open_meteo: OpenMeteoFake) -> None:
+async def test_snow_has_a_chance_of_its_own(
+    get_weather: ValidatedTool, open_meteo: OpenMeteoFake
+) -> None:
     """The source has one chance for all that falls; its code says what that is."""
     open_meteo.rain["2026-04-03T12:00"] = 80
     open_meteo.codes["2026-04-03T11:00"] = 73
@@ -139,7 +157,9 @@ async def test_snow_has_a_chance_of_its_own(get_weather: ValidatedTool, open_met
     assert (hour["condition"], hour["snow_chance"], "rain_chance" in hour) == ("Snow", "80", False)
 
 
-async def test_the_weather_on_saturday_is_one_of_seven_days(get_weather: ValidatedTool, wttr: WttrFake) -> None:
+async def test_the_weather_on_saturday_is_one_of_seven_days(
+    get_weather: ValidatedTool, wttr: WttrFake
+) -> None:
     """wttr.in has three and is not asked."""
     report = await weather(get_weather, "week")
     assert [(day["day"], day["weekday"]) for day in report["days"]] == [
@@ -158,7 +178,11 @@ async def test_the_weather_on_saturday_is_one_of_seven_days(get_weather: Validat
 async def test_units_and_words_are_the_users(get_weather: ValidatedTool) -> None:
     """Fahrenheit and miles where they are used; Japanese in Japan."""
     american = await weather(get_weather, "hourly", "en-US")
-    assert (american["current_temp_f"], american["feels_like_f"], american["wind_mph"]) == ("70", "69", "5")
+    assert (american["current_temp_f"], american["feels_like_f"], american["wind_mph"]) == (
+        "70",
+        "69",
+        "5",
+    )
     assert (american["hours"][0]["temp_f"], american["hours"][0]["wind_mph"]) == ("70", "5")
     assert (american["days"][0]["high_f"], american["days"][0]["wind_max_mph"]) == ("76", "13")
     japanese = await weather(get_weather, "week", "ja-JP", "東京")
@@ -196,24 +220,31 @@ async def test_hours_that_nobody_tells_are_none(
 ) -> None:
     """The present is still an answer."""
     open_meteo.fail("rate_limit")
-    wttr.replay(Answer(200, b'{"current_condition": [{"temp_C": 9, "weatherDesc": [{"value": "Fog"}]}]}'))
+    wttr.replay(
+        Answer(200, b'{"current_condition": [{"temp_C": 9, "weatherDesc": [{"value": "Fog"}]}]}')
+    )
     report = await weather(get_weather, "hourly")
     assert (report["condition"], report["hours"], report["days"]) == ("Fog", [], [])
 
 
-async def test_an_ambiguous_place_comes_with_a_question(get_weather: ValidatedTool, open_meteo: OpenMeteoFake) -> None:
+async def test_an_ambiguous_place_comes_with_a_question(
+    get_weather: ValidatedTool, open_meteo: OpenMeteoFake
+) -> None:
     """As from wttr.in."""
     for region in ("Oregon", "Maine"):
         open_meteo.place("Portland", region=region, country="United States", code="US")
     report = await weather(get_weather, "week", location="Portland")
     assert report["location"] == "Portland, Oregon, United States"
     assert report["note"] == (
-        "Portland may be the one in Oregon, Maine or elsewhere; this is for Portland, Oregon, United States. "
+        "Portland may be the one in Oregon, Maine or elsewhere; this is for Portland, Oregon, "
+        "United States. "
         "Unless the user has said which is meant, ask."
     )
 
 
-async def test_one_request_answers_hours_and_week(get_weather: ValidatedTool, open_meteo: OpenMeteoFake) -> None:
+async def test_one_request_answers_hours_and_week(
+    get_weather: ValidatedTool, open_meteo: OpenMeteoFake
+) -> None:
     """Whoever asks, and however often; the usual answer is kept apart."""
     await asyncio.gather(*(weather(get_weather, detail) for detail in ("hourly", "week", "week")))
     await weather(get_weather)
@@ -227,7 +258,9 @@ async def test_a_place_is_only_ever_a_name(
     """Nothing in it becomes another parameter."""
     wttr.fail("unknown_location")
     await get_weather.call({"location": location}, context())
-    assert open_meteo.searches == [{"name": location, "count": "10", "language": "en", "format": "json"}]
+    assert open_meteo.searches == [
+        {"name": location, "count": "10", "language": "en", "format": "json"}
+    ]
 
 
 @pytest.mark.parametrize("detail", ["", "week"])
@@ -256,11 +289,19 @@ async def test_a_place_that_open_meteo_does_not_know_either(
     ("failure", "text"),
     [
         ("unknown_location", "location not found"),
-        ("rate_limit", "API error: status 429 (rate limit of the service, try again in some minutes)"),
+        (
+            "rate_limit",
+            "API error: status 429 (rate limit of the service, try again in some minutes)",
+        ),
     ],
 )
 async def test_where_both_fail_wttrs_text_is_told(
-    get_weather: ValidatedTool, wttr: WttrFake, open_meteo: OpenMeteoFake, detail: str, failure: str, text: str
+    get_weather: ValidatedTool,
+    wttr: WttrFake,
+    open_meteo: OpenMeteoFake,
+    detail: str,
+    failure: str,
+    text: str,
 ) -> None:
     """A model can do most with it."""
     wttr.fail(failure)
@@ -281,7 +322,9 @@ async def test_two_silent_services_take_no_more_time_than_one(
         assert time.monotonic() - began < TIMEOUT_S + 0.3
 
 
-async def test_an_operator_can_switch_open_meteo_off(wttr: WttrFake, open_meteo: OpenMeteoFake) -> None:
+async def test_an_operator_can_switch_open_meteo_off(
+    wttr: WttrFake, open_meteo: OpenMeteoFake
+) -> None:
     """OPEN_METEO=0: it is never asked, whatever is wanted and however slow wttr.in is."""
     wttr.place("Tokyo", temp=20)
     config = WeatherConfig(

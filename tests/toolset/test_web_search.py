@@ -66,18 +66,30 @@ def page(number: int = 1, **fields: Any) -> dict[str, Any]:
         "description": text,
         "content": text,
     }
-    return {**found, "page_age": "2026-11-01T09:00:00", "published_date": "2026-11-01", "score": 0.9, **fields}
+    return {
+        **found,
+        "page_age": "2026-11-01T09:00:00",
+        "published_date": "2026-11-01",
+        "score": 0.9,
+        **fields,
+    }
 
 
 async def test_pages_are_found(fake: Fake, web_search: ValidatedTool) -> None:
     """With the provider's name, in its order."""
     fake.results = [page(1), page(2, page_age=None, published_date=None)]
     found = await web_search.call({"query": " 京都　紅葉\n見頃 "}, context())
-    first = {"title": "Autumn 1", "url": "https://kyoto.example/1", "snippet": "Leaves turn red in late November."}
+    first = {
+        "title": "Autumn 1",
+        "url": "https://kyoto.example/1",
+        "snippet": "Leaves turn red in late November.",
+    }
     second = {**first, "title": "Autumn 2", "url": "https://kyoto.example/2"}
     results = [first | {"date": "2026-11-01"}, second]
     assert found == ToolOutcome({"source": SOURCES[type(fake)], "results": results})
-    assert [request.get("q", request.get("query")) for request in fake.requests] == ["京都 紅葉 見頃"]
+    assert [request.get("q", request.get("query")) for request in fake.requests] == [
+        "京都 紅葉 見頃"
+    ]
 
 
 async def test_nothing_found_is_a_result(fake: Fake, web_search: ValidatedTool) -> None:
@@ -96,7 +108,9 @@ async def test_the_model_says_how_many(
     assert len(found.response["results"]) == given
 
 
-async def test_what_pages_say_of_themselves_is_bounded(fake: Fake, web_search: ValidatedTool) -> None:
+async def test_what_pages_say_of_themselves_is_bounded(
+    fake: Fake, web_search: ValidatedTool
+) -> None:
     """Long texts are cut; what has no address of the web is left out."""
     endless = "x" * 100_000
     fake.results = [
@@ -106,7 +120,9 @@ async def test_what_pages_say_of_themselves_is_bounded(fake: Fake, web_search: V
         page(4, url=None),
         page(5, title=None, description=7, content=7),
     ]
-    long, untitled = (await web_search.call({"query": "autumn", "count": 10}, context())).response["results"]
+    long, untitled = (await web_search.call({"query": "autumn", "count": 10}, context())).response[
+        "results"
+    ]
     assert (len(long["title"]), len(long["snippet"])) == (TITLE_CAP, SNIPPET_CAP)
     assert (untitled["title"], untitled["snippet"]) == ("https://kyoto.example/5", "")
 
@@ -121,16 +137,24 @@ async def test_long_and_empty_queries(fake: Fake, web_search: ValidatedTool) -> 
 
 
 @pytest.mark.parametrize("failure", ["stalled", "dripping"])
-async def test_a_slow_provider_is_given_up(http: httpx.AsyncClient, fake: Fake, failure: str) -> None:
+async def test_a_slow_provider_is_given_up(
+    http: httpx.AsyncClient, fake: Fake, failure: str
+) -> None:
     """After three seconds in all; here sooner."""
     fake.fail(failure)
-    kind, key = (BraveSearch, brave.KEY) if isinstance(fake, BraveFake) else (TavilySearch, tavily.KEY)
+    kind, key = (
+        (BraveSearch, brave.KEY) if isinstance(fake, BraveFake) else (TavilySearch, tavily.KEY)
+    )
     with pytest.raises(ToolError, match=r"^API request failed: timeout$"):
         await kind(http, fake.base_url, SecretStr(key), 0.2).search("autumn", 5, "")
 
 
-@pytest.mark.parametrize("failure", [failure for failure in FAILURES if failure not in ("stalled", "dripping")])
-async def test_a_failure_is_an_error_without_secrets(fake: Fake, web_search: ValidatedTool, failure: str) -> None:
+@pytest.mark.parametrize(
+    "failure", [failure for failure in FAILURES if failure not in ("stalled", "dripping")]
+)
+async def test_a_failure_is_an_error_without_secrets(
+    fake: Fake, web_search: ValidatedTool, failure: str
+) -> None:
     """In every way in which a service fails."""
     fake.fail(failure)
     outcome = await web_search.call({"query": "autumn"}, context())
@@ -140,7 +164,9 @@ async def test_a_failure_is_an_error_without_secrets(fake: Fake, web_search: Val
 
 
 @pytest.mark.parametrize("status", ["401", "403"])
-async def test_a_wrong_key_is_for_the_operator(fake: Fake, web_search: ValidatedTool, status: str) -> None:
+async def test_a_wrong_key_is_for_the_operator(
+    fake: Fake, web_search: ValidatedTool, status: str
+) -> None:
     """The model can do nothing about it."""
     fake.fail(f"status {status}")
     assert await web_search.call({"query": "autumn"}, context()) == ToolOutcome.error(WRONG_KEY)

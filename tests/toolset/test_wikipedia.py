@@ -1,4 +1,5 @@
-"""``wikipedia``: the beginning of an article with its link and licence, or an error the model understands."""
+"""``wikipedia``: the beginning of an article with its link and licence, or an error the model
+understands."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ from toolset.tool import ToolOutcome, ValidatedTool, read_schemas
 from toolset.wikipedia import Wikipedia, WikipediaConfig
 
 LICENCE = "CC BY-SA 4.0, by the authors of the Wikipedia article at the url"
-MANY_HOSTS = "http://{language}.wiki.example"  # what is sent there goes through the stand-in as a proxy
+MANY_HOSTS = (
+    "http://{language}.wiki.example"  # what is sent there goes through the stand-in as a proxy
+)
 
 
 @pytest.fixture
@@ -41,7 +44,9 @@ async def wikipedia(wiki: WikipediaFake) -> AsyncIterator[ValidatedTool]:
 
 def tool(http: httpx.AsyncClient, **settings: str) -> ValidatedTool:
     """The tool with an operator's settings."""
-    return ValidatedTool(Wikipedia.create(http, WikipediaConfig(**settings)), *read_schemas("wikipedia"))
+    return ValidatedTool(
+        Wikipedia.create(http, WikipediaConfig(**settings)), *read_schemas("wikipedia")
+    )
 
 
 async def article(wikipedia: ValidatedTool, query: str, locale: str = "en") -> dict[str, Any]:
@@ -73,11 +78,16 @@ async def test_an_article_comes_with_its_link_and_licence(wikipedia: ValidatedTo
     }
 
 
-async def test_the_exact_title_comes_before_the_best_hit(wiki: WikipediaFake, wikipedia: ValidatedTool) -> None:
+async def test_the_exact_title_comes_before_the_best_hit(
+    wiki: WikipediaFake, wikipedia: ValidatedTool
+) -> None:
     """Other hits keep their order."""
     wiki.page("en", "Fuji", "Fuji is a name, as in Mount Fuji.")
     told = await article(wikipedia, "fuji")
-    assert (told["title"], [other["title"] for other in told["others"]]) == ("Fuji", ["Mount Fuji", "Fujifilm"])
+    assert (told["title"], [other["title"] for other in told["others"]]) == (
+        "Fuji",
+        ["Mount Fuji", "Fujifilm"],
+    )
     assert (await article(wikipedia, "a volcano"))["title"] == "Mount Fuji"
 
 
@@ -95,17 +105,24 @@ async def test_the_exact_title_comes_before_the_best_hit(wiki: WikipediaFake, wi
         ("169.254.169.254", "en.wiki.example"),
     ],
 )
-async def test_the_language_is_the_users(wiki: WikipediaFake, wikipedia: ValidatedTool, locale: str, host: str) -> None:
+async def test_the_language_is_the_users(
+    wiki: WikipediaFake, wikipedia: ValidatedTool, locale: str, host: str
+) -> None:
     """A locale that is no language of Wikipedia's names no host."""
     await wikipedia.call({"query": "富士山"}, context(locale=locale))
     assert wiki.requests[0].headers["host"] == host
 
 
-async def test_what_one_language_lacks_is_looked_up_in_english(wiki: WikipediaFake, wikipedia: ValidatedTool) -> None:
+async def test_what_one_language_lacks_is_looked_up_in_english(
+    wiki: WikipediaFake, wikipedia: ValidatedTool
+) -> None:
     """The result says so."""
     told = await article(wikipedia, "Fujifilm", locale="ja")
     assert (told["title"], told["language"]) == ("Fujifilm", "en")
-    assert [request.headers["host"] for request in wiki.requests] == ["ja.wiki.example", "en.wiki.example"]
+    assert [request.headers["host"] for request in wiki.requests] == [
+        "ja.wiki.example",
+        "en.wiki.example",
+    ]
     assert (await article(wikipedia, "富士山", locale="ja"))["language"] == "ja"
 
 
@@ -116,7 +133,9 @@ async def test_what_there_is_nowhere_is_told(wikipedia: ValidatedTool, locale: s
     assert await refusal(wikipedia, "Atlantis\u200b 7", locale) == text
 
 
-async def test_an_ambiguous_title_lists_its_meanings(wiki: WikipediaFake, wikipedia: ValidatedTool) -> None:
+async def test_an_ambiguous_title_lists_its_meanings(
+    wiki: WikipediaFake, wikipedia: ValidatedTool
+) -> None:
     """They stand in the sections of its page."""
     meanings = "Mercury (planet), the first planet\nMercury (element), a metal"
     wiki.page("en", "Mercury", "Mercury may be:", sections=meanings, is_disambiguation=True)
@@ -127,7 +146,9 @@ async def test_an_ambiguous_title_lists_its_meanings(wiki: WikipediaFake, wikipe
     assert "ambiguous" not in await article(wikipedia, "Mercury (planet)")
 
 
-@pytest.mark.parametrize(("sections", "summary"), [("One\nTwo", "One\nTwo"), ("", "List of things")])
+@pytest.mark.parametrize(
+    ("sections", "summary"), [("One\nTwo", "One\nTwo"), ("", "List of things")]
+)
 async def test_an_article_without_a_beginning_shows_its_sections(
     wiki: WikipediaFake, wikipedia: ValidatedTool, sections: str, summary: str
 ) -> None:
@@ -142,22 +163,33 @@ async def test_a_long_article_is_cut(wiki: WikipediaFake, wikipedia: ValidatedTo
     assert 1100 < len((await article(wikipedia, "Long"))["summary"]) < 1300
 
 
-async def test_a_query_is_words_and_no_operators(wiki: WikipediaFake, wikipedia: ValidatedTool) -> None:
+async def test_a_query_is_words_and_no_operators(
+    wiki: WikipediaFake, wikipedia: ValidatedTool
+) -> None:
     """A colon would make it more than a search for words."""
     await refusal(wikipedia, "insource:/.*/  incategory:x")
     assert wiki.requests[0].params["gsrsearch"] == "insource /.*/ incategory x"
 
 
 @pytest.mark.parametrize("query", ["…", "  ", "\u200b", "://"])
-async def test_a_query_without_a_letter_is_refused(wiki: WikipediaFake, wikipedia: ValidatedTool, query: str) -> None:
+async def test_a_query_without_a_letter_is_refused(
+    wiki: WikipediaFake, wikipedia: ValidatedTool, query: str
+) -> None:
     """Nothing is asked."""
     text = "invalid parameters: query: write a title, or a few words of one"
     assert (await refusal(wikipedia, query), wiki.requests) == (text, [])
 
 
-async def test_the_same_question_is_asked_once(wiki: WikipediaFake, wikipedia: ValidatedTool) -> None:
+async def test_the_same_question_is_asked_once(
+    wiki: WikipediaFake, wikipedia: ValidatedTool
+) -> None:
     """Whatever its case and spaces; another language is another question."""
-    for query, locale in (("Mount Fuji", "en"), (" mount  FUJI", "en-GB"), ("Mount Fuji", "de"), ("Mount Fuji", "de")):
+    for query, locale in (
+        ("Mount Fuji", "en"),
+        (" mount  FUJI", "en-GB"),
+        ("Mount Fuji", "de"),
+        ("Mount Fuji", "de"),
+    ):
         await article(wikipedia, query, locale)
     assert [request.headers["host"][:2] for request in wiki.requests] == ["en", "de"]
 
@@ -167,7 +199,9 @@ async def test_the_user_agent_says_who_asks(wiki: WikipediaFake) -> None:
     wiki.pages = {"": wiki.pages["en"]}
     async with http_client() as http:
         for contact in ("", "ops@example.org"):
-            await article(tool(http, wikipedia_base_url=wiki.base_url, wikipedia_contact=contact), "Fuji")
+            await article(
+                tool(http, wikipedia_base_url=wiki.base_url, wikipedia_contact=contact), "Fuji"
+            )
     version = httpx.__version__
     assert [request.headers["user-agent"] for request in wiki.requests] == [
         f"Kaiwa (self-hosted chat assistant) httpx/{version}",
@@ -237,12 +271,18 @@ async def test_a_failure_is_told_and_not_remembered(
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        (error("ratelimited"), "API error: ratelimited (too many requests, try again in some minutes)"),
+        (
+            error("ratelimited"),
+            "API error: ratelimited (too many requests, try again in some minutes)",
+        ),
         (error("maxlag"), "API error: maxlag (too many requests, try again in some minutes)"),
         (error("internal_api_error_DBQueryError"), "API error: internal_api_error_DBQueryError"),
         (error("see http://10.1.2.3"), "API request failed: the answer is not one of a Wikipedia"),
         (SourceAnswer(body=b"[]"), "API request failed: the answer is not one of a Wikipedia"),
-        (SourceAnswer(body=b'{"error": "no"}'), "API request failed: the answer is not one of a Wikipedia"),
+        (
+            SourceAnswer(body=b'{"error": "no"}'),
+            "API request failed: the answer is not one of a Wikipedia",
+        ),
         (SourceAnswer(body=b"{}"), "API request failed: the answer is not one of a Wikipedia"),
     ],
 )
@@ -287,10 +327,18 @@ async def test_an_answer_of_another_shape_finds_nothing(
         "https://x/" + "a" * 3000,
     ],
 )
-async def test_what_is_untrusted_is_bounded(wiki: WikipediaFake, wikipedia: ValidatedTool, url: object) -> None:
+async def test_what_is_untrusted_is_bounded(
+    wiki: WikipediaFake, wikipedia: ValidatedTool, url: object
+) -> None:
     """Texts, lists and links of any kind and size."""
     page = {
-        **{"pageid": 1, "title": "T" * 2000, "description": 7, "extract": "e" * 2000, "fullurl": url},
+        **{
+            "pageid": 1,
+            "title": "T" * 2000,
+            "description": 7,
+            "extract": "e" * 2000,
+            "fullurl": url,
+        },
         **{"index": "x", "pagelanguage": "x" * 900, "pageprops": [], "revisions": [7]},
     }
     wiki.replay(SourceAnswer(body=json.dumps({"query": {"pages": [page] * 20}}).encode()))
@@ -300,7 +348,9 @@ async def test_what_is_untrusted_is_bounded(wiki: WikipediaFake, wikipedia: Vali
     assert (told["language"], "description" in told, "last_edited" in told) == ("en", False, False)
 
 
-async def test_a_service_that_does_not_answer_is_not_waited_for(wiki: WikipediaFake, wikipedia: ValidatedTool) -> None:
+async def test_a_service_that_does_not_answer_is_not_waited_for(
+    wiki: WikipediaFake, wikipedia: ValidatedTool
+) -> None:
     """The caller's own deadline counts, too."""
     wiki.fail("stalled")
     outcome = await wikipedia.call({"query": "Fuji"}, context(seconds=0.2))

@@ -42,8 +42,11 @@ async def test_what_reads_is_low_risk_and_what_acts_is_high(tools: WorkspaceTool
 
 
 async def test_what_was_written_is_read_by_lines(tools: WorkspaceTools) -> None:
-    """Bytes in the answer of the writer, lines as other programs count them in that of the reader."""
-    written = await tools.call("write_file", path="notes/./a.txt", content="one\ntwo\r\n二\u2028\n\nfive")
+    """Bytes in the answer of the writer, lines as other programs count them in that of the
+    reader."""
+    written = await tools.call(
+        "write_file", path="notes/./a.txt", content="one\ntwo\r\n二\u2028\n\nfive"
+    )
     assert written == {"path": "notes/./a.txt", "bytes": 21}
     assert await tools.call("read_file", path="notes/a.txt", first_line=2, last_line=4) == {
         "content": "two\r\n二\u2028\n",
@@ -67,7 +70,10 @@ async def test_a_write_replaces_all_and_leaves_nothing_else_behind(tools: Worksp
 async def test_a_conversation_sees_its_own_files_only(tools: WorkspaceTools) -> None:
     """Each has a folder, with a name that tells nothing."""
     await tools.call("write_file", path="a.txt", content="mine")
-    assert await tools.call("list_files", conversation="console:other") == {"entries": [], "more": False}
+    assert await tools.call("list_files", conversation="console:other") == {
+        "entries": [],
+        "more": False,
+    }
     assert await tools.call("read_file", conversation="console:other", path="a.txt") == {
         "error": "no such file or folder: a.txt"
     }
@@ -79,7 +85,9 @@ async def test_a_conversation_sees_its_own_files_only(tools: WorkspaceTools) -> 
 async def test_writes_of_one_response_happen_in_its_order(tools: WorkspaceTools) -> None:
     """Whichever is started first, the last one stays."""
     order = [3, 0, 4, 1, 2]
-    await asyncio.gather(*(tools.call("write_file", index=i, path="a.txt", content=f"{i}") for i in order))
+    await asyncio.gather(
+        *(tools.call("write_file", index=i, path="a.txt", content=f"{i}") for i in order)
+    )
     assert (tools.folder / "a.txt").read_text() == "4"
 
 
@@ -90,7 +98,12 @@ async def test_a_list_shows_folders_files_and_what_can_not_be_read(tools: Worksp
     (tools.folder / os.fsdecode(b"\xff")).touch()
     folders = [{"path": "b", "kind": "folder"}, {"path": "b/c", "kind": "folder"}]
     file = {"path": "b/c/d.txt", "kind": "file", "bytes": 4}
-    rest = [{"path": "a", "kind": "other"}, *folders, file, {"path": "\\xff", "kind": "file", "bytes": 0}]
+    rest = [
+        {"path": "a", "kind": "other"},
+        *folders,
+        file,
+        {"path": "\\xff", "kind": "file", "bytes": 0},
+    ]
     assert await tools.call("list_files") == {"entries": rest, "more": False}
     assert await tools.call("list_files", path="b/c") == {"entries": [file], "more": False}
     assert await tools.call("list_files", path="b/c/d.txt") == {"error": "not a folder: b/c/d.txt"}
@@ -104,7 +117,9 @@ async def test_a_long_list_says_that_there_is_more(tools: WorkspaceTools) -> Non
     assert (len(list_entries["entries"]), list_entries["more"]) == (300, True)
     for number in range(2_000):
         (tools.folder / f"x{number}").touch()
-    assert await tools.call("list_files") == {"error": "there are too many files, or folders nested too deeply"}
+    assert await tools.call("list_files") == {
+        "error": "there are too many files, or folders nested too deeply"
+    }
 
 
 async def test_a_search_finds_lines_word_for_word(tools: WorkspaceTools) -> None:
@@ -115,7 +130,11 @@ async def test_a_search_finds_lines_word_for_word(tools: WorkspaceTools) -> None
     (tools.folder / "sub" / "d").symlink_to("b.txt")
     first = {"path": "a.txt", "line": 2, "text": "(a+)+$ Straße"}
     second = {"path": "sub/b.txt", "line": 1, "text": "STRASSE"}
-    assert await tools.call("search_files", text="(a+)+$") == {"matches": [first], "skipped_files": 2, "more": False}
+    assert await tools.call("search_files", text="(a+)+$") == {
+        "matches": [first],
+        "skipped_files": 2,
+        "more": False,
+    }
     found = await tools.call("search_files", text="strasse", ignore_case=True)
     assert found == {"matches": [first, second], "skipped_files": 2, "more": False}
     within = await tools.call("search_files", text="strasse", ignore_case=True, path="sub")
@@ -137,8 +156,12 @@ async def test_long_text_is_cut_and_says_so(tools: WorkspaceTools) -> None:
     assert content == "あ" * 10_922 + "[truncated: 232 bytes dropped, refine your query]"
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe", b"a\0b", b"a" * (FILE_CAP + 1)], ids=["latin", "nul", "large"])
-async def test_what_is_no_text_or_too_large_is_refused(tools: WorkspaceTools, content: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe", b"a\0b", b"a" * (FILE_CAP + 1)], ids=["latin", "nul", "large"]
+)
+async def test_what_is_no_text_or_too_large_is_refused(
+    tools: WorkspaceTools, content: bytes
+) -> None:
     """Kindly."""
     (tools.folder / "a").write_bytes(content)
     refused = {"error": "not a text file (UTF-8), or larger than 1024 KiB: a"}
@@ -165,7 +188,8 @@ async def test_a_full_workspace_takes_nothing_more_but_may_shrink(tools: Workspa
 
 
 async def test_what_is_deleted_makes_room(tools: WorkspaceTools) -> None:
-    """A file, a folder with all in it, a link and not what it leads to; also where there is too much to be counted."""
+    """A file, a folder with all in it, a link and not what it leads to; also where there is too
+    much to be counted."""
     await tools.call("write_file", path="a/b/c.txt", content="x")
     await tools.call("write_file", path="kept", content="x")
     (tools.folder / "link").symlink_to("kept")
@@ -184,7 +208,10 @@ async def test_what_is_deleted_makes_room(tools: WorkspaceTools) -> None:
     [
         ("missing", "no such file or folder: missing"),
         ("out/secret.txt", "not a folder: out/secret.txt"),
-        ("../secret.txt", "invalid parameters: path: write it relative to the workspace, such as notes/today.txt"),
+        (
+            "../secret.txt",
+            "invalid parameters: path: write it relative to the workspace, such as notes/today.txt",
+        ),
         (".", "invalid parameters: path: write the name of a file"),
         ("/", "invalid parameters: path: write the name of a file"),
     ],
@@ -229,9 +256,9 @@ async def test_what_root_makes_belongs_to_nobody(tools: WorkspaceTools) -> None:
     """Commands run as nobody there, and work on it."""
     await tools.call("write_file", path="sub/a", content="x")
     made = [tools.folder, tools.folder / "sub", tools.folder / "sub" / "a"]
-    assert [(path.stat().st_uid, path.stat().st_gid, path.stat().st_mode & 0o077) for path in made] == [
-        (NOBODY, NOBODY, 0)
-    ] * 3
+    assert [
+        (path.stat().st_uid, path.stat().st_gid, path.stat().st_mode & 0o077) for path in made
+    ] == [(NOBODY, NOBODY, 0)] * 3
 
 
 async def test_a_folder_that_cannot_be_made_stops_the_start(tmp_path: Path) -> None:
@@ -250,7 +277,8 @@ async def test_a_folder_that_has_gone_is_an_error_without_its_path(tools: Worksp
 
 
 async def test_a_conversation_that_is_forgotten_has_no_files_left(tools: WorkspaceTools) -> None:
-    """However deep and closed a command has left them; what links led to and other conversations' files stay."""
+    """However deep and closed a command has left them; what links led to and other conversations'
+    files stay."""
     outside = tools.folder.parent.parent / "outside"
     outside.write_text("not here")
     (tools.folder / "/".join("d" * 300)).mkdir(parents=True)
@@ -268,7 +296,9 @@ async def test_a_conversation_that_is_forgotten_has_no_files_left(tools: Workspa
     assert await tools.tools.forget("console:test") == 0
 
 
-async def test_a_deletion_that_was_cut_short_is_finished_the_next_time(tools: WorkspaceTools) -> None:
+async def test_a_deletion_that_was_cut_short_is_finished_the_next_time(
+    tools: WorkspaceTools,
+) -> None:
     """By a process that died with a folder already moved up."""
     left = tools.folder.with_name(f"{tools.folder.name}.0011223344556677")
     left.mkdir()

@@ -18,14 +18,25 @@ from toolset.tool_map import ToolMap
 
 NAMES = ["delete_file", "list_files", "read_file", "run_command", "search_files", "write_file"]
 
-# What bubblewrap must be able to do where run_command is offered; as root it shows the folder to somebody else first.
-BOX = ["bwrap", "--unshare-all", "--unshare-user", "--disable-userns", "--ro-bind", "/", "/", "true"]
+# What bubblewrap must be able to do where run_command is offered; as root it shows the folder to
+# somebody else first.
+BOX = [
+    "bwrap",
+    "--unshare-all",
+    "--unshare-user",
+    "--disable-userns",
+    "--ro-bind",
+    "/",
+    "/",
+    "true",
+]
 SHOWING = ["bwrap", "--dev-bind", "/", "/", "true"]
 
 
 @lru_cache
 def why_no_sandbox() -> str:
-    """Why no sandbox can be made here, so that ``run_command`` is not offered; empty where one can."""
+    """Why no sandbox can be made here, so that ``run_command`` is not offered; empty where one
+    can."""
     if not shutil.which("bwrap"):
         return "no sandbox can be made here: bubblewrap is not installed"
     for trial in [BOX, *([SHOWING] if os.geteuid() == 0 else [])]:
@@ -43,7 +54,9 @@ class WorkspaceTools:
     folder: Path
     workspace: Workspace
 
-    async def call(self, name: str, conversation: str = "console:test", index: int = 0, **arguments: Any) -> Any:
+    async def call(
+        self, name: str, conversation: str = "console:test", index: int = 0, **arguments: Any
+    ) -> Any:
         """The response to a call, an error included."""
         made = replace(context(), conversation=conversation, call_index=index)
         return (await self.tools.call(name, arguments, made)).response
@@ -55,7 +68,9 @@ class WorkspaceTools:
 
 async def workspace_tools(root: Path, commands: str = "", **more: str) -> WorkspaceTools:
     """The tools of the family on a folder."""
-    given = {"workspace_dir": str(root)} | more | ({"workspace_commands": commands} if commands else {})
+    given = (
+        {"workspace_dir": str(root)} | more | ({"workspace_commands": commands} if commands else {})
+    )
     async with http_client() as http:
         family = (found for found in own_tools() if found.tool.name in NAMES)
         tools = toolset.build(family, http, lambda config: config(**given))

@@ -1,4 +1,5 @@
-"""A program: reads a chart as JSON (``worker.Chart``), and prints it as a PNG in base64. It knows nothing of Kaiwa."""
+"""A program: reads a chart as JSON (``worker.Chart``), and prints it as a PNG in base64. It knows
+nothing of Kaiwa."""
 
 from __future__ import annotations
 
@@ -39,11 +40,15 @@ class Canvas:
     def x(self, point: int) -> float:
         return LEFT + self._step * (point + 0.5)
 
-    def text(self, x: float, y: float, words: str, size: int = 16, colour: str = SOFT, anchor: str = "mm") -> None:
+    def text(
+        self, x: float, y: float, words: str, size: int = 16, colour: str = SOFT, anchor: str = "mm"
+    ) -> None:
         font = ImageFont.load_default(size * FINE)
         self._draw.text((x * FINE, y * FINE), words, fill=colour, font=font, anchor=anchor)
 
-    def line(self, start: tuple[float, float], end: tuple[float, float], colour: str, width: float) -> None:
+    def line(
+        self, start: tuple[float, float], end: tuple[float, float], colour: str, width: float
+    ) -> None:
         ends = [value * FINE for value in (*start, *end)]
         self._draw.line(ends, fill=colour, width=round(width * FINE))
 
@@ -60,7 +65,9 @@ class Canvas:
 class Scale:
     """Heights for values, with round ticks."""
 
-    def __init__(self, values: Sequence[float], panel: tuple[int, int], *, from_zero: bool = False) -> None:
+    def __init__(
+        self, values: Sequence[float], panel: tuple[int, int], *, from_zero: bool = False
+    ) -> None:
         low, high = (0.0 if from_zero else min(values)), max(values)
         self._step = _round_step(max(high - low, 1.0) / (FEW_TICKS - 1))
         self._low = math.floor(low / self._step) * self._step
@@ -68,7 +75,9 @@ class Scale:
         self._top, self._bottom = panel
 
     def y(self, value: float) -> float:
-        return self._bottom - (value - self._low) / (self._high - self._low) * (self._bottom - self._top)
+        return self._bottom - (value - self._low) / (self._high - self._low) * (
+            self._bottom - self._top
+        )
 
     def ticks(self) -> Iterator[float]:
         for number in range(round((self._high - self._low) / self._step) + 1):
@@ -104,7 +113,10 @@ def _draw_lines(canvas: Canvas, lines: Sequence[Values], unit: str) -> None:
     scale = Scale(known, LINES)
     _draw_axis(canvas, scale, unit, LINES[0])
     for line, colour in zip(lines, COLOURS, strict=False):
-        dots = [(canvas.x(point), scale.y(value)) if value is not None else None for point, value in enumerate(line)]
+        dots = [
+            (canvas.x(point), scale.y(value)) if value is not None else None
+            for point, value in enumerate(line)
+        ]
         for start, end in pairwise(dots):
             if start and end:
                 canvas.line(start, end, colour, 3)

@@ -24,7 +24,8 @@ Values = tuple[float | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Lines above bars, on one axis of at most ``MAX_POINTS`` points; None where a value is unknown.
+    """Lines above bars, on one axis of at most ``MAX_POINTS`` points; None where a value is
+    unknown.
 
     Attributes:
         labels: below each point, in figures: fonts have no other characters everywhere.
@@ -64,7 +65,9 @@ class ChartDrawer:
         given = json.dumps(asdict(chart)).encode()
         try:
             async with asyncio.timeout(seconds), self._slots:
-                picture = base64.b64decode(await run_own(PROGRAM, (), given, seconds), validate=True)
+                picture = base64.b64decode(
+                    await run_own(PROGRAM, (), given, seconds), validate=True
+                )
         except (TimeoutError, ValueError) as error:
             raise ToolError(NOT_DRAWN) from error
         if not picture.startswith(PNG):

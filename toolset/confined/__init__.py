@@ -1,1 +1,2 @@
-"""The workspace tools' folders, one per conversation, and the sandbox for commands; nothing leads out of either."""
+"""The workspace tools' folders, one per conversation, and the sandbox for commands; nothing leads
+out of either."""

@@ -1,4 +1,5 @@
-"""Packs a workspace into an archive for the sandbox, and copies the command's files and folders back."""
+"""Packs a workspace into an archive for the sandbox, and copies the command's files and folders
+back."""
 
 from __future__ import annotations
 
@@ -54,7 +55,9 @@ def copy_back(made: int, folder: int, owner: int | None) -> None:
     with translate_errors(""):
         _remove_missing(folder, kinds)
         for names, kind in kinds.items():
-            with open_folder(folder, names if kind == "folder" else names[:-1], make=True, owner=owner) as parent:
+            with open_folder(
+                folder, names if kind == "folder" else names[:-1], make=True, owner=owner
+            ) as parent:
                 if kind == "file":
                     _copy_file(made, names, parent, owner)
 
@@ -74,7 +77,10 @@ def _remove_missing(folder: int, kinds: dict[tuple[str, ...], Kind]) -> None:
     for names, kind, is_plain in reversed(there):
         if kinds.get(names) == kind:
             continue
-        with open_folder(folder, names[:-1]) as parent, suppress(OSError):  # a folder with entries that stay
+        with (
+            open_folder(folder, names[:-1]) as parent,
+            suppress(OSError),
+        ):  # a folder with entries that stay
             if is_plain:
                 os.unlink(names[-1], dir_fd=parent)
             elif kind == "folder":
@@ -83,7 +89,9 @@ def _remove_missing(folder: int, kinds: dict[tuple[str, ...], Kind]) -> None:
 
 def _copy_file(made: int, names: tuple[str, ...], parent: int, owner: int | None) -> None:
     with open_folder(made, names[:-1]) as within:
-        file = os.open(names[-1], FILE, dir_fd=within)  # a hard link could only lead to a file of the sandbox
+        file = os.open(
+            names[-1], FILE, dir_fd=within
+        )  # a hard link could only lead to a file of the sandbox
     try:
         content = _content(file)
     finally:

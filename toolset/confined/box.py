@@ -1,7 +1,8 @@
-"""One run of a command in the sandbox: its files go in as an archive, its results are read from outside.
+"""One run of a command in the sandbox: its files go in as an archive, its results are read from
+outside.
 
-The sandbox's folders are in memory, with a fixed size. They are opened from here before the command starts and stay
-open after its end, so no process in the sandbox is trusted to send results.
+The sandbox's folders are in memory, with a fixed size. They are opened from here before the command
+starts and stay open after its end, so no process in the sandbox is trusted to send results.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ class Box:
         return finished
 
     async def _fill_and_watch(self, archive: bytes) -> None:
-        """Fill the sandbox, then count its files until cancelled. The socket is trusted: the command never has it."""
+        """Fill the sandbox, then count its files until cancelled. The socket is trusted: the
+        command never has it."""
         if sys.platform != "linux":
             raise NoSandbox("bubblewrap is a program of Linux")
         self._theirs.close()
@@ -79,7 +81,8 @@ class Box:
         try:
             self._init = self._close_later(os.pidfd_open(init))
             self.work, tmp = (
-                self._close_later(os.open(f"/proc/{init}/root{folder}", FOLDER)) for folder in (WORK, TMP)
+                self._close_later(os.open(f"/proc/{init}/root{folder}", FOLDER))
+                for folder in (WORK, TMP)
             )
         except OSError as error:
             raise NoSandbox(f"the sandbox cannot be opened: {error.strerror}") from error
@@ -119,7 +122,8 @@ async def _wait_for_exit(descriptor: int) -> None:
 
 
 def _entries(folder: int) -> int:
-    """Files in a memory file system. Its size limits bytes only, but empty files take memory too."""
+    """Files in a memory file system. Its size limits bytes only, but empty files take memory
+    too."""
     about = os.fstatvfs(folder)
     return about.f_files - about.f_ffree - 1
 

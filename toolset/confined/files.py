@@ -1,7 +1,8 @@
-"""The files of a workspace, by the path a model wrote: reading, listing, searching, writing, deleting.
+"""The files of a workspace, by the path a model wrote: reading, listing, searching, writing,
+deleting.
 
-A path that could name anything outside the folder is refused before the disk is touched. A file is written whole:
-readers see the old one or the new one.
+A path that could name anything outside the folder is refused before the disk is touched. A file is
+written whole: readers see the old one or the new one.
 """
 
 from __future__ import annotations
@@ -17,12 +18,23 @@ from dataclasses import dataclass
 from secrets import token_hex
 
 from toolset.confined.patterns import compile_glob, compile_regex
-from toolset.confined.tree import DEEPEST, Entry, open_file, open_folder, path_text, size_of, translate_errors, walk
+from toolset.confined.tree import (
+    DEEPEST,
+    Entry,
+    open_file,
+    open_folder,
+    path_text,
+    size_of,
+    translate_errors,
+    walk,
+)
 from toolset.confined.workspace import FILE_CAP, FULL, Usage, usage
 from toolset.tool import ToolError
 
 NAME_CAP = 200  # bytes; some systems add to a name
-NOT_IN_NAMES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})  # invisible, or changing the direction of text
+NOT_IN_NAMES = frozenset(
+    {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
+)  # invisible, or changing the direction of text
 TEXT_CAP = 32 * 1024  # bytes handed out at once
 MAX_LISTED = 300
 MAX_MATCHES = 100
@@ -84,7 +96,11 @@ def list_entries(folder: int, path: str, glob: str = "") -> tuple[list[Entry], b
     names = split_path(path)
     fits = compile_glob(glob) if glob else None
     entries: list[Entry] = []
-    with translate_errors(path), open_folder(folder, names) as top, closing(walk(top, names)) as found:
+    with (
+        translate_errors(path),
+        open_folder(folder, names) as top,
+        closing(walk(top, names)) as found,
+    ):
         for entry in found:
             if fits and not fits(path_text(entry.names[len(names) :])):
                 continue
@@ -94,7 +110,9 @@ def list_entries(folder: int, path: str, glob: str = "") -> tuple[list[Entry], b
     return entries, False
 
 
-def search(folder: int, path: str, fits: Callable[[str], bool], limit_s: float = SEARCH_S) -> Matches:
+def search(
+    folder: int, path: str, fits: Callable[[str], bool], limit_s: float = SEARCH_S
+) -> Matches:
     """Find the lines below a folder that fit; of a very long line its beginning counts.
 
     Args:
@@ -107,7 +125,11 @@ def search(folder: int, path: str, fits: Callable[[str], bool], limit_s: float =
     matches: list[Match] = []
     skipped = 0
     end = time.monotonic() + limit_s
-    with translate_errors(path), open_folder(folder, names) as top, closing(walk(top, names)) as entries:
+    with (
+        translate_errors(path),
+        open_folder(folder, names) as top,
+        closing(walk(top, names)) as entries,
+    ):
         for entry in entries:
             if entry.kind == "folder":
                 continue
@@ -117,7 +139,10 @@ def search(folder: int, path: str, fits: Callable[[str], bool], limit_s: float =
                 continue
             for number, line in enumerate(_lines(content), 1):
                 if time.monotonic() > end:
-                    raise ToolError(f"given up after {limit_s:g} s; search in a folder, or for something simpler")
+                    raise ToolError(
+                        f"given up after {limit_s:g} s; search in a folder, or for something "
+                        "simpler"
+                    )
                 if fits(line[:SEARCHED_CAP]):
                     if len(matches) == MAX_MATCHES:
                         return Matches(matches, skipped, more=True)
@@ -145,7 +170,10 @@ def truncate(text: str, cap: int = TEXT_CAP) -> str:
     dropped = len(data) - cap
     if dropped <= 0:
         return text
-    return f"{data[:cap].decode(errors='ignore')}[truncated: {dropped} bytes dropped, refine your query]"
+    return (
+        f"{data[:cap].decode(errors='ignore')}[truncated: {dropped} bytes dropped, refine your "
+        "query]"
+    )
 
 
 def write(folder: int, path: str, content: bytes, owner: int | None) -> None:

@@ -1,4 +1,5 @@
-"""Runs a program of ours with some input in a process of its own, and kills it when its time is over."""
+"""Runs a program of ours with some input in a process of its own, and kills it when its time is
+over."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # where Python's own is, o
 async def run_own(program: Path, arguments: Sequence[str], given: bytes, seconds: float) -> str:
     """What the program prints; empty if it fails.
 
-    The process gets its arguments, the input, and nothing of the environment but where libraries are.
+    The process gets its arguments, the input, and nothing of the environment but where libraries
+    are.
 
     Raises:
         ToolError: it took too long.

@@ -1,4 +1,5 @@
-"""Patterns that a model writes: regular expressions and globs, matched by RE2, whose time grows with the text alone."""
+"""Patterns that a model writes: regular expressions and globs, matched by RE2, whose time grows
+with the text alone."""
 
 from __future__ import annotations
 
@@ -29,18 +30,23 @@ def compile_regex(pattern: str, *, ignore_case: bool = False) -> Matcher:
     try:
         found = re2.compile(pattern, options).search
     except UnicodeEncodeError as error:
-        raise ToolError("invalid parameters: text: it has characters that are no Unicode text") from error
+        raise ToolError(
+            "invalid parameters: text: it has characters that are no Unicode text"
+        ) from error
     except re2.error as error:
         (reason,) = error.args
-        raise ToolError(f"invalid parameters: text: {NO_PATTERN}: {reason.decode(errors='replace')}") from error
+        raise ToolError(
+            f"invalid parameters: text: {NO_PATTERN}: {reason.decode(errors='replace')}"
+        ) from error
     return lambda text: found(text) is not None
 
 
 def compile_glob(glob: str) -> Matcher:
-    """A function that says whether a glob fits a path; without a slash it is compared with the last name alone.
+    """A function that says whether a glob fits a path; without a slash it is compared with the last
+    name alone.
 
-    ``*`` and ``?`` stay within a name, ``**/`` stands for any folders, ``[ab]`` for one of its characters and ``[!ab]``
-    for another.
+    ``*`` and ``?`` stay within a name, ``**/`` stands for any folders, ``[ab]`` for one of its
+    characters and ``[!ab]`` for another.
 
     Raises:
         ToolError: a class of characters is wrong.
@@ -49,7 +55,9 @@ def compile_glob(glob: str) -> Matcher:
     try:
         return compile_regex(f"(?s)^{'' if '/' in glob else '(?:.*/)?'}{parts}$")
     except ToolError as error:
-        raise ToolError("invalid parameters: glob: write it like *.txt, notes/*.md or **/2026-1[12]-*.csv") from error
+        raise ToolError(
+            "invalid parameters: glob: write it like *.txt, notes/*.md or **/2026-1[12]-*.csv"
+        ) from error
 
 
 def _translate(part: str) -> str:

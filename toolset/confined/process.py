@@ -69,8 +69,11 @@ async def run(
         await asyncio.gather(ending, guard, return_exceptions=True)
 
 
-async def _start(argv: Sequence[str], stdin: socket.socket | None, environment: Mapping[str, str]) -> Process:
-    """Start the program; a cancellation waits for the start, then kills it, so that no process and no pipe is left."""
+async def _start(
+    argv: Sequence[str], stdin: socket.socket | None, environment: Mapping[str, str]
+) -> Process:
+    """Start the program; a cancellation waits for the start, then kills it, so that no process and
+    no pipe is left."""
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *argv,
@@ -113,5 +116,7 @@ async def _read(process: Process) -> bytes:
 def _kill(process: Process) -> None:
     """Kill the program with its process group; a sandbox ends with the program that made it."""
     if process.returncode is None:
-        with suppress(ProcessLookupError, PermissionError):  # already gone; some systems still know its group
+        with suppress(
+            ProcessLookupError, PermissionError
+        ):  # already gone; some systems still know its group
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,8 +1,9 @@
-"""The sandbox for commands, made by bubblewrap: no network, no other processes, only programs and two folders.
+"""The sandbox for commands, made by bubblewrap: no network, no other processes, only programs and
+two folders.
 
-https://github.com/containers/bubblewrap. The tool decides which programs may run, this module what they can do. There
-is no /proc in the sandbox, and no way to make another sandbox inside. Both folders are in memory; no folder of this
-machine can be written to.
+https://github.com/containers/bubblewrap. The tool decides which programs may run, this module what
+they can do. There is no /proc in the sandbox, and no way to make another sandbox inside. Both
+folders are in memory; no folder of this machine can be written to.
 """
 
 from __future__ import annotations
@@ -31,19 +32,31 @@ LIMITS = {
     "core": 0,
 }
 READY, FILLED = b"ready\n", b"filled\n"
-# Standard input is a socket: the archive comes in, READY and FILLED go out. The command itself does not get it. Errors
-# of tar are dropped: they may hold names of people's files.
+# Standard input is a socket: the archive comes in, READY and FILLED go out. The command itself does
+# not get it. Errors of tar are dropped: they may hold names of people's files.
 UNPACK = "{ tar -xf - 2>/dev/null || { echo tar failed; exit 1; }; }"
 START = f'echo ready >&0 && {UNPACK} && echo filled >&0 && exec "$@" </dev/null'
 
-SYSTEM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64")  # links into /usr, or folders on systems that kept them apart
+SYSTEM_FOLDERS = (
+    "bin",
+    "sbin",
+    "lib",
+    "lib32",
+    "lib64",
+)  # links into /usr, or folders on systems that kept them apart
 PARTS = (
     *SYSTEM_FOLDERS,
     "include",
     "libexec",
     "share",
 )  # of /usr and /usr/local; programs need nothing else there
-ISOLATION = ("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session")
+ISOLATION = (
+    "--unshare-all",
+    "--unshare-user",
+    "--disable-userns",
+    "--die-with-parent",
+    "--new-session",
+)
 ENVIRONMENT = {"PATH": PROGRAMS, "HOME": WORK, "LANG": "C.UTF-8"}
 
 
@@ -63,42 +76,79 @@ class Sandbox:
         NoSandbox: one is missing.
     """
 
-    def __init__(self, as_root: bool, private: Iterable[Path] = (), programs: str = PROGRAMS) -> None:
+    def __init__(
+        self, as_root: bool, private: Iterable[Path] = (), programs: str = PROGRAMS
+    ) -> None:
         self._as_root = as_root
         self._private_folders = tuple(private)
         self._found = {name: shutil.which(name, path=programs) or "" for name in NEEDED}
         if missing := [name for name, path in self._found.items() if not path]:
-            raise NoSandbox(f"not installed: {', '.join(missing)} (packages bubblewrap and util-linux)")
+            raise NoSandbox(
+                f"not installed: {', '.join(missing)} (packages bubblewrap and util-linux)"
+            )
 
     def argv(self, command: Sequence[str], socket: int) -> list[str]:
         """The command line.
 
-        When memory runs out, the command is killed first (choom). ``timeout`` is for the case that Kaiwa was killed.
+        When memory runs out, the command is killed first (choom). ``timeout`` is for the case that
+        Kaiwa was killed.
 
         Args:
-            socket: inherited, and also standard input. Sends bubblewrap's JSON about the sandbox, then READY; receives
+            socket: inherited, and also standard input. Sends bubblewrap's JSON about the sandbox,
+            then READY; receives
                 the archive; sends FILLED.
         """
         limits = [f"--{name}={value}" for name, value in LIMITS.items()]
         return [
             *(self._found["choom"], "-n", "1000", "--"),
             *(self._as_nobody() if self._as_root else []),
-            *(self._found["bwrap"], *ISOLATION, "--info-fd", str(socket), "--cap-drop", "ALL", "--hostname", "sandbox"),
+            *(
+                self._found["bwrap"],
+                *ISOLATION,
+                "--info-fd",
+                str(socket),
+                "--cap-drop",
+                "ALL",
+                "--hostname",
+                "sandbox",
+            ),
             *_system_mounts(self._private_folders),
-            *("--dev", "/dev", "--size", str(TMP_CAP), "--tmpfs", TMP, "--size", str(WORK_CAP), "--tmpfs", WORK),
+            *(
+                "--dev",
+                "/dev",
+                "--size",
+                str(TMP_CAP),
+                "--tmpfs",
+                TMP,
+                "--size",
+                str(WORK_CAP),
+                "--tmpfs",
+                WORK,
+            ),
             *("--chdir", WORK, "--remount-ro", "/dev", "--remount-ro", "/"),
-            *("--clearenv", *(word for pair in ENVIRONMENT.items() for word in ("--setenv", *pair)), "--"),
+            *(
+                "--clearenv",
+                *(word for pair in ENVIRONMENT.items() for word in ("--setenv", *pair)),
+                "--",
+            ),
             *("timeout", "--signal=KILL", str(SECONDS + 5), "sh", "-c", START, "sh"),
             *("prlimit", *limits, "--", *command),
         ]
 
     def _as_nobody(self) -> list[str]:
         """Switch to nobody: the limits do not apply to root."""
-        return [self._found["setpriv"], f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"]
+        return [
+            self._found["setpriv"],
+            f"--reuid={NOBODY}",
+            f"--regid={NOBODY}",
+            "--clear-groups",
+            "--",
+        ]
 
 
 def _system_mounts(private: Iterable[Path]) -> list[str]:
-    """Read-only mounts of this machine's programs and libraries; an empty folder covers each private one below them."""
+    """Read-only mounts of this machine's programs and libraries; an empty folder covers each
+    private one below them."""
     arguments: list[str] = []
     shown: dict[Path, Path] = {}
     for path in (Path(top, name) for top in ("/", "/usr", "/usr/local") for name in PARTS):

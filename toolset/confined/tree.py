@@ -1,7 +1,8 @@
-"""Folders and files, opened one name at a time from an open folder: no symlink is followed, no swap leads out.
+"""Folders and files, opened one name at a time from an open folder: no symlink is followed, no swap
+leads out.
 
-A command may have left links, pipes and devices there, and may swap names meanwhile. So nothing is opened by a path,
-and an opened file is checked again before it is used.
+A command may have left links, pipes and devices there, and may swap names meanwhile. So nothing is
+opened by a path, and an opened file is checked again before it is used.
 """
 
 from __future__ import annotations
@@ -71,11 +72,15 @@ def translate_errors(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ToolError(f"{REASONS.get(error.errno or 0, 'cannot be used')}: {path or 'the workspace'}") from error
+        raise ToolError(
+            f"{REASONS.get(error.errno or 0, 'cannot be used')}: {path or 'the workspace'}"
+        ) from error
 
 
 @contextmanager
-def open_folder(top: int, names: Sequence[str], *, make: bool = False, owner: int | None = None) -> Iterator[int]:
+def open_folder(
+    top: int, names: Sequence[str], *, make: bool = False, owner: int | None = None
+) -> Iterator[int]:
     """Open the folder at the end of these names.
 
     Args:
@@ -113,7 +118,9 @@ def open_file(parent: int, name: str) -> Iterator[int]:
     Raises:
         OSError: it is something else.
     """
-    _require_plain(os.stat(name, dir_fd=parent, follow_symlinks=False))  # opening a device may already have an effect
+    _require_plain(
+        os.stat(name, dir_fd=parent, follow_symlinks=False)
+    )  # opening a device may already have an effect
     file = os.open(name, FILE, dir_fd=parent)
     try:
         _require_plain(os.fstat(file))
@@ -137,7 +144,8 @@ def size_of(parent: int, name: str) -> int | None:
 
 
 def walk(top: int, names: tuple[str, ...] = ()) -> Generator[Entry, None, None]:
-    """All entries below a folder, each folder before its content, sorted by name. Links are not followed.
+    """All entries below a folder, each folder before its content, sorted by name. Links are not
+    followed.
 
     Raises:
         OSError: a folder is unreadable.
@@ -169,9 +177,11 @@ def walk(top: int, names: tuple[str, ...] = ()) -> Generator[Entry, None, None]:
 
 
 def remove_tree(top: int, name: str) -> int:
-    """Delete a folder with its content; returns the number of files and links in it, 0 where there is no folder.
+    """Delete a folder with its content; returns the number of files and links in it, 0 where there
+    is no folder.
 
-    Inner folders are first moved up beside it, so that none is too deep. Nobody else may use the folder meanwhile.
+    Inner folders are first moved up beside it, so that none is too deep. Nobody else may use the
+    folder meanwhile.
 
     Raises:
         OSError: something cannot be deleted.

@@ -80,7 +80,9 @@ class Workspace:
         try:
             with (
                 translate_errors(""),
-                open_folder(root, [self.path_of(conversation).name], make=True, owner=self.owner) as folder,
+                open_folder(
+                    root, [self.path_of(conversation).name], make=True, owner=self.owner
+                ) as folder,
             ):
                 yield folder
         finally:

@@ -2,9 +2,9 @@
 
 https://www.ecb.europa.eu/stats/policy_and_exchange_rates/euro_reference_exchange_rates/html/index.en.html
 
-The parser is expat itself, because it reads neither files nor network, and its hook for document type declarations
-refuses a feed that has one: without a declaration there are no entities to expand. Memory is then bounded by the size
-of the body.
+The parser is expat itself, because it reads neither files nor network, and its hook for document
+type declarations refuses a feed that has one: without a declaration there are no entities to
+expand. Memory is then bounded by the size of the body.
 """
 
 from __future__ import annotations
@@ -42,7 +42,11 @@ def read(body: bytes) -> dict[date, Rates]:
         parser.Parse(body, True)
     except (expat.ExpatError, _Refused, ValueError, LookupError) as error:
         raise ToolError("API request failed: the answer is not a list of exchange rates") from error
-    days = {day: feed.days[day] | {"EUR": Decimal(1)} for day in sorted(feed.days, reverse=True) if feed.days[day]}
+    days = {
+        day: feed.days[day] | {"EUR": Decimal(1)}
+        for day in sorted(feed.days, reverse=True)
+        if feed.days[day]
+    }
     if not days:
         raise ToolError("API request failed: the answer has no exchange rates")
     return days
@@ -65,5 +69,10 @@ class _Feed:
             day = date.fromisoformat(attributes["time"])
             self._rates = self.days.setdefault(day, {}) if len(self.days) < MAX_DAYS else {}
         code, rate = attributes.get("currency", ""), attributes.get("rate", "")
-        if CODE.fullmatch(code) and RATE.fullmatch(rate) and len(self._rates) < MAX_CURRENCIES and Decimal(rate):
+        if (
+            CODE.fullmatch(code)
+            and RATE.fullmatch(rate)
+            and len(self._rates) < MAX_CURRENCIES
+            and Decimal(rate)
+        ):
             self._rates[code] = Decimal(rate)

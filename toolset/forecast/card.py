@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from datetime import date
 
 from toolset.forecast.report import Day, Report, Slot
-from toolset.forecast.result import FEW_DAYS, RELATIVE_DAYS, Detail, coming_days, highest_chance, midday, next_hours
+from toolset.forecast.result import (
+    FEW_DAYS,
+    RELATIVE_DAYS,
+    Detail,
+    coming_days,
+    highest_chance,
+    midday,
+    next_hours,
+)
 from toolset.forecast.units import in_fahrenheit
 from toolset.shown import Card
 from toolset.titles import words_in
@@ -17,15 +25,25 @@ WEEKDAYS = {"en": ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"), "ja": tuple
 MOST_HOURS = 12
 
 
-def card_of(report: Report, asked: str, detail: Detail, locale: str, *, fahrenheit: bool) -> Card | None:
+def card_of(
+    report: Report, asked: str, detail: Detail, locale: str, *, fahrenheit: bool
+) -> Card | None:
     """The card; None where the report has neither days nor readings of now."""
-    now = _joined(report.condition, _degrees(report.temp_f if fahrenheit else report.temp_c, fahrenheit=fahrenheit))
+    now = _joined(
+        report.condition,
+        _degrees(report.temp_f if fahrenheit else report.temp_c, fahrenheit=fahrenheit),
+    )
     rows = [(words_in(locale, NOW), now)] if now else []
     if detail == "hourly":
         hours = list(next_hours(report))[:MOST_HOURS]
         rows += [(f"{at:%H:%M}", _hour(slot, fahrenheit=fahrenheit)) for at, slot in hours]
     else:
-        rows += _days(report, len(RELATIVE_DAYS) if detail == "week" else FEW_DAYS, locale, fahrenheit=fahrenheit)
+        rows += _days(
+            report,
+            len(RELATIVE_DAYS) if detail == "week" else FEW_DAYS,
+            locale,
+            fahrenheit=fahrenheit,
+        )
     return Card(str(report.place) or asked, tuple(rows), report.source) if rows else None
 
 
@@ -39,7 +57,9 @@ def _days(report: Report, most: int, locale: str, *, fahrenheit: bool) -> Iterat
 def _day(day: Day, *, fahrenheit: bool) -> str:
     low, high = (day.low_f, day.high_f) if fahrenheit else (day.low_c, day.high_c)
     degrees = _degrees(" – ".join(filter(None, (low, high))), fahrenheit=fahrenheit)
-    return _joined(midday(day.slots), degrees, _rain(highest_chance(slot.rain for slot in day.slots)))
+    return _joined(
+        midday(day.slots), degrees, _rain(highest_chance(slot.rain for slot in day.slots))
+    )
 
 
 def _hour(slot: Slot, *, fahrenheit: bool) -> str:
@@ -50,7 +70,11 @@ def _hour(slot: Slot, *, fahrenheit: bool) -> str:
 
 def _date(day: date, locale: str) -> str:
     weekday = WEEKDAYS["ja" if locale[:2].lower() == "ja" else "en"][day.weekday()]
-    return f"{weekday} {day.month}/{day.day}" if weekday.isascii() else f"{day.month}/{day.day} ({weekday})"
+    return (
+        f"{weekday} {day.month}/{day.day}"
+        if weekday.isascii()
+        else f"{day.month}/{day.day} ({weekday})"
+    )
 
 
 def _degrees(reading: str, *, fahrenheit: bool) -> str:

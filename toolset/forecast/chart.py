@@ -16,8 +16,17 @@ MAX_DAYS = 7
 def chart_of(report: Report, detail: Detail, fahrenheit: bool) -> Chart | None:
     """Days for the week, else hours, or days where hours have no temperatures; None without any."""
     unit = FAHRENHEIT if fahrenheit else CELSIUS
-    charts = [_days(report, unit)] if detail == "week" else [_hours(report, unit), _days(report, unit)]
-    return next((chart for chart in charts if any(value is not None for line in chart.lines for value in line)), None)
+    charts = (
+        [_days(report, unit)] if detail == "week" else [_hours(report, unit), _days(report, unit)]
+    )
+    return next(
+        (
+            chart
+            for chart in charts
+            if any(value is not None for line in chart.lines for value in line)
+        ),
+        None,
+    )
 
 
 def words_of(chart: Chart) -> str:
@@ -25,7 +34,12 @@ def words_of(chart: Chart) -> str:
     notes = chart.notes or ("",) * len(chart.labels)
     rows = zip(chart.labels, zip(*chart.lines, strict=True), chart.bars, notes, strict=True)
     return "\n".join(
-        " · ".join(filter(None, (label, _joined(lines, chart.line_unit), _joined((bar,), chart.bar_unit), note)))
+        " · ".join(
+            filter(
+                None,
+                (label, _joined(lines, chart.line_unit), _joined((bar,), chart.bar_unit), note),
+            )
+        )
         for label, lines, bar, note in rows
     )
 
@@ -35,19 +49,29 @@ def _hours(report: Report, unit: str) -> Chart:
     slots = [slot for _, slot in found]
     labels = tuple(f"{at:%H:%M}" for at, _ in found)
     rain = _rain([slot.precipitation_mm for slot in slots], [_chance(slot) for slot in slots])
-    return Chart(labels, (_degrees([slot.temp_c for slot in slots], unit),), unit, *rain, report.source)
+    return Chart(
+        labels, (_degrees([slot.temp_c for slot in slots], unit),), unit, *rain, report.source
+    )
 
 
 def _days(report: Report, unit: str) -> Chart:
     days = [day for _, day in coming_days(report, MAX_DAYS)]
     labels = tuple(f"{day.date:%m-%d}" for day in days)
-    lines = _degrees([day.high_c for day in days], unit), _degrees([day.low_c for day in days], unit)
-    chances = [max((chance for chance in map(_chance, day.slots) if chance is not None), default=None) for day in days]
+    lines = (
+        _degrees([day.high_c for day in days], unit),
+        _degrees([day.low_c for day in days], unit),
+    )
+    chances = [
+        max((chance for chance in map(_chance, day.slots) if chance is not None), default=None)
+        for day in days
+    ]
     rain = _rain([day.precipitation_mm for day in days], chances)
     return Chart(labels, lines, unit, *rain, report.source)
 
 
-def _rain(amounts: Sequence[str], chances: Sequence[int | None]) -> tuple[Values, str, tuple[str, ...]]:
+def _rain(
+    amounts: Sequence[str], chances: Sequence[int | None]
+) -> tuple[Values, str, tuple[str, ...]]:
     """Bars with their unit, and notes: amounts with their chances, or chances alone."""
     if not any(amounts):
         return tuple(None if chance is None else float(chance) for chance in chances), "%", ()

@@ -1,4 +1,5 @@
-"""Notes for the model about the place that a source found, and the folding by which names are compared."""
+"""Notes for the model about the place that a source found, and the folding by which names are
+compared."""
 
 from __future__ import annotations
 
@@ -17,7 +18,10 @@ def ambiguous(asked: str, regions: str, found: Place) -> str:
 
 def dissimilar(asked: str, found: Place) -> str:
     """The place that was found has another name or region."""
-    return f"{asked} was found at {found}. If that is not in or near the place the user means, ask which is meant."
+    return (
+        f"{asked} was found at {found}. If that is not in or near the place the user means, ask "
+        "which is meant."
+    )
 
 
 def folded(text: str) -> str:

@@ -1,4 +1,5 @@
-"""A report of the weather at a place, from whichever source; readings are decimal strings, empty where unknown."""
+"""A report of the weather at a place, from whichever source; readings are decimal strings, empty
+where unknown."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ class Place:
     country: str = ""
 
     def __str__(self) -> str:
-        return ", ".join(dict.fromkeys(name for name in (self.area, self.region, self.country) if name))
+        return ", ".join(
+            dict.fromkeys(name for name in (self.area, self.region, self.country) if name)
+        )
 
 
 @dataclass(frozen=True, slots=True)

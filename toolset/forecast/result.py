@@ -19,16 +19,24 @@ RELATIVE_DAYS = (
 )
 FEW_DAYS = 3
 HOURS = 24
-PARTS_OF_DAY = {"night": range(6), "morning": range(6, 12), "afternoon": range(12, 18), "evening": range(18, 24)}
+PARTS_OF_DAY = {
+    "night": range(6),
+    "morning": range(6, 12),
+    "afternoon": range(12, 18),
+    "evening": range(18, 24),
+}
 
 
 def result(report: Report, asked: str, detail: Detail, fahrenheit: bool) -> dict[str, Any]:
-    """The report as an object; readings in Fahrenheit and miles are added where the user measures in them."""
+    """The report as an object; readings in Fahrenheit and miles are added where the user measures
+    in them."""
     readings = {
         "location": str(report.place) or asked,
         "note": report.note,
         "source": report.source,
-        "local_observation_time": report.observed.isoformat(timespec="minutes") if report.observed else "",
+        "local_observation_time": report.observed.isoformat(timespec="minutes")
+        if report.observed
+        else "",
         "condition": report.condition,
         "current_temp_c": report.temp_c,
         "current_temp_f": report.temp_f if fahrenheit else "",
@@ -41,17 +49,23 @@ def result(report: Report, asked: str, detail: Detail, fahrenheit: bool) -> dict
     }
     most = len(RELATIVE_DAYS) if detail == "week" else FEW_DAYS
     days = {"days": [_day(day, name, fahrenheit) for name, day in coming_days(report, most)]}
-    hours = {"hours": [_hour(at, slot, fahrenheit) for at, slot in next_hours(report)]} if detail == "hourly" else {}
+    hours = (
+        {"hours": [_hour(at, slot, fahrenheit) for at, slot in next_hours(report)]}
+        if detail == "hourly"
+        else {}
+    )
     return _filled(readings) | days | hours
 
 
 def coming_days(report: Report, most: int) -> Iterable[tuple[str, Day]]:
     """Today and the days after it, by the local date of the place.
 
-    Today is the later of the observation's date and the forecast's first date: an observation may be from before
-    midnight, and a forecast may be outdated.
+    Today is the later of the observation's date and the forecast's first date: an observation may
+    be from before midnight, and a forecast may be outdated.
     """
-    known = [day.date for day in report.days[:1]] + ([report.observed.date()] if report.observed else [])
+    known = [day.date for day in report.days[:1]] + (
+        [report.observed.date()] if report.observed else []
+    )
     today = max(known, default=date.min)
     for day in report.days:
         ahead = (day.date - today).days
@@ -71,11 +85,16 @@ def next_hours(report: Report) -> Iterable[tuple[datetime, Slot]]:
         return []
     now = report.observed or slots[0][0]
     first = max((at for at, _ in slots if at <= now), default=now)
-    return [(at, slot) for at, slot in slots if first <= at < first + timedelta(hours=HOURS)][:HOURS]
+    return [(at, slot) for at, slot in slots if first <= at < first + timedelta(hours=HOURS)][
+        :HOURS
+    ]
 
 
 def _day(day: Day, name: str, fahrenheit: bool) -> dict[str, Any]:
-    parts = {part: [slot for slot in day.slots if slot.hour in hours] for part, hours in PARTS_OF_DAY.items()}
+    parts = {
+        part: [slot for slot in day.slots if slot.hour in hours]
+        for part, hours in PARTS_OF_DAY.items()
+    }
     rain = {part: highest_chance(slot.rain for slot in slots) for part, slots in parts.items()}
     snow = {part: highest_chance(slot.snow for slot in slots) for part, slots in parts.items()}
     return _filled(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-TEXT_CAP = 200  # characters of a name or condition: comparing two names takes the product of their lengths
+TEXT_CAP = (
+    200  # characters of a name or condition: comparing two names takes the product of their lengths
+)
 
 
 def reading(value: object) -> str:
@@ -16,7 +18,9 @@ def reading(value: object) -> str:
         number = float(value)
     except (ValueError, OverflowError):
         return ""
-    return f"{number + 0.0:g}" if math.isfinite(number) else ""  # + 0.0 makes the service's "-0" a 0
+    return (
+        f"{number + 0.0:g}" if math.isfinite(number) else ""
+    )  # + 0.0 makes the service's "-0" a 0
 
 
 def integer(value: object) -> int | None:

@@ -20,7 +20,9 @@ TIMEOUT_S = 60.0
 ANSWER_CAP = 24 * 1024 * 1024  # bytes; the largest pictures have 4,096 pixels a side
 MOST_GIVEN = 7 * 1024 * 1024  # bytes of a picture that is changed
 
-REFUSED = "the image service refuses the picture, the model or the key; the operator has to look at it"
+REFUSED = (
+    "the image service refuses the picture, the model or the key; the operator has to look at it"
+)
 NO_MODEL = "the image model does not exist; the operator has to look at IMAGE_MODEL"
 WRONG_KEY = "the image service refuses the key; the operator has to look at it"
 NO_QUOTA = "the image service's limit is reached, or the key has no paid plan; try again later"
@@ -92,13 +94,17 @@ class GeminiImages:
         parts: list[dict[str, Any]] = [{"text": prompt}]
         if given:
             mime, data = given
-            parts.insert(0, {"inlineData": {"mimeType": mime, "data": base64.b64encode(data).decode()}})
+            parts.insert(
+                0, {"inlineData": {"mimeType": mime, "data": base64.b64encode(data).decode()}}
+            )
         config: dict[str, Any] = {"responseModalities": ["IMAGE"]}
         if shape:
             config["imageConfig"] = {"aspectRatio": shape}
         body = {"contents": [{"role": "user", "parts": parts}], "generationConfig": config}
         try:
-            answer = await self._source.post_json(self._path, body, {"x-goog-api-key": self._key.get_secret_value()})
+            answer = await self._source.post_json(
+                self._path, body, {"x-goog-api-key": self._key.get_secret_value()}
+            )
         except StatusError as error:
             raise ToolError(REFUSALS.get(error.status, str(error))) from error
         return _made(answer)
@@ -114,13 +120,19 @@ def _made(answer: object) -> Made:
         read = msgspec.convert(answer, _Answer)
         candidate = read.candidates[0] if read.candidates else _Candidate()
         parts = candidate.content.parts if candidate.content else []
-        pictures = (part.inline_data.data for part in parts if part.inline_data and not part.thought)
+        pictures = (
+            part.inline_data.data for part in parts if part.inline_data and not part.thought
+        )
         data = base64.b64decode(next(pictures, ""), validate=True)
     except (msgspec.ValidationError, binascii.Error) as error:
         raise ToolError(UNREADABLE) from error
     if not data:
         blocked = read.prompt_feedback.block_reason if read.prompt_feedback else ""
         reason = blocked or candidate.finish_reason
-        raise ToolError(f"the image model declined: {reason[:40]}" if reason not in ("", "STOP") else UNREADABLE)
+        raise ToolError(
+            f"the image model declined: {reason[:40]}" if reason not in ("", "STOP") else UNREADABLE
+        )
     used = read.usage_metadata or _Usage()
-    return Made(data, used.prompt_token_count, used.candidates_token_count + used.thoughts_token_count)
+    return Made(
+        data, used.prompt_token_count, used.candidates_token_count + used.thoughts_token_count
+    )

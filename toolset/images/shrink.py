@@ -1,4 +1,5 @@
-"""A program: reads a picture, and prints it as a JPEG in base64, small enough for every platform."""
+"""A program: reads a picture, and prints it as a JPEG in base64, small enough for every
+platform."""
 
 from __future__ import annotations
 

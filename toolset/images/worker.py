@@ -1,4 +1,5 @@
-"""Makes a picture small in a process of its own: decoding what came from elsewhere takes memory and the processor."""
+"""Makes a picture small in a process of its own: decoding what came from elsewhere takes memory and
+the processor."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""The areas for which the Agency issues warnings (``/bosai/common/const/area.json``), found by name.
+"""The areas for which the Agency issues warnings (``/bosai/common/const/area.json``), found by
+name.
 
-The levels, from large to small: centers (regions: 関東甲信地方), offices (prefectures: 東京都; Hokkaido, Kagoshima and
-Okinawa have several), class10s (parts of them: 伊豆諸島北部), class15s (not used here), class20s (municipalities:
-千代田区; some large cities are divided: 横浜市北部). Every area has ``name`` and ``enName`` and, but for centers,
+The levels, from large to small: centers (regions: 関東甲信地方), offices (prefectures: 東京都;
+Hokkaido, Kagoshima and Okinawa have several), class10s (parts of them: 伊豆諸島北部), class15s (not
+used here), class20s (municipalities: 千代田区; some large cities are divided: 横浜市北部). Every
+area has ``name`` and ``enName`` and, but for centers,
 ``parent``.
 """
 
@@ -25,7 +27,12 @@ LEVELS: tuple[Level, ...] = (
     "class10s",
     "class20s",
 )  # of two areas of one name, the first is meant
-PARENTS = {"class20s": "class15s", "class15s": "class10s", "class10s": "offices", "offices": "centers"}
+PARENTS = {
+    "class20s": "class15s",
+    "class15s": "class10s",
+    "class10s": "offices",
+    "offices": "centers",
+}
 CODE = re.compile(r"\d{6,7}")
 BRACKETS = re.compile(r"\([^()]*\)")
 SEPARATOR = re.compile(r"[,、]|(?<=[^\x00-\x7f])\s+(?=[^\x00-\x7f])")
@@ -86,11 +93,20 @@ class Areas:
 
     def parts(self, office: str) -> list[Area]:
         """The class10s of an office."""
-        return [area for area in self._by_code.values() if area.level == "class10s" and area.offices == (office,)]
+        return [
+            area
+            for area in self._by_code.values()
+            if area.level == "class10s" and area.offices == (office,)
+        ]
 
     def find(self, place: str) -> list[Area]:
-        """The areas of one level that a place may be: 東京, Tokyo, 府中市 広島県, 広島県府中市, Fuchu, Hiroshima."""
-        pieces = [piece for piece in map(_folded, SEPARATOR.split(unicodedata.normalize("NFKC", place))) if piece]
+        """The areas of one level that a place may be: 東京, Tokyo, 府中市 広島県, 広島県府中市,
+        Fuchu, Hiroshima."""
+        pieces = [
+            piece
+            for piece in map(_folded, SEPARATOR.split(unicodedata.normalize("NFKC", place)))
+            if piece
+        ]
         names = [piece for piece in pieces if piece not in COUNTRY]
         for name, *regions in (names, names[::-1]) if names else ():
             found = self._find(name, regions)
@@ -103,11 +119,15 @@ class Areas:
     def similar(self, place: str, language: str) -> list[str]:
         """Names like that of an unknown place."""
         near = get_close_matches(_bare(_folded(place)), self._bare, n=3, cutoff=0.7)
-        return list(dict.fromkeys(area.named(language) for key in near for area in self._bare[key]))[:3]
+        return list(
+            dict.fromkeys(area.named(language) for key in near for area in self._bare[key])
+        )[:3]
 
     def described(self, area: Area, language: str) -> str:
         """The name of an area, with its office's for a smaller one."""
-        office = self._by_code.get(area.offices[0]) if area.level in ("class10s", "class20s") else None
+        office = (
+            self._by_code.get(area.offices[0]) if area.level in ("class10s", "class20s") else None
+        )
         if office is None:
             return area.named(language)
         if language == "ja":
@@ -120,7 +140,11 @@ class Areas:
             for level in LEVELS:
                 if found := [area for area in matches if area.level == level]:
                     return found
-        return [area for area in self._by_code.values() if _is_in(area, regions) and _is_part(area, _bare(name))]
+        return [
+            area
+            for area in self._by_code.values()
+            if _is_in(area, regions) and _is_part(area, _bare(name))
+        ]
 
 
 def _read(data: dict[str, Any]) -> Iterator[Area]:
@@ -133,11 +157,15 @@ def _read(data: dict[str, Any]) -> Iterator[Area]:
             line = dict(_ancestors(tables, level, code))
             offices = _offices(tables, code) if level == "centers" else (line.get("offices", ""),)
             if all(offices):
-                above = _names(mapping(tables[at].get(line[at])) for at in ("offices", "centers") if at in line)
+                above = _names(
+                    mapping(tables[at].get(line[at])) for at in ("offices", "centers") if at in line
+                )
                 yield Area(level, code, name, name_en, offices, line.get("class10s", ""), above)
 
 
-def _ancestors(tables: dict[str, dict[str, Any]], level: str, code: str) -> Iterator[tuple[str, str]]:
+def _ancestors(
+    tables: dict[str, dict[str, Any]], level: str, code: str
+) -> Iterator[tuple[str, str]]:
     """The level and code of an area and of all that it is in."""
     while code in tables[level]:
         yield level, code
@@ -147,7 +175,9 @@ def _ancestors(tables: dict[str, dict[str, Any]], level: str, code: str) -> Iter
 
 
 def _offices(tables: dict[str, dict[str, Any]], center: str) -> tuple[str, ...]:
-    return tuple(code for code, entry in tables["offices"].items() if mapping(entry).get("parent") == center)
+    return tuple(
+        code for code, entry in tables["offices"].items() if mapping(entry).get("parent") == center
+    )
 
 
 def _names(above: Iterable[dict[str, Any]]) -> frozenset[str]:
@@ -160,7 +190,8 @@ def _is_in(area: Area, regions: list[str]) -> bool:
 
 
 def _is_part(area: Area, name: str) -> bool:
-    """Whether a municipality's name begins with a name, or, in English, has all its words: 横浜市北部 is in 横浜."""
+    """Whether a municipality's name begins with a name, or, in English, has all its words:
+    横浜市北部 is in 横浜."""
     if area.level != "class20s" or len(name) < 2:
         return False
     if name.isascii():

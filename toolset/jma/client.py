@@ -23,7 +23,8 @@ OFFICES = 64
 CAP = 8 * 1024 * 1024  # bytes: the list of earthquakes names every municipality that felt one
 NOT_FOUND = 404
 
-# 十勝's warnings are issued with those of its neighbour; its own file is asked for first, should there be one.
+# 十勝's warnings are issued with those of its neighbour; its own file is asked for first, should
+# there be one.
 SHARED_FILES = {"014030": "014100"}
 
 
@@ -71,7 +72,9 @@ class JmaClient:
         return await self._quakes.get("quakes", self._read_quakes)
 
     async def _read_areas(self) -> Areas:
-        areas = await asyncio.to_thread(Areas, await self._source.get_json("/bosai/common/const/area.json"))
+        areas = await asyncio.to_thread(
+            Areas, await self._source.get_json("/bosai/common/const/area.json")
+        )
         if not areas:
             raise ToolError("no list of areas available")
         return areas
@@ -86,4 +89,6 @@ class JmaClient:
         return WarningReports(await self._source.get_json(path.format(SHARED_FILES[office])))
 
     async def _read_quakes(self) -> list[Quake]:
-        return await asyncio.to_thread(quakes.read, await self._source.get("/bosai/quake/data/list.json"))
+        return await asyncio.to_thread(
+            quakes.read, await self._source.get("/bosai/quake/data/list.json")
+        )

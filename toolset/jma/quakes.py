@@ -1,13 +1,17 @@
 """Parser of the list of earthquakes (``/bosai/quake/data/list.json``), the newest report first.
 
-Several reports have the same earthquake (``eid``): intensities first, then the epicentre, then both, then corrections.
+Several reports have the same earthquake (``eid``): intensities first, then the epicentre, then
+both, then corrections.
 
-    {"ctt": "20260521011147", "eid": "20260521010824", "rdt": "2026-05-21T01:11:00+09:00", "ttl": "震源・震度情報",
-     "ift": "発表", "ser": "1", "at": "2026-05-21T01:08:00+09:00", "anm": "京都府南部", "acd": "511",
-     "cod": "+35.0+135.5-10000/", "mag": "2.4", "maxi": "1", "json": "….json", "en_anm": "Southern Kyoto Prefecture",
-     "en_ttl": "…", "int": [{"code": "27", "maxi": "1", "city": [{"code": "2732200", "maxi": "1"}]}]}
+    {"ctt": "20260521011147", "eid": "20260521010824", "rdt": "2026-05-21T01:11:00+09:00", "ttl":
+    "震源・震度情報",
+     "ift": "発表", "ser": "1", "at": "2026-05-21T01:08:00+09:00", "anm": "京都府南部", "acd":
+     "511", "cod": "+35.0+135.5-10000/", "mag": "2.4", "maxi": "1", "json": "….json", "en_anm":
+     "Southern Kyoto Prefecture", "en_ttl": "…", "int": [{"code": "27", "maxi": "1", "city":
+     [{"code": "2732200", "maxi": "1"}]}]}
 
-``cod`` is ISO 6709: latitude, longitude, metres above sea level. ``ift`` is 発表, 訂正 (corrected) or 取消 (cancelled).
+``cod`` is ISO 6709: latitude, longitude, metres above sea level. ``ift`` is 発表, 訂正 (corrected)
+or 取消 (cancelled).
 """
 
 from __future__ import annotations
@@ -25,7 +29,12 @@ from toolset.jma.values import entries, moment, text
 from toolset.tool import ToolError
 
 SCALE = ("1", "2", "3", "4", "5-", "5+", "6-", "6+", "7")  # the Agency's intensities (震度)
-NAMES = {"5-": ("5弱", "5 Lower"), "5+": ("5強", "5 Upper"), "6-": ("6弱", "6 Lower"), "6+": ("6強", "6 Upper")}
+NAMES = {
+    "5-": ("5弱", "5 Lower"),
+    "5+": ("5強", "5 Upper"),
+    "6-": ("6弱", "6 Lower"),
+    "6+": ("6強", "6 Upper"),
+}
 COORDINATES = re.compile(r"[+-][0-9.]{1,8}[+-][0-9.]{1,8}([+-][0-9]{1,7})?/?")
 QUAKES_CAP = 500
 CANCELLED = "取消"

@@ -1,8 +1,9 @@
 """The kinds of weather warnings by the Agency's codes, in the form in use since 28 May 2026.
 
-The 33 codes and Japanese names are those of the Agency's warning page (https://www.jma.go.jp/bosai/warning/), the
-English terms those of its multilingual dictionary. Rain, landslides and storm surges have an alert level from 2 to 5.
-Floods of rivers (formerly 04 and 18) are forecast for each river in another file.
+The 33 codes and Japanese names are those of the Agency's warning page
+(https://www.jma.go.jp/bosai/warning/), the English terms those of its multilingual dictionary.
+Rain, landslides and storm surges have an alert level from 2 to 5. Floods of rivers (formerly 04 and
+18) are forecast for each river in another file.
 """
 
 from __future__ import annotations
@@ -39,11 +40,15 @@ def kind(code: str) -> WarningKind:
     if code in KINDS:
         return KINDS[code]
     return WarningKind(
-        f"種類不明の警報等（コード{code}）", f"Warning or advisory of an unknown kind (code {code})", "unknown"
+        f"種類不明の警報等（コード{code}）",
+        f"Warning or advisory of an unknown kind (code {code})",
+        "unknown",
     )
 
 
-def _levelled(phenomenon: str, phenomenon_en: str, codes: tuple[str, str, str, str]) -> dict[str, WarningKind]:
+def _levelled(
+    phenomenon: str, phenomenon_en: str, codes: tuple[str, str, str, str]
+) -> dict[str, WarningKind]:
     """The kinds of levels 2 to 5 of one phenomenon."""
     terms: tuple[tuple[str, str, Severity], ...] = (
         ("注意報", "Advisory", "advisory"),
@@ -53,7 +58,10 @@ def _levelled(phenomenon: str, phenomenon_en: str, codes: tuple[str, str, str, s
     )
     return {
         code: WarningKind(
-            f"レベル{level}{phenomenon}{term}", f"Level {level} {phenomenon_en} {term_en}", severity, level
+            f"レベル{level}{phenomenon}{term}",
+            f"Level {level} {phenomenon_en} {term_en}",
+            severity,
+            level,
         )
         for level, (code, (term, term_en, severity)) in enumerate(zip(codes, terms, strict=True), 2)
     }

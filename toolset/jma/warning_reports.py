@@ -1,12 +1,15 @@
 """Parser of an office's warnings (``/bosai/warning/data/r8/{office}.json``).
 
-The file is a list of reports, one for each group of phenomena (VPWW55 to VPWW61). A report says the present state:
+The file is a list of reports, one for each group of phenomena (VPWW55 to VPWW61). A report says the
+present state:
 
     {"reportDatetime": "…", "headlineText": "…", "warning": {
-        "class10Items": [{"areaCode": "130010", "kinds": [{"code": "14", "status": "継続", "additions": ["竜巻"]}]}],
-        "class20Items": [{"areaCode": "1310100", "kinds": [{"status": "発表警報・注意報はなし"}]}]}}
+        "class10Items": [{"areaCode": "130010", "kinds": [{"code": "14", "status": "継続",
+        "additions": ["竜巻"]}]}], "class20Items": [{"areaCode": "1310100", "kinds": [{"status":
+        "発表警報・注意報はなし"}]}]}}
 
-``class20Items`` may be missing. A status that is not of ``NOT_IN_FORCE`` (発表, 継続, 警報から注意報, …) is in force.
+``class20Items`` may be missing. A status that is not of ``NOT_IN_FORCE`` (発表, 継続,
+警報から注意報, …) is in force.
 """
 
 from __future__ import annotations
@@ -46,10 +49,13 @@ class WarningReports:
     """
 
     def __init__(self, data: object) -> None:
-        self._reports = sorted(entries(data), key=lambda report: moment(report.get("reportDatetime")) or EARLIEST)
+        self._reports = sorted(
+            entries(data), key=lambda report: moment(report.get("reportDatetime")) or EARLIEST
+        )
 
     def covers(self, codes: Collection[str], class10: str = "") -> bool:
-        """Whether any report says something about one of the areas; arguments as for ``in_force``."""
+        """Whether any report says something about one of the areas; arguments as for
+        ``in_force``."""
         named = {area for report in self._reports for area, _ in _states(report)}
         has_municipalities = any(map(_has_municipalities, self._reports))
         return not named.isdisjoint(codes if has_municipalities or not class10 else {class10})
@@ -58,14 +64,17 @@ class WarningReports:
         """The warnings in force in the areas.
 
         Args:
-            class10: the part that municipalities are in: of a report without municipalities, its state counts.
+            class10: the part that municipalities are in: of a report without municipalities, its
+            state counts.
         """
         states: dict[tuple[str, str], Entry] = {}
         for report in self._reports:
             looked_for = codes if _has_municipalities(report) or not class10 else {class10}
             for area, kind in _states(report):
                 if area in looked_for and CODE.fullmatch(code := text(kind.get("code"))):
-                    states[area, code] = _entry(report, area, code, kind)  # a later report replaces an earlier one
+                    states[area, code] = _entry(
+                        report, area, code, kind
+                    )  # a later report replaces an earlier one
         return [entry for entry in states.values() if entry.status not in NOT_IN_FORCE]
 
 

@@ -1,4 +1,5 @@
-"""Tools of MCP servers (Model Context Protocol): a connection to each server, and its tools as tools of Kaiwa.
+"""Tools of MCP servers (Model Context Protocol): a connection to each server, and its tools as
+tools of Kaiwa.
 
     config       the file that names the servers
     connection   one server: connected, listed, lost, connected again
@@ -12,6 +13,6 @@
     pins         what was seen of a tool for the first time
     answer       the answer to a call, as data and files
 
-What a server says is not trusted: its lists, descriptions, schemas and answers are bounded, and its failure stops
-nothing else.
+What a server says is not trusted: its lists, descriptions, schemas and answers are bounded, and its
+failure stops nothing else.
 """

@@ -13,7 +13,16 @@ from toolset.mcp.config import ServerConfig, usable
 from toolset.mcp.pins import OWN_NAME_CAP, ListedTool
 from toolset.mcp.schema import plain_schema
 from toolset.shown import Shown
-from toolset.tool import EVERY, NAME_CAP, NoConfig, Risk, Tool, ToolContext, ToolSetupError, ValidatedTool
+from toolset.tool import (
+    EVERY,
+    NAME_CAP,
+    NoConfig,
+    Risk,
+    Tool,
+    ToolContext,
+    ToolSetupError,
+    ValidatedTool,
+)
 from toolset.web.text import one_line
 
 DESCRIPTION_CAP = 1_000
@@ -55,19 +64,27 @@ class RemoteTool:
     foreign = True
     Config = NoConfig
 
-    def __init__(self, config: ServerConfig, listed: ListedTool, risk: Risk, call: Call, *, unaccepted: bool) -> None:
+    def __init__(
+        self, config: ServerConfig, listed: ListedTool, risk: Risk, call: Call, *, unaccepted: bool
+    ) -> None:
         server = config.name
         if len(listed.name) > OWN_NAME_CAP:
             raise ToolSetupError(f"its name has more than {OWN_NAME_CAP} characters")
         self.name = tool_name(server, listed.name)
-        self.description = one_line(listed.description)[:DESCRIPTION_CAP] or f"{listed.name} of {server}"
+        self.description = (
+            one_line(listed.description)[:DESCRIPTION_CAP] or f"{listed.name} of {server}"
+        )
         self.risk: Risk = risk
         self.addresses = () if config.is_trusted else EVERY
         self.unaccepted = unaccepted
         self.timeout_s = CALL_S
         self.parameters = plain_schema(listed.parameters)
-        if strange := [name for name in self.parameters.get("properties", ()) if not ARGUMENT.fullmatch(name)]:
-            raise ToolSetupError(f"its argument {shown(strange[0])!r} has a name that models cannot use")
+        if strange := [
+            name for name in self.parameters.get("properties", ()) if not ARGUMENT.fullmatch(name)
+        ]:
+            raise ToolSetupError(
+                f"its argument {shown(strange[0])!r} has a name that models cannot use"
+            )
         self._declared = None if listed.response is None else _data_schema(listed.response)
         self.response = response_schema(self._declared)
         self._listed = listed
@@ -80,7 +97,11 @@ class RemoteTool:
 
 
 def make_catalog(
-    config: ServerConfig, listed: Iterable[ListedTool], pins: Mapping[str, str] | None, call: Call, old: Catalog
+    config: ServerConfig,
+    listed: Iterable[ListedTool],
+    pins: Mapping[str, str] | None,
+    call: Call,
+    old: Catalog,
 ) -> Catalog:
     """The tools that a server lists. It takes milliseconds for a tool that is not in ``old``.
 
@@ -88,7 +109,9 @@ def make_catalog(
         pins: digests by the tools' own names; None where they are unknown.
     """
     every = tuple(listed)
-    changed = tuple(dict.fromkeys(one.name for one in every if pins is None or pins.get(one.name) != one.digest))
+    changed = tuple(
+        dict.fromkeys(one.name for one in every if pins is None or pins.get(one.name) != one.digest)
+    )
     made: dict[str, ValidatedTool] = {}
     left_out: dict[str, str] = {}
     names: set[str] = set()
@@ -98,7 +121,10 @@ def make_catalog(
         known = old.made.get(digest)
         try:
             names.add(_free_name(config, one, names))
-            if known is not None and (known.definition.risk, known.definition.unaccepted) == (risk, unaccepted):
+            if known is not None and (known.definition.risk, known.definition.unaccepted) == (
+                risk,
+                unaccepted,
+            ):
                 made[digest] = known
             else:
                 made[digest] = _validated(config, one, risk, call, unaccepted=unaccepted)
@@ -134,16 +160,25 @@ def shown(text: str, cap: int = SHOWN_CAP) -> str:
     return one_line(text)[:cap]
 
 
-def _validated(config: ServerConfig, listed: ListedTool, risk: Risk, call: Call, *, unaccepted: bool) -> ValidatedTool:
+def _validated(
+    config: ServerConfig, listed: ListedTool, risk: Risk, call: Call, *, unaccepted: bool
+) -> ValidatedTool:
     tool = RemoteTool(config, listed, risk, call, unaccepted=unaccepted)
-    # A tool's attributes are its class's; those of a server's tool are known when it is made, and nothing creates it.
-    return ValidatedTool(cast(Tool, tool), tool.parameters, tool.response, f"MCP server {config.name}", own=False)
+    # A tool's attributes are its class's; those of a server's tool are known when it is made, and
+    # nothing creates it.
+    return ValidatedTool(
+        cast(Tool, tool), tool.parameters, tool.response, f"MCP server {config.name}", own=False
+    )
 
 
 def _data_schema(schema: Any) -> dict[str, Any]:
     """The schema of structured content; since 2026-07-28 it may be any value."""
     if not isinstance(schema, dict):
         raise ToolSetupError("its outputSchema is invalid")
-    wrapped = {"type": "object", "properties": {"data": schema}, **{key: schema[key] for key in ROOTS & schema.keys()}}
+    wrapped = {
+        "type": "object",
+        "properties": {"data": schema},
+        **{key: schema[key] for key in ROOTS & schema.keys()},
+    }
     inner: dict[str, Any] = plain_schema(wrapped)["properties"]["data"]
     return inner

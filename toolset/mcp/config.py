@@ -1,4 +1,5 @@
-"""The file that names the MCP servers, as other clients have it: ``{"mcpServers": {"name": {…}}}``."""
+"""The file that names the MCP servers, as other clients have it: ``{"mcpServers": {"name":
+{…}}}``."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ class ServerConfig:
 
     Attributes:
         is_trusted: the operator believes what its tools say of themselves.
-        others: beginnings of names that belong to other servers, although this server's begin alike: ``gh_ent_`` is
+        others: beginnings of names that belong to other servers, although this server's begin
+        alike: ``gh_ent_`` is
             no name for the tool ``ent_…`` of a server ``gh`` where a server ``gh_ent`` is.
     """
 
@@ -64,7 +66,13 @@ class _Process(_Entry):
     @field_validator("command", "args", "env")
     @classmethod
     def _without_nul(cls, value: Any) -> Any:
-        texts = [value] if isinstance(value, str) else [*value, *value.values()] if isinstance(value, dict) else value
+        texts = (
+            [value]
+            if isinstance(value, str)
+            else [*value, *value.values()]
+            if isinstance(value, dict)
+            else value
+        )
         if any("\0" in text for text in texts):
             raise ValueError("has a NUL character")
         return value
@@ -79,7 +87,12 @@ class _Address(_Entry):
     @classmethod
     def _http(cls, value: str) -> str:
         parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.fragment:
+        if (
+            parts.scheme not in ("http", "https")
+            or not parts.hostname
+            or "@" in parts.netloc
+            or parts.fragment
+        ):
             raise ValueError("write it as https://host/path, without user, password and fragment")
         return value
 
@@ -104,7 +117,9 @@ def read_servers(path: Path, trusted: Collection[str] = ()) -> tuple[ServerConfi
     try:
         loaded = json.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise ToolSetupError(f"{path} cannot be read: {error.strerror or error}; name a JSON file") from error
+        raise ToolSetupError(
+            f"{path} cannot be read: {error.strerror or error}; name a JSON file"
+        ) from error
     except ValueError as error:
         raise ToolSetupError(f"{path} is not JSON: {error}; {FORM}") from error
     servers = loaded.get("mcpServers") if isinstance(loaded, dict) else None
@@ -114,11 +129,16 @@ def read_servers(path: Path, trusted: Collection[str] = ()) -> tuple[ServerConfi
         raise ToolSetupError(f"{path}: the key {unknown[0]!r} is unknown; remove it")
     if len(servers) > MOST_SERVERS:
         raise ToolSetupError(f"{path} names {len(servers)} servers; {MOST_SERVERS} are possible")
-    configs = [_server(f"{path}: server {name!r}", name, entry, name in trusted) for name, entry in servers.items()]
+    configs = [
+        _server(f"{path}: server {name!r}", name, entry, name in trusted)
+        for name, entry in servers.items()
+    ]
     owners: dict[str, str] = {}
     for config in configs:
         if (owner := owners.setdefault(config.prefix, config.name)) != config.name:
-            raise ToolSetupError(f"{path}: the tools of {owner!r} and {config.name!r} get the same names; rename one")
+            raise ToolSetupError(
+                f"{path}: the tools of {owner!r} and {config.name!r} get the same names; rename one"
+            )
     return tuple(replace(config, others=_longer(config.prefix, owners)) for config in configs)
 
 
@@ -140,9 +160,13 @@ def _server(where: str, name: str, entry: Any, is_trusted: bool) -> ServerConfig
         if "command" in entry:
             process = _Process.model_validate(entry)
             env = MappingProxyType(process.env)
-            return ServerConfig(name, process.command, tuple(process.args), env, is_trusted=is_trusted)
+            return ServerConfig(
+                name, process.command, tuple(process.args), env, is_trusted=is_trusted
+            )
         address = _Address.model_validate(entry)
-        return ServerConfig(name, url=address.url, headers=MappingProxyType(address.headers), is_trusted=is_trusted)
+        return ServerConfig(
+            name, url=address.url, headers=MappingProxyType(address.headers), is_trusted=is_trusted
+        )
     except ValidationError as error:
         raise ToolSetupError(f"{where}: {_complaint(error)}") from None
 
@@ -151,5 +175,8 @@ def _complaint(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        return f"the key {place!r} is unknown; remove it (known: command, args, env; url, headers; type)"
+        return (
+            f"the key {place!r} is unknown; remove it (known: command, args, env; url, headers; "
+            "type)"
+        )
     return f"{place}: {str(first['msg']).removeprefix('Value error, ')}"

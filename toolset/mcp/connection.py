@@ -1,4 +1,5 @@
-"""One server: connected, listed, followed, and connected again after a failure. Nothing waits for it."""
+"""One server: connected, listed, followed, and connected again after a failure. Nothing waits for
+it."""
 
 from __future__ import annotations
 
@@ -29,7 +30,10 @@ CONNECT_S = 60.0  # a server may be downloaded first
 LIST_S = 30.0
 REFRESH_S = 300.0  # between two looks at the list of a server that tells no changes
 REFRESH_SOON_S = 15.0  # the same while a tool waits for kaiwa tools accept
-SPACING_S, SPACING = 1.0, 10  # between two looks, and times a look took, however often a server tells changes
+SPACING_S, SPACING = (
+    1.0,
+    10,
+)  # between two looks, and times a look took, however often a server tells changes
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0  # before the next attempt
 STEADY_S = 60.0  # a connection that held so long begins the pauses anew
 CALL_WAIT_S = 5.0  # of a call, for a connection
@@ -55,7 +59,9 @@ class McpServer:
         settled: the first attempt has ended, in a list or in a failure.
     """
 
-    def __init__(self, config: ServerConfig, tools: ToolMap, pins: Pins, tls: ssl.SSLContext) -> None:
+    def __init__(
+        self, config: ServerConfig, tools: ToolMap, pins: Pins, tls: ssl.SSLContext
+    ) -> None:
         self.name = config.name
         self.catalog = Catalog()
         self.has_more = False
@@ -86,7 +92,8 @@ class McpServer:
             self.settled.set()
             if time.monotonic() - began > STEADY_S:
                 pause = FIRST_PAUSE_S
-            await _happens(self._closing, pause * random.uniform(0.5, 1))  # noqa: S311 -- spreads attempts, decides nothing
+            # spreads attempts, decides nothing
+            await _happens(self._closing, pause * random.uniform(0.5, 1))  # noqa: S311
             pause = min(pause * 2, LONGEST_PAUSE_S)
 
     def end(self) -> None:
@@ -102,11 +109,16 @@ class McpServer:
         """Call a tool.
 
         Raises:
-            ToolError: the server is away, or refuses, or lists the tool otherwise than when the call was allowed.
+            ToolError: the server is away, or refuses, or lists the tool otherwise than when the
+            call was allowed.
         """
         session = await self._wait_for_session()
-        if tool.digest not in self.catalog.made:  # it may need a yes now, which only a new call gets
-            raise ToolError(f"not called: {self.name} has changed this tool; call it again if it is still there")
+        if (
+            tool.digest not in self.catalog.made
+        ):  # it may need a yes now, which only a new call gets
+            raise ToolError(
+                f"not called: {self.name} has changed this tool; call it again if it is still there"
+            )
         asking = asyncio.create_task(session.call(tool.name, arguments))
         asking.add_done_callback(_ignore)
         self._calls += 1
@@ -121,17 +133,22 @@ class McpServer:
             return asking.result()
         except ToolError:
             raise
-        except Exception as error:  # noqa: BLE001 -- whatever the SDK raises, the connection is of no use
+        # whatever the SDK raises, the connection is of no use
+        except Exception as error:  # noqa: BLE001
             log.info("mcp.call_lost", extra={"server": self.name, "cause": type(error).__name__})
             self._lose(session)
-            raise ToolError(f"the connection to {self.name} broke: the outcome is unknown") from None
+            raise ToolError(
+                f"the connection to {self.name} broke: the outcome is unknown"
+            ) from None
 
     async def _wait_for_session(self) -> Session:
         with suppress(TimeoutError):
             async with asyncio.timeout(CALL_WAIT_S):
                 await self._connected.wait()
         if self._session is None:
-            raise ToolError(f"the server {self.name} is not connected at the moment; try again later")
+            raise ToolError(
+                f"the server {self.name} is not connected at the moment; try again later"
+            )
         return self._session
 
     async def _connect(self) -> str:
@@ -142,9 +159,12 @@ class McpServer:
             with anyio.CancelScope(deadline=anyio.current_time() + CONNECT_S) as self._scope:
                 if self._closing.is_set():
                     return CLOSED
-                async with sdk.open_session(self._config, self._tls, self._changed.set, self._lose) as session:
+                async with sdk.open_session(
+                    self._config, self._tls, self._changed.set, self._lose
+                ) as session:
                     await self._follow(session)
-        except Exception as error:  # noqa: BLE001 -- a server, the network and the SDK may fail in any way
+        # a server, the network and the SDK may fail in any way
+        except Exception as error:  # noqa: BLE001
             return _cause(error)
         finally:
             self._session = None
@@ -156,8 +176,11 @@ class McpServer:
         while not self._gone.is_set():
             self._changed.clear()
             began = time.monotonic()
-            # A server that does one thing at a time is left alone during calls, unless they never cease.
-            self._is_stale = bool(self._calls and self._session) and began - self._listed_at < 2 * REFRESH_S
+            # A server that does one thing at a time is left alone during calls, unless they never
+            # cease.
+            self._is_stale = (
+                bool(self._calls and self._session) and began - self._listed_at < 2 * REFRESH_S
+            )
             if not self._is_stale:
                 self._scope.deadline = anyio.current_time() + LIST_S
                 await self._refresh(session)
@@ -182,19 +205,25 @@ class McpServer:
         self._listed_at, self.has_more = time.monotonic(), listing.has_more
         pins = await self._pins.pin(self.name, await asyncio.to_thread(digests_of, listing.tools))
         old = self.catalog
-        new = await asyncio.to_thread(make_catalog, self._config, listing.tools, pins, self.call, old)
+        new = await asyncio.to_thread(
+            make_catalog, self._config, listing.tools, pins, self.call, old
+        )
         new = replace(new, left_out={**listing.malformed, **new.left_out})
         for name in self._untold(dict.fromkeys(new.changed, "")):
             log.warning("mcp.tool_changed", extra={"server": self.name, "tool": shown(name)})
         for name in self._untold(new.left_out):
             cause = new.left_out[name]
-            log.warning("mcp.tool_left_out", extra={"server": self.name, "tool": shown(name), "cause": cause})
+            log.warning(
+                "mcp.tool_left_out",
+                extra={"server": self.name, "tool": shown(name), "cause": cause},
+            )
         self.catalog = new
         if new.tools != old.tools:
             self._tools.replace(self.name, new.tools)
 
     def _untold(self, causes: Mapping[str, str]) -> list[str]:
-        """The tools of which this has not been logged; a server that thinks up names does not fill the log."""
+        """The tools of which this has not been logged; a server that thinks up names does not fill
+        the log."""
         found = [name for name, cause in causes.items() if (name, cause) not in self._told]
         found = found[: max(MOST_TOLD - len(self._told), 0)]
         self._told.update((name, causes[name]) for name in found)
@@ -235,7 +264,8 @@ async def _happens(event: asyncio.Event, seconds: float) -> None:
 
 
 def _load_sdk() -> ModuleType:
-    """The module that uses the SDK, which takes half a second to load: only where a server is named."""
+    """The module that uses the SDK, which takes half a second to load: only where a server is
+    named."""
     from toolset.mcp import session
 
     return session

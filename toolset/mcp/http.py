@@ -16,7 +16,9 @@ from toolset.mcp.config import ServerConfig
 from toolset.mcp.pace import LINE_BYTES, Pace, has_too_many_values
 
 TIMEOUT = httpx2.Timeout(10.0, read=300.0)
-STREAM = 200  # messages that opening a stream counts for: a server may end it, and have the SDK open it, ever again
+# messages that opening a stream counts for: a server may end it, and have the SDK open it, ever
+# again
+STREAM = 200
 
 
 def open_client(config: ServerConfig, tls: ssl.SSLContext) -> httpx2.AsyncClient:
@@ -27,9 +29,12 @@ def open_client(config: ServerConfig, tls: ssl.SSLContext) -> httpx2.AsyncClient
 
 
 async def _bound(pace: Pace, response: httpx2.Response) -> None:
-    """Have an answer end in an error beyond the limit; a stream of events has a limit for each event, and a pace."""
+    """Have an answer end in an error beyond the limit; a stream of events has a limit for each
+    event, and a pace."""
     if response.status_code in (401, 403):
-        raise ConnectionError(f"HTTP {response.status_code}: the server refuses the headers in MCP_SERVERS")
+        raise ConnectionError(
+            f"HTTP {response.status_code}: the server refuses the headers in MCP_SERVERS"
+        )
     if response.headers.get("content-encoding", "identity") != "identity":
         raise ConnectionError("the answer is compressed, which was not asked for")
     if response.request.method == "GET":
@@ -45,7 +50,9 @@ class _Bounded(httpx2.AsyncByteStream):
         end: of a message; None if there is only one.
     """
 
-    def __init__(self, stream: httpx2.AsyncByteStream | httpx2.SyncByteStream, pace: Pace, end: bytes | None) -> None:
+    def __init__(
+        self, stream: httpx2.AsyncByteStream | httpx2.SyncByteStream, pace: Pace, end: bytes | None
+    ) -> None:
         self._stream, self._pace, self._end = stream, pace, end
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -66,7 +73,8 @@ class _Bounded(httpx2.AsyncByteStream):
     async def _lines(self) -> AsyncIterator[bytes]:
         """The pieces; of a stream of events, with one kind of line end in place of three."""
         after_return = False
-        async for piece in self._stream:  # type: ignore[union-attr]  # a response of an asynchronous client
+        # a response of an asynchronous client
+        async for piece in self._stream:  # type: ignore[union-attr]
             if self._end is None:
                 yield piece
             elif piece:

@@ -1,4 +1,5 @@
-"""How much a server may say, and how fast: otherwise it would take the event loop from everybody else."""
+"""How much a server may say, and how fast: otherwise it would take the event loop from everybody
+else."""
 
 from __future__ import annotations
 
@@ -10,12 +11,15 @@ from pydantic import ValidationError
 
 LINE_BYTES = 4 * 1024 * 1024  # of a message
 MOST_VALUES = 50_000  # of a message: to read and check so many takes a tenth of a second
-TEXT = re.compile(rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?', re.DOTALL)  # to the end, if it has none: always linear
+TEXT = re.compile(
+    rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?', re.DOTALL
+)  # to the end, if it has none: always linear
 MARKS = (b",", b"[", b"{")  # a value has one, about
 A_SECOND = 500  # messages, each of up to PIECE bytes
 PIECE = 32 * 1024
 TOO_DEEP = "recursion limit exceeded"  # pydantic's words
-VALUES = 200  # in JSON that cost as much as a message: a megabyte of empty lists takes a quarter of a second
+# in JSON that cost as much as a message: a megabyte of empty lists takes a quarter of a second
+VALUES = 200
 
 
 class Pace:
@@ -36,7 +40,8 @@ class Pace:
 
 
 def has_too_many_values(message: bytes) -> bool:
-    """Whether a message in JSON would take the event loop for long. Texts are one value, whatever is in them."""
+    """Whether a message in JSON would take the event loop for long. Texts are one value, whatever
+    is in them."""
     return _values(message) > MOST_VALUES and _values(TEXT.sub(b"", message)) > MOST_VALUES
 
 

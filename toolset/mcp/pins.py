@@ -1,4 +1,5 @@
-"""What was seen of a tool for the first time: a digest, kept for good. A tool that differs is not trusted."""
+"""What was seen of a tool for the first time: a digest, kept for good. A tool that differs is not
+trusted."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ class Pins(Protocol):
     """The pinned digests of each server's tools."""
 
     async def pin(self, server: str, digests: Mapping[str, str]) -> Mapping[str, str] | None:
-        """Pin the tools that have no pin; the pins of all of them, by tool. None where the store does not answer."""
+        """Pin the tools that have no pin; the pins of all of them, by tool. None where the store
+        does not answer."""
         ...
 
 

@@ -1,5 +1,5 @@
-"""Messages between a transport and the SDK, which would keep a task for each request of a server, however many come,
-and would refuse a whole list for one malformed tool.
+"""Messages between a transport and the SDK, which would keep a task for each request of a server,
+however many come, and would refuse a whole list for one malformed tool.
 """
 
 from __future__ import annotations
@@ -35,10 +35,13 @@ class Relay:
 
     Attributes:
         version: of the protocol, as negotiated.
-        malformed: what was wrong with tools that are removed from the newest page of the list, by name.
+        malformed: what was wrong with tools that are removed from the newest page of the list, by
+        name.
     """
 
-    def __init__(self, transport: AbstractAsyncContextManager[Any], ended: Callable[[], None]) -> None:
+    def __init__(
+        self, transport: AbstractAsyncContextManager[Any], ended: Callable[[], None]
+    ) -> None:
         self.version: Callable[[], str | None] = lambda: None
         self.malformed: dict[str, str] = {}
         self._transport = transport
@@ -67,17 +70,23 @@ class Relay:
         await incoming.aclose()
         self._ended()
 
-    async def _write(self, outgoing: MemoryObjectReceiveStream[SessionMessage], server: Any) -> None:
+    async def _write(
+        self, outgoing: MemoryObjectReceiveStream[SessionMessage], server: Any
+    ) -> None:
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             async for message in outgoing:
-                if isinstance(message.message, JSONRPCRequest) and message.message.method == "tools/list":
+                if (
+                    isinstance(message.message, JSONRPCRequest)
+                    and message.message.method == "tools/list"
+                ):
                     self._list_request = message.message.id
                 await server.send(message)
                 if isinstance(message.message, JSONRPCResponse | JSONRPCError):
                     self._unanswered -= 1
 
     def _accepts(self, received: Received) -> bool:
-        """Whether the server is still to be listened to; of a list only what is well-formed is left."""
+        """Whether the server is still to be listened to; of a list only what is well-formed is
+        left."""
         message = received.message if isinstance(received, SessionMessage) else None
         if isinstance(message, JSONRPCRequest):
             self._unanswered += 1
@@ -87,19 +96,26 @@ class Relay:
 
 
 def _leave_well_formed(result: dict[str, Any], version: str) -> dict[str, str]:
-    """Remove from a page of a list what would have the SDK refuse all of it; says what was wrong, by name."""
+    """Remove from a page of a list what would have the SDK refuse all of it; says what was wrong,
+    by name."""
     if not isinstance(tools := result.get("tools"), list):
         return {}
     del tools[MOST_TOOLS + 1 :]
     wrong: dict[int, str] = {}
-    for check in (partial(validate_server_result, "tools/list", version), ListToolsResult.model_validate):
+    for check in (
+        partial(validate_server_result, "tools/list", version),
+        ListToolsResult.model_validate,
+    ):
         try:
             check(result)
         except ValidationError as error:
             for each in error.errors(include_url=False, include_context=False, include_input=False):
                 match each["loc"]:
                     case ("tools", int(index), *where):
-                        wrong.setdefault(index, ": ".join(["it is not one of MCP", *map(str, where), each["msg"]]))
+                        wrong.setdefault(
+                            index,
+                            ": ".join(["it is not one of MCP", *map(str, where), each["msg"]]),
+                        )
     malformed = {_name(tools[index], index): cause for index, cause in wrong.items()}
     tools[:] = [tool for index, tool in enumerate(tools) if index not in wrong]
     return malformed

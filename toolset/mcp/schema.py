@@ -1,8 +1,8 @@
 """A server's JSON Schema in a form that is cheap to check and that every vendor takes.
 
-References are put in place. What may take long to check is left out: ``pattern`` (a hostile expression may run for
-years), ``uniqueItems``, ``not`` and conditions. The result allows at least what the server's own schema allows, and the
-server checks its arguments itself.
+References are put in place. What may take long to check is left out: ``pattern`` (a hostile
+expression may run for years), ``uniqueItems``, ``not`` and conditions. The result allows at least
+what the server's own schema allows, and the server checks its arguments itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from toolset.tool import ToolSetupError
 from toolset.web.text import one_line
 
 SCHEMA_BYTES = 16 * 1024
-INLINED_BYTES = 64 * 1024  # after references are put in place: each request to a model has all of it
+INLINED_BYTES = (
+    64 * 1024
+)  # after references are put in place: each request to a model has all of it
 MOST_NODES = 1_000  # schemas in a schema, after references are put in place
 DEEPEST = 32
 TEXT_CAP = 500  # characters of a description inside a schema
@@ -24,7 +26,17 @@ ONE = {"items", "additionalProperties", "contains", "propertyNames"}
 SEVERAL = {"anyOf", "allOf", "prefixItems"}
 NAMED = {"properties"}
 PLAIN = {
-    *("type", "enum", "const", "default", "format", "required", "minProperties", "maxProperties", "dependentRequired"),
+    *(
+        "type",
+        "enum",
+        "const",
+        "default",
+        "format",
+        "required",
+        "minProperties",
+        "maxProperties",
+        "dependentRequired",
+    ),
     *("minItems", "maxItems", "minContains", "minLength", "maxLength"),
     *("multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
 }
@@ -48,7 +60,9 @@ def plain_schema(schema: Any) -> dict[str, Any]:
         raise ToolSetupError(f"its schema has {size} bytes; {SCHEMA_BYTES} are possible")
     plain = {**_Inliner(schema).node(schema, (), 0), "type": "object"}
     if (size := len(json.dumps(plain))) > INLINED_BYTES:
-        raise ToolSetupError(f"its schema has {size} bytes with its references; {INLINED_BYTES} are possible")
+        raise ToolSetupError(
+            f"its schema has {size} bytes with its references; {INLINED_BYTES} are possible"
+        )
     return plain
 
 
@@ -80,9 +94,14 @@ class _Inliner:
                 kept[keyword] = self._inner(value, through, depth)
             elif keyword in SEVERAL or keyword == "oneOf":
                 branches = [self._inner(one, through, depth) for one in _a(list, value)]
-                kept["anyOf" if keyword == "oneOf" and "anyOf" not in schema else keyword] = branches
+                kept["anyOf" if keyword == "oneOf" and "anyOf" not in schema else keyword] = (
+                    branches
+                )
             elif keyword in NAMED:
-                kept[keyword] = {str(name): self._inner(one, through, depth) for name, one in _a(dict, value).items()}
+                kept[keyword] = {
+                    str(name): self._inner(one, through, depth)
+                    for name, one in _a(dict, value).items()
+                }
         if "patternProperties" in schema:  # what it allows must stay allowed
             kept.pop("additionalProperties", None)
         if schema.keys() >= {"oneOf", "anyOf"}:

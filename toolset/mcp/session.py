@@ -1,4 +1,5 @@
-"""An open connection to a server: its list of tools, and calls. Besides, only ``relay`` and ``stdio`` use the SDK."""
+"""An open connection to a server: its list of tools, and calls. Besides, only ``relay`` and
+``stdio`` use the SDK."""
 
 from __future__ import annotations
 
@@ -50,7 +51,10 @@ LARGEST_SCHEMA = 64 * 1024  # bytes that are kept, more than any tool may have
 REQUEST_S = 20.0  # of the handshake and of a page of the list
 LISTEN_PAUSE_S = 30.0
 NO_MCP = "the server's answer is not one of MCP"
-LOST = {(CONNECTION_CLOSED, "Connection closed"), (INVALID_REQUEST, "Session terminated")}  # what the SDK says
+LOST = {
+    (CONNECTION_CLOSED, "Connection closed"),
+    (INVALID_REQUEST, "Session terminated"),
+}  # what the SDK says
 
 
 class SessionLost(Exception):
@@ -89,7 +93,9 @@ class Session:
         cursor: str | None = None
         for _ in range(MOST_PAGES):
             try:
-                page = await self._client.session.list_tools(params=PaginatedRequestParams(cursor=cursor))
+                page = await self._client.session.list_tools(
+                    params=PaginatedRequestParams(cursor=cursor)
+                )
             except ValidationError as error:
                 raise ConnectionError(f"its list is not one of MCP: {_first(error)}") from None
             found += await asyncio.to_thread(lambda tools: list(map(_listed, tools)), page.tools)
@@ -101,7 +107,8 @@ class Session:
         return Listing(tuple(found[:MOST_TOOLS]), malformed, has_more)
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
-        """Call a tool. The SDK's own ``call_tool`` would check the answer by the server's schema, however hostile.
+        """Call a tool. The SDK's own ``call_tool`` would check the answer by the server's schema,
+        however hostile.
 
         Raises:
             ToolError: the server refuses, or answers nonsense.
@@ -123,7 +130,8 @@ class Session:
         return _answer(result)
 
     async def listen(self, changed: Callable[[], None]) -> None:
-        """Wait for changes of the list, from servers of 2026-07-28 and later; older ones tell them unasked."""
+        """Wait for changes of the list, from servers of 2026-07-28 and later; older ones tell them
+        unasked."""
         while True:
             try:
                 async with self._client.listen(tools_list_changed=True) as events:
@@ -138,7 +146,10 @@ class Session:
 
 @asynccontextmanager
 async def open_session(
-    config: ServerConfig, tls: ssl.SSLContext, changed: Callable[[], None], ended: Callable[[], None]
+    config: ServerConfig,
+    tls: ssl.SSLContext,
+    changed: Callable[[], None],
+    ended: Callable[[], None],
 ) -> AsyncIterator[Session]:
     """Connect to a server.
 
@@ -159,11 +170,17 @@ async def open_session(
             transport: Any = run_server(config)
         else:
             http = await stack.enter_async_context(open_client(config, tls))
-            transport = streamable_http_client(config.url, http_client=http, max_sse_event_size=LINE_BYTES)
+            transport = streamable_http_client(
+                config.url, http_client=http, max_sse_event_size=LINE_BYTES
+            )
         info = Implementation(name="kaiwa", version=version("kaiwa"))
         relay = Relay(transport, ended)
         client = Client(
-            relay.open(), read_timeout_seconds=REQUEST_S, message_handler=heed, client_info=info, cache=None
+            relay.open(),
+            read_timeout_seconds=REQUEST_S,
+            message_handler=heed,
+            client_info=info,
+            cache=None,
         )
         relay.version = lambda: client.session.protocol_version
         session = Session(await stack.enter_async_context(client), relay)
@@ -183,11 +200,14 @@ def _listed(tool: Tool) -> ListedTool:
     hints = tool.annotations
     description = tool.description or tool.title or ""
     reads = bool(hints and hints.read_only_hint)
-    return ListedTool(tool.name, description, _kept(tool.input_schema), _kept(tool.output_schema), reads)
+    return ListedTool(
+        tool.name, description, _kept(tool.input_schema), _kept(tool.output_schema), reads
+    )
 
 
 def _kept(schema: Any) -> Any:
-    """The schema; of one that is too large anyway only its digest, so that a list cannot fill the memory."""
+    """The schema; of one that is too large anyway only its digest, so that a list cannot fill the
+    memory."""
     text = json.dumps(schema, sort_keys=True).encode()
     return schema if len(text) <= LARGEST_SCHEMA else f"too large: {sha256(text).hexdigest()}"
 
@@ -204,7 +224,11 @@ def _text(block: Any) -> str:
         return block.text
     if isinstance(block, EmbeddedResource):
         inside = block.resource
-        return inside.text if isinstance(inside, TextResourceContents) else f"[file {inside.uri}, cannot be shown]"
+        return (
+            inside.text
+            if isinstance(inside, TextResourceContents)
+            else f"[file {inside.uri}, cannot be shown]"
+        )
     if isinstance(block, ResourceLink):
         return f"{block.name}: {block.uri}"
     return "" if isinstance(block, ImageContent) else f"[{block.type}, cannot be shown]"

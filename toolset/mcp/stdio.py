@@ -39,7 +39,8 @@ os.execvp(sys.argv[1], sys.argv[1:])
 async def run_server(config: ServerConfig) -> AsyncIterator[Streams]:
     """Start a server and connect to it; on exit it is ended, with all that it started.
 
-    Its environment is what every program needs and what the operator gives it: none of Kaiwa's secrets.
+    Its environment is what every program needs and what the operator gives it: none of Kaiwa's
+    secrets.
 
     Raises:
         OSError: it cannot be started.
@@ -75,7 +76,9 @@ def _ending_with_us(command: str, env: Mapping[str, str]) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", END_WITH_PARENT, command]
 
 
-async def _read(process: asyncio.subprocess.Process, heard: MemoryObjectSendStream[Received]) -> None:
+async def _read(
+    process: asyncio.subprocess.Process, heard: MemoryObjectSendStream[Received]
+) -> None:
     """Hand on each line until the server closes its output, or writes one that is too long."""
     output, pace = cast(asyncio.StreamReader, process.stdout), Pace()
     with suppress(OSError, ValueError, anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -93,12 +96,16 @@ async def _read(process: asyncio.subprocess.Process, heard: MemoryObjectSendStre
     await heard.aclose()
 
 
-async def _write(process: asyncio.subprocess.Process, said: MemoryObjectReceiveStream[SessionMessage]) -> None:
+async def _write(
+    process: asyncio.subprocess.Process, said: MemoryObjectReceiveStream[SessionMessage]
+) -> None:
     """Write each message as a line, until the server reads no more."""
     pipe = cast(asyncio.StreamWriter, process.stdin)
     with suppress(OSError):
         async for message in said:
-            pipe.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            pipe.write(
+                message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+            )
             await pipe.drain()
 
 
@@ -116,7 +123,8 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 async def _has_ended(process: asyncio.subprocess.Process) -> bool:
-    """Whether it ends soon. ``process.wait`` waits for its pipes too, which a descendant may hold."""
+    """Whether it ends soon. ``process.wait`` waits for its pipes too, which a descendant may
+    hold."""
     with anyio.move_on_after(EXIT_S):
         while process.returncode is None:  # noqa: ASYNC110 -- asyncio tells of it by ``wait`` alone
             await anyio.sleep(POLL_S)

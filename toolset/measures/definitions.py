@@ -1,7 +1,8 @@
 """Units that pint lacks: Japan's traditional ones, and Japanese names of common units.
 
-Sizes are those of the Weights and Measures Act of 1891 (1 尺 = 10/33 m, 1 貫 = 3.75 kg, 1 升 = 2401/1331 L). A 畳 has
-no fixed size; here it is the smallest that the rules of fair competition for real estate advertising allow, 1.62 m².
+Sizes are those of the Weights and Measures Act of 1891 (1 尺 = 10/33 m, 1 貫 = 3.75 kg, 1 升 =
+2401/1331 L). A 畳 has no fixed size; here it is the smallest that the rules of fair competition for
+real estate advertising allow, 1.62 m².
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Parser of a unit as people write it: a name, or a product of names with small powers. Nothing is evaluated.
+"""Parser of a unit as people write it: a name, or a product of names with small powers. Nothing is
+evaluated.
 
 km/h, m², kg*m/s^2, sq ft, 平方メートル, miles per hour
 """
@@ -55,4 +56,7 @@ def _factor(written: str, text: str) -> tuple[str, int]:
 
 def _refusal(text: str) -> ToolError:
     shown = text if len(text) <= MAX_LENGTH else f"{text[:MAX_LENGTH]}…"
-    return ToolError(f"not a unit: {shown}. Write one unit without a number, such as km, degC, 坪, km/h or kg*m/s^2")
+    return ToolError(
+        f"not a unit: {shown}. Write one unit without a number, such as km, degC, 坪, km/h or "
+        "kg*m/s^2"
+    )

@@ -32,7 +32,9 @@ class Registry:
             ToolError: the text is no unit, or names an unknown one; the text suggests others.
         """
         named = [(self._name(name), power) for name, power in factors(text)]
-        if len(named) > 1 or named[0][1] != 1:  # in compounds °C is a difference: it has no zero there
+        if (
+            len(named) > 1 or named[0][1] != 1
+        ):  # in compounds °C is a difference: it has no zero there
             named = [(self._difference(name), power) for name, power in named]
         unit = self._pint.Unit("")
         for name, power in named:
@@ -50,7 +52,10 @@ class Registry:
         except pint.DimensionalityError as error:
             kinds = f"{source} is {source.dimensionality}, {target} is {target.dimensionality}"
             if source.dimensionality == target.dimensionality:
-                kinds = f"one of {source} and {target} is a difference; write delta_degC or delta_degF for both"
+                kinds = (
+                    f"one of {source} and {target} is a difference; write delta_degC or "
+                    "delta_degF for both"
+                )
             raise ToolError(f"units of different kinds: {kinds}") from error
         except (ArithmeticError, ValueError):
             result = math.inf
@@ -90,5 +95,9 @@ class Registry:
 
     def _unknown(self, written: str) -> ToolError:
         near = get_close_matches(written, self._names, n=3, cutoff=0.75)
-        fix = f" Did you mean {' or '.join(sorted(near))}?" if near else " Write its English name or its symbol."
+        fix = (
+            f" Did you mean {' or '.join(sorted(near))}?"
+            if near
+            else " Write its English name or its symbol."
+        )
         return ToolError(f"unknown unit: {written}.{fix}")

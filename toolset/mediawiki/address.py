@@ -11,13 +11,17 @@ from toolset.web.source import base_url
 LANGUAGE = "{language}"  # its place in the address
 ENGLISH = "en"
 
-# Wikipedias with more than 100,000 articles, by https://meta.wikimedia.org/wiki/List_of_Wikipedias: a host is made of
-# these codes alone, so that no locale, which a device tells, can name another one.
+# Wikipedias with more than 100,000 articles, by https://meta.wikimedia.org/wiki/List_of_Wikipedias:
+# a host is made of these codes alone, so that no locale, which a device tells, can name another
+# one.
 # fmt: off
 LANGUAGES = frozenset({
-    "af", "ar", "arz", "ast", "az", "be", "bg", "bn", "ca", "ce", "ceb", "cs", "cy", "da", "de", "el", "en", "eo",
-    "es", "et", "eu", "fa", "fi", "fr", "gl", "he", "hi", "hr", "hu", "hy", "id", "it", "ja", "ka", "kk", "ko", "la",
-    "lt", "lv", "mk", "ml", "ms", "my", "nl", "nn", "no", "pl", "pt", "ro", "ru", "sh", "simple", "sk", "sl", "sr",
+    "af", "ar", "arz", "ast", "az", "be", "bg", "bn", "ca", "ce", "ceb", "cs", "cy", "da", "de",
+    "el", "en", "eo",
+    "es", "et", "eu", "fa", "fi", "fr", "gl", "he", "hi", "hr", "hu", "hy", "id", "it", "ja", "ka",
+    "kk", "ko", "la",
+    "lt", "lv", "mk", "ml", "ms", "my", "nl", "nn", "no", "pl", "pt", "ro", "ru", "sh", "simple",
+    "sk", "sl", "sr",
     "sv", "ta", "te", "tg", "th", "tr", "tt", "uk", "ur", "uz", "vi", "war", "zh",
 })
 # fmt: on

@@ -57,7 +57,9 @@ class WikiClient:
             https://foundation.wikimedia.org/wiki/Policy:User-Agent_policy
     """
 
-    def __init__(self, http: httpx.AsyncClient, address: str, contact: str, timeout_s: float) -> None:
+    def __init__(
+        self, http: httpx.AsyncClient, address: str, contact: str, timeout_s: float
+    ) -> None:
         about = "; ".join(["self-hosted chat assistant", *([contact] if contact else [])])
         self._headers = {"User-Agent": f"Kaiwa ({about}) httpx/{httpx.__version__}"}
         self._http = http
@@ -79,8 +81,15 @@ class WikiClient:
             "ppprop": "disambiguation",
             "rvprop": "timestamp",
         }
-        plain = " ".join(words.replace(":", " ").split())  # a colon would make words operators of the search
-        search = {"generator": "search", "gsrsearch": plain, "gsrnamespace": "0", "gsrlimit": str(FOUND)}
+        plain = " ".join(
+            words.replace(":", " ").split()
+        )  # a colon would make words operators of the search
+        search = {
+            "generator": "search",
+            "gsrsearch": plain,
+            "gsrnamespace": "0",
+            "gsrlimit": str(FOUND),
+        }
         pages = await self._pages(language, properties | TEXT | search)
         ordered = sorted(pages, key=lambda page: _integer(page.get("index")))
         return [article for page in ordered[:FOUND] if (article := _article(page, language))]
@@ -91,11 +100,15 @@ class WikiClient:
         Raises:
             ToolError: one text per kind of failure.
         """
-        pages = await self._pages(language, {"prop": "extracts", "pageids": str(page_id), "exlimit": "1"} | TEXT)
+        pages = await self._pages(
+            language, {"prop": "extracts", "pageids": str(page_id), "exlimit": "1"} | TEXT
+        )
         return _text(pages[0].get("extract"), TEXT_CAP + LINE_CAP) if pages else ""
 
     async def _pages(self, language: str, params: dict[str, str]) -> list[dict[str, Any]]:
-        source = Source(self._http, self._address.replace(LANGUAGE, language), self._timeout_s, BODY_CAP)
+        source = Source(
+            self._http, self._address.replace(LANGUAGE, language), self._timeout_s, BODY_CAP
+        )
         answer = await source.get_json(API, QUERY | params, self._headers)
         if not isinstance(answer, dict) or not ("query" in answer or "batchcomplete" in answer):
             raise ToolError(_refusal(answer))
@@ -126,8 +139,11 @@ def _article(page: dict[str, Any], language: str) -> Article | None:
         page_id=page_id,
         title=title,
         description=_text(page.get("description")),
-        beginning=_text(page.get("extract"), TEXT_CAP + LINE_CAP),  # the service may give somewhat more
-        url=_url(page.get("fullurl")) or f"https://{language}.wikipedia.org/wiki/{quote(title.replace(' ', '_'))}",
+        beginning=_text(
+            page.get("extract"), TEXT_CAP + LINE_CAP
+        ),  # the service may give somewhat more
+        url=_url(page.get("fullurl"))
+        or f"https://{language}.wikipedia.org/wiki/{quote(title.replace(' ', '_'))}",
         language=code,
         edited=_text(newest.get("timestamp"))[:10] if isinstance(newest, dict) else "",
         is_disambiguation=isinstance(properties, dict) and "disambiguation" in properties,
@@ -136,7 +152,12 @@ def _article(page: dict[str, Any], language: str) -> Article | None:
 
 def _url(value: object) -> str:
     """The article's address, if it can be one; empty otherwise."""
-    if not isinstance(value, str) or len(value) > URL_CAP or not value.isascii() or re.search(r"[\s<>\"]", value):
+    if (
+        not isinstance(value, str)
+        or len(value) > URL_CAP
+        or not value.isascii()
+        or re.search(r"[\s<>\"]", value)
+    ):
         return ""
     try:
         parts = urlsplit(value)

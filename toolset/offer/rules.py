@@ -47,12 +47,18 @@ class Rule(BaseModel):
     def select(self, tools: Iterable[ValidatedTool]) -> list[ValidatedTool]:
         """The tools on offer, with the risk they have here."""
         chosen = (tool for tool in tools if self._offers(tool.definition.name))
-        return [tool.with_risk(self.risk.get(tool.definition.name, tool.definition.risk)) for tool in chosen]
+        return [
+            tool.with_risk(self.risk.get(tool.definition.name, tool.definition.risk))
+            for tool in chosen
+        ]
 
     def unknown(self, names: Iterable[str]) -> list[str]:
         """The names in the rule that belong to no tool."""
         known = set(names)
-        exact = [*self.risk, *(name for name in self.tools if not any(sign in name for sign in WILD))]
+        exact = [
+            *self.risk,
+            *(name for name in self.tools if not any(sign in name for sign in WILD)),
+        ]
         return sorted({name for name in exact if name not in known})
 
     def _offers(self, name: str) -> bool:
@@ -67,7 +73,10 @@ class Rules:
 
     def first(self, conversation: str, user: str) -> int | None:
         """The number of the rule that decides, from 0; None if there is none."""
-        return next((number for number, rule in enumerate(self.rules) if rule.matches(conversation, user)), None)
+        return next(
+            (number for number, rule in enumerate(self.rules) if rule.matches(conversation, user)),
+            None,
+        )
 
     def unknown(self, names: Iterable[str]) -> list[str]:
         """The names in the rules that belong to no tool."""
@@ -76,7 +85,9 @@ class Rules:
 
     def lowered(self) -> list[str]:
         """The tools whose calls no person is asked about, because a rule says ``low``."""
-        return sorted({name for rule in self.rules for name, risk in rule.risk.items() if risk == "low"})
+        return sorted(
+            {name for rule in self.rules for name, risk in rule.risk.items() if risk == "low"}
+        )
 
 
 def read_rules(path: Path) -> Rules:
@@ -100,6 +111,7 @@ def read_rules(path: Path) -> Rules:
             where = ".".join(map(str, first["loc"]))
             fields = ", ".join(Rule.model_fields)
             raise ToolSetupError(
-                f"{path}, rule {number}, {where}: {first['msg']}. Fields: {fields}; risks: {', '.join(get_args(Risk))}"
+                f"{path}, rule {number}, {where}: {first['msg']}. Fields: {fields}; risks: "
+                f"{', '.join(get_args(Risk))}"
             ) from error
     return Rules(tuple(rules))

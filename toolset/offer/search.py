@@ -1,4 +1,5 @@
-"""``find_tools``: the model's search among many tools from elsewhere, so that not all need to be declared."""
+"""``find_tools``: the model's search among many tools from elsewhere, so that not all need to be
+declared."""
 
 from __future__ import annotations
 
@@ -31,10 +32,14 @@ class FindTools:
     def __init__(self, tools: Sequence[ToolDefinition]) -> None:
         self._tools = tools
         self._words = [_words_of(tool.name, tool.description) for tool in tools]
-        self._having = Counter(word for name, description in self._words for word in name | description.keys())
+        self._having = Counter(
+            word for name, description in self._words for word in name | description.keys()
+        )
         self.description = (
-            f"Search {len(tools)} further tools by words; the tools it finds can be called afterwards. Use it whenever "
-            f"no other tool fits the task, before you say that something cannot be done. {_groups(tools)}"
+            f"Search {len(tools)} further tools by words; the tools it finds can be called "
+            "afterwards. Use it whenever "
+            "no other tool fits the task, before you say that something cannot be done. "
+            f"{_groups(tools)}"
         ).strip()
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
@@ -44,7 +49,11 @@ class FindTools:
         scores = [(self._score(wanted, index), index) for index in range(len(self._tools))]
         best = sorted((-score, index) for score, index in scores if score > 0)[:FOUND]
         found = [self._tools[index] for _, index in best]
-        return {"tools": [{"name": tool.name, "description": tool.description[:SHOWN]} for tool in found]}
+        return {
+            "tools": [
+                {"name": tool.name, "description": tool.description[:SHOWN]} for tool in found
+            ]
+        }
 
     def _score(self, wanted: Iterable[str], index: int) -> float:
         """The sum over the words, rare ones counting more."""
@@ -62,12 +71,17 @@ class FindTools:
 def found_in(response: Mapping[str, Any]) -> list[str]:
     """The names in a response of the search; a hook may have put something else in its place."""
     tools = response.get("tools")
-    names = [tool.get("name") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    names = (
+        [tool.get("name") for tool in tools if isinstance(tool, dict)]
+        if isinstance(tools, list)
+        else []
+    )
     return [name for name in names if isinstance(name, str)]
 
 
 def words_in(text: str) -> list[str]:
-    """Words in small letters, parts of ``snake_case`` and ``camelCase`` apart; pairs of letters in other scripts."""
+    """Words in small letters, parts of ``snake_case`` and ``camelCase`` apart; pairs of letters in
+    other scripts."""
     words = []
     for word in WORD.findall(text):
         if word.isascii():
@@ -80,7 +94,8 @@ def words_in(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _words_of(name: str, description: str) -> tuple[frozenset[str], Counter[str]]:
-    """Kept, because a server may change its list every second, and each rule has a search of its own."""
+    """Kept, because a server may change its list every second, and each rule has a search of its
+    own."""
     return frozenset(words_in(name)), Counter(words_in(description))
 
 

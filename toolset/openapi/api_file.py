@@ -1,4 +1,5 @@
-"""The file of an API in TOOLS_DIR: its server, and the operations that were chosen of it, with all they need."""
+"""The file of an API in TOOLS_DIR: its server, and the operations that were chosen of it, with all
+they need."""
 
 from __future__ import annotations
 
@@ -90,7 +91,11 @@ class ApiFile(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def variables(self) -> list[str]:
         """All that are read from the environment."""
-        return [variable for credential in self.credentials.values() for variable in credential.variables]
+        return [
+            variable
+            for credential in self.credentials.values()
+            for variable in credential.variables
+        ]
 
 
 def checked_server(address: str) -> str:
@@ -101,11 +106,21 @@ def checked_server(address: str) -> str:
     """
     parts = urlsplit(address)
     is_plain = not (
-        parts.query or parts.fragment or "@" in parts.netloc or re.search(r"[\s\\{}]|/\.{1,2}(/|$)", address)
+        parts.query
+        or parts.fragment
+        or "@" in parts.netloc
+        or re.search(r"[\s\\{}]|/\.{1,2}(/|$)", address)
     )
     # parts.port raises ValueError for a bad port.
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0 or not is_plain:
-        raise ValueError("write the server as https://host or http://host:port, with its path where it has one")
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or parts.port == 0
+        or not is_plain
+    ):
+        raise ValueError(
+            "write the server as https://host or http://host:port, with its path where it has one"
+        )
     return address.rstrip("/")
 
 
@@ -133,8 +148,14 @@ def _check(operation: Operation, api: ApiFile) -> None:
     """Raises ValueError: the parts of an operation do not belong together."""
     in_path = {parameter.name for parameter in operation.parameters if parameter.place == "path"}
     is_plain = operation.path.startswith("/") and not re.search(r"[?#\s]", operation.path)
-    if not is_plain or DOTS.search(operation.path) or set(PLACEHOLDER.findall(operation.path)) != in_path:
-        raise ValueError(f"{operation.tool}: the path must begin with / and contain exactly its parameters")
+    if (
+        not is_plain
+        or DOTS.search(operation.path)
+        or set(PLACEHOLDER.findall(operation.path)) != in_path
+    ):
+        raise ValueError(
+            f"{operation.tool}: the path must begin with / and contain exactly its parameters"
+        )
     if missing := [name for name in operation.credentials if name not in api.credentials]:
         raise ValueError(f"{operation.tool}: there is no credential {missing[0]}")
     for parameter in operation.parameters:

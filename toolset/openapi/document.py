@@ -1,4 +1,5 @@
-"""OpenAPI documents, versions 3.0 and 3.1 (https://spec.openapis.org): the operations in them, as tools.
+"""OpenAPI documents, versions 3.0 and 3.1 (https://spec.openapis.org): the operations in them, as
+tools.
 
 A document may come from strangers: nothing in it is trusted to have the form that it should have.
 """
@@ -56,14 +57,24 @@ class Document:
         self._name = name
         version = str(self._root.get("openapi", ""))
         if not re.match(r"3\.[01]\b", version):
-            found = f"version {version[:20]}" if version else "Swagger 2.0" if "swagger" in self._root else "none"
-            raise BadDocument(f"an OpenAPI document of version 3.0 or 3.1 is needed; this is {found}")
+            found = (
+                f"version {version[:20]}"
+                if version
+                else "Swagger 2.0"
+                if "swagger" in self._root
+                else "none"
+            )
+            raise BadDocument(
+                f"an OpenAPI document of version 3.0 or 3.1 is needed; this is {found}"
+            )
         self.operations: dict[str, Found] = {}
         for found_one in self._operations():
             path, method, _, operation = found_one
             given = summary(operation.get("operationId"), 200)
             by_path = f"{method.upper()} {summary(path, 200)}"
-            self.operations[given if given and given not in self.operations else by_path] = found_one
+            self.operations[given if given and given not in self.operations else by_path] = (
+                found_one
+            )
 
     def choose(self, ids: Sequence[str], server: str, source: str) -> ApiFile:
         """The operations as tools.
@@ -73,16 +84,23 @@ class Document:
             source: the document's address; its servers may be relative to it.
 
         Raises:
-            BadDocument: an operation is not there or cannot be a tool; the text lists what there is.
+            BadDocument: an operation is not there or cannot be a tool; the text lists what there
+            is.
         """
         if unknown := [one for one in ids if one not in self.operations]:
             known = "\n".join(f"  {one}" for one in self.operations)
-            raise BadDocument(f"there is no operation {summary(unknown[0], 100)}. There are:\n{known}")
+            raise BadDocument(
+                f"there is no operation {summary(unknown[0], 100)}. There are:\n{known}"
+            )
         chosen = [self._operation(one, has_server=bool(server)) for one in dict.fromkeys(ids)]
         needed = dict.fromkeys(scheme for one in chosen for scheme in one.credentials)
-        if twice := {one.tool for one in chosen if [other.tool for other in chosen].count(one.tool) > 1}:
+        if twice := {
+            one.tool for one in chosen if [other.tool for other in chosen].count(one.tool) > 1
+        }:
             raise BadDocument(f"two operations would be named {min(twice)}; choose one of them")
-        return ApiFile(self._name, self._server(server, source), self._credentials(list(needed)), chosen)
+        return ApiFile(
+            self._name, self._server(server, source), self._credentials(list(needed)), chosen
+        )
 
     def _operations(self) -> Iterator[Found]:
         count = 0
@@ -103,7 +121,9 @@ class Document:
         try:
             return checked_server(given or urljoin(source, address))
         except ValueError as error:
-            raise BadDocument(f"--server: the document names no address that can be used; {error}") from error
+            raise BadDocument(
+                f"--server: the document names no address that can be used; {error}"
+            ) from error
 
     def _operation(self, operation_id: str, *, has_server: bool) -> Operation:
         path, method, item, operation = self.operations[operation_id]
@@ -131,7 +151,8 @@ class Document:
         )
 
     def _parameters(self, item: JSON, operation: JSON) -> list[JSON]:
-        """Those of the path, then those of the operation, which replace others of the same name and place."""
+        """Those of the path, then those of the operation, which replace others of the same name and
+        place."""
         both = [*as_list(item.get("parameters")), *as_list(operation.get("parameters"))]
         found = [as_object(self._resolved(one)) for one in both]
         return list({(str(one.get("name")), str(one.get("in"))): one for one in found}.values())
@@ -143,21 +164,30 @@ class Document:
             BadDocument: there are only others.
         """
         alternatives = as_list(operation.get("security", self._root.get("security")))
-        usable = [list(as_object(one)) for one in alternatives if all(map(self._credential, as_object(one)))]
+        usable = [
+            list(as_object(one))
+            for one in alternatives
+            if all(map(self._credential, as_object(one)))
+        ]
         if alternatives and not usable:
             raise BadDocument("it wants to be signed in to in a way that is not supported")
         return next((one for one in usable if one), [])
 
     def _credentials(self, schemes: list[str]) -> dict[str, Credential]:
-        """By scheme; variables are named after the API, and after the scheme where that is not enough."""
+        """By scheme; variables are named after the API, and after the scheme where that is not
+        enough."""
         found: dict[str, Credential] = {}
         for scheme in schemes:
             taken = {variable for credential in found.values() for variable in credential.variables}
             credential = self._credential(scheme)
             if credential and taken & set(credential.variables):
-                credential = self._credential(scheme, re.sub(r"[^A-Z0-9]+", "_", f"_{scheme.upper()}"))
+                credential = self._credential(
+                    scheme, re.sub(r"[^A-Z0-9]+", "_", f"_{scheme.upper()}")
+                )
             if credential is None or taken & set(credential.variables):
-                raise BadDocument(f"the credential {summary(scheme, 50)} cannot be told from another one")
+                raise BadDocument(
+                    f"the credential {summary(scheme, 50)} cannot be told from another one"
+                )
             found[scheme] = credential
         return found
 
@@ -173,7 +203,11 @@ class Document:
         if kind == "http" and str(declared.get("scheme")).lower() == "basic":
             return Credential("basic", [f"{prefix}_USERNAME", f"{prefix}_PASSWORD"])
         is_bearer = kind == "http" and str(declared.get("scheme")).lower() == "bearer"
-        return Credential("bearer", [f"{prefix}_TOKEN"]) if is_bearer or kind in ("oauth2", "openIdConnect") else None
+        return (
+            Credential("bearer", [f"{prefix}_TOKEN"])
+            if is_bearer or kind in ("oauth2", "openIdConnect")
+            else None
+        )
 
     def resolve(self, ref: str) -> Any:
         """What a reference in the document leads to.
@@ -183,12 +217,16 @@ class Document:
         """
         here: Any = self._root
         if not ref.startswith("#/"):
-            raise BadDocument(f"{summary(ref, 100)} is in another document; put all of it into one first")
+            raise BadDocument(
+                f"{summary(ref, 100)} is in another document; put all of it into one first"
+            )
         for step in unquote(ref[2:]).split("/"):
             key = step.replace("~1", "/").replace("~0", "~")
             if isinstance(here, dict) and key in here:
                 here = here[key]
-            elif isinstance(here, list) and key.isdecimal() and len(key) < 6 and int(key) < len(here):
+            elif (
+                isinstance(here, list) and key.isdecimal() and len(key) < 6 and int(key) < len(here)
+            ):
                 here = here[int(key)]
             else:
                 raise BadDocument(f"{summary(ref, 100)} leads nowhere")
@@ -207,7 +245,12 @@ class _Arguments:
 
     def __init__(self, document: Document) -> None:
         self.parameters: list[Parameter] = []
-        self.schema: JSON = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+        self.schema: JSON = {
+            "type": "object",
+            "properties": {},
+            "required": [],
+            "additionalProperties": False,
+        }
         self._reader = SchemaReader(document.resolve)
 
     def add_parameter(self, raw: JSON) -> None:
@@ -223,13 +266,23 @@ class _Arguments:
         form = _form(raw, place)
         schema = raw.get("schema", True)
         if form == "json":
-            schema = as_object(next(iter(as_object(raw.get("content")).values()))).get("schema", True)
+            schema = as_object(next(iter(as_object(raw.get("content")).values()))).get(
+                "schema", True
+            )
         bounded = self._reader.bounded(schema) if form else None
-        if bounded is None or form is None or (bounded.get("type") == "object" and form not in ("deep", "json")):
+        if (
+            bounded is None
+            or form is None
+            or (bounded.get("type") == "object" and form not in ("deep", "json"))
+        ):
             if is_required:
-                raise BadDocument(f"the parameter {summary(name, 50)} has a form that is not supported")
+                raise BadDocument(
+                    f"the parameter {summary(name, 50)} has a form that is not supported"
+                )
             return
-        self._add(raw, Parameter(name, name, cast(Place, place), form), bounded, is_required=is_required)
+        self._add(
+            raw, Parameter(name, name, cast(Place, place), form), bounded, is_required=is_required
+        )
 
     def add_body(self, raw: JSON) -> str:
         """Add the body; returns its content type.
@@ -238,10 +291,16 @@ class _Arguments:
             BadDocument: it is no JSON, or cannot be said.
         """
         types = as_object(raw.get("content"))
-        chosen = next((one for one in types if re.fullmatch(r"application/([\w.+-]+\+)?json(;.*)?", one)), "")
+        chosen = next(
+            (one for one in types if re.fullmatch(r"application/([\w.+-]+\+)?json(;.*)?", one)), ""
+        )
         if not raw or (not chosen and raw.get("required") is not True):
             return "application/json"
-        bounded = self._reader.bounded(as_object(types.get(chosen)).get("schema", True)) if chosen else None
+        bounded = (
+            self._reader.bounded(as_object(types.get(chosen)).get("schema", True))
+            if chosen
+            else None
+        )
         if bounded is None:
             raise BadDocument("its body is not JSON of a form that is supported")
         parameter = Parameter("body", "body", "body", "json")
@@ -249,23 +308,33 @@ class _Arguments:
         return chosen.partition(";")[0]
 
     def finish(self, path: str) -> None:
-        """Raises BadDocument: the path has other parameters than declared, or the schema is too large."""
+        """Raises BadDocument: the path has other parameters than declared, or the schema is too
+        large."""
         declared = {parameter.name for parameter in self.parameters if parameter.place == "path"}
-        if set(PLACEHOLDER.findall(path)) != declared or re.search(r"[?#\s]", path) or DOTS.search(path):
+        if (
+            set(PLACEHOLDER.findall(path)) != declared
+            or re.search(r"[?#\s]", path)
+            or DOTS.search(path)
+        ):
             raise BadDocument("its path and its parameters do not belong together")
         if len(json.dumps(self.schema)) > SCHEMA_CAP:
             raise BadDocument("its parameters are too large")
 
     def _add(self, raw: JSON, parameter: Parameter, bounded: JSON, *, is_required: bool) -> None:
         taken = self.schema["properties"]
-        plain = re.sub(r"[^A-Za-z0-9_-]+", "_", parameter.name)[:ARGUMENT_CAP].strip("_") or parameter.place
+        plain = (
+            re.sub(r"[^A-Za-z0-9_-]+", "_", parameter.name)[:ARGUMENT_CAP].strip("_")
+            or parameter.place
+        )
         names = (
             plain,
             f"{parameter.place}_{plain}"[:ARGUMENT_CAP],
             *(f"{plain[:58]}_{number}" for number in range(2, 100)),
         )
         argument = next(name for name in names if name not in taken)
-        described = summary(raw.get("description"), DESCRIPTION_CAP) or bounded.get("description", "")
+        described = summary(raw.get("description"), DESCRIPTION_CAP) or bounded.get(
+            "description", ""
+        )
         description = described or f"{summary(parameter.name, 100)}, in the {parameter.place}"
         taken[argument] = {**bounded, "description": description}
         if is_required:
@@ -284,7 +353,9 @@ def _form(raw: JSON, place: str) -> Form | None:
         not HEADER.fullmatch(str(raw.get("name"))) or OWN_HEADERS.fullmatch(str(raw.get("name")))
     ):
         return None
-    return "comma" if place in ("path", "header") and raw.get("style", "simple") == "simple" else None
+    return (
+        "comma" if place in ("path", "header") and raw.get("style", "simple") == "simple" else None
+    )
 
 
 def _tool_name(text: str) -> str:
@@ -296,6 +367,11 @@ def _tool_name(text: str) -> str:
 
 
 def _description(operation: JSON, name: str) -> str:
-    texts = [summary(operation.get(key), DESCRIPTION_CAP).rstrip(".") for key in ("summary", "description")]
+    texts = [
+        summary(operation.get(key), DESCRIPTION_CAP).rstrip(".")
+        for key in ("summary", "description")
+    ]
     said = ". ".join(dict.fromkeys(text for text in texts if text))
-    return summary(f"{said or 'An operation'}. Use it for what is kept in {name}.", DESCRIPTION_CAP + 100)
+    return summary(
+        f"{said or 'An operation'}. Use it for what is kept in {name}.", DESCRIPTION_CAP + 100
+    )

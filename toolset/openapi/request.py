@@ -1,4 +1,5 @@
-"""Arguments of a model as an HTTP request: no value reaches another path, parameter or header than its own."""
+"""Arguments of a model as an HTTP request: no value reaches another path, parameter or header than
+its own."""
 
 from __future__ import annotations
 
@@ -91,7 +92,10 @@ def _header_value(parameter: Parameter, value: Any) -> str:
         else ",".join(map(_text, value if isinstance(value, list) else [value]))
     )
     if not (whole.isascii() and whole.isprintable()):
-        raise ToolError(f"invalid parameters: {parameter.argument}: only plain ASCII text can be part of a header")
+        raise ToolError(
+            f"invalid parameters: {parameter.argument}: only plain ASCII text can be part of a "
+            "header"
+        )
     return whole.strip()
 
 

@@ -1,4 +1,5 @@
-"""Schemas of an OpenAPI document as schemas of arguments: without references, and with a limit for everything."""
+"""Schemas of an OpenAPI document as schemas of arguments: without references, and with a limit for
+everything."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ class BadDocument(Exception):
 class SchemaReader:
     """Reads the schemas of one operation.
 
-    Patterns are left out: matching them could take forever. What refers to itself ends where it does.
+    Patterns are left out: matching them could take forever. What refers to itself ends where it
+    does.
 
     Args:
         resolve: the target of a reference; raises ``BadDocument``.
@@ -58,7 +60,9 @@ class SchemaReader:
             target = self._resolve(ref)
             beside = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
             return self.bounded(
-                {**target, **beside} if isinstance(target, dict) else target, (*through, ref), depth + 1
+                {**target, **beside} if isinstance(target, dict) else target,
+                (*through, ref),
+                depth + 1,
             )
         merged = self._merged(schema, through, depth)
         found = self._union(merged, through, depth) if "properties" not in merged else None
@@ -73,18 +77,26 @@ class SchemaReader:
             raise BadDocument("its parameters are too large")
 
     def _merged(self, schema: JSON, through: tuple[str, ...], depth: int) -> JSON:
-        """The schema with all of ``allOf`` in it: properties together, otherwise the schema's own keywords first."""
+        """The schema with all of ``allOf`` in it: properties together, otherwise the schema's own
+        keywords first."""
         merged: JSON = {}
         for part in [*as_list(schema.get("allOf")), {**schema, "allOf": None}]:
             whole, led = part, through
-            while isinstance(whole, dict) and isinstance(ref := whole.get("$ref"), str) and ref not in led:
+            while (
+                isinstance(whole, dict)
+                and isinstance(ref := whole.get("$ref"), str)
+                and ref not in led
+            ):
                 whole, led = self._resolve(ref), (*led, ref)
             if not isinstance(whole, dict) or "$ref" in whole:
                 continue
             self._count_node()
             if depth < MAX_DEPTH and as_list(whole.get("allOf")):
                 whole = self._merged(whole, led, depth + 1)
-            properties = {**as_object(merged.get("properties")), **as_object(whole.get("properties"))}
+            properties = {
+                **as_object(merged.get("properties")),
+                **as_object(whole.get("properties")),
+            }
             required = [*as_list(merged.get("required")), *as_list(whole.get("required"))]
             merged = {**merged, **whole, "required": required}
             if properties:
@@ -99,7 +111,11 @@ class SchemaReader:
         bounded = [self.bounded(branch, through, depth + 1) for branch in branches[:MAX_ENTRIES]]
         if schema.get("nullable") is True:
             bounded.append({"type": "null"})
-        return {"anyOf": [branch for branch in bounded if branch is not None]} if any(bounded) else None
+        return (
+            {"anyOf": [branch for branch in bounded if branch is not None]}
+            if any(bounded)
+            else None
+        )
 
     def _typed(self, schema: JSON, through: tuple[str, ...], depth: int) -> JSON | None:
         types = _types(schema)
@@ -142,10 +158,16 @@ class SchemaReader:
             return {"additionalProperties": values, **limits}
         if len(declared) > MAX_PROPERTIES:
             raise BadDocument("its parameters are too large")
-        writable = {name: one for name, one in declared.items() if not as_object(one).get("readOnly")}
+        writable = {
+            name: one for name, one in declared.items() if not as_object(one).get("readOnly")
+        }
         read = {name: self.bounded(one, through, depth + 1) for name, one in writable.items()}
         properties = {name: one for name, one in read.items() if one is not None}
-        required = [name for name in dict.fromkeys(map(str, as_list(schema.get("required")))) if name in writable]
+        required = [
+            name
+            for name in dict.fromkeys(map(str, as_list(schema.get("required"))))
+            if name in writable
+        ]
         if any(name not in properties for name in required):
             return None
         return {"properties": properties, "required": required, "additionalProperties": False}
@@ -174,7 +196,9 @@ def _types(schema: Mapping[str, Any]) -> list[str]:
         types = ["object"]
     elif not types and "items" in schema:
         types = ["array"]
-    return list(dict.fromkeys([*types, *(["null"] if types and schema.get("nullable") is True else [])]))
+    return list(
+        dict.fromkeys([*types, *(["null"] if types and schema.get("nullable") is True else [])])
+    )
 
 
 def _text_bounds(schema: Mapping[str, Any]) -> JSON:
@@ -194,7 +218,11 @@ def _number_bounds(schema: Mapping[str, Any]) -> JSON:
 
 
 def _count(given: Any, usual: int, most: int) -> int:
-    return min(given, most) if isinstance(given, int) and not isinstance(given, bool) and given >= 0 else usual
+    return (
+        min(given, most)
+        if isinstance(given, int) and not isinstance(given, bool) and given >= 0
+        else usual
+    )
 
 
 def _at_least(schema: Mapping[str, Any], keyword: str, most: int) -> JSON:
@@ -208,5 +236,8 @@ def _is_number(value: Any) -> bool:
 
 def _is_scalar(value: Any) -> bool:
     return (
-        value is None or isinstance(value, bool) or _is_number(value) or (isinstance(value, str) and len(value) <= 500)
+        value is None
+        or isinstance(value, bool)
+        or _is_number(value)
+        or (isinstance(value, str) and len(value) <= 500)
     )

@@ -33,7 +33,9 @@ RESPONSE = {
 Configure = Callable[[type[BaseModel]], BaseModel]
 
 
-def load_api_tools(folder: Path, http: httpx.AsyncClient, configure: Configure) -> Iterator[ValidatedTool]:
+def load_api_tools(
+    folder: Path, http: httpx.AsyncClient, configure: Configure
+) -> Iterator[ValidatedTool]:
     """The tools of all APIs in an operator's folder.
 
     Args:
@@ -45,7 +47,9 @@ def load_api_tools(folder: Path, http: httpx.AsyncClient, configure: Configure) 
     for path, api in read_api_files(folder):
         secrets = _secrets(path, api, configure)
         for operation in api.operations:
-            tool: Any = OperationTool(http, api, operation, secrets)  # an object declares what else a class does
+            tool: Any = OperationTool(
+                http, api, operation, secrets
+            )  # an object declares what else a class does
             try:
                 yield ValidatedTool(tool, operation.arguments, RESPONSE, str(path), own=False)
             except ToolSetupError as error:
@@ -57,7 +61,13 @@ class OperationTool:
 
     foreign = True
 
-    def __init__(self, http: httpx.AsyncClient, api: ApiFile, operation: Operation, secrets: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        http: httpx.AsyncClient,
+        api: ApiFile,
+        operation: Operation,
+        secrets: Mapping[str, str],
+    ) -> None:
         self.name = operation.tool
         self.description = operation.description
         self.risk: Risk = "low" if operation.method == "GET" else "high"
@@ -97,11 +107,19 @@ class OperationTool:
 
     async def _send(self, parts: RequestParts) -> tuple[int, str, bytes]:
         """Status, content type and body; a reading request follows redirects on the same server."""
-        headers = {**UNCOMPRESSED, "Accept": "application/json, text/*;q=0.5, */*;q=0.1", **parts.headers}
+        headers = {
+            **UNCOMPRESSED,
+            "Accept": "application/json, text/*;q=0.5, */*;q=0.1",
+            **parts.headers,
+        }
         method, url = self._operation.method, httpx.URL(f"{self._server}{parts.target}")
         for _ in range(MAX_REDIRECTS):
             response = await self._exchange(method, url, headers, parts.content)
-            target = _redirect(url, response[3]) if method == "GET" and 300 <= response[0] < 400 else None
+            target = (
+                _redirect(url, response[3])
+                if method == "GET" and 300 <= response[0] < 400
+                else None
+            )
             if target is None:
                 break
             url = target
@@ -111,7 +129,9 @@ class OperationTool:
         self, method: str, url: httpx.URL, headers: dict[str, str], content: bytes | None
     ) -> tuple[int, str, bytes, str]:
         """Status, content type, body and location. ``ValidatedTool`` limits the time."""
-        request = self._http.build_request(method, url, headers=headers, content=content, timeout=None)
+        request = self._http.build_request(
+            method, url, headers=headers, content=content, timeout=None
+        )
         request.headers.pop("cookie", None)  # left by somebody else's call
         response = await self._http.send(request, stream=True, follow_redirects=False, auth=None)
         try:
@@ -133,15 +153,26 @@ class OperationTool:
 
 
 def _forms(secrets: Mapping[str, str], credentials: Iterable[Credential]) -> list[str]:
-    """The secrets as a server may repeat them: as they are, in a URL, in JSON, and as a basic credential."""
+    """The secrets as a server may repeat them: as they are, in a URL, in JSON, and as a basic
+    credential."""
     said = [secret for secret in secrets.values() if len(secret) >= SHORTEST_SECRET]
     basic = [_basic(secrets, one) for one in credentials if one.kind == "basic"]
-    forms = [form for one in (*basic, *said) for form in (one, quoted(one), quote(one), quote_plus(one), _in_json(one))]
-    return sorted(dict.fromkeys([*forms, *(form.replace("/", "\\/") for form in forms)]), key=len, reverse=True)
+    forms = [
+        form
+        for one in (*basic, *said)
+        for form in (one, quoted(one), quote(one), quote_plus(one), _in_json(one))
+    ]
+    return sorted(
+        dict.fromkeys([*forms, *(form.replace("/", "\\/") for form in forms)]),
+        key=len,
+        reverse=True,
+    )
 
 
 def _basic(secrets: Mapping[str, str], credential: Credential) -> str:
-    return b64encode(":".join(secrets[variable] for variable in credential.variables).encode()).decode()
+    return b64encode(
+        ":".join(secrets[variable] for variable in credential.variables).encode()
+    ).decode()
 
 
 def _in_json(text: str) -> str:
@@ -154,14 +185,22 @@ def _secrets(path: Path, api: ApiFile, configure: Configure) -> dict[str, str]:
     Raises:
         ToolSetupError: one is missing, or cannot be part of a header.
     """
-    fields: dict[str, Any] = {variable.lower(): (SecretStr, SecretStr("")) for variable in api.variables}
+    fields: dict[str, Any] = {
+        variable.lower(): (SecretStr, SecretStr("")) for variable in api.variables
+    }
     config = configure(create_model(f"Config_{api.name}", **fields))
-    values = {name: getattr(config, name.lower()).get_secret_value().strip() for name in api.variables}
+    values = {
+        name: getattr(config, name.lower()).get_secret_value().strip() for name in api.variables
+    }
     for variable, value in values.items():
         if not value:
-            raise ToolSetupError(f"{path}: set {variable}, which {api.server} asks for, or delete this file")
+            raise ToolSetupError(
+                f"{path}: set {variable}, which {api.server} asks for, or delete this file"
+            )
         if not (value.isascii() and value.isprintable()):
-            raise ToolSetupError(f"{path}: {variable} has a character that cannot be part of it; copy it again")
+            raise ToolSetupError(
+                f"{path}: {variable} has a character that cannot be part of it; copy it again"
+            )
     return values
 
 
@@ -183,8 +222,18 @@ def _shown(body: bytes, content_type: str) -> Any:
             return msgspec.json.decode(body)
         except (ValueError, RecursionError):
             pass  # it is shown as text
-    if not content_type.startswith("text/") and not content_type.endswith(("json", "xml", "yaml")) and b"\0" in body:
+    if (
+        not content_type.startswith("text/")
+        and not content_type.endswith(("json", "xml", "yaml"))
+        and b"\0" in body
+    ):
         return f"[{len(body)} bytes, no text]"
     text = body[:SHOWN_CAP].decode(errors="ignore")
-    readable = "".join(character for character in text if character.isprintable() or character in "\n\t ")
-    return f"{readable}[truncated: {dropped} bytes dropped, refine your query]" if dropped > 0 else readable
+    readable = "".join(
+        character for character in text if character.isprintable() or character in "\n\t "
+    )
+    return (
+        f"{readable}[truncated: {dropped} bytes dropped, refine your query]"
+        if dropped > 0
+        else readable
+    )

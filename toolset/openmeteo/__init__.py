@@ -1,1 +1,2 @@
-"""Open-Meteo: its client, the search of places, the parser of its forecasts, and the words of its weather codes."""
+"""Open-Meteo: its client, the search of places, the parser of its forecasts, and the words of its
+weather codes."""

@@ -46,11 +46,18 @@ class OpenMeteoClient:
             ToolError: one text per kind of failure.
         """
         found = await self._find(question(asked, language))
-        return read(await self._forecasts.get_json("/v1/forecast", parameters(found)), found, language)
+        return read(
+            await self._forecasts.get_json("/v1/forecast", parameters(found)), found, language
+        )
 
     async def _find(self, searched: Question) -> Found:
         for name in searched.names:
-            query = {"name": name, "count": str(COUNT), "language": searched.language, "format": "json"}
+            query = {
+                "name": name,
+                "count": str(COUNT),
+                "language": searched.language,
+                "format": "json",
+            }
             answer = await self._places.get_json("/v1/search", query)
             if not isinstance(answer, dict):
                 raise ToolError("no weather data available")

@@ -1,7 +1,7 @@
 """The request for a forecast, and the parser of the response: https://open-meteo.com/en/docs.
 
-The response has a list for each variable, beside a list of local times. What falls is told for the hour that ends at
-the time, everything else for the time itself.
+The response has a list for each variable, beside a list of local times. What falls is told for the
+hour that ends at the time, everything else for the time itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,13 @@ CURRENT = (
     "wind_speed_10m",
     "wind_direction_10m",
 )
-HOURLY = ("temperature_2m", "precipitation_probability", "precipitation", "weather_code", "wind_speed_10m")
+HOURLY = (
+    "temperature_2m",
+    "precipitation_probability",
+    "precipitation",
+    "weather_code",
+    "wind_speed_10m",
+)
 DAILY = (
     "temperature_2m_max",
     "temperature_2m_min",
@@ -40,7 +46,24 @@ DAILY = (
     "wind_speed_10m_max",
     "uv_index_max",
 )
-COMPASS = ["N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "WSW", "W", "WNW", "NW", "NNW"]
+COMPASS = [
+    "N",
+    "NNE",
+    "NE",
+    "ENE",
+    "E",
+    "ESE",
+    "SE",
+    "SSE",
+    "S",
+    "SSW",
+    "SW",
+    "WSW",
+    "W",
+    "WNW",
+    "NW",
+    "NNW",
+]
 
 Row = Mapping[str, Any]
 
@@ -69,10 +92,14 @@ def read(answer: object, found: Found, language: str) -> Report:
     condition, temp_c = words(now.get("weather_code"), language), reading(now.get("temperature_2m"))
     if not condition or not temp_c:
         raise ToolError("no weather data available")
-    feels_like_c, wind_kmh = reading(now.get("apparent_temperature")), reading(now.get("wind_speed_10m"))
+    feels_like_c, wind_kmh = (
+        reading(now.get("apparent_temperature")),
+        reading(now.get("wind_speed_10m")),
+    )
     hours = _rows(whole.get("hourly"), HOURS)
     slots = [
-        (text(hour.get("time"))[:10], _slot(hour, following, language)) for hour, following in pairwise([*hours, {}])
+        (text(hour.get("time"))[:10], _slot(hour, following, language))
+        for hour, following in pairwise([*hours, {}])
     ]
     days = (_day(row, slots) for row in _rows(whole.get("daily"), DAYS))
     return Report(
@@ -133,7 +160,9 @@ def _day(row: Row, slots: list[tuple[str, Slot | None]]) -> Day | None:
 
 def _rows(table: object, most: int) -> list[Row]:
     """The rows of a table that comes in columns."""
-    columns = {name: column[:most] for name, column in _object(table).items() if isinstance(column, list)}
+    columns = {
+        name: column[:most] for name, column in _object(table).items() if isinstance(column, list)
+    }
     return [
         {name: column[number] for name, column in columns.items() if number < len(column)}
         for number in range(len(columns.get("time", [])))

@@ -1,7 +1,7 @@
 """Search of a place: what to ask Open-Meteo's geocoding API for, and which of its results is meant.
 
-The API searches the English names and those of one language, by the name alone: region and country, which people write
-with it, choose among the results. https://open-meteo.com/en/docs/geocoding-api
+The API searches the English names and those of one language, by the name alone: region and country,
+which people write with it, choose among the results. https://open-meteo.com/en/docs/geocoding-api
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from toolset.forecast.report import Place
 from toolset.forecast.values import entries, integer, reading, text
 
 COUNT = 10  # results asked for
-RIVAL = 20  # another place of the name is well-known enough to ask about with a 20th of the inhabitants
+RIVAL = (
+    20  # another place of the name is well-known enough to ask about with a 20th of the inhabitants
+)
 REGIONS_SHOWN = 4
 
 SEPARATORS = re.compile(r"[,、()]|(?<=[^\x00-\x7f])\s+(?=[^\x00-\x7f])")
@@ -30,7 +32,8 @@ ABBREVIATIONS = {"uk": "gb", "usa": "us"}
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is searched for: ``names`` one after the other, until one is found; ``regions`` are folded."""
+    """What is searched for: ``names`` one after the other, until one is found; ``regions`` are
+    folded."""
 
     asked: str
     names: tuple[str, ...]
@@ -61,7 +64,9 @@ class _Candidate:
 def question(asked: str, language: str) -> Question:
     """The search for a place in words; ``language`` is the user's, empty for English."""
     pieces = [piece.strip() for piece in SEPARATORS.split(asked) if piece.strip()] or [asked]
-    pieces.sort(key=lambda piece: bool(re.fullmatch(PREFECTURE, piece)))  # also written first: 広島県 府中市
+    pieces.sort(
+        key=lambda piece: bool(re.fullmatch(PREFECTURE, piece))
+    )  # also written first: 広島県 府中市
     name, *regions = pieces
     if joined := WITH_PREFECTURE.fullmatch(name):
         name, regions = joined[2], [joined[1], *regions]
@@ -69,7 +74,8 @@ def question(asked: str, language: str) -> Question:
 
 
 def choose(searched: Question, results: object) -> Found | None:
-    """The place that is meant among the results, which are sorted by relevance; None where there is none."""
+    """The place that is meant among the results, which are sorted by relevance; None where there is
+    none."""
     found = [candidate for entry in entries(results)[:COUNT] if (candidate := _candidate(entry))]
     if not found:
         return None
@@ -77,7 +83,9 @@ def choose(searched: Question, results: object) -> Found | None:
     names = set(map(_plain, searched.names))
     named = [one for one in fitting if _plain(one.place.area) in names]
     best = (named or fitting or found)[0]
-    return Found(best.place, best.latitude, best.longitude, _note(searched, best, named, bool(fitting)))
+    return Found(
+        best.place, best.latitude, best.longitude, _note(searched, best, named, bool(fitting))
+    )
 
 
 def _spellings(name: str) -> tuple[str, ...]:
@@ -98,10 +106,16 @@ def _language(name: str, language: str) -> str:
 
 
 def _candidate(entry: dict[str, Any]) -> _Candidate | None:
-    latitude, longitude, name = reading(entry.get("latitude")), reading(entry.get("longitude")), text(entry.get("name"))
+    latitude, longitude, name = (
+        reading(entry.get("latitude")),
+        reading(entry.get("longitude")),
+        text(entry.get("name")),
+    )
     if not (latitude and longitude and name):
         return None
-    areas = tuple(text(entry.get(level)) for level in ("admin1", "admin2", "admin3", "admin4", "country"))
+    areas = tuple(
+        text(entry.get(level)) for level in ("admin1", "admin2", "admin3", "admin4", "country")
+    )
     return _Candidate(
         Place(name, areas[0], areas[-1]),
         tuple(folded(area) for area in areas if area),
@@ -113,7 +127,8 @@ def _candidate(entry: dict[str, Any]) -> _Candidate | None:
 
 
 def _lies_in(candidate: _Candidate, region: str) -> bool:
-    """Whether a folded region is one of the place: whole, its beginning (広島), or its country's code."""
+    """Whether a folded region is one of the place: whole, its beginning (広島), or its country's
+    code."""
     code = ABBREVIATIONS.get(region, region)
     return code == candidate.country_code or any(
         area.startswith(region) or region.startswith(area) for area in candidate.areas

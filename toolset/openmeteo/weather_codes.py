@@ -1,4 +1,5 @@
-"""Words for WMO weather codes (table 4677), as far as Open-Meteo uses them: https://open-meteo.com/en/docs."""
+"""Words for WMO weather codes (table 4677), as far as Open-Meteo uses them:
+https://open-meteo.com/en/docs."""
 
 from __future__ import annotations
 

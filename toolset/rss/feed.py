@@ -1,9 +1,11 @@
 """Parser of an RSS or Atom feed that anybody may have written.
 
-    size → UTF-8 → well-formed, no DOCTYPE → what is read of it, its texts cut → feedparser → plain texts
+    size → UTF-8 → well-formed, no DOCTYPE → what is read of it, its texts cut → feedparser → plain
+    texts
 
-feedparser takes minutes for some hostile texts (an author of half a million letters), so it gets a reduced copy. It
-gets bytes in a file object: a text, or plain bytes, it would open as an address or a file.
+feedparser takes minutes for some hostile texts (an author of half a million letters), so it gets a
+reduced copy. It gets bytes in a file object: a text, or plain bytes, it would open as an address or
+a file.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ TITLE_CAP = 200  # characters
 SUMMARY_CAP = 200
 LINK_CAP = 500
 ENTRIES = frozenset({"item", "entry"})
-TEXTS = frozenset({"title", "link", "description", "summary", "pubDate", "date", "published", "updated", "source"})
+TEXTS = frozenset(
+    {"title", "link", "description", "summary", "pubDate", "date", "published", "updated", "source"}
+)
 KEPT = ENTRIES | TEXTS | {"rss", "channel", "feed", "RDF"}
 ATTRIBUTES = ("version", "rel", "href")
 TAG = re.compile(r"<[^<>]*>")
@@ -50,7 +54,8 @@ class Headline:
 
 
 def read(body: bytes) -> list[Headline]:
-    """The entries of a feed that have a title and a web address, in its order. Blocks for tenths of a second.
+    """The entries of a feed that have a title and a web address, in its order. Blocks for tenths of
+    a second.
 
     Raises:
         ToolError: it is no feed.
@@ -66,7 +71,9 @@ def read(body: bytes) -> list[Headline]:
     if not parsed.get("version"):
         raise ToolError("no news available: the answer is not a feed")
     name = plain(parsed.feed.get("title"), TITLE_CAP)
-    return [headline for entry in parsed.entries[:ENTRIES_CAP] if (headline := _headline(entry, name))]
+    return [
+        headline for entry in parsed.entries[:ENTRIES_CAP] if (headline := _headline(entry, name))
+    ]
 
 
 def plain(value: object, cap: int) -> str:
@@ -97,7 +104,8 @@ class _OverLimitError(Exception):
 
 
 class _Reducer:
-    """Copies the elements of ``KEPT`` while they are parsed; of elements in a text the text alone."""
+    """Copies the elements of ``KEPT`` while they are parsed; of elements in a text the text
+    alone."""
 
     def __init__(self) -> None:
         self._written: list[str] = []
@@ -140,8 +148,12 @@ class _Reducer:
         self._kept += 1
         if self._kept > KEPT_CAP:
             raise _OverLimitError
-        kept = {"xmlns": namespace} | {key: attributes[key] for key in ATTRIBUTES if key in attributes}
-        pairs = "".join(f" {key}={quoteattr(value[: LINK_CAP + 1])}" for key, value in kept.items() if value)
+        kept = {"xmlns": namespace} | {
+            key: attributes[key] for key in ATTRIBUTES if key in attributes
+        }
+        pairs = "".join(
+            f" {key}={quoteattr(value[: LINK_CAP + 1])}" for key, value in kept.items() if value
+        )
         self._written.append(f"<{local}{pairs}>")
         if local in TEXTS:
             self._inside, self._room = "text", TEXT_CAP
@@ -172,7 +184,12 @@ def _headline(entry: Any, name: str) -> Headline | None:
 
 def _web_address(value: object) -> str:
     """An address with http or https, and without a user's name; empty for anything else."""
-    if not isinstance(value, str) or len(value) > LINK_CAP or not value.isprintable() or " " in value:
+    if (
+        not isinstance(value, str)
+        or len(value) > LINK_CAP
+        or not value.isprintable()
+        or " " in value
+    ):
         return ""
     try:
         parts = urlsplit(value)

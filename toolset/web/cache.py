@@ -27,7 +27,9 @@ class SharedCache(Generic[T]):
         clock: seconds, monotonic.
     """
 
-    def __init__(self, keep_s: float, size: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, keep_s: float, size: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._keep_s = keep_s
         self._size = size
         self._clock = clock

@@ -1,4 +1,5 @@
-"""Two sources for one answer: the second is asked when the first fails or is slow, and the first answer wins."""
+"""Two sources for one answer: the second is asked when the first fails or is slow, and the first
+answer wins."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ async def first_answer(first: Ask[T], second: Ask[T], head_start_s: float) -> T:
         while all(map(_is_open, tasks)):
             running = [task for task in tasks if not task.done()]
             if not running:
-                raise BothFailed(*(error for task in tasks if isinstance(error := task.exception(), ToolError)))
+                raise BothFailed(
+                    *(error for task in tasks if isinstance(error := task.exception(), ToolError))
+                )
             await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
         return next(task for task in tasks if not _is_open(task)).result()
     finally:

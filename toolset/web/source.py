@@ -1,4 +1,5 @@
-"""A service on the web that a tool reads from: one time limit, one size limit, and an error text for every failure."""
+"""A service on the web that a tool reads from: one time limit, one size limit, and an error text
+for every failure."""
 
 from __future__ import annotations
 
@@ -27,13 +28,17 @@ def base_url(value: str) -> str:
         ValueError: it is more or less than scheme, host and port.
     """
     parts = urlsplit(value)
-    is_plain = parts.path in ("", "/") and not (parts.query or parts.fragment or "@" in parts.netloc)
+    is_plain = parts.path in ("", "/") and not (
+        parts.query or parts.fragment or "@" in parts.netloc
+    )
     if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
         raise ValueError("write it as https://host or http://host:port, without a path")
     return value.rstrip("/")
 
 
-BaseUrl = Annotated[str, AfterValidator(base_url)]  # of a service, in a tool's Config: the operator may name any host
+BaseUrl = Annotated[
+    str, AfterValidator(base_url)
+]  # of a service, in a tool's Config: the operator may name any host
 
 
 class TemporaryError(ToolError):
@@ -57,14 +62,19 @@ class Source:
         cap: bytes of a body.
     """
 
-    def __init__(self, http: httpx.AsyncClient, base_url: str, timeout_s: float, cap: int = BODY_CAP) -> None:
+    def __init__(
+        self, http: httpx.AsyncClient, base_url: str, timeout_s: float, cap: int = BODY_CAP
+    ) -> None:
         self._http = http
         self._base_url = base_url
         self._timeout_s = timeout_s
         self._cap = cap
 
     async def get(
-        self, path: str, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        params: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> bytes:
         """The body at a path, which is already quoted. A temporary failure gets a second attempt.
 
@@ -74,17 +84,24 @@ class Source:
         return await self._in_time(path, params or {}, headers or {}, None)
 
     async def get_json(
-        self, path: str, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        params: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """The JSON at a path: no NaN, no infinite number and no half character, for none of these could be sent on.
+        """The JSON at a path: no NaN, no infinite number and no half character, for none of these
+        could be sent on.
 
         Raises:
             ToolError: one text per kind of failure.
         """
         return _decoded(await self.get(path, params, headers))
 
-    async def post_json(self, path: str, content: Any, headers: Mapping[str, str] | None = None) -> Any:
-        """The JSON that a service answers to JSON, for one that reads by POST; like ``get_json`` otherwise.
+    async def post_json(
+        self, path: str, content: Any, headers: Mapping[str, str] | None = None
+    ) -> Any:
+        """The JSON that a service answers to JSON, for one that reads by POST; like ``get_json``
+        otherwise.
 
         Raises:
             ToolError: one text per kind of failure.
@@ -93,7 +110,11 @@ class Source:
         return _decoded(await self._in_time(path, {}, typed, msgspec.json.encode(content)))
 
     async def _in_time(
-        self, path: str, params: Mapping[str, str], headers: Mapping[str, str], content: bytes | None
+        self,
+        path: str,
+        params: Mapping[str, str],
+        headers: Mapping[str, str],
+        content: bytes | None,
     ) -> bytes:
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -102,7 +123,11 @@ class Source:
             raise ToolError("API request failed: timeout") from error
 
     async def _get_twice(
-        self, path: str, params: Mapping[str, str], headers: Mapping[str, str], content: bytes | None
+        self,
+        path: str,
+        params: Mapping[str, str],
+        headers: Mapping[str, str],
+        content: bytes | None,
     ) -> bytes:
         loop = asyncio.get_running_loop()
         half_time = loop.time() + self._timeout_s / 2
@@ -115,7 +140,11 @@ class Source:
         return await self._get(path, params, headers, content)
 
     async def _get(
-        self, path: str, params: Mapping[str, str], headers: Mapping[str, str], content: bytes | None
+        self,
+        path: str,
+        params: Mapping[str, str],
+        headers: Mapping[str, str],
+        content: bytes | None,
     ) -> bytes:
         try:
             status, body = await self.exchange(path, params, headers, content)

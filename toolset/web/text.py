@@ -10,4 +10,6 @@ def one_line(text: str, kept: str = "") -> str:
         kept: invisible characters that stay.
     """
     spaced = " ".join(text.split())
-    return "".join(character for character in spaced if character.isprintable() or character in kept)
+    return "".join(
+        character for character in spaced if character.isprintable() or character in kept
+    )

@@ -1,7 +1,8 @@
-"""Extracts title, date and text of a document: a program that reads it from standard input and writes JSON.
+"""Extracts title, date and text of a document: a program that reads it from standard input and
+writes JSON.
 
-``toolset.webpage.worker`` runs it as a process of its own, since parsers of strangers' documents may take any time and
-memory. It imports nothing of Kaiwa.
+``toolset.webpage.worker`` runs it as a process of its own, since parsers of strangers' documents
+may take any time and memory. It imports nothing of Kaiwa.
 """
 
 from __future__ import annotations
@@ -39,8 +40,14 @@ MANY_TAGS = 20_000  # of a page, for which finding its main text would take too 
 GUESSED = 500_000  # bytes of which an encoding is guessed
 SPARE_S = 0.5  # of a PDF's time, for what follows its last page
 
-BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([\w:.-]{1,40})", re.IGNORECASE)
+BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+META_CHARSET = re.compile(
+    rb"<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([\w:.-]{1,40})", re.IGNORECASE
+)
 META_WITHIN = 2048  # bytes
 TITLE = re.compile(r"<title[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
 # Names that stand for more than they say: https://encoding.spec.whatwg.org/#names-and-labels
@@ -54,7 +61,10 @@ EMPTY_LINES = re.compile(r"\n{3,}")
 CELL_BREAKS = re.compile(r"\s+")
 BLOCKS = ("h1", "h2", "h3", "h4", "h5", "h6", "p", "li", "tr", "div", "blockquote", "pre", "br")
 BULLETS = {"li": "- ", "h1": "# ", "h2": "## ", "h3": "### "}
-PARAGRAPHS = ("{urn:oasis:names:tc:opendocument:xmlns:text:1.0}h", "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}p")
+PARAGRAPHS = (
+    "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}h",
+    "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}p",
+)
 
 Extract = tuple[str, str, str]  # title, date, text
 
@@ -70,8 +80,13 @@ def main(kind: str, charset: str, seconds: str) -> None:
 
 
 def limit() -> None:
-    """Limit this process, as far as the system can; let it be the first to end where memory runs out."""
-    limits = {resource.RLIMIT_AS: MEMORY_CAP, resource.RLIMIT_CPU: CPU_CAP_S, resource.RLIMIT_FSIZE: 0}
+    """Limit this process, as far as the system can; let it be the first to end where memory runs
+    out."""
+    limits = {
+        resource.RLIMIT_AS: MEMORY_CAP,
+        resource.RLIMIT_CPU: CPU_CAP_S,
+        resource.RLIMIT_FSIZE: 0,
+    }
     for kind, value in {**limits, resource.RLIMIT_CORE: 0}.items():
         with suppress(ValueError, OSError):
             resource.setrlimit(kind, (value, value))
@@ -85,7 +100,8 @@ def extract(body: bytes, kind: str, charset: str, until: float) -> Extract:
     The text of a PDF or an office document may end where the time does.
 
     Args:
-        kind: ``html``, ``pdf``, ``plain``, ``text`` (with its indentation), or a kind of office document: ``docx``,
+        kind: ``html``, ``pdf``, ``plain``, ``text`` (with its indentation), or a kind of office
+        document: ``docx``,
             ``pptx``, ``sheet``, ``odf``, ``canvas``.
     """
     if kind == "text":
@@ -110,8 +126,12 @@ def _html(html: str) -> Extract:
         title = TITLE.search(html)
         return unescape(title[1]) if title else "", "", baseline(html)[1] or html2txt(html)
     found = bare_extraction(html, with_metadata=True, include_comments=False)
-    about, date, text = (found.title, found.date, found.text) if isinstance(found, Document) else ("", "", "")
-    text = text or html2txt(html) or html2txt(f"<html><body>{html}</body></html>")  # tags that may be left out
+    about, date, text = (
+        (found.title, found.date, found.text) if isinstance(found, Document) else ("", "", "")
+    )
+    text = (
+        text or html2txt(html) or html2txt(f"<html><body>{html}</body></html>")
+    )  # tags that may be left out
     return about or "", date or "", text
 
 
@@ -166,7 +186,8 @@ def _blocks(container: BlockItemContainer | WordDocument) -> Iterator[str]:
 def _cell_texts(row: WordRow) -> Iterator[str]:
     """The text of each cell of a row once; places that a merged cell takes beside it are empty.
 
-    ``row.cells`` repeats a text for each place, and looks for it row by row where cells are merged downwards.
+    ``row.cells`` repeats a text for each place, and looks for it row by row where cells are merged
+    downwards.
     """
     from docx.table import _Cell
 
@@ -188,14 +209,17 @@ def _pptx(body: bytes) -> Iterator[str]:
 
 
 def _shapes(shapes: Iterable[Any]) -> Iterator[str]:
-    """The text of a slide's shapes; pptx has no common type for those with text, with a table and with shapes."""
+    """The text of a slide's shapes; pptx has no common type for those with text, with a table and
+    with shapes."""
     for shape in shapes:
         if hasattr(shape, "shapes"):
             yield from _shapes(shape.shapes)
         elif shape.has_text_frame:
             yield shape.text_frame.text
         elif shape.has_table:
-            for row in shape.table._tbl.tr_lst:  # ``table.rows`` looks for each one from the first on
+            for (
+                row
+            ) in shape.table._tbl.tr_lst:  # ``table.rows`` looks for each one from the first on
                 yield _row(cell.text for cell in row.tc_lst)
 
 
@@ -217,9 +241,14 @@ def _odf(body: bytes) -> Iterator[str]:
     _check_parts(body)
     with ZipFile(BytesIO(body)) as archive:
         content = archive.read("content.xml")
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-    # Paragraphs may stand in paragraphs, as those of footnotes do: each text is taken once, by the outermost.
-    paragraphs = etree.iterwalk(etree.fromstring(content, parser), events=("start",), tag=PARAGRAPHS)
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
+    )
+    # Paragraphs may stand in paragraphs, as those of footnotes do: each text is taken once, by the
+    # outermost.
+    paragraphs = etree.iterwalk(
+        etree.fromstring(content, parser), events=("start",), tag=PARAGRAPHS
+    )
     for _, paragraph in paragraphs:
         yield "".join(str(text) for text in paragraph.itertext())
         paragraphs.skip_subtree()
@@ -245,7 +274,8 @@ OFFICE = {"canvas": _canvas, "docx": _docx, "pptx": _pptx, "sheet": _sheets, "od
 
 
 def _check_parts(body: bytes) -> None:
-    """Refuse an archive that says that it unpacks to too much; what it does not say, the memory limit refuses.
+    """Refuse an archive that says that it unpacks to too much; what it does not say, the memory
+    limit refuses.
 
     Raises:
         ValueError: the archive is too large.
@@ -280,7 +310,9 @@ def _decoded_text(body: bytes) -> str:
 def _printable(text: str) -> str:
     """The text with its lines and indentation, without other invisible characters."""
     lines = text[: 2 * TEXT_CAP].replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(character for character in lines if character in "\n\t" or character.isprintable())
+    return "".join(
+        character for character in lines if character in "\n\t" or character.isprintable()
+    )
 
 
 def _decoded(body: bytes, charset: str) -> str:
@@ -299,9 +331,14 @@ def _decoded(body: bytes, charset: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """The text without invisible characters and without more than one blank or empty line in a row."""
+    """The text without invisible characters and without more than one blank or empty line in a
+    row."""
     kept = "".join(
-        character if character == "\n" or character.isprintable() else " " if character.isspace() else ""
+        character
+        if character == "\n" or character.isprintable()
+        else " "
+        if character.isspace()
+        else ""
         for character in text[: 2 * TEXT_CAP]
     )
     lines = (line.strip() for line in BLANKS.sub(" ", kept).split("\n"))

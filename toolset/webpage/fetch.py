@@ -1,9 +1,11 @@
-"""Fetches a document from a public address. The server may be hostile, and so may be who names the address.
+"""Fetches a document from a public address. The server may be hostile, and so may be who names the
+address.
 
-    URL → scheme, port, no password → addresses of the host, once, all public → connection to one of these → redirect:
-    all of it again
+    URL → scheme, port, no password → addresses of the host, once, all public → connection to one of
+    these → redirect: all of it again
 
-There are no cookies, and no proxy from the environment is used: a proxy would resolve the name itself.
+There are no cookies, and no proxy from the environment is used: a proxy would resolve the name
+itself.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ URL_CAP = 2000  # characters
 MAX_REDIRECTS = 5
 MAX_ADDRESSES = 3  # tried one after the other
 CONNECT_S = 1.5  # for one address
-READ_SIZE = 4096  # bytes parsed without a pause; a chunked body may have an event in every six of them
+READ_SIZE = (
+    4096  # bytes parsed without a pause; a chunked body may have an event in every six of them
+)
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 HEADERS: dict[bytes | str, bytes | str] = {
@@ -96,7 +100,9 @@ class PageFetcher:
         """
         target = _parsed(url)
         for _ in range(MAX_REDIRECTS + 1):
-            addresses = await public_addresses(target.raw_host.decode("ascii"), self._resolve, conversation)
+            addresses = await public_addresses(
+                target.raw_host.decode("ascii"), self._resolve, conversation
+            )
             answer = await self._ask(target, addresses)
             if isinstance(answer, Document):
                 return answer
@@ -107,12 +113,16 @@ class PageFetcher:
         """The document, or the address it redirects to."""
         if self._tls is None and target.scheme == "https":
             self._tls = await asyncio.to_thread(self._make_tls)
-        url = httpcore.URL(scheme=target.raw_scheme, host=target.raw_host, port=None, target=target.raw_path)
+        url = httpcore.URL(
+            scheme=target.raw_scheme, host=target.raw_host, port=None, target=target.raw_path
+        )
         headers = HEADERS | {"Host": target.netloc}
         network = _CheckedNetwork(self._network, addresses)
         try:
             async with (
-                httpcore.AsyncConnectionPool(self._tls, max_connections=1, network_backend=network) as pool,
+                httpcore.AsyncConnectionPool(
+                    self._tls, max_connections=1, network_backend=network
+                ) as pool,
                 pool.stream("GET", url, headers=headers) as response,
             ):
                 return await _read(target, response)
@@ -138,22 +148,27 @@ class _CheckedNetwork(httpcore.AsyncNetworkBackend):
         failure: Exception = httpcore.ConnectError()
         for address in self._addresses[:MAX_ADDRESSES]:
             try:
-                return _SmallReads(await self._network.connect_tcp(str(address), port, timeout=CONNECT_S))
+                return _SmallReads(
+                    await self._network.connect_tcp(str(address), port, timeout=CONNECT_S)
+                )
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
         raise failure
 
 
 class _SmallReads(httpcore.AsyncNetworkStream):
-    """A connection that is read in small pieces, so that no piece occupies the event loop for long."""
+    """A connection that is read in small pieces, so that no piece occupies the event loop for
+    long."""
 
     def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
         self._stream = stream
 
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 -- httpcore's
+    # httpcore's
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
         return await self._stream.read(min(max_bytes, READ_SIZE), timeout)
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 -- httpcore's
+    # httpcore's
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
         await self._stream.write(buffer, timeout)
 
     async def aclose(self) -> None:
@@ -204,7 +219,12 @@ async def _read(target: httpx.URL, response: httpcore.Response) -> Document | st
         raise ToolError("this is no page: only HTML, PDF and plain text can be read")
     if headers.get(b"content-encoding", "identity").strip().lower() not in ("", "identity"):
         raise ToolError("the website sends this page only in compressed form, which is not read")
-    return Document(str(target), kind, _charset(parameters), await _body(response, headers.get(b"content-length", "")))
+    return Document(
+        str(target),
+        kind,
+        _charset(parameters),
+        await _body(response, headers.get(b"content-length", "")),
+    )
 
 
 async def _body(response: httpcore.Response, announced: str) -> bytes:

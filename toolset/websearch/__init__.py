@@ -1,4 +1,5 @@
-"""Search of the web: what a provider does, and what it finds. Each provider is a file of its own."""
+"""Search of the web: what a provider does, and what it finds. Each provider is a file of its
+own."""
 
 from __future__ import annotations
 
@@ -55,7 +56,9 @@ class SearchProvider(Protocol):
         ...
 
 
-def read_results(entries: object, snippet_field: str, date_field: str, count: int) -> list[SearchResult]:
+def read_results(
+    entries: object, snippet_field: str, date_field: str, count: int
+) -> list[SearchResult]:
     """The results of a provider's list, bounded; an entry without an http address is left out.
 
     Raises:
@@ -64,16 +67,25 @@ def read_results(entries: object, snippet_field: str, date_field: str, count: in
     if not isinstance(entries, list):
         raise ToolError(UNREADABLE)
     found = (
-        _result(entry, snippet_field, date_field) for entry in entries[: 2 * MAX_RESULTS] if isinstance(entry, dict)
+        _result(entry, snippet_field, date_field)
+        for entry in entries[: 2 * MAX_RESULTS]
+        if isinstance(entry, dict)
     )
     return _first(found, count)
 
 
 def _result(entry: dict[str, Any], snippet_field: str, date_field: str) -> SearchResult | None:
     url = entry.get("url")
-    if not isinstance(url, str) or not url.startswith(("https://", "http://")) or len(url) > URL_CAP:
+    if (
+        not isinstance(url, str)
+        or not url.startswith(("https://", "http://"))
+        or len(url) > URL_CAP
+    ):
         return None
-    title, snippet = _line(entry.get("title"), TITLE_CAP), _line(entry.get(snippet_field), SNIPPET_CAP)
+    title, snippet = (
+        _line(entry.get("title"), TITLE_CAP),
+        _line(entry.get(snippet_field), SNIPPET_CAP),
+    )
     return SearchResult(title or url[:TITLE_CAP], url, snippet, _line(entry.get(date_field), 10))
 
 

@@ -11,7 +11,10 @@ from toolset.websearch import BODY_CAP, NO_QUOTA, UNREADABLE, WRONG_KEY, SearchR
 
 PATH = "/res/v1/web/search"
 REFUSALS = {401: WRONG_KEY, 403: WRONG_KEY, 402: NO_QUOTA, 429: NO_QUOTA}
-JAPANESE = {"country": "JP", "search_lang": "jp"}  # the service's own code; for others its default is all right
+JAPANESE = {
+    "country": "JP",
+    "search_lang": "jp",
+}  # the service's own code; for others its default is all right
 
 
 class BraveSearch:
@@ -19,7 +22,9 @@ class BraveSearch:
 
     name = "Brave Search"
 
-    def __init__(self, http: httpx.AsyncClient, base_url: str, key: SecretStr, timeout_s: float) -> None:
+    def __init__(
+        self, http: httpx.AsyncClient, base_url: str, key: SecretStr, timeout_s: float
+    ) -> None:
         self._source = Source(http, base_url, timeout_s, BODY_CAP)
         self._key = key
 
@@ -29,9 +34,17 @@ class BraveSearch:
         Raises:
             ToolError: one text per kind of failure.
         """
-        params = {"q": query, "count": str(count), "text_decorations": "false", "result_filter": "web"}
+        params = {
+            "q": query,
+            "count": str(count),
+            "text_decorations": "false",
+            "result_filter": "web",
+        }
         params |= JAPANESE if language == "ja" else {}
-        headers = {"X-Subscription-Token": self._key.get_secret_value(), "Accept": "application/json"}
+        headers = {
+            "X-Subscription-Token": self._key.get_secret_value(),
+            "Accept": "application/json",
+        }
         try:
             answer = await self._source.get_json(PATH, params, headers)
         except StatusError as error:
@@ -40,6 +53,10 @@ class BraveSearch:
             raise ToolError(UNREADABLE)
         found = answer.get("web")  # absent where nothing was found
         entries = (
-            found.get("results") if isinstance(found, dict) else [] if found is None and "query" in answer else None
+            found.get("results")
+            if isinstance(found, dict)
+            else []
+            if found is None and "query" in answer
+            else None
         )
         return read_results(entries, "description", "page_age", count)

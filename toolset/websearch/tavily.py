@@ -21,7 +21,9 @@ class TavilySearch:
 
     name = "Tavily"
 
-    def __init__(self, http: httpx.AsyncClient, base_url: str, key: SecretStr, timeout_s: float) -> None:
+    def __init__(
+        self, http: httpx.AsyncClient, base_url: str, key: SecretStr, timeout_s: float
+    ) -> None:
         self._source = Source(http, base_url, timeout_s, BODY_CAP)
         self._key = key
 

@@ -1,4 +1,5 @@
-"""HTTP client of wttr.in: one place, one time limit, and an error text for every kind of failure."""
+"""HTTP client of wttr.in: one place, one time limit, and an error text for every kind of
+failure."""
 
 from __future__ import annotations
 
@@ -15,15 +16,20 @@ from toolset.wttr.report import read
 RETRIED = frozenset({500, 502, 504})
 NOT_FOUND = "location not found"
 
-# First bytes of bodies that are not reports; the service sends some of them with status 200 as application/json.
+# First bytes of bodies that are not reports; the service sends some of them with status 200 as
+# application/json.
 REFUSALS = {
     b"location not found": NOT_FOUND,
-    b"Unknown location": "location not found (or the service's quota is used up: it answers both alike)",
-    b"weather data source not available": "API error: status {status} (the weather data source is not available)",
-    b"Sorry, we are running out of queries": "no weather data available (the service ran out of queries"
-    " and answered for its default city)",
-    b"Sorry, we processed more than": "API error: status {status} (the service is out of capacity for today)",
-    b"Not so fast": "API error: status {status} (rate limit of the service, try again in some minutes)",
+    b"Unknown location": "location not found (or the service's quota is used up: "
+    "it answers both alike)",
+    b"weather data source not available": "API error: status {status} "
+    "(the weather data source is not available)",
+    b"Sorry, we are running out of queries": "no weather data available "
+    "(the service ran out of queries and answered for its default city)",
+    b"Sorry, we processed more than": "API error: status {status} "
+    "(the service is out of capacity for today)",
+    b"Not so fast": "API error: status {status} "
+    "(rate limit of the service, try again in some minutes)",
 }
 
 
@@ -72,7 +78,9 @@ class WttrClient:
         except httpx.HTTPError as error:
             raise TemporaryError("API request failed: connection closed") from error
         if refusal := _refusal(status, body):
-            raise (TemporaryError if status in RETRIED and refusal != NOT_FOUND else ToolError)(refusal)
+            raise (TemporaryError if status in RETRIED and refusal != NOT_FOUND else ToolError)(
+                refusal
+            )
         return body
 
 

@@ -1,8 +1,10 @@
-"""Compares the place that was found with the one asked for, and writes a note for the model where they may differ.
+"""Compares the place that was found with the one asked for, and writes a note for the model where
+they may differ.
 
-The service finds a place by name, picks one of several with the same name, and reports the nearest spot on its map:
-often a suburb or a neighbouring village. That is enough to notice a wrong prefecture, a name that several well-known
-places share, and a name without any similarity. The last is not always an error, so the note asks the model to judge.
+The service finds a place by name, picks one of several with the same name, and reports the nearest
+spot on its map: often a suburb or a neighbouring village. That is enough to notice a wrong
+prefecture, a name that several well-known places share, and a name without any similarity. The last
+is not always an error, so the note asks the model to judge.
 """
 
 from __future__ import annotations
@@ -21,14 +23,21 @@ AIRPORT = re.compile(r"[a-z]{3}")
 
 # fmt: off
 PREFECTURES = {  # without 都道府県; 群馬 is missing, as the spelling varies (Gunma, Gumma)
-    "北海": "Hokkaido", "青森": "Aomori", "岩手": "Iwate", "宮城": "Miyagi", "秋田": "Akita", "山形": "Yamagata",
+    "北海": "Hokkaido", "青森": "Aomori", "岩手": "Iwate", "宮城": "Miyagi", "秋田": "Akita",
+    "山形": "Yamagata",
     "福島": "Fukushima", "茨城": "Ibaraki", "栃木": "Tochigi", "埼玉": "Saitama", "千葉": "Chiba",
-    "東京": "Tokyo", "神奈川": "Kanagawa", "新潟": "Niigata", "富山": "Toyama", "石川": "Ishikawa", "福井": "Fukui",
-    "山梨": "Yamanashi", "長野": "Nagano", "岐阜": "Gifu", "静岡": "Shizuoka", "愛知": "Aichi", "三重": "Mie",
-    "滋賀": "Shiga", "京都": "Kyoto", "大阪": "Osaka", "兵庫": "Hyogo", "奈良": "Nara", "和歌山": "Wakayama",
-    "鳥取": "Tottori", "島根": "Shimane", "岡山": "Okayama", "広島": "Hiroshima", "山口": "Yamaguchi",
-    "徳島": "Tokushima", "香川": "Kagawa", "愛媛": "Ehime", "高知": "Kochi", "福岡": "Fukuoka", "佐賀": "Saga",
-    "長崎": "Nagasaki", "熊本": "Kumamoto", "大分": "Oita", "宮崎": "Miyazaki", "鹿児島": "Kagoshima",
+    "東京": "Tokyo", "神奈川": "Kanagawa", "新潟": "Niigata", "富山": "Toyama", "石川": "Ishikawa",
+    "福井": "Fukui",
+    "山梨": "Yamanashi", "長野": "Nagano", "岐阜": "Gifu", "静岡": "Shizuoka", "愛知": "Aichi",
+    "三重": "Mie",
+    "滋賀": "Shiga", "京都": "Kyoto", "大阪": "Osaka", "兵庫": "Hyogo", "奈良": "Nara",
+    "和歌山": "Wakayama",
+    "鳥取": "Tottori", "島根": "Shimane", "岡山": "Okayama", "広島": "Hiroshima",
+    "山口": "Yamaguchi",
+    "徳島": "Tokushima", "香川": "Kagawa", "愛媛": "Ehime", "高知": "Kochi", "福岡": "Fukuoka",
+    "佐賀": "Saga",
+    "長崎": "Nagasaki", "熊本": "Kumamoto", "大分": "Oita", "宮崎": "Miyazaki",
+    "鹿児島": "Kagoshima",
     "沖縄": "Okinawa",
 }
 # fmt: on
@@ -49,8 +58,8 @@ class Namesakes:
     usual: str = ""
 
 
-# Not complete and not meant to be: 府中 and 伊達 are Japan's only pairs of cities (市) of one name; the others are the
-# names most often mixed up.
+# Not complete and not meant to be: 府中 and 伊達 are Japan's only pairs of cities (市) of one name;
+# the others are the names most often mixed up.
 NAMESAKES = (
     Namesakes(("府中", "fuchu"), ("Tokyo", "Hiroshima")),
     Namesakes(("伊達", "date"), ("Hokkaido", "Fukushima")),
@@ -72,7 +81,8 @@ NAMESAKES = (
 
 
 def note(asked: str, found: Place) -> str:
-    """A note about the place for the model; empty where the place found is clearly the one asked for."""
+    """A note about the place for the model; empty where the place found is clearly the one asked
+    for."""
     if not str(found):
         return "The service does not say which place this is for."
     name, regions = _parts(asked)
@@ -80,7 +90,9 @@ def note(asked: str, found: Place) -> str:
     namesakes = next((entry for entry in NAMESAKES if name in entry.names), None)
     expected = [region for region in regions if _is_known(region, namesakes)]
     if expected and not any(region in where for region in expected):
-        return f"This is for {found}, not for {asked}. Tell the user so, or ask which place is meant."
+        return (
+            f"This is for {found}, not for {asked}. Tell the user so, or ask which place is meant."
+        )
     if namesakes and not regions and (not namesakes.usual or folded(namesakes.usual) not in where):
         others = ", ".join(namesakes.regions)
         return notes.ambiguous(asked, others, found)
@@ -114,14 +126,18 @@ def _prefecture(piece: str) -> tuple[str, str]:
 
 
 def _is_known(region: str, namesakes: Namesakes | None) -> bool:
-    """Whether the service's spelling of a folded region is known: then another spelling is another region."""
+    """Whether the service's spelling of a folded region is known: then another spelling is another
+    region."""
     return region in map(folded, (*PREFECTURES.values(), *(namesakes.regions if namesakes else ())))
 
 
 def _is_alike(name: str, found: Place) -> bool:
-    """Whether the names are similar, or cannot be compared: another script, a postal or airport code."""
+    """Whether the names are similar, or cannot be compared: another script, a postal or airport
+    code."""
     if not name.isascii() or not re.search("[a-z]", name) or AIRPORT.fullmatch(name):
         return True
     there = [folded(part) for part in (found.area, found.region, found.country)]
     candidates = {*there, *" ".join(there).split()}
-    return any(SequenceMatcher(None, name, candidate).ratio() >= SIMILARITY for candidate in candidates)
+    return any(
+        SequenceMatcher(None, name, candidate).ratio() >= SIMILARITY for candidate in candidates
+    )

@@ -1,4 +1,5 @@
-"""Parser of a ``format=j1`` response, in which any field may be absent, empty, a string or a number."""
+"""Parser of a ``format=j1`` response, in which any field may be absent, empty, a string or a
+number."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def read(body: bytes, language: str) -> Report:
         wind_kmh=reading(now.get("windspeedKmph")),
         wind_mph=reading(now.get("windspeedMiles")),
         wind_direction=text(now.get("winddir16Point")),
-        days=tuple(day for entry in entries(answer.get("weather")) if (day := _day(entry, language))),
+        days=tuple(
+            day for entry in entries(answer.get("weather")) if (day := _day(entry, language))
+        ),
         source=SOURCE,
     )
 
@@ -76,7 +79,9 @@ def _day(entry: dict[str, Any], language: str) -> Day | None:
         low_c=reading(entry.get("mintempC")),
         high_f=reading(entry.get("maxtempF")),
         low_f=reading(entry.get("mintempF")),
-        slots=tuple(slot for hour in entries(entry.get("hourly")) if (slot := _slot(hour, language))),
+        slots=tuple(
+            slot for hour in entries(entry.get("hourly")) if (slot := _slot(hour, language))
+        ),
         sunrise=_time(sun.get("sunrise")),
         sunset=_time(sun.get("sunset")),
     )
@@ -91,7 +96,9 @@ def _slot(hour: dict[str, Any], language: str) -> Slot | None:
 
 
 def _condition(holder: dict[str, Any], language: str) -> str:
-    return (_value(holder.get(f"lang_{language}")) if language else "") or _value(holder.get("weatherDesc"))
+    return (_value(holder.get(f"lang_{language}")) if language else "") or _value(
+        holder.get("weatherDesc")
+    )
 
 
 def _observed(value: object) -> datetime | None:

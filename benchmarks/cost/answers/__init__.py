@@ -1,4 +1,5 @@
-"""How the naive bot gets an answer: google-genai's own loop, or pydantic-ai's agent; the history in a Redis list."""
+"""How the naive bot gets an answer: google-genai's own loop, or pydantic-ai's agent; the history in
+a Redis list."""
 
 from __future__ import annotations
 
@@ -30,4 +31,8 @@ async def get_weather(location: str) -> dict[str, Any]:
     """The weather at a place."""
     answer = await http().get(f"{os.environ['WTTR_BASE_URL']}/{location}", params={"format": "j1"})
     now = answer.json()["current_condition"][0]
-    return {"location": location, "temperature": now["temp_C"], "condition": now["weatherDesc"][0]["value"]}
+    return {
+        "location": location,
+        "temperature": now["temp_C"],
+        "condition": now["weatherDesc"][0]["value"],
+    }

@@ -23,9 +23,15 @@ def client() -> genai.Client:
 async def answer(conversation: str, text: str) -> str:
     """The model's answer, after what was said before."""
     key = f"history:{conversation}"
-    contents = [types.Content.model_validate_json(entry) for entry in await redis().lrange(key, -KEEP, -1)]
+    contents = [
+        types.Content.model_validate_json(entry) for entry in await redis().lrange(key, -KEEP, -1)
+    ]
     asked = types.Content(role="user", parts=[types.Part(text=text)])
-    response = await client().aio.models.generate_content(model=MODEL, contents=[*contents, asked], config=CONFIG)
+    response = await client().aio.models.generate_content(
+        model=MODEL, contents=[*contents, asked], config=CONFIG
+    )
     said = types.Content(role="model", parts=[types.Part(text=response.text)])
-    await redis().rpush(key, asked.model_dump_json(exclude_none=True), said.model_dump_json(exclude_none=True))
+    await redis().rpush(
+        key, asked.model_dump_json(exclude_none=True), said.model_dump_json(exclude_none=True)
+    )
     return response.text or ""

@@ -25,7 +25,9 @@ async def answer(conversation: str, text: str) -> str:
     """The model's answer, after what was said before; an entry of the history is a turn."""
     key = f"history:{conversation}"
     entries = await redis().lrange(key, -KEEP // 2, -1)
-    before = [message for entry in entries for message in ModelMessagesTypeAdapter.validate_json(entry)]
+    before = [
+        message for entry in entries for message in ModelMessagesTypeAdapter.validate_json(entry)
+    ]
     result = await agent().run(text, message_history=before)
     await redis().rpush(key, result.new_messages_json())
     return str(result.output)

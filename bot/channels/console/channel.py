@@ -1,4 +1,5 @@
-"""The console behind the channels' Protocol: what people write and decide here, and what they are shown."""
+"""The console behind the channels' Protocol: what people write and decide here, and what they are
+shown."""
 
 from __future__ import annotations
 
@@ -36,14 +37,25 @@ from bot.channels.console.live import BufferedWatcher, Live, decode_events
 from bot.clock import now_ms
 from bot.errors import BadInput, StoreUnavailable
 from bot.file_types import READABLE
-from bot.live_events import Answered, ApprovalAsked, ApprovalSettled, LiveEvent, Noticed, PollShown, Watcher
+from bot.live_events import (
+    Answered,
+    ApprovalAsked,
+    ApprovalSettled,
+    LiveEvent,
+    Noticed,
+    PollShown,
+    Watcher,
+)
 from bot.safe_text.names import safe_name
 from bot.texts import Texts, preferred_language
 from bot.transcript import Author, Media, Message, Text, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
-STYLE = "You write in a chat window that renders Markdown. Be concise: the answer first, then only what helps."
+STYLE = (
+    "You write in a chat window that renders Markdown. Be concise: the answer first, then only "
+    "what helps."
+)
 LOCALE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")
 MAX_CHARACTERS = 8_000
 
@@ -164,8 +176,11 @@ class Console(Channel):
         question = await self._reads.question(conversation)
         return _approval_asked(question) if question else None
 
-    async def decide(self, conversation: str, question_id: str, *, approved: bool, locale: str = "") -> bool:
-        """Accept a decision, durably; false if that question is not open. The first decision counts.
+    async def decide(
+        self, conversation: str, question_id: str, *, approved: bool, locale: str = ""
+    ) -> bool:
+        """Accept a decision, durably; false if that question is not open. The first decision
+        counts.
 
         Raises:
             StoreUnavailable: nothing was stored.
@@ -174,7 +189,10 @@ class Console(Channel):
         if question is None or question.id != question_id:
             return False
         press = _message(new_id("press"), Author(_person(conversation), locale=_locale(locale)))
-        await self._accept(conversation, InboundEvent(press, event="decision", target=question_id, approved=approved))
+        await self._accept(
+            conversation,
+            InboundEvent(press, event="decision", target=question_id, approved=approved),
+        )
         return True
 
     async def open_polls(self, conversation: str) -> list[PollShown]:
@@ -206,7 +224,9 @@ class Console(Channel):
             StoreUnavailable: nothing was stored.
         """
         press = _message(new_id("press"), Author(_person(conversation)))
-        await self._accept(conversation, InboundEvent(press, event="vote", target=poll_id, choice=choice))
+        await self._accept(
+            conversation, InboundEvent(press, event="vote", target=poll_id, choice=choice)
+        )
 
     async def stop(self, conversation: str) -> None:
         """Accept a stop of the turn under way, durably.
@@ -219,7 +239,8 @@ class Console(Channel):
 
     @asynccontextmanager
     async def watch(self, conversation: str) -> AsyncGenerator[AsyncIterator[LiveEvent]]:
-        """The live events from now on. Who enters the context before ``say`` misses nothing of the answer.
+        """The live events from now on. Who enters the context before ``say`` misses nothing of the
+        answer.
 
         Raises:
             StoreUnavailable: on entering, or later from the iterator.
@@ -239,12 +260,21 @@ class Console(Channel):
             watcher = self._watchers[conversation] = BufferedWatcher(self._live, conversation)
         return watcher
 
-    async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int:
-        """Show the reply to all viewers. An answer without viewers is delivered too: the history holds it."""
+    async def deliver(
+        self, conversation: str, delivery: Delivery, assert_lease: AssertLease
+    ) -> int:
+        """Show the reply to all viewers. An answer without viewers is delivered too: the history
+        holds it."""
         reply, shown_at = delivery.reply, now_ms()
         files = await shown_files(reply.files, self._reads.files)
         event: LiveEvent = Answered(
-            delivery.turn_id, reply.text, reply.failed, reply.note, files, reply.cards, reply.choices
+            delivery.turn_id,
+            reply.text,
+            reply.failed,
+            reply.note,
+            files,
+            reply.cards,
+            reply.choices,
         )
         if reply.question is not None:
             event = _approval_asked(reply.question)
@@ -263,7 +293,9 @@ class Console(Channel):
 
     def _poll_shown(self, poll: Poll) -> PollShown:
         close = "" if poll.is_closed else self._texts.get("poll.close", poll.language)
-        return PollShown(poll.id, poll.question, poll.options, poll.counts, poll.status(self._texts), close)
+        return PollShown(
+            poll.id, poll.question, poll.options, poll.counts, poll.status(self._texts), close
+        )
 
     def close(self) -> None:
         """End all event streams: a server that shuts down waits for its open responses."""
@@ -272,7 +304,9 @@ class Console(Channel):
     def routes(self) -> Sequence[BaseRoute]:
         """Messages, decisions, votes and stops in; history and live events out."""
         reads = self._reads
-        return Endpoints(self, self._live, reads.history, reads.files, self._uploads, self._closing).routes()
+        return Endpoints(
+            self, self._live, reads.history, reads.files, self._uploads, self._closing
+        ).routes()
 
     def tool_title(self, name: str, languages: str) -> str:
         """The title of a tool; empty without one.
@@ -305,11 +339,16 @@ def _complaint(text: str, files: Sequence[Media] = ()) -> str:
     """Key of the sentence about what is wrong with a message; empty if nothing is."""
     if any(file.mime not in READABLE for file in files):
         return "not_json"
-    if not files and not any(character.isprintable() and not character.isspace() for character in text):
+    if not files and not any(
+        character.isprintable() and not character.isspace() for character in text
+    ):
         return "empty"
     if len(text) > MAX_CHARACTERS:
         return "too_long"
-    unfit = any(unicodedata.category(character) in ("Cc", "Cs") and character not in "\n\t" for character in text)
+    unfit = any(
+        unicodedata.category(character) in ("Cc", "Cs") and character not in "\n\t"
+        for character in text
+    )
     return "unprintable" if unfit else ""
 
 

@@ -16,7 +16,8 @@ from toolset.shown import Card
 
 
 class Call(Struct):
-    """A tool call as the page shows it; ``response`` is null while there is none, ``title`` empty without one."""
+    """A tool call as the page shows it; ``response`` is null while there is none, ``title`` empty
+    without one."""
 
     id: str
     name: str
@@ -28,7 +29,8 @@ class Call(Struct):
 
 
 class Entry(Struct, omit_defaults=True):
-    """A message of the user, of the model or, not shown, of a reminder: its calls with results, what is below it."""
+    """A message of the user, of the model or, not shown, of a reminder: its calls with results,
+    what is below it."""
 
     id: str
     role: str
@@ -42,13 +44,21 @@ class Entry(Struct, omit_defaults=True):
 
 async def shown_files(files: Iterable[FileRef], source: Files) -> tuple[ShownFile, ...]:
     """The files as page and terminal show them."""
-    return tuple([ShownFile(await source.path(file), file.name, file.text, await source.url(file)) for file in files])
+    return tuple(
+        [
+            ShownFile(await source.path(file), file.name, file.text, await source.url(file))
+            for file in files
+        ]
+    )
 
 
 def sent_files(conversation: str, message: Message) -> list[ShownFile]:
     """The files of a user's message."""
     sent = [part for part in message.parts if isinstance(part, Media)]
-    return [ShownFile(picture_path(conversation, one), one.name, one.name or label(one.mime)) for one in sent]
+    return [
+        ShownFile(picture_path(conversation, one), one.name, one.name or label(one.mime))
+        for one in sent
+    ]
 
 
 async def entries_of(
@@ -74,7 +84,10 @@ async def entries_of(
                 call.response, call.is_error = result.response, result.is_error
                 call.is_rejected = result.is_rejected
         if message.role != "tool":
-            made = [Call(call.id, call.name, call.arguments, title=title(call.name)) for call in message.calls]
+            made = [
+                Call(call.id, call.name, call.arguments, title=title(call.name))
+                for call in message.calls
+            ]
             calls |= {call.id: call for call in made}
             role = "reminder" if message.is_reminder else message.role
             text = f"{message.text}\n\n{message.footer}" if message.footer else message.text

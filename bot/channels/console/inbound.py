@@ -99,8 +99,12 @@ async def read_posted(request: Request, decode: Callable[[bytes], T], complaint:
     Args:
         complaint: key of the sentence that says what to send.
     """
-    # Pages of other sites can post forms and plain text here; JSON needs a CORS preflight, which fails.
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+    # Pages of other sites can post forms and plain text here; JSON needs a CORS preflight, which
+    # fails.
+    if (
+        request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        != "application/json"
+    ):
         raise Refused(415, complaint)
     body = await read_body(request, MAX_BODY)
     if body is None:
@@ -128,7 +132,9 @@ class ConsoleActions(Protocol):
 
     async def open_question(self, conversation: str) -> ApprovalAsked | None: ...
 
-    async def decide(self, conversation: str, question_id: str, *, approved: bool, locale: str = "") -> bool: ...
+    async def decide(
+        self, conversation: str, question_id: str, *, approved: bool, locale: str = ""
+    ) -> bool: ...
 
     async def open_polls(self, conversation: str) -> list[PollShown]: ...
 
@@ -191,7 +197,9 @@ class Endpoints:
                     return _error(404, self._console.sentence("bad_id", _languages(request)))
                 return await endpoint(request)
             except Refused as refused:
-                return _error(refused.status, self._console.sentence(refused.key, _languages(request)))
+                return _error(
+                    refused.status, self._console.sentence(refused.key, _languages(request))
+                )
             except UnfitFile as error:
                 sentence = self._console.sentence(error.key, _languages(request), **error.values)
                 return _error(error.status, sentence)
@@ -217,7 +225,9 @@ class Endpoints:
         ids = [entry.id for entry in entries]
         after = request.query_params.get("after")
         first = ids.index(after) + 1 if after in ids else 0
-        return _json({"messages": entries[first:], "whole": first == 0, "asked": asked, "polls": polls})
+        return _json(
+            {"messages": entries[first:], "whole": first == 0, "asked": asked, "polls": polls}
+        )
 
     async def _events(self, request: Request) -> ASGIApp:
         resources = AsyncExitStack()
@@ -244,7 +254,9 @@ class Endpoints:
         return _json({"mime": upload.mime, "size": len(upload.data)}, 201)
 
     async def _picture(self, request: Request) -> Response:
-        return picture_response(await self._uploads.read(_conversation(request), request.path_params["ref"]))
+        return picture_response(
+            await self._uploads.read(_conversation(request), request.path_params["ref"])
+        )
 
     async def _decide(self, request: Request) -> Response:
         decision = await read_posted(request, decode_decision, "no_decision")

@@ -51,7 +51,8 @@ class BufferedWatcher:
         self._flushing: asyncio.Task[None] | None = None
 
     async def show(self, event: LiveEvent) -> None:
-        """Publish an event: text together with the text that soon follows, anything else at once."""
+        """Publish an event: text together with the text that soon follows, anything else at
+        once."""
         self._events.append(event)
         if not isinstance(event, AnswerText):
             self._urgent.set()
@@ -76,7 +77,9 @@ def _merge_text(events: list[LiveEvent]) -> Iterator[LiveEvent]:
     """The events, neighbouring pieces of text as one."""
     for is_text, group in groupby(events, lambda event: isinstance(event, AnswerText)):
         if is_text:
-            yield AnswerText("".join(event.text for event in group if isinstance(event, AnswerText)))
+            yield AnswerText(
+                "".join(event.text for event in group if isinstance(event, AnswerText))
+            )
         else:
             yield from group
 

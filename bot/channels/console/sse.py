@@ -1,4 +1,5 @@
-"""Server-sent events: a response that sends JSON lines, stays alive in silence, and ends at shutdown."""
+"""Server-sent events: a response that sends JSON lines, stays alive in silence, and ends at
+shutdown."""
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ class EventStream:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with suppress(StoreUnavailable):  # closing the resources may raise it, and nobody reads on
             async with self._resources, aclosing(self._frames()) as frames:
-                response = StreamingResponse(frames, media_type="text/event-stream", headers=HEADERS)
+                response = StreamingResponse(
+                    frames, media_type="text/event-stream", headers=HEADERS
+                )
                 await response(scope, receive, send)
 
     async def _frames(self) -> AsyncGenerator[bytes]:
@@ -49,7 +52,11 @@ class EventStream:
         coming = asyncio.ensure_future(anext(self._events, None))
         try:
             while True:
-                await asyncio.wait({closing, coming}, timeout=self._heartbeat_s, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(
+                    {closing, coming},
+                    timeout=self._heartbeat_s,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
                 if closing.done():
                     return
                 if not coming.done():

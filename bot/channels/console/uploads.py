@@ -1,4 +1,5 @@
-"""Files that people add to their messages on the page: checked before they are stored, and stored for a day."""
+"""Files that people add to their messages on the page: checked before they are stored, and stored
+for a day."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ HEADERS = {
 
 
 class UnfitFile(BadInput):
-    """A file that is not taken: ``key`` names the sentence of the catalogue, ``values`` fill it in."""
+    """A file that is not taken: ``key`` names the sentence of the catalogue, ``values`` fill it
+    in."""
 
     def __init__(self, status: int, key: str, name: str, most: int = 0) -> None:
         super().__init__(key)

@@ -12,7 +12,8 @@
     pictures    those of an answer          polls         votes by button
     own_messages  what people may quote     late_answers  the button that fetches an answer
 
-This module is light: what it opens is imported then. Its docs: https://developers.line.biz/en/reference/messaging-api/
+This module is light: what it opens is imported then. Its docs:
+https://developers.line.biz/en/reference/messaging-api/
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ from bot.settings import BaseURL, LineName, Names, PictureURL, Secret
 
 # What LINE_PUSH does, for start report and doctor.
 PUSHES = {
-    "auto": "late answers are pushed while the month's quota lasts, then fetched by a button (LINE_PUSH=auto)",
+    "auto": (
+        "late answers are pushed while the month's quota lasts, then fetched by a button "
+        "(LINE_PUSH=auto)"
+    ),
     "always": "all answers are pushed while the month's quota lasts (LINE_PUSH=always)",
     "never": "late answers are fetched by a button (LINE_PUSH=never)",
 }
@@ -40,12 +44,13 @@ class Config(BaseModel):
     """What an operator sets for LINE; field names are the variables in lower case.
 
     Attributes:
-        line_push: ``auto`` replies by token, and pushes what is late while the month's quota lasts; ``always`` pushes;
+        line_push: ``auto`` replies by token, and pushes what is late while the month's quota lasts;
+        ``always`` pushes;
             ``never`` does not. What is late and not pushed, its asker fetches by a button.
-        line_daily_user_pushes: how many messages a person's pushes may count as in a day; 0: no limit.
-        line_sender_name: is shown in place of the account's name; so is the icon.
-        allowed_users: user ids; empty for everybody.
-        allowed_groups: group and room ids; empty for all.
+        line_daily_user_pushes: how many messages a person's pushes may count as in a day; 0: no
+        limit. line_sender_name: is shown in place of the account's name; so is the icon.
+        allowed_users: user ids; empty for everybody. allowed_groups: group and room ids; empty for
+        all.
     """
 
     line_channel_secret: Secret = SecretStr("")
@@ -68,10 +73,19 @@ class Config(BaseModel):
 def describe(config: Config) -> CheckResult:
     """LINE's line of the start report."""
     if not config.is_on:
-        return CheckResult("off", "LINE", "off", "set LINE_CHANNEL_SECRET and LINE_CHANNEL_ACCESS_TOKEN to turn it on")
-    who = "allowed users and groups" if config.allowed_users or config.allowed_groups else "everybody"
+        return CheckResult(
+            "off",
+            "LINE",
+            "off",
+            "set LINE_CHANNEL_SECRET and LINE_CHANNEL_ACCESS_TOKEN to turn it on",
+        )
+    who = (
+        "allowed users and groups" if config.allowed_users or config.allowed_groups else "everybody"
+    )
     fix = "" if config.allowed_users else "set ALLOWED_USERS to answer some only"
-    return CheckResult("ok", "LINE", f"answers {who} at /webhooks/line; {PUSHES[config.line_push]}", fix)
+    return CheckResult(
+        "ok", "LINE", f"answers {who} at /webhooks/line; {PUSHES[config.line_push]}", fix
+    )
 
 
 @asynccontextmanager

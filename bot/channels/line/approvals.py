@@ -16,12 +16,18 @@ SIGNS = {"approve": True, "reject": False}
 def approval_messages(
     text: str, question: Question, texts: Texts, language: str, *, is_group: bool
 ) -> list[LineMessage]:
-    """The question as one message, then the buttons below a sentence that names the person who decides.
+    """The question as one message, then the buttons below a sentence that names the person who
+    decides.
 
-    A question that is too long for one message is not cut: LINE refuses it, and nobody approves half of a call.
+    A question that is too long for one message is not cut: LINE refuses it, and nobody approves
+    half of a call.
     """
     buttons = tuple(
-        Button(texts.get(f"line.{sign}", language), texts.get(f"line.{sign}", language), f"{sign}:{question.id}")
+        Button(
+            texts.get(f"line.{sign}", language),
+            texts.get(f"line.{sign}", language),
+            f"{sign}:{question.id}",
+        )
         for sign in SIGNS
     )
     name = isolated_name(next(split(safe_name(question.asker), NAME_LIMIT)).strip())
@@ -31,12 +37,15 @@ def approval_messages(
         key = "confirm_unknown"
     else:
         key = "confirm_group" if name else "confirm_nameless"
-    invitation = texts.get(f"line.{key}", language, tool=question.title or question.tool, asker=name)
+    invitation = texts.get(
+        f"line.{key}", language, tool=question.title or question.tool, asker=name
+    )
     # LINE opens the links of a message by itself, before anybody has decided.
     return [LineMessage(unlinked(text)), LineMessage(invitation, choice=buttons)]
 
 
 def read_decision(data: str) -> tuple[str, bool] | None:
-    """The id of the question a postback decides, and whether it is approved; None for a button that is not ours."""
+    """The id of the question a postback decides, and whether it is approved; None for a button that
+    is not ours."""
     sign, _, question = data.partition(":")
     return (question, SIGNS[sign]) if sign in SIGNS and question else None

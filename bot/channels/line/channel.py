@@ -9,10 +9,25 @@ from functools import partial
 from msgspec.structs import replace
 from starlette.routing import BaseRoute, Route
 
-from bot.channels import NOTHING_KNOWN, AssertLease, Channel, Delivery, Host, InboundEvent, KnownQuote, Take
+from bot.channels import (
+    NOTHING_KNOWN,
+    AssertLease,
+    Channel,
+    Delivery,
+    Host,
+    InboundEvent,
+    KnownQuote,
+    Take,
+)
 from bot.channels.line import Config
 from bot.channels.line.client import Client
-from bot.channels.line.delivery import MINUTE_MS, Allowance, OutboundMessage, PersonalAllowance, Sender
+from bot.channels.line.delivery import (
+    MINUTE_MS,
+    Allowance,
+    OutboundMessage,
+    PersonalAllowance,
+    Sender,
+)
 from bot.channels.line.events import Reader
 from bot.channels.line.files import Files
 from bot.channels.line.formatting import Formatter
@@ -25,7 +40,15 @@ from bot.channels.line.pictures import find_pictures
 from bot.channels.line.polls import BOT as POLLS
 from bot.channels.line.polls import PAUSE_S, kept_in
 from bot.channels.line.presence import Presence
-from bot.channels.line.types import KINDS, Appearance, Chat, LineMessage, chat_of, read_address, write_address
+from bot.channels.line.types import (
+    KINDS,
+    Appearance,
+    Chat,
+    LineMessage,
+    chat_of,
+    read_address,
+    write_address,
+)
 from bot.channels.traffic import TrafficRecorder
 from bot.errors import StoreUnavailable
 from bot.live_events import Watcher
@@ -33,9 +56,11 @@ from bot.texts import language_of
 from bot.transcript import Media
 
 STYLE = (
-    "You write in LINE, a messenger read on phones. It shows plain text: no Markdown, no headings. "
+    "You write in LINE, a messenger read on phones. It shows plain text: no Markdown, no "
+    "headings. "
     "A Markdown table of at most four narrow columns is shown too, where things are compared. "
-    "Write two to five short sentences unless you are asked for more. In Japanese write です・ます. "
+    "Write two to five short sentences unless you are asked for more. In Japanese write "
+    "です・ます. "
     "Use metric units. Give an address (URL) in full, with a space before and after it."
 )
 
@@ -53,12 +78,19 @@ class Line(Channel):
     poll_pause_s = PAUSE_S
 
     def __init__(
-        self, config: Config, host: Host, *, clock: Callable[[], int] | None = None, timeout_s: float = 10.0
+        self,
+        config: Config,
+        host: Host,
+        *,
+        clock: Callable[[], int] | None = None,
+        timeout_s: float = 10.0,
     ) -> None:
         self._clock = clock = clock or host.clock
         token = config.line_channel_access_token.get_secret_value()
         shown = Appearance(config.line_sender_name, config.line_sender_icon_url)
-        self._client = Client(token, config.line_api_base_url, config.line_data_api_base_url, timeout_s, shown)
+        self._client = Client(
+            token, config.line_api_base_url, config.line_data_api_base_url, timeout_s, shown
+        )
         self._traffic = TrafficRecorder(host.kv, self.name, "LINE_CHANNEL_SECRET")
         self._people = People(self._client, host.kv)
         self._enricher = Enricher(self._people)
@@ -66,7 +98,9 @@ class Line(Channel):
         self._texts, self._language = host.texts, host.language
         allowance = Allowance(self._client, host.kv, partial(host.notify, platform=self.name))
         personal = PersonalAllowance(host.uses, config.line_daily_user_pushes)
-        self._sender = Sender(self._client, host.kv, allowance, personal, config.line_push, clock=clock)
+        self._sender = Sender(
+            self._client, host.kv, allowance, personal, config.line_push, clock=clock
+        )
         self._files = Files(self._client)
         self._shown_files = host.files
         self.shows_pictures = host.files.public_url.startswith("https://")
@@ -74,7 +108,9 @@ class Line(Channel):
         secret = config.line_channel_secret.get_secret_value()
         self._own_messages = OwnMessages(host.kv)
         own_messages = OwnMessages(host.priority_kv)
-        self._receiver = WebhookReceiver(host.accept, secret, Reader(config), self._traffic, clock, own_messages)
+        self._receiver = WebhookReceiver(
+            host.accept, secret, Reader(config), self._traffic, clock, own_messages
+        )
 
     async def __aenter__(self) -> Line:
         return self
@@ -91,18 +127,26 @@ class Line(Channel):
         """The message marked as read and, in 1:1, the loading animation; LINE shows no more."""
         return self._presence.live_view(chat_of(conversation), read_address(address))
 
-    async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> None:
+    async def deliver(
+        self, conversation: str, delivery: Delivery, assert_lease: AssertLease
+    ) -> None:
         """Send one reply as up to three messages of text, and what is shown below it."""
         reply = delivery.reply
-        if reply.settles and not reply.poll:  # LINE cannot change a sent message, and one more would cost money
+        if (
+            reply.settles and not reply.poll
+        ):  # LINE cannot change a sent message, and one more would cost money
             return
         chat, address = chat_of(conversation), read_address(delivery.address)
         if reply.fetched_by and await self._sender.pushes_all(chat, delivery.asker):
             return
         messages = await self._messages(delivery, chat)
-        outbound = OutboundMessage(delivery, chat, address, messages, free=reply.free or chat.bot in (POLLS, LATE))
+        outbound = OutboundMessage(
+            delivery, chat, address, messages, free=reply.free or chat.bot in (POLLS, LATE)
+        )
         sent = await self._sender.send(outbound, assert_lease)
-        if not reply.fleeting:  # what tells somebody that they are forgotten must not leave their id here
+        if (
+            not reply.fleeting
+        ):  # what tells somebody that they are forgotten must not leave their id here
             self._own_messages.keep(chat, sent, delivery.turn_id)
         self._traffic.record_delivery(self._clock())
 
@@ -111,8 +155,14 @@ class Line(Channel):
         language = language_of(reply.text, self._language)
         if reply.fetched_by:
             pushes = await self._sender.may_push(chat, delivery.asker)
-            return [late_card(reply.text, reply.fetched_by, self._texts, language, chat=chat, pushes=pushes)]
-        pictures, told = await find_pictures(reply, self._shown_files, is_late=delivery.late is not None)
+            return [
+                late_card(
+                    reply.text, reply.fetched_by, self._texts, language, chat=chat, pushes=pushes
+                )
+            ]
+        pictures, told = await find_pictures(
+            reply, self._shown_files, is_late=delivery.late is not None
+        )
         messages = self._formatter.messages(reply, chat, pictures, told)
         if delivery.more_late:
             button = earlier_button(delivery.asker, self._texts, language)
@@ -143,7 +193,9 @@ class Line(Channel):
         """Read the author's profile."""
         self._people.prefetch(chat_of(conversation), author)
 
-    async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
+    async def enrich(
+        self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool
+    ) -> list[InboundEvent]:
         """Names of the authors, and in 1:1 their language."""
         return await self._enricher.enrich(conversation, arrivals)
 
@@ -152,14 +204,16 @@ class Line(Channel):
         return ""
 
     async def reaches(self, conversation: str, person: str) -> bool:
-        """Whether pushes are on, and the month's quota and the person's limit of today have room."""
+        """Whether pushes are on, and the month's quota and the person's limit of today have
+        room."""
         try:
             return await self._sender.may_push(chat_of(conversation), person)
         except StoreUnavailable:
             return True
 
     async def refuses_reminders(self, conversation: str) -> str:
-        """A reminder is a push: these may be off, used up, or cost more than a person's limit of a day."""
+        """A reminder is a push: these may be off, used up, or cost more than a person's limit of a
+        day."""
         try:
             return await self._sender.refuses_reminders(chat_of(conversation))
         except StoreUnavailable:
@@ -182,7 +236,8 @@ class Line(Channel):
         return await self._files.fetch(media, take)
 
     async def find_quoted(self, conversation: str, message_id: str) -> KnownQuote:
-        """A message of ours, or a picture: LINE shows pictures by their id, even those that no event has brought."""
+        """A message of ours, or a picture: LINE shows pictures by their id, even those that no
+        event has brought."""
         try:
             if turn_id := await self._own_messages.turn_of(chat_of(conversation), message_id):
                 return KnownQuote(turn_id)

@@ -1,10 +1,11 @@
-"""LINE's Messaging API over one session of our own; its responses are read as the SDK's models. LINE's refusals are
-translated here.
+"""LINE's Messaging API over one session of our own; its responses are read as the SDK's models.
+LINE's refusals are translated here.
 
-The SDK's own calls take five times the CPU time: each looks for proxies and ``.netrc`` anew and walks its models again
-and again. Models of a card alone take a millisecond, so requests are JSON from the start; tests compare them with the
-models. Importing ``linebot.v3.messaging`` takes a second and 35 MB. The first call with a response imports it, in a
-thread: neither the start nor a webhook waits for it.
+The SDK's own calls take five times the CPU time: each looks for proxies and ``.netrc`` anew and
+walks its models again and again. Models of a card alone take a millisecond, so requests are JSON
+from the start; tests compare them with the models. Importing ``linebot.v3.messaging`` takes a
+second and 35 MB. The first call with a response imports it, in a thread: neither the start nor a
+webhook waits for it.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class Failure(Exception):
         after: seconds to wait, if LINE says so.
     """
 
-    def __init__(self, reason: str, status: int = 0, *, maybe_done: bool = False, after: float | None = None) -> None:
+    def __init__(
+        self, reason: str, status: int = 0, *, maybe_done: bool = False, after: float | None = None
+    ) -> None:
         super().__init__(f"{status}: {reason}" if status else reason)
         self.status = status
         self.maybe_done = maybe_done
@@ -99,7 +102,11 @@ class Client:
         self._base_url = base_url
         self._data_url = data_base_url or base_url
         self._timeout_s = timeout_s
-        sender = {name: value for name, value in (("name", shown.name), ("iconUrl", shown.icon_url)) if value}
+        sender = {
+            name: value
+            for name, value in (("name", shown.name), ("iconUrl", shown.icon_url))
+            if value
+        }
         self._sender = {"sender": sender} if sender else {}
         self._opening = asyncio.Lock()
         self._sdk: Any = None
@@ -112,15 +119,21 @@ class Client:
         if self._http is not None:
             await self._http.close()
 
-    async def reply(self, token: str, messages: Sequence[LineMessage], quote_token: str = "") -> list[str]:
-        """Answer an event; the token works once, for about a minute. The ids of the messages, by which people quote."""
+    async def reply(
+        self, token: str, messages: Sequence[LineMessage], quote_token: str = ""
+    ) -> list[str]:
+        """Answer an event; the token works once, for about a minute. The ids of the messages, by
+        which people quote."""
         sdk = await self.load()
         request = {"replyToken": token, "messages": self._messages(messages, quote_token)}
         sent = _read(sdk.ReplyMessageResponse, await self._call("POST", "message/reply", request))
         return [str(message.id) for message in sent.sent_messages]
 
-    async def push(self, to: str, messages: Sequence[LineMessage], retry_key: str, quote_token: str = "") -> list[str]:
-        """Send without a reply token; LINE takes a retry key (a UUID) once, and answers 409 afterwards.
+    async def push(
+        self, to: str, messages: Sequence[LineMessage], retry_key: str, quote_token: str = ""
+    ) -> list[str]:
+        """Send without a reply token; LINE takes a retry key (a UUID) once, and answers 409
+        afterwards.
 
         Returns:
             The ids of the messages.
@@ -128,7 +141,9 @@ class Client:
         sdk = await self.load()
         request = {"to": to, "messages": self._messages(messages, quote_token)}
         headers = {"X-Line-Retry-Key": retry_key}
-        sent = _read(sdk.PushMessageResponse, await self._call("POST", "message/push", request, headers))
+        sent = _read(
+            sdk.PushMessageResponse, await self._call("POST", "message/push", request, headers)
+        )
         return [str(message.id) for message in sent.sent_messages]
 
     async def start_loading(self, user: str, seconds: int) -> None:
@@ -149,13 +164,21 @@ class Client:
     async def count_members(self, chat: Chat) -> int:
         """The number of people in a group or room."""
         sdk = await self.load()
-        return int((await self._get(sdk.GroupMemberCountResponse, f"{chat.kind}/{quote(chat.id)}/members/count")).count)
+        return int(
+            (
+                await self._get(
+                    sdk.GroupMemberCountResponse, f"{chat.kind}/{quote(chat.id)}/members/count"
+                )
+            ).count
+        )
 
     async def get_person(self, chat: Chat, user: str) -> Person:
         """A person's profile, as far as a chat shows it."""
         sdk = await self.load()
         if chat.is_group:
-            member = await self._get(sdk.GroupUserProfileResponse, f"{chat.kind}/{quote(chat.id)}/member/{quote(user)}")
+            member = await self._get(
+                sdk.GroupUserProfileResponse, f"{chat.kind}/{quote(chat.id)}/member/{quote(user)}"
+            )
             return Person(without_surrogates(member.display_name))
         profile = await self._get(sdk.UserProfileResponse, f"profile/{quote(user)}")
         return Person(without_surrogates(profile.display_name), profile.language or "")
@@ -163,11 +186,12 @@ class Client:
     async def fetch_content(
         self, message_id: str, family: str, take: Take, timeout_s: float | None = None
     ) -> bool | None:
-        """Pass a file to ``take``: whether it took all of it, or None while LINE still prepares the file.
+        """Pass a file to ``take``: whether it took all of it, or None while LINE still prepares the
+        file.
 
         Args:
-            family: the first part of the MIME type, such as ``image``; another one is a ``Failure``. Empty for any.
-            timeout_s: None for that of every request.
+            family: the first part of the MIME type, such as ``image``; another one is a
+            ``Failure``. Empty for any. timeout_s: None for that of every request.
         """
         url = f"{self._data_url}/v2/bot/message/{quote(message_id)}/content"
         async with self._send("GET", url, timeout_s=timeout_s) as response:
@@ -181,7 +205,8 @@ class Client:
             return True
 
     async def is_prepared(self, message_id: str) -> bool:
-        """Whether LINE has prepared a recording; a recording that LINE cannot prepare is a ``Failure``."""
+        """Whether LINE has prepared a recording; a recording that LINE cannot prepare is a
+        ``Failure``."""
         url = f"{self._data_url}/v2/bot/message/{quote(message_id)}/content/transcoding"
         async with self._send("GET", url) as response:
             body = await read_beginning(response, MAX_ANSWER)
@@ -193,7 +218,9 @@ class Client:
 
     async def is_picture(self, message_id: str) -> bool:
         """Whether a message that people have sent is a picture which LINE still has."""
-        async with self._send("GET", f"{self._data_url}/v2/bot/message/{quote(message_id)}/content") as response:
+        async with self._send(
+            "GET", f"{self._data_url}/v2/bot/message/{quote(message_id)}/content"
+        ) as response:
             return response.status == 200 and response.content_type.startswith("image/")
 
     async def get_bot(self) -> BotInfo:
@@ -216,14 +243,20 @@ class Client:
         """Let LINE post to the address that is set, or to another."""
         sdk = await self.load()
         request = {"endpoint": url} if url else {}
-        test = _read(sdk.TestWebhookEndpointResponse, await self._call("POST", "channel/webhook/test", request))
+        test = _read(
+            sdk.TestWebhookEndpointResponse,
+            await self._call("POST", "channel/webhook/test", request),
+        )
         return WebhookTest(bool(test.success), test.status_code, test.reason, test.detail)
 
     async def get_default_menu(self) -> RichMenu | None:
-        """The menu that everybody sees who has none of their own, as far as it was set by this API."""
+        """The menu that everybody sees who has none of their own, as far as it was set by this
+        API."""
         sdk = await self.load()
         default = await self._find(sdk.RichMenuIdResponse, "user/all/richmenu")
-        menu = default and await self._find(sdk.RichMenuResponse, f"richmenu/{quote(default.rich_menu_id)}")
+        menu = default and await self._find(
+            sdk.RichMenuResponse, f"richmenu/{quote(default.rich_menu_id)}"
+        )
         return RichMenu(menu.rich_menu_id, menu.name) if menu else None
 
     async def create_menu(self, menu: RichMenu) -> str:
@@ -231,11 +264,20 @@ class Client:
         sdk = await self.load()
         step = menu.width // len(menu.buttons)
         areas = [
-            {"bounds": {"x": step * number, "y": 0, "width": step, "height": menu.height}, "action": action_of(button)}
+            {
+                "bounds": {"x": step * number, "y": 0, "width": step, "height": menu.height},
+                "action": action_of(button),
+            }
             for number, button in enumerate(menu.buttons)
         ]
         size = {"width": menu.width, "height": menu.height}
-        request = {"size": size, "selected": False, "name": menu.name, "chatBarText": menu.title, "areas": areas}
+        request = {
+            "size": size,
+            "selected": False,
+            "name": menu.name,
+            "chatBarText": menu.title,
+            "areas": areas,
+        }
         created = _read(sdk.RichMenuIdResponse, await self._call("POST", "richmenu", request))
         return str(created.rich_menu_id)
 
@@ -264,7 +306,10 @@ class Client:
     def _messages(self, messages: Sequence[LineMessage], quote_token: str) -> list[JSON]:
         """The messages as LINE takes them; the first one quotes."""
         quotes = [quote_token] + [""] * (len(messages) - 1)
-        return [_message(message, token) | self._sender for message, token in zip(messages, quotes, strict=True)]
+        return [
+            _message(message, token) | self._sender
+            for message, token in zip(messages, quotes, strict=True)
+        ]
 
     async def _find(self, model: Any, path: str) -> Any:
         """What LINE has there; None for nothing."""
@@ -279,7 +324,11 @@ class Client:
         return _read(model, await self._call("GET", path))
 
     async def _call(
-        self, method: str, path: str, request: JSON | None = None, headers: Mapping[str, str] = NOTHING
+        self,
+        method: str,
+        path: str,
+        request: JSON | None = None,
+        headers: Mapping[str, str] = NOTHING,
     ) -> bytes:
         """Send JSON; the body of LINE's answer."""
         body = encode(request) if request is not None else None
@@ -300,11 +349,17 @@ class Client:
 
         if self._http is None:
             self._http = open_session(self._base_url, connections=CONNECTIONS, connect_s=CONNECT_S)
-        typed = self._headers | ({"Content-Type": "application/json"} if body is not None else {}) | dict(headers)
+        typed = (
+            self._headers
+            | ({"Content-Type": "application/json"} if body is not None else {})
+            | dict(headers)
+        )
         try:
             async with (
                 asyncio.timeout(timeout_s or self._timeout_s),
-                self._http.request(method, url, data=body, headers=typed, allow_redirects=False) as response,
+                self._http.request(
+                    method, url, data=body, headers=typed, allow_redirects=False
+                ) as response,
             ):
                 if response.status >= 300:
                     raise _refusal(response, await read_beginning(response, MAX_ANSWER))
@@ -312,7 +367,9 @@ class Client:
         except aiohttp.ClientConnectorError as error:
             raise Failure("LINE cannot be reached", maybe_done=False) from error
         except (TimeoutError, aiohttp.ClientError) as error:
-            raise Failure(f"no answer from LINE ({type(error).__name__})", maybe_done=True) from error
+            raise Failure(
+                f"no answer from LINE ({type(error).__name__})", maybe_done=True
+            ) from error
 
 
 def _message(message: LineMessage, quote_token: str) -> JSON:
@@ -323,9 +380,19 @@ def _message(message: LineMessage, quote_token: str) -> JSON:
     items = [{"type": "action", "action": action_of(button)} for button in message.quick]
     more = {"quickReply": {"items": items}} if items else {}
     if message.bubbles:
-        return {"type": "flex", "altText": message.text, "contents": flex_contents(message.bubbles), **more}
+        return {
+            "type": "flex",
+            "altText": message.text,
+            "contents": flex_contents(message.bubbles),
+            **more,
+        }
     if message.image:
-        return {"type": "image", "originalContentUrl": message.image, "previewImageUrl": message.image, **more}
+        return {
+            "type": "image",
+            "originalContentUrl": message.image,
+            "previewImageUrl": message.image,
+            **more,
+        }
     quoted = {"quoteToken": quote_token} if quote_token else {}
     return {"type": "text", "text": message.text, **quoted, **more}
 

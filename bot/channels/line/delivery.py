@@ -1,10 +1,11 @@
-"""How a reply leaves: by its reply token while that is valid, else by push, if allowed and paid for, else by the reply
-token of a press of its asker's button; never twice.
+"""How a reply leaves: by its reply token while that is valid, else by push, if allowed and paid
+for, else by the reply token of a press of its asker's button; never twice.
 
-The outcome of an attempt decides the next one. An attempt whose outcome is unknown is repeated with the same token;
-"Invalid reply token" for a young token then means that the message was delivered. A push carries a retry key made of
-the delivery's id, so LINE itself drops a second one. Pushes count against the month's quota, which is read from LINE,
-cached, and counted in between. A person's pushes have a limit of a day besides.
+The outcome of an attempt decides the next one. An attempt whose outcome is unknown is repeated with
+the same token; "Invalid reply token" for a young token then means that the message was delivered. A
+push carries a retry key made of the delivery's id, so LINE itself drops a second one. Pushes count
+against the month's quota, which is read from LINE, cached, and counted in between. A person's
+pushes have a limit of a day besides.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ READ, PUSHED = "line:quota", "line:quota:pushed"
 PUSHES = "pushes"  # the name of what a person's limit counts
 NOTHING_LATER = "nothing can be sent here later (the month's messages are used up, or off)"
 TOO_MANY_MEMBERS = (
-    "here a reminder would count as {members} messages, one for each member, and a user has {limit} a day; suggest "
+    "here a reminder would count as {members} messages, one for each member, and a user has "
+    "{limit} a day; suggest "
     "that the user asks for it in the 1:1 chat with you"
 )
 
@@ -54,7 +56,8 @@ class OutboundMessage:
     """The messages of one delivery, and where they go.
 
     Attributes:
-        free: it is sent by its reply token or not at all: it shows votes, translates, or answers a press.
+        free: it is sent by its reply token or not at all: it shows votes, translates, or answers a
+        press.
     """
 
     delivery: Delivery
@@ -70,12 +73,14 @@ class OutboundMessage:
 
     @property
     def late(self) -> bool:
-        """Whether it brings a late answer, which waits for another press if this one's token does not work."""
+        """Whether it brings a late answer, which waits for another press if this one's token does
+        not work."""
         return bool(self.delivery.late and self.delivery.late.id)
 
     @property
     def key(self) -> str:
-        """The key of what earlier attempts did: ``PUSHING``, or the number of the last that surely failed."""
+        """The key of what earlier attempts did: ``PUSHING``, or the number of the last that surely
+        failed."""
         return f"line:sent:{self.delivery.id}"
 
     @property
@@ -118,7 +123,8 @@ class Sender:
             DeliverOnPress: its token is too old or used, and it may not be pushed.
             DeliveryRefused: final failure.
             LeaseLost: from ``assert_lease``.
-            StoreUnavailable: the outcome of earlier attempts cannot be read, or this one's cannot be stored.
+            StoreUnavailable: the outcome of earlier attempts cannot be read, or this one's cannot
+            be stored.
         """
         past = await self._kv.get(message.key) if message.attempt > 1 else b"0"
         maybe_done = past != str(message.attempt - 1).encode()
@@ -134,11 +140,14 @@ class Sender:
         return await self._push(message, assert_lease, again=past == PUSHING)
 
     async def may_push(self, chat: Chat, person: str) -> bool:
-        """Whether a message to a person without a reply token would be sent, as far as that is known."""
+        """Whether a message to a person without a reply token would be sent, as far as that is
+        known."""
         if self._push_mode == "never":
             return False
         cost = await self._allowance.count_recipients(chat)
-        return await self._allowance.covers(cost) and await self._personal.covers(cost, chat, person)
+        return await self._allowance.covers(cost) and await self._personal.covers(
+            cost, chat, person
+        )
 
     async def pushes_all(self, chat: Chat, person: str) -> bool:
         """Whether every answer to a person is pushed, so that nobody waits for one that is late."""
@@ -154,17 +163,24 @@ class Sender:
         return TOO_MANY_MEMBERS.format(members=cost, limit=self._personal.limit)
 
     async def _may_reply(self, message: OutboundMessage, maybe_done: bool) -> bool:
-        """Whether the reply token may be used. If it may have been used before, it shows that for its whole minute."""
+        """Whether the reply token may be used. If it may have been used before, it shows that for
+        its whole minute."""
         life = MINUTE_MS if maybe_done or message.free else MINUTE_MS - MARGIN_MS
         is_young = self._clock() - message.address.received_at < life
         if not (message.address.reply_token and is_young):
             return False
-        return message.free or maybe_done or not await self.pushes_all(message.chat, message.delivery.asker)
+        return (
+            message.free
+            or maybe_done
+            or not await self.pushes_all(message.chat, message.delivery.asker)
+        )
 
     async def _reply(self, message: OutboundMessage, maybe_done: bool) -> list[str] | None:
         """Use the reply token; None if it is used or expired."""
         try:
-            return await self._client.reply(message.address.reply_token, message.messages, message.quote)
+            return await self._client.reply(
+                message.address.reply_token, message.messages, message.quote
+            )
         except Failure as failure:
             if failure.is_dead_token:
                 return [] if maybe_done else None
@@ -172,38 +188,55 @@ class Sender:
                 await self._kv.set(message.key, str(message.attempt).encode(), KEEP_S)
             later = await self._consequence(failure, message.attempt)
             if (maybe_done or failure.maybe_done) and type(later) is DeliverLater:
-                later = DeliverLater(str(later), min(later.after, self._token_wait_s(message.address)))
+                later = DeliverLater(
+                    str(later), min(later.after, self._token_wait_s(message.address))
+                )
             raise later from failure
 
     def _is_young(self, address: Address) -> bool:
         """Whether the reply token can still be used."""
-        return bool(address.reply_token) and self._clock() - address.received_at < MINUTE_MS - MARGIN_MS
+        return (
+            bool(address.reply_token)
+            and self._clock() - address.received_at < MINUTE_MS - MARGIN_MS
+        )
 
     def _token_wait_s(self, address: Address) -> float:
-        """How long the next attempt may wait and still learn from the token whether the message was delivered."""
+        """How long the next attempt may wait and still learn from the token whether the message was
+        delivered."""
         age = self._clock() - address.received_at
         remaining_s = (MINUTE_MS - age) / 1000 - SPARE_S
         return max(remaining_s, SOON_S) if age < MINUTE_MS else LONGEST_WAIT_S
 
-    async def _push(self, message: OutboundMessage, assert_lease: AssertLease, *, again: bool) -> list[str]:
-        await self._client.load()  # importing takes a second, which must not pass between the lease check and the push
+    async def _push(
+        self, message: OutboundMessage, assert_lease: AssertLease, *, again: bool
+    ) -> list[str]:
+        await (
+            self._client.load()
+        )  # importing takes a second, which must not pass between the lease check and the push
         cost = await self._allowance.count_recipients(message.chat)
         if not again:
             await self._allow_push(message, cost)
-        # The token may be dead because another process has used it meanwhile. That process then holds the lease, and
-        # must not find ``PUSHING``.
+        # The token may be dead because another process has used it meanwhile. That process then
+        # holds the lease, and must not find ``PUSHING``.
         await assert_lease()
         if not again:
             await self._kv.set(message.key, PUSHING, KEEP_S)
         retry_key = str(uuid.uuid5(RETRY_KEYS, message.delivery.id))
         try:
-            sent = await self._client.push(message.chat.id, message.messages, retry_key, message.quote)
+            sent = await self._client.push(
+                message.chat.id, message.messages, retry_key, message.quote
+            )
         except Failure as failure:
             if failure.status == 409:
                 return []
             consequence = await self._consequence(failure, message.attempt)
-            if isinstance(consequence, DeliverOnPress) and not again and self._is_young(message.address):
-                # LINE_PUSH=always: nobody has a button. The next attempt finds the quota used up, and replies.
+            if (
+                isinstance(consequence, DeliverOnPress)
+                and not again
+                and self._is_young(message.address)
+            ):
+                # LINE_PUSH=always: nobody has a button. The next attempt finds the quota used up,
+                # and replies.
                 await self._kv.set(message.key, str(message.attempt).encode(), KEEP_S)
                 consequence = DeliverLater(str(consequence), 0.0)
             raise consequence from failure
@@ -216,7 +249,9 @@ class Sender:
         if not await self._allowance.covers(cost):
             raise DeliverOnPress(f"this month's LINE messages do not cover a push to {cost}")
         if not await self._personal.take(cost, message):
-            raise DeliverOnPress(f"LINE_DAILY_USER_PUSHES does not cover another push to {cost} today")
+            raise DeliverOnPress(
+                f"LINE_DAILY_USER_PUSHES does not cover another push to {cost} today"
+            )
 
     async def _consequence(self, failure: Failure, attempt: int) -> DeliverLater | DeliveryRefused:
         if failure.is_used_up:
@@ -231,7 +266,8 @@ class Sender:
 
 
 class PersonalAllowance:
-    """Decides whether a push for a person is within their limit of a day. What is for nobody, as an alert, has none.
+    """Decides whether a push for a person is within their limit of a day. What is for nobody, as an
+    alert, has none.
 
     Args:
         limit: LINE_DAILY_USER_PUSHES.
@@ -242,34 +278,43 @@ class PersonalAllowance:
         self.limit = limit
 
     def ever_covers(self, cost: int) -> bool:
-        """Whether a push that counts as so many messages is within the limit on a day without others."""
+        """Whether a push that counts as so many messages is within the limit on a day without
+        others."""
         return not self.limit or cost <= self.limit
 
     async def covers(self, cost: int, chat: Chat, person: str) -> bool:
         """Whether today's limit has room for so many messages."""
         if not person:
             return True
-        return await self._uses.could_use(PUSHES, self.limit, chat.conversation, person, amount=cost)
+        return await self._uses.could_use(
+            PUSHES, self.limit, chat.conversation, person, amount=cost
+        )
 
     async def take(self, cost: int, message: OutboundMessage) -> bool:
         """Count a push, once however often it is tried; whether it is within today's limit."""
         delivery, conversation = message.delivery, message.chat.conversation
         if not delivery.asker:
             return True
-        return await self._uses.may_use(PUSHES, self.limit, delivery.id, conversation, delivery.asker, amount=cost)
+        return await self._uses.may_use(
+            PUSHES, self.limit, delivery.id, conversation, delivery.asker, amount=cost
+        )
 
 
 _decode_quota = Decoder(Quota).decode
 
 
 class Allowance:
-    """Decides whether a push may be sent. If LINE does not say, it may: LINE itself refuses one too many.
+    """Decides whether a push may be sent. If LINE does not say, it may: LINE itself refuses one too
+    many.
 
     Args:
-        notify: called with ``line_month_low`` when little is left, and with ``line_month`` when nothing is.
+        notify: called with ``line_month_low`` when little is left, and with ``line_month`` when
+        nothing is.
     """
 
-    def __init__(self, client: Client, kv: KeyValue, notify: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(
+        self, client: Client, kv: KeyValue, notify: Callable[[str], Awaitable[None]]
+    ) -> None:
         self._client = client
         self._kv = kv
         self._notify = notify
@@ -329,6 +374,10 @@ class Allowance:
 
     async def _warn(self, quota: Quota, level: int) -> None:
         if await self._kv.incr(f"line:quota:warned:{level}", DAY_S) == 1:
-            fix = "buy messages, or wait for next month" if level == 100 else "replies cost nothing, late answers do"
+            fix = (
+                "buy messages, or wait for next month"
+                if level == 100
+                else "replies cost nothing, late answers do"
+            )
             log.warning("line.quota_low", used=quota.used, limit=quota.limit, fix=fix)
         await self._notify("line_month" if level == 100 else "line_month_low")

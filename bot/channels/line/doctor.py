@@ -1,4 +1,5 @@
-"""What ``kaiwa doctor`` checks of LINE, and what it can fix: the webhook's address, and the menu below chats."""
+"""What ``kaiwa doctor`` checks of LINE, and what it can fix: the webhook's address, and the menu
+below chats."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ TEST_FIXES = {
 AnswerT = TypeVar("AnswerT")
 
 
-async def run_checks(config: Config, kv: KeyValue, clock: Callable[[], int] = now_ms) -> list[CheckResult]:
+async def run_checks(
+    config: Config, kv: KeyValue, clock: Callable[[], int] = now_ms
+) -> list[CheckResult]:
     """Check the token, the account, the webhook, the quota, the menu, and the recorded traffic.
 
     Args:
@@ -74,11 +77,25 @@ async def set_up(config: Config, url: str, texts: Texts, language: str) -> list[
         except Failure as failure:
             if failure.status == 401:
                 return [_bad_token(failure)]
-            return [CheckResult("failure", "LINE webhook", f"not set to {address}: {failure}", "is the address right?")]
+            return [
+                CheckResult(
+                    "failure",
+                    "LINE webhook",
+                    f"not set to {address}: {failure}",
+                    "is the address right?",
+                )
+            ]
         # LINE takes a minute to use a new address by itself, so the test names it.
-        webhook, test = await asyncio.gather(_catch(client.get_webhook()), _catch(client.test_webhook(address)))
+        webhook, test = await asyncio.gather(
+            _catch(client.get_webhook()), _catch(client.test_webhook(address))
+        )
         menu = await set_menu(client, texts, language)
-    return [CheckResult("ok", "LINE", f"webhook set to {address}"), _check_webhook(webhook), _check_test(test), menu]
+    return [
+        CheckResult("ok", "LINE", f"webhook set to {address}"),
+        _check_webhook(webhook),
+        _check_test(test),
+        menu,
+    ]
 
 
 def _client(config: Config) -> Client:
@@ -90,10 +107,19 @@ def _webhook_of(url: str) -> str:
     bare = url.rstrip("/")
     try:
         parts = urlsplit(bare)
-        is_usable = bool(parts.hostname) and (parts.port is None or parts.port > 0) and "@" not in parts.netloc
+        is_usable = (
+            bool(parts.hostname)
+            and (parts.port is None or parts.port > 0)
+            and "@" not in parts.netloc
+        )
     except ValueError:
         is_usable = False
-    if not is_usable or bare != f"https://{parts.netloc}" or not bare.isascii() or not bare.isprintable():
+    if (
+        not is_usable
+        or bare != f"https://{parts.netloc}"
+        or not bare.isascii()
+        or not bare.isprintable()
+    ):
         raise BadInput(f"--url: write it as https://host, without a path; {PATH} is added to it")
     return bare + PATH
 
@@ -109,13 +135,20 @@ def _bad_token(failure: Failure) -> CheckResult:
     if failure.status == 401:
         fix = "issue a new channel access token in LINE's console"
         return CheckResult("failure", "LINE token", "LINE refuses LINE_CHANNEL_ACCESS_TOKEN", fix)
-    return CheckResult("failure", "LINE token", f"LINE does not say: {failure}", "is LINE reachable from here?")
+    return CheckResult(
+        "failure", "LINE token", f"LINE does not say: {failure}", "is LINE reachable from here?"
+    )
 
 
 def _check_chat(bot: BotInfo) -> CheckResult:
     if bot.is_chat_on:
         fix = "switch Chat off under Response settings in LINE Official Account Manager"
-        return CheckResult("warning", "LINE chat", "on: people's messages wait for a person to answer them, too", fix)
+        return CheckResult(
+            "warning",
+            "LINE chat",
+            "on: people's messages wait for a person to answer them, too",
+            fix,
+        )
     return CheckResult("ok", "LINE chat", "off: the bot answers alone")
 
 
@@ -124,9 +157,16 @@ def _check_webhook(webhook: WebhookEndpoint | Failure | None) -> CheckResult:
     if isinstance(webhook, Failure):
         return CheckResult("warning", name, f"not known: {webhook}")
     if webhook is None:
-        return CheckResult("failure", name, "no address is set", "kaiwa doctor --fix --url https://…")
+        return CheckResult(
+            "failure", name, "no address is set", "kaiwa doctor --fix --url https://…"
+        )
     if not webhook.is_active:
-        return CheckResult("failure", name, f"{webhook.url}, not in use", "switch on “Use webhook” in LINE's console")
+        return CheckResult(
+            "failure",
+            name,
+            f"{webhook.url}, not in use",
+            "switch on “Use webhook” in LINE's console",
+        )
     if urlsplit(webhook.url).path != PATH:
         fix = f"Kaiwa answers at {PATH}: kaiwa doctor --fix --url https://…"
         return CheckResult("warning", name, f"{webhook.url}, in use", fix)
@@ -140,7 +180,9 @@ def _check_test(test: WebhookTest | Failure) -> CheckResult:
     if test.success:
         return CheckResult("ok", name, "LINE reaches the webhook")
     fix = TEST_FIXES.get(test.status, "does Kaiwa run, and does the address lead to it?")
-    return CheckResult("failure", name, f"LINE does not reach the webhook: {test.reason} ({test.detail})", fix)
+    return CheckResult(
+        "failure", name, f"LINE does not reach the webhook: {test.reason} ({test.detail})", fix
+    )
 
 
 def _check_quota(quota: Quota | Failure) -> CheckResult:
@@ -163,9 +205,14 @@ def _check_menu(menu: RichMenu | Failure | None) -> CheckResult:
     if isinstance(menu, Failure):
         return CheckResult("warning", MENU, f"not known: {menu}")
     if menu is None:
-        fix = "kaiwa doctor --fix --url https://… sets one, which hides one of LINE Official Account Manager"
+        fix = (
+            "kaiwa doctor --fix --url https://… sets one, which hides one of LINE Official "
+            "Account Manager"
+        )
         return CheckResult("ok", MENU, "none is set by LINE's API", fix)
-    return CheckResult("ok", MENU, "Kaiwa's" if menu.name.startswith(OURS) else "one that is not Kaiwa's")
+    return CheckResult(
+        "ok", MENU, "Kaiwa's" if menu.name.startswith(OURS) else "one that is not Kaiwa's"
+    )
 
 
 async def _check_traffic(kv: KeyValue, now: int) -> list[CheckResult]:

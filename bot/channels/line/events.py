@@ -12,14 +12,27 @@ from bot.channels.line.approvals import read_decision
 from bot.channels.line.late_answers import fetched_in, is_asker, read_fetch
 from bot.channels.line.polls import kept_in, read_vote
 from bot.channels.line.stickers import courtesy_of
-from bot.channels.line.types import Address, Chat, Content, DeliveryContext, Event, ImageSet, Mentionee, write_address
+from bot.channels.line.types import (
+    Address,
+    Chat,
+    Content,
+    DeliveryContext,
+    Event,
+    ImageSet,
+    Mentionee,
+    write_address,
+)
 from bot.file_types import MOST_BYTES, kind_of, type_of
 from bot.safe_text.names import safe_name
 from bot.transcript import Author, Media, Message, Part, Text, encode
 
 DAY_MS = 86_400_000
 MOST_MEMBERS = 500  # of a group, by LINE's own limit
-RECORDINGS = {"image": "image/jpeg", "audio": "audio/mp4", "video": "video/mp4"}  # LINE converts what people send
+RECORDINGS = {
+    "image": "image/jpeg",
+    "audio": "audio/mp4",
+    "video": "video/mp4",
+}  # LINE converts what people send
 NOTHING = Content()
 NO_ALBUM = ImageSet()
 FIRST_TIME = DeliveryContext()
@@ -32,7 +45,9 @@ class Reader:
         self._users = frozenset(config.allowed_users)
         self._groups = frozenset(config.allowed_groups)
 
-    def read_event(self, bot: str, event: Event, received_at: int) -> tuple[str, InboundEvent] | None:
+    def read_event(
+        self, bot: str, event: Event, received_at: int
+    ) -> tuple[str, InboundEvent] | None:
         """The conversation and the inbox event; None for an event that is not for the bot.
 
         Args:
@@ -53,7 +68,11 @@ class Reader:
         # Deletions and edits get no answer, so neither standby nor an allow-list holds them up.
         if event.type == "unsend":
             unsent = event.unsend.message_id if event.unsend else ""
-            return replace(_bare_event(event, chat, received_at), event="unsent", target=unsent) if unsent else None
+            return (
+                replace(_bare_event(event, chat, received_at), event="unsent", target=unsent)
+                if unsent
+                else None
+            )
         if event.type in ("unfollow", "leave"):
             return replace(_bare_event(event, chat, received_at), event="left")
         if event.type == "memberLeft":
@@ -66,7 +85,11 @@ class Reader:
         if event.mode == "standby" or not is_known:
             return None
         if not self._is_allowed(event, chat):
-            return None if chat.is_group else _canned(event, chat, received_at, "not_allowed", is_daily=True)
+            return (
+                None
+                if chat.is_group
+                else _canned(event, chat, received_at, "not_allowed", is_daily=True)
+            )
         if decision:
             return _decision(event, chat, received_at, *decision)
         if vote:
@@ -90,7 +113,11 @@ class Reader:
 def text_for_bot(content: Content) -> str | None:
     """The text without the mention of the bot; None if the bot is not mentioned."""
     text = content.text or ""
-    mentions = [mentionee for mentionee in (content.mention.mentionees if content.mention else ()) if mentionee.is_self]
+    mentions = [
+        mentionee
+        for mentionee in (content.mention.mentionees if content.mention else ())
+        if mentionee.is_self
+    ]
     if not mentions:
         return None
     # A bare mention calls the bot too: then the mention is the text.
@@ -103,7 +130,9 @@ def _without(text: str, mentions: list[Mentionee]) -> str:
     end = len(units)
     for mention in sorted(mentions, key=lambda mention: mention.index, reverse=True):
         start = max(mention.index, 0) * 2
-        kept.append(units[start + max(mention.length, 0) * 2 : end].decode("utf-16-le", "ignore").strip())
+        kept.append(
+            units[start + max(mention.length, 0) * 2 : end].decode("utf-16-le", "ignore").strip()
+        )
         end = min(start, end)
     kept.append(units[:end].decode("utf-16-le", "ignore").strip())
     return " ".join(filter(None, reversed(kept)))
@@ -172,23 +201,41 @@ def _departure(event: Event, chat: Chat, received_at: int) -> InboundEvent | Non
     """Members who have left a group or room, as far as LINE names them."""
     members = event.left.members[:MOST_MEMBERS] if event.left and chat.is_group else ()
     leavers = tuple(member.user_id for member in members if member.user_id)
-    return replace(_bare_event(event, chat, received_at), event="unsent", leavers=leavers) if leavers else None
+    return (
+        replace(_bare_event(event, chat, received_at), event="unsent", leavers=leavers)
+        if leavers
+        else None
+    )
 
 
-def _canned(event: Event, chat: Chat, received_at: int, key: str, *, is_daily: bool = False) -> InboundEvent:
-    """A canned answer. One that comes once a day has an id of its own, which the inbox takes once."""
+def _canned(
+    event: Event, chat: Chat, received_at: int, key: str, *, is_daily: bool = False
+) -> InboundEvent:
+    """A canned answer. One that comes once a day has an id of its own, which the inbox takes
+    once."""
     arrival = _message_event(event, chat, received_at, ())
     if is_daily:
-        arrival = replace(arrival, message=replace(arrival.message, id=f"{key}_{received_at // DAY_MS}"))
+        arrival = replace(
+            arrival, message=replace(arrival.message, id=f"{key}_{received_at // DAY_MS}")
+        )
     return replace(arrival, event="told", target=f"line.{key}")
 
 
-def _decision(event: Event, chat: Chat, received_at: int, question: str, approved: bool) -> InboundEvent:
+def _decision(
+    event: Event, chat: Chat, received_at: int, question: str, approved: bool
+) -> InboundEvent:
     """A pressed button. Whether this person may decide is checked later."""
-    return replace(_message_event(event, chat, received_at, ()), event="decision", target=question, approved=approved)
+    return replace(
+        _message_event(event, chat, received_at, ()),
+        event="decision",
+        target=question,
+        approved=approved,
+    )
 
 
-def _fetch(event: Event, chat: Chat, received_at: int, language: str, mark: str) -> InboundEvent | None:
+def _fetch(
+    event: Event, chat: Chat, received_at: int, language: str, mark: str
+) -> InboundEvent | None:
     """A press of the button for late answers; others than the asker press in vain."""
     user = event.source.user_id if event.source else None
     if user is None or not is_asker(mark, user):
@@ -198,7 +245,9 @@ def _fetch(event: Event, chat: Chat, received_at: int, language: str, mark: str)
     return replace(pressing, message=message, event="fetch", target=chat.conversation)
 
 
-def _message_event(event: Event, chat: Chat, received_at: int, parts: tuple[Part, ...]) -> InboundEvent:
+def _message_event(
+    event: Event, chat: Chat, received_at: int, parts: tuple[Part, ...]
+) -> InboundEvent:
     """A message under its own id, with the address of its answer."""
     bare = _bare_event(event, chat, received_at)
     content = event.message or NOTHING
@@ -210,11 +259,18 @@ def _message_event(event: Event, chat: Chat, received_at: int, parts: tuple[Part
     )
     message = replace(bare.message, id=content.id or bare.message.id, parts=parts)
     album = content.image_set or NO_ALBUM
-    return replace(bare, message=message, address=write_address(address), album=album.id, album_size=album.total)
+    return replace(
+        bare,
+        message=message,
+        address=write_address(address),
+        album=album.id,
+        album_size=album.total,
+    )
 
 
 def _token_since(event: Event, received_at: int) -> int:
-    """When the reply token's minute began: a redelivered event brings the token of the first delivery."""
+    """When the reply token's minute began: a redelivered event brings the token of the first
+    delivery."""
     comes_again = event.delivery_context.is_redelivery and event.timestamp
     return min(event.timestamp, received_at) if comes_again else received_at
 

@@ -41,7 +41,8 @@ class Files:
             return
         with suppress(TimeoutError, Failure):
             async with asyncio.timeout(FILE_S):
-                while not await self._client.is_prepared(media.ref):  # noqa: ASYNC110 -- LINE does not say when
+                # LINE does not say when
+                while not await self._client.is_prepared(media.ref):  # noqa: ASYNC110
                     await asyncio.sleep(POLL_S)
 
     async def fetch(self, media: Media, take: Take) -> bool:
@@ -51,7 +52,9 @@ class Files:
         timeout_s = None if family == "image" else FILE_S
         try:
             async with asyncio.timeout(timeout_s or PICTURE_S):
-                while (is_whole := await self._client.fetch_content(media.ref, family, take, timeout_s)) is None:
+                while (
+                    is_whole := await self._client.fetch_content(media.ref, family, take, timeout_s)
+                ) is None:
                     await self._wait(media.ref, is_recording=family in RECORDINGS)
                 return is_whole
         except (TimeoutError, Failure) as error:
@@ -59,7 +62,9 @@ class Files:
             return False
 
     async def _wait(self, message_id: str, *, is_recording: bool) -> None:
-        """Wait until another request may find the file; LINE says of recordings alone how far it is."""
+        """Wait until another request may find the file; LINE says of recordings alone how far it
+        is."""
         await asyncio.sleep(POLL_S)
-        while is_recording and not await self._client.is_prepared(message_id):  # noqa: ASYNC110 -- LINE does not say when
+        # LINE does not say when
+        while is_recording and not await self._client.is_prepared(message_id):  # noqa: ASYNC110
             await asyncio.sleep(POLL_S)

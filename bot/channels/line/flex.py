@@ -29,12 +29,22 @@ def action_of(button: Button) -> JSON:
 def _bubble(bubble: Bubble) -> JSON:
     title = [_text(bubble.title, weight="bold")] if bubble.title else []
     lines = [_text(bubble.lines, size="sm")] if bubble.lines else []
-    rows = [_row(bubble, row, is_head=not (bubble.title or number)) for number, row in enumerate(bubble.rows)]
+    rows = [
+        _row(bubble, row, is_head=not (bubble.title or number))
+        for number, row in enumerate(bubble.rows)
+    ]
     note = [_text(bubble.note, size="xs")] if bubble.note else []
     actions = [action_of(button) for button in bubble.buttons]
-    buttons = [{"type": "button", "action": action, "style": "secondary", "height": "sm"} for action in actions]
+    buttons = [
+        {"type": "button", "action": action, "style": "secondary", "height": "sm"}
+        for action in actions
+    ]
     footer = {"footer": _box("vertical", "sm", buttons)} if buttons else {}
-    return {"type": "bubble", "body": _box("vertical", "md", [*title, *lines, *rows, *note]), **footer}
+    return {
+        "type": "bubble",
+        "body": _box("vertical", "md", [*title, *lines, *rows, *note]),
+        **footer,
+    }
 
 
 def _row(bubble: Bubble, row: Sequence[str], *, is_head: bool) -> JSON:

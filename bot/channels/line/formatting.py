@@ -10,7 +10,15 @@ from bot.channels.line.approvals import approval_messages
 from bot.channels.line.flex import NO_WORDS
 from bot.channels.line.polls import poll_card, poll_counts
 from bot.channels.line.tables import Table, segments
-from bot.channels.line.text import LIMIT, MAX_MESSAGES, pieces_of, plain_text, shortened, split, split_messages
+from bot.channels.line.text import (
+    LIMIT,
+    MAX_MESSAGES,
+    pieces_of,
+    plain_text,
+    shortened,
+    split,
+    split_messages,
+)
 from bot.channels.line.types import LABEL, Bubble, Button, Chat, LineMessage, alt_text
 from bot.errors import DeliveryRefused
 from bot.texts import Texts, language_of
@@ -34,8 +42,11 @@ class Formatter:
         self._texts = texts
         self._language = language
 
-    def messages(self, reply: Reply, chat: Chat, pictures: Sequence[str] = (), told: str = "") -> list[LineMessage]:
-        """The reply as at most five messages; a text for which no room is left is cut and offers to go on.
+    def messages(
+        self, reply: Reply, chat: Chat, pictures: Sequence[str] = (), told: str = ""
+    ) -> list[LineMessage]:
+        """The reply as at most five messages; a text for which no room is left is cut and offers to
+        go on.
 
         Args:
             pictures: addresses.
@@ -51,11 +62,16 @@ class Formatter:
             asked = next(split(reply.text.strip(), MOST))
             text = plain_text(asked) or asked
             language = language_of(text.partition("\n")[0], self._language)
-            return approval_messages(text, reply.question, self._texts, language, is_group=chat.is_group)
+            return approval_messages(
+                text, reply.question, self._texts, language, is_group=chat.is_group
+            )
         # A press comes back without a mention, so in a group nobody would answer it.
         if chat.is_group and reply.choices:
             told = "\n\n".join(filter(None, (told, reply.told_choices)))
-        beside = [*_cards(reply.cards), *([poll_card(reply.poll, self._texts)] if reply.poll else ())]
+        beside = [
+            *_cards(reply.cards),
+            *([poll_card(reply.poll, self._texts)] if reply.poll else ()),
+        ]
         beside += [LineMessage("", image=url) for url in pictures]
         text = "" if reply.poll and reply.text == reply.poll.question else reply.text.strip()
         language = language_of(text, self._language)
@@ -63,9 +79,15 @@ class Formatter:
         words = _words(text, told, more, MOST_MESSAGES - len(beside))
         if not (words or beside):
             raise DeliveryRefused("there are no words in it")
-        offers = ("more",) if any(one.text.endswith(more) for one in words) else OFFERS.get(reply.kind, ())
+        offers = (
+            ("more",)
+            if any(one.text.endswith(more) for one in words)
+            else OFFERS.get(reply.kind, ())
+        )
         choices = [Button(shortened(choice, LABEL), choice) for choice in reply.choices]
-        quick = () if chat.is_group else (*choices, *(self._button(name, language) for name in offers))
+        quick = (
+            () if chat.is_group else (*choices, *(self._button(name, language) for name in offers))
+        )
         *above, last = words + beside  # LINE shows the buttons of the last message alone
         return [*above, last._replace(quick=quick)]
 
@@ -84,7 +106,9 @@ def _cards(cards: Sequence[Card]) -> list[LineMessage]:
     """All cards as one message."""
     if not cards:
         return []
-    bubbles = tuple(Bubble(card.title or NO_WORDS, note=card.note, rows=card.rows) for card in cards)
+    bubbles = tuple(
+        Bubble(card.title or NO_WORDS, note=card.note, rows=card.rows) for card in cards
+    )
     return [LineMessage(alt_text("\n\n".join(card.text for card in cards)), bubbles=bubbles)]
 
 
@@ -108,4 +132,8 @@ def _words(markdown: str, told: str, more: str, room: int) -> list[LineMessage]:
 
 
 def _as_messages(part: str | Table) -> list[LineMessage]:
-    return [part.message] if isinstance(part, Table) else list(map(LineMessage, pieces_of(plain_text(part))))
+    return (
+        [part.message]
+        if isinstance(part, Table)
+        else list(map(LineMessage, pieces_of(plain_text(part))))
+    )

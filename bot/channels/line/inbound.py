@@ -1,4 +1,5 @@
-"""The webhook: signature over the raw body, JSON, then the reader. The event is stored before the 200.
+"""The webhook: signature over the raw body, JSON, then the reader. The event is stored before the
+200.
 
 Events are decoded one by one: an event that cannot be read does not cost the others.
 """
@@ -133,7 +134,9 @@ def _read_leniently(text: str) -> Webhook:
     """
     try:
         found = json.loads(text, parse_constant=_no_number)
-        return convert({**found, "events": [_encode_event(event) for event in found["events"]]}, Webhook)
+        return convert(
+            {**found, "events": [_encode_event(event) for event in found["events"]]}, Webhook
+        )
     except (TypeError, LookupError, RecursionError) as error:
         raise ValueError("not of a webhook's form") from error
 

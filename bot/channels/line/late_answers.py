@@ -1,7 +1,7 @@
 """Late answers: the card with the button that fetches one, and the press of it.
 
-A reply token works for a minute. Its first 45 seconds are the answer's; then it is spent on the card, whose button
-brings a new token with each press.
+A reply token works for a minute. Its first 45 seconds are the answer's; then it is spent on the
+card, whose button brings a new token with each press.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ def fetched_in(chat: Chat) -> str:
     return chat._replace(bot=BOT).conversation
 
 
-def late_card(text: str, asker: str, texts: Texts, language: str, *, chat: Chat, pushes: bool) -> LineMessage:
+def late_card(
+    text: str, asker: str, texts: Texts, language: str, *, chat: Chat, pushes: bool
+) -> LineMessage:
     """The card that says that an answer takes longer.
 
     Args:

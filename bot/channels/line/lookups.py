@@ -31,7 +31,9 @@ class Enricher:
     def __init__(self, people: People) -> None:
         self._people = people
 
-    async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent]) -> list[InboundEvent]:
+    async def enrich(
+        self, conversation: str, arrivals: Sequence[InboundEvent]
+    ) -> list[InboundEvent]:
         """The enriched events."""
         users = [arrival.author_id for arrival in arrivals if arrival.author_id]
         people = await self._people.find(chat_of(conversation), users)
@@ -43,7 +45,9 @@ def _with_author(arrival: InboundEvent, people: dict[str, Person]) -> InboundEve
     if author is None:
         return arrival
     person = people.get(author.id, NOBODY)
-    known = Author(author.id, person.name or author.name, person.language or author.locale, author.time_zone)
+    known = Author(
+        author.id, person.name or author.name, person.language or author.locale, author.time_zone
+    )
     return replace(arrival, message=replace(arrival.message, author=known))
 
 

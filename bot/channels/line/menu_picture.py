@@ -1,4 +1,5 @@
-"""The picture of the menu: a sign for each item, and its words where this machine has a font with their letters."""
+"""The picture of the menu: a sign for each item, and its words where this machine has a font with
+their letters."""
 
 from __future__ import annotations
 
@@ -35,7 +36,12 @@ class Pen:
 
     def line(self, *points: Point, width: float = 9, colour: str = ACCENT) -> None:
         """A line through points."""
-        self._draw.line([self._at(point) for point in points], fill=colour, width=round(width * FINE), joint="curve")
+        self._draw.line(
+            [self._at(point) for point in points],
+            fill=colour,
+            width=round(width * FINE),
+            joint="curve",
+        )
 
     def circle(self, radius: float, *, filled: bool = False) -> None:
         """A circle around the centre."""
@@ -72,7 +78,9 @@ def draw_menu(signs: Sequence[str], labels: Sequence[str], size: tuple[int, int]
         if font:
             Pen(draw, (centre[0], height * 0.8)).words(label, font)
         if number:
-            Pen(draw, (step * number, height / 2)).line((0, -height * 0.3), (0, height * 0.3), width=2, colour=GRID)
+            Pen(draw, (step * number, height / 2)).line(
+                (0, -height * 0.3), (0, height * 0.3), width=2, colour=GRID
+            )
     picture = io.BytesIO()
     image.resize(size, Image.Resampling.LANCZOS).save(picture, "PNG", optimize=True)
     return picture.getvalue()
@@ -101,15 +109,29 @@ def _weather(pen: Pen) -> None:
 def _reset(pen: Pen) -> None:
     radius = RADIUS * 0.8
     pen.arc(radius, -45, 250)
-    pen.area((-radius * 0.75, -radius * 1.35), (-radius * 0.75, -radius * 0.45), (radius * 0.1, -radius * 0.9))
+    pen.area(
+        (-radius * 0.75, -radius * 1.35),
+        (-radius * 0.75, -radius * 0.45),
+        (radius * 0.1, -radius * 0.9),
+    )
 
 
 def _usage(pen: Pen) -> None:
     for number, top in enumerate((0.2, -0.9, -0.35)):
         left = RADIUS * (-0.85 + number * 0.62)
         right = left + RADIUS * 0.42
-        pen.area((left, RADIUS * 0.85), (left, RADIUS * top), (right, RADIUS * top), (right, RADIUS * 0.85))
+        pen.area(
+            (left, RADIUS * 0.85),
+            (left, RADIUS * top),
+            (right, RADIUS * top),
+            (right, RADIUS * 0.85),
+        )
     pen.line((-RADIUS, RADIUS * 0.9), (RADIUS, RADIUS * 0.9))
 
 
-SIGNS: Mapping[str, Callable[[Pen], None]] = {"help": _help, "weather": _weather, "reset": _reset, "usage": _usage}
+SIGNS: Mapping[str, Callable[[Pen], None]] = {
+    "help": _help,
+    "weather": _weather,
+    "reset": _reset,
+    "usage": _usage,
+}

@@ -1,4 +1,5 @@
-"""The ids of the messages that Kaiwa has sent in LINE: a quotation names one, and tells nothing else of it."""
+"""The ids of the messages that Kaiwa has sent in LINE: a quotation names one, and tells nothing
+else of it."""
 
 from __future__ import annotations
 
@@ -31,5 +32,6 @@ class OwnMessages:
 
 
 def _key(chat: Chat, message_id: str) -> str:
-    """The chat's id is part of the name, so that the entry goes when the person or the group is forgotten."""
+    """The chat's id is part of the name, so that the entry goes when the person or the group is
+    forgotten."""
     return f"line:own:{chat.kind}:{chat.id}:{message_id}"

@@ -12,7 +12,9 @@ MAX_PREVIEW = 1_000_000  # bytes; the picture is its own preview
 MIMES = ("image/png", "image/jpeg")
 
 
-async def find_pictures(reply: Reply, files: Files, *, is_late: bool = False) -> tuple[list[str], str]:
+async def find_pictures(
+    reply: Reply, files: Files, *, is_late: bool = False
+) -> tuple[list[str], str]:
     """The https addresses of the pictures that LINE can show, and the words of the others.
 
     Args:

@@ -1,7 +1,9 @@
-"""Polls: the card with their buttons, the vote a press makes, and the text that says how they stand.
+"""Polls: the card with their buttons, the vote a press makes, and the text that says how they
+stand.
 
-LINE cannot change a sent message. A press is answered by its reply token, at most every ``PAUSE_S`` for each poll: that
-costs nothing, and a group in which many vote at once gets few messages. A vote that is not answered counts as well.
+LINE cannot change a sent message. A press is answered by its reply token, at most every ``PAUSE_S``
+for each poll: that costs nothing, and a group in which many vote at once gets few messages. A vote
+that is not answered counts as well.
 """
 
 from __future__ import annotations
@@ -37,11 +39,14 @@ def poll_card(poll: Poll, texts: Texts) -> LineMessage:
 
 def poll_counts(poll: Poll, texts: Texts) -> LineMessage:
     """How a poll stands."""
-    lines = [f"・{option}: {count}" for option, count in zip(poll.options, poll.counts, strict=True)]
+    lines = [
+        f"・{option}: {count}" for option, count in zip(poll.options, poll.counts, strict=True)
+    ]
     return LineMessage("\n".join([poll.question, *lines, poll.status(texts)]))
 
 
 def read_vote(data: str) -> tuple[str, int] | None:
-    """The poll and the number of the option that a postback votes for (0 closes it); None for another button."""
+    """The poll and the number of the option that a postback votes for (0 closes it); None for
+    another button."""
     vote = VOTE.fullmatch(data)
     return (vote[1], int(vote[2])) if vote else None

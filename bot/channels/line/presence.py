@@ -23,7 +23,9 @@ SHOW_AFTER_S = 0.5  # of a turn; a faster answer needs no animation, and saves a
 class Presence:
     """Shows running turns, in the background; failures are logged."""
 
-    def __init__(self, client: Client, renew_s: float = RENEW_S, show_after_s: float = SHOW_AFTER_S) -> None:
+    def __init__(
+        self, client: Client, renew_s: float = RENEW_S, show_after_s: float = SHOW_AFTER_S
+    ) -> None:
         self._client = client
         self._show_after_s = show_after_s
         self._renew_s = renew_s

@@ -1,7 +1,9 @@
-"""The menu below a chat: help, weather, reset and usage, one tap each. ``kaiwa doctor --fix`` sets it.
+"""The menu below a chat: help, weather, reset and usage, one tap each. ``kaiwa doctor --fix`` sets
+it.
 
-A menu that another program has set stays. A menu of LINE Official Account Manager is hidden: programs cannot see it,
-and any default menu of the API comes before it. https://developers.line.biz/en/docs/messaging-api/using-rich-menus/
+A menu that another program has set stays. A menu of LINE Official Account Manager is hidden:
+programs cannot see it, and any default menu of the API comes before it.
+https://developers.line.biz/en/docs/messaging-api/using-rich-menus/
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ WIDTH, HEIGHT = 1_200, 405  # pixels; one of the sizes that LINE names
 def menu_of(texts: Texts, language: str) -> RichMenu:
     """Our menu in a language."""
     buttons = tuple(
-        Button(texts.get(f"line.label_{item}", language), texts.get(f"line.say_{item}", language)) for item in ITEMS
+        Button(texts.get(f"line.label_{item}", language), texts.get(f"line.say_{item}", language))
+        for item in ITEMS
     )
     title = texts.get("line.menu", language)
     digest = hashlib.sha256(repr((title, buttons)).encode()).hexdigest()[:16]
@@ -60,6 +63,7 @@ async def _replace(client: Client, wanted: RichMenu, present: RichMenu | None) -
 
 
 def _draw(labels: Sequence[str]) -> bytes:
-    from bot.channels.line.menu_picture import draw_menu  # noqa: PLC0415 -- imports Pillow, which only this needs
+    # imports Pillow, which only this needs
+    from bot.channels.line.menu_picture import draw_menu  # noqa: PLC0415
 
     return draw_menu(ITEMS, labels, (WIDTH, HEIGHT))

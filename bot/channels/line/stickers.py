@@ -11,17 +11,47 @@ from typing import Literal
 Courtesy = Literal["", "thanks", "hello", "agreed", "night", "bye"]
 
 KEYWORDS: dict[Courtesy, frozenset[str]] = {
-    "thanks": frozenset({"thanks", "thank you", "thankyou", "thx", "grateful", "gratitude", "appreciate", "arigato"}),
-    "hello": frozenset({"hello", "hi", "hey", "howdy", "greetings", "greeting", "whatsup", "good morning", "morning"}),
-    "agreed": frozenset({"ok", "okay", "got it", "gotcha", "roger", "understood", "agree", "agreed", "sure"}),
+    "thanks": frozenset(
+        {"thanks", "thank you", "thankyou", "thx", "grateful", "gratitude", "appreciate", "arigato"}
+    ),
+    "hello": frozenset(
+        {
+            "hello",
+            "hi",
+            "hey",
+            "howdy",
+            "greetings",
+            "greeting",
+            "whatsup",
+            "good morning",
+            "morning",
+        }
+    ),
+    "agreed": frozenset(
+        {"ok", "okay", "got it", "gotcha", "roger", "understood", "agree", "agreed", "sure"}
+    ),
     "night": frozenset({"good night", "goodnight", "nighty night", "sweet dreams"}),
     "bye": frozenset({"bye", "goodbye", "bye bye", "see you", "see ya", "farewell"}),
 }
-ASKING = frozenset({"question", "question mark", "what", "why", "help", "confused", "please", "huh", "where", "when"})
+ASKING = frozenset(
+    {
+        "question",
+        "question mark",
+        "what",
+        "why",
+        "help",
+        "confused",
+        "please",
+        "huh",
+        "where",
+        "when",
+    }
+)
 
 
 def courtesy_of(keywords: Iterable[str]) -> Courtesy:
-    """The courtesy that most keywords name; empty where they name none, or rather ask for something."""
+    """The courtesy that most keywords name; empty where they name none, or rather ask for
+    something."""
     said = {keyword.strip().lower() for keyword in keywords}
     if said & ASKING:
         return ""

@@ -11,18 +11,23 @@ from bot.channels.line.text import cells_of, plain_text, take_table
 from bot.channels.line.types import Bubble, LineMessage, alt_text
 
 MOST_COLUMNS, MOST_ROWS, LONGEST_CELL = 4, 15, 60
-FENCE = re.compile(r"[ \t]*+(`{3,}+|~{3,}+)([^`]*+)$")  # with what follows: behind a closing one nothing
+FENCE = re.compile(
+    r"[ \t]*+(`{3,}+|~{3,}+)([^`]*+)$"
+)  # with what follows: behind a closing one nothing
 
 
 class Table(NamedTuple):
-    """A table, its head first; all rows have the same number of cells, each a line of plain text."""
+    """A table, its head first; all rows have the same number of cells, each a line of plain
+    text."""
 
     rows: tuple[tuple[str, ...], ...]
 
     @property
     def message(self) -> LineMessage:
         """The card; its rows as text stand in notifications."""
-        return LineMessage(alt_text("\n".join(map(" | ".join, self.rows))), bubbles=(Bubble(rows=self.rows),))
+        return LineMessage(
+            alt_text("\n".join(map(" | ".join, self.rows))), bubbles=(Bubble(rows=self.rows),)
+        )
 
 
 def segments(markdown: str) -> list[str | Table]:

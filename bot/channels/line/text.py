@@ -1,4 +1,5 @@
-"""The text of a reply as LINE shows it: Markdown as plain text, split where a reader would pause."""
+"""The text of a reply as LINE shows it: Markdown as plain text, split where a reader would
+pause."""
 
 from __future__ import annotations
 
@@ -33,9 +34,13 @@ TAGS = range(0xE0020, 0xE0080)
 OPEN, CLOSE = "\ufdd0", "\ufdd1"
 HELD = re.compile(f"{OPEN}(\\d+){CLOSE}")
 
-# Every pattern takes linear time: possessive quantifiers keep it from trying a long run again from each of its
-# characters, or in more than one way. A model can be made to write anything (tests/growth.py).
-FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[^\n`]*+\n(.*?)(?:^[ \t]*+\1[`~]*+[ \t]*+$|\Z)", re.MULTILINE | re.DOTALL)
+# Every pattern takes linear time: possessive quantifiers keep it from trying a long run again from
+# each of its characters, or in more than one way. A model can be made to write anything
+# (tests/growth.py).
+FENCE = re.compile(
+    r"^[ \t]*+(`{3,}+|~{3,}+)[^\n`]*+\n(.*?)(?:^[ \t]*+\1[`~]*+[ \t]*+$|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
 TICKS = re.compile(r"`+|\n\n")
 URL = r"(?:(?<![a-z])[a-z][a-z0-9+.-]{0,30}://|www\.|mailto:|tel:)"
 LINK = re.compile(
@@ -55,7 +60,9 @@ CELL = re.compile(r"(?<!\\)\|")
 
 MARKS = re.compile(r"\*+|_+|~+|\n")
 PAIRED = ("*", "**", "***", "_", "__", "___", "~~")
-FORMULA = re.compile(r"[0-9A-Za-z\\]")  # before it no star opens: 2**3 stays. Japanese has no space before the star.
+FORMULA = re.compile(
+    r"[0-9A-Za-z\\]"
+)  # before it no star opens: 2**3 stays. Japanese has no space before the star.
 WORD = re.compile(r"[\w\\]")
 ESCAPE = re.compile(r"\\")
 ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|>~])")
@@ -97,7 +104,8 @@ class _Held:
 
 
 def _link(match: re.Match[str], held: _Held) -> str:
-    """Label and URL, with a space where LINE would take the next character for a part of the URL."""
+    """Label and URL, with a space where LINE would take the next character for a part of the
+    URL."""
     label, url = match[1].strip(), match[2]
     after = match.string[match.end() : match.end() + 1]
     space = "" if not after or after.isspace() or after in AFTER_URL else " "
@@ -117,7 +125,8 @@ def _bare(url: str, held: _Held) -> str:
 
 
 def _without_code(text: str, held: _Held) -> str:
-    """The text with placeholders for code: whatever is between two equal runs of backticks in one paragraph."""
+    """The text with placeholders for code: whatever is between two equal runs of backticks in one
+    paragraph."""
     ticks = list(TICKS.finditer(text))
     closing: dict[int, re.Match[str]] = {}  # by the position of the opening run
     ahead: dict[str, re.Match[str]] = {}
@@ -152,7 +161,8 @@ def _lines(lines: Iterable[str]) -> Iterator[str]:
 
 
 def take_table(head: str, below: deque[str]) -> list[str]:
-    """The lines of the table that begins with this one, taken from those below; empty where none begins."""
+    """The lines of the table that begins with this one, taken from those below; empty where none
+    begins."""
     if "|" not in head or not below or not _is_table_rule(below[0]):
         return []
     lines = [head, below.popleft()]
@@ -182,7 +192,8 @@ def _line(line: str) -> str:
 
 
 def _unmarked(text: str) -> str:
-    """The text without the marks around words of one line; a mark pairs with the nearest one like it."""
+    """The text without the marks around words of one line; a mark pairs with the nearest one like
+    it."""
     opened: dict[str, list[re.Match[str]]] = {mark: [] for mark in PAIRED}
     gone: list[re.Match[str]] = []
     for mark in MARKS.finditer(text):
@@ -258,14 +269,18 @@ def split(text: str, limit: int) -> Iterator[str]:
 
 def _end(text: str, most: int) -> int:
     """Where the first piece ends, ``most`` characters in at the latest."""
-    links = [match.span() for match in WHOLE_URL.finditer(text, 0, most + LIMIT) if match.start() < most]
+    links = [
+        match.span() for match in WHOLE_URL.finditer(text, 0, most + LIMIT) if match.start() < most
+    ]
     for seam in SEAMS:
         ends = [match.end() for match in seam.finditer(text, 0, most) if match.end() > most * LEAST]
         for end in reversed(ends):
             if not _inside(end, links) and not _joined(text, end):
                 return end
     # A URL that would be cut goes whole into the next piece if it fits there.
-    end = next((start for start, stop in links if 0 < start < most < stop and stop - start <= most), most)
+    end = next(
+        (start for start, stop in links if 0 < start < most < stop and stop - start <= most), most
+    )
     while end > 1 and _joined(text, end):
         end -= 1
     return end if end > 1 else most

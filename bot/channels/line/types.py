@@ -1,4 +1,5 @@
-"""LINE's events, messages and account data, as far as the bot reads them, and the address of an answer.
+"""LINE's events, messages and account data, as far as the bot reads them, and the address of an
+answer.
 
 Webhooks: https://developers.line.biz/en/reference/messaging-api/#webhooks
 Almost every field may be absent, and new kinds of events come without notice.
@@ -46,7 +47,8 @@ class Address(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """Where an answer goes.
 
     Attributes:
-        received_at: when the event came in, or the event's own time if it is a redelivery; milliseconds since the
+        received_at: when the event came in, or the event's own time if it is a redelivery;
+        milliseconds since the
             epoch. The reply token's minute begins no later.
     """
 
@@ -78,7 +80,8 @@ class Button(NamedTuple):
     Attributes:
         label: 20 characters at most.
         text: what a press posts in the person's name; empty: nothing.
-        data: of the postback that a press sends to the webhook; without it the webhook gets ``text`` as a message.
+        data: of the postback that a press sends to the webhook; without it the webhook gets
+        ``text`` as a message.
     """
 
     label: str
@@ -111,7 +114,8 @@ class RichMenu(NamedTuple):
 
 
 class Bubble(NamedTuple):
-    """A card, by LINE's name: a title, lines, rows, a small sentence and buttons, which stay in the chat.
+    """A card, by LINE's name: a title, lines, rows, a small sentence and buttons, which stay in the
+    chat.
 
     Attributes:
         rows: a label and a value each; without a title, a table with its head.
@@ -140,7 +144,8 @@ class LineMessage(NamedTuple):
         choice: two buttons below a text of at most 240 characters; they stay in the chat.
         quick: at most 13 buttons above the keyboard; they disappear with the next message.
         image: https address of a PNG or JPEG of at most 1 MB, the limit of a preview.
-        bubbles: are shown in place of the text, which stands in notifications; several are side by side.
+        bubbles: are shown in place of the text, which stands in notifications; several are side by
+        side.
     """
 
     text: str
@@ -166,11 +171,14 @@ class Quota(Struct, frozen=True):
     @property
     def percent(self) -> int:
         """The used part of the limit."""
-        return 0 if self.limit is None else 100 if self.limit == 0 else self.used * 100 // self.limit
+        return (
+            0 if self.limit is None else 100 if self.limit == 0 else self.used * 100 // self.limit
+        )
 
 
 class BotInfo(Struct, frozen=True):
-    """The official account; ``is_chat_on``: people answer in LINE's own manager too, beside the bot."""
+    """The official account; ``is_chat_on``: people answer in LINE's own manager too, beside the
+    bot."""
 
     user_id: str
     name: str
@@ -223,7 +231,8 @@ class Mention(Struct):
 
 
 class ContentProvider(Struct):
-    """Where a file is: on LINE's servers (``line``), or at a URL of the sender's choice (``external``)."""
+    """Where a file is: on LINE's servers (``line``), or at a URL of the sender's choice
+    (``external``)."""
 
     type: str = "line"
 
@@ -287,7 +296,8 @@ class DeliveryContext(Struct, rename="camel", frozen=True):
 
 
 class Event(Struct, rename="camel"):
-    """One event; ``timestamp`` is when it happened, in milliseconds, also when it is delivered again."""
+    """One event; ``timestamp`` is when it happened, in milliseconds, also when it is delivered
+    again."""
 
     type: str = ""
     mode: str = "active"

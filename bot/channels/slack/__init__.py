@@ -1,4 +1,5 @@
-"""Slack: mentions answered in their threads, 1:1 conversations, slash commands; by webhook or Socket Mode.
+"""Slack: mentions answered in their threads, 1:1 conversations, slash commands; by webhook or
+Socket Mode.
 
     channel     the Protocol's class        types      Slack's data as structs
     inbound     the webhook endpoint        events     from an event to what stands in the inbox
@@ -64,7 +65,8 @@ class Config(BaseModel):
 
     @property
     def is_on(self) -> bool:
-        """The bot token turns Slack on, with a signing secret (HTTP) or an app token (Socket Mode)."""
+        """The bot token turns Slack on, with a signing secret (HTTP) or an app token (Socket
+        Mode)."""
         return bool(self.slack_bot_token.get_secret_value())
 
     def allows_user(self, user: str) -> bool:
@@ -95,7 +97,11 @@ def describe(config: Config) -> CheckResult:
     if not config.is_on:
         fix = "set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET or SLACK_APP_TOKEN to turn it on"
         return CheckResult("off", "Slack", "off", fix)
-    who = "allowed users and channels" if config.allowed_users or config.allowed_channels else "everybody"
+    who = (
+        "allowed users and channels"
+        if config.allowed_users or config.allowed_channels
+        else "everybody"
+    )
     way = "by Socket Mode" if config.slack_app_token.get_secret_value() else "at /webhooks/slack"
     fix = "" if config.allowed_users else "set ALLOWED_USERS to answer some only"
     return CheckResult("ok", "Slack", f"answers {who} {way}", fix)

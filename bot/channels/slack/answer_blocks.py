@@ -1,4 +1,5 @@
-"""What an answer's message holds: cards, the text, the buttons for feedback; less where the workspace takes less."""
+"""What an answer's message holds: cards, the text, the buttons for feedback; less where the
+workspace takes less."""
 
 from __future__ import annotations
 
@@ -21,10 +22,13 @@ from bot.texts import Texts, language_of
 log = structlog.stdlib.get_logger(__name__)
 
 Extra = Literal["cards", "native", "plain"]  # in the order in which they are left out
-# Slack counts a message's length after rendering it, so it refuses some that are shorter than its limit:
-# https://github.com/slackapi/bolt-js/issues/2509
+# Slack counts a message's length after rendering it, so it refuses some that are shorter than its
+# limit: https://github.com/slackapi/bolt-js/issues/2509
 LENGTH_ERRORS = ("msg_blocks_too_long", "msg_too_long")
-KIND_ERRORS = ("invalid_blocks", "invalid_blocks_format")  # the workspace does not take a kind of block
+KIND_ERRORS = (
+    "invalid_blocks",
+    "invalid_blocks_format",
+)  # the workspace does not take a kind of block
 BLOCK_ERRORS = (*KIND_ERRORS, *LENGTH_ERRORS)
 SHORT = 500  # UTF-16 code units; a text that is no longer is not split
 
@@ -76,7 +80,8 @@ class AnswerBlocks:
         cards: tuple[TaskCard, ...],
         send: Callable[[list[Block]], Awaitable[ApiResponse]],
     ) -> ApiResponse:
-        """Send an answer; while Slack refuses its blocks, again with fewer. What was refused is left out for a while.
+        """Send an answer; while Slack refuses its blocks, again with fewer. What was refused is
+        left out for a while.
 
         Args:
             send: sends blocks; they are at least the body.
@@ -102,20 +107,32 @@ class AnswerBlocks:
             last, error = content.next_out, response.error
             left_out.add(last)
 
-    def _content(self, delivery: Delivery, body: Body, cards: tuple[TaskCard, ...], left_out: set[Extra]) -> Content:
+    def _content(
+        self, delivery: Delivery, body: Body, cards: tuple[TaskCard, ...], left_out: set[Extra]
+    ) -> Content:
         shown = () if "cards" in left_out else cards
         blocks = [*(card.block for card in shown), *body.blocks]
         reply = delivery.reply
         kinds: tuple[Literal["native", "plain"], ...] = ("native", "plain")
-        buttons = next((kind for kind in kinds if kind not in left_out), None) if self._asks and reply.model else None
+        buttons = (
+            next((kind for kind in kinds if kind not in left_out), None)
+            if self._asks and reply.model
+            else None
+        )
         if buttons:
             language = language_of(body.text, self._language)
-            blocks.append(feedback_block(delivery.turn_id, reply.model, buttons, self._texts, language))
+            blocks.append(
+                feedback_block(delivery.turn_id, reply.model, buttons, self._texts, language)
+            )
         return Content(blocks, "cards" if shown else buttons)
 
 
 def _check_length(response: ApiResponse, text: str) -> None:
     """Raise if Slack finds a text too long that can be split."""
     length = units(text)
-    if response.error in LENGTH_ERRORS and length > SHORT and len(parts := split(text, length // 2)) > 1:
+    if (
+        response.error in LENGTH_ERRORS
+        and length > SHORT
+        and len(parts := split(text, length // 2)) > 1
+    ):
         raise DeliverInParts(response.error, parts)

@@ -1,6 +1,7 @@
 """Answers: posted once, or written into the message that has shown them while they were written.
 
-A streamed answer has its message already: delivery makes that message exactly the answer, at every attempt.
+A streamed answer has its message already: delivery makes that message exactly the answer, at every
+attempt.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ from bot.channels.slack.answer_blocks import AnswerBlocks, Body
 from bot.channels.slack.blocks import Block
 from bot.channels.slack.client import FIRST_WAIT_S, ApiResponse, Client
 from bot.channels.slack.lookups import Identity
-from bot.channels.slack.messages import GONE, Messages, OutboundMessage, delivery_id_of, delivery_metadata
+from bot.channels.slack.messages import (
+    GONE,
+    Messages,
+    OutboundMessage,
+    delivery_id_of,
+    delivery_metadata,
+)
 from bot.channels.slack.streaming import Stream, Streaming
 from bot.channels.slack.writers import draft_id
 from bot.errors import DeliverLater, StoreUnavailable
@@ -34,7 +41,12 @@ class Answers:
     """
 
     def __init__(
-        self, client: Client, streaming: Streaming, identity: Identity, messages: Messages, blocks: AnswerBlocks
+        self,
+        client: Client,
+        streaming: Streaming,
+        identity: Identity,
+        messages: Messages,
+        blocks: AnswerBlocks,
     ) -> None:
         self._client = client
         self._streams = streaming.streams
@@ -55,7 +67,8 @@ class Answers:
             await self._post(outbound, body)
 
     async def discard(self, outbound: OutboundMessage) -> None:
-        """Delete a turn's stream: its answer is void, or belongs below the question that the turn asks.
+        """Delete a turn's stream: its answer is void, or belongs below the question that the turn
+        asks.
 
         Raises:
             DeliverLater: passing failure.
@@ -71,7 +84,9 @@ class Answers:
                 await self._messages.delete(**stream.target)
             await self._streams.delete(turn_id)
         except StoreUnavailable as error:
-            raise DeliverLater("the store does not say whether something was streamed", FIRST_WAIT_S) from error
+            raise DeliverLater(
+                "the store does not say whether something was streamed", FIRST_WAIT_S
+            ) from error
 
     async def delete(self, outbound: OutboundMessage, is_one: Callable[[Any], bool]) -> None:
         """Delete those of the newest messages that are chosen by ``is_one``.
@@ -92,7 +107,11 @@ class Answers:
         async def post(blocks: list[Block]) -> ApiResponse:
             # A message without anything but text shows all of it in notifications too.
             has_more = body.beside or len(blocks) > 1
-            content = {"text": body.fallback, "blocks": blocks} if has_more else {"markdown_text": body.text}
+            content = (
+                {"text": body.fallback, "blocks": blocks}
+                if has_more
+                else {"markdown_text": body.text}
+            )
             return await self._messages.post(outbound, content)
 
         self._messages.confirm(outbound, await self._blocks.send(outbound.delivery, body, (), post))
@@ -113,7 +132,9 @@ class Answers:
                 return True
             await self._streams.delete(delivery.turn_id)
         except StoreUnavailable as error:
-            raise DeliverLater("the store does not say whether the answer was streamed", FIRST_WAIT_S) from error
+            raise DeliverLater(
+                "the store does not say whether the answer was streamed", FIRST_WAIT_S
+            ) from error
         return False
 
     async def _claim_stream(self, outbound: OutboundMessage) -> Stream | None:
@@ -130,7 +151,8 @@ class Answers:
         if not stream.delivery:
             cards = self._streaming.written(turn_id)
             if stream.is_draft and cards is None:
-                # The process that writes it may only be slow, and would change the answer afterwards.
+                # The process that writes it may only be slow, and would change the answer
+                # afterwards.
                 await outbound.assert_lease()
                 await self._messages.delete(**stream.target)
                 await self._streams.delete(turn_id)
@@ -142,7 +164,10 @@ class Answers:
     async def _find(self, stream: Stream, turn_id: str, since: str) -> str:
         """The timestamp of a stream that Slack may have started; empty if it did not."""
         messages = await self._messages.read_recent(stream.channel, stream.thread, since)
-        return next((str(message["ts"]) for message in messages if self._is_it(stream, turn_id, message)), "")
+        return next(
+            (str(message["ts"]) for message in messages if self._is_it(stream, turn_id, message)),
+            "",
+        )
 
     def _is_it(self, stream: Stream, turn_id: str, message: Any) -> bool:
         if stream.is_draft:
@@ -155,7 +180,8 @@ class Answers:
         stopped = await self._stop(stream)
 
         async def update(blocks: list[Block]) -> ApiResponse:
-            # A changed block shows no "(edited)". Messages whose stream has ended or expired take it as well.
+            # A changed block shows no "(edited)". Messages whose stream has ended or expired take
+            # it as well.
             return await self._client.post_checked(
                 "chat.update",
                 **stream.target,

@@ -1,4 +1,5 @@
-"""Questions about calls that act: their blocks, their buttons, the decision a press makes, and the outcome."""
+"""Questions about calls that act: their blocks, their buttons, the decision a press makes, and the
+outcome."""
 
 from __future__ import annotations
 
@@ -12,12 +13,29 @@ from msgspec.json import Decoder
 
 from bot.channels import Host, InboundEvent, KeyValue, Question
 from bot.channels.slack import Config
-from bot.channels.slack.blocks import Block, actions, button, context, rich_section, rich_text, words
+from bot.channels.slack.blocks import (
+    Block,
+    actions,
+    button,
+    context,
+    rich_section,
+    rich_text,
+    words,
+)
 from bot.channels.slack.client import FIRST_WAIT_S, Client
 from bot.channels.slack.events import ReceivedEvent, press_address
 from bot.channels.slack.formatting import escape
 from bot.channels.slack.messages import Messages, OutboundMessage, delivery_metadata
-from bot.channels.slack.types import Action, Address, Press, Presser, chat_of, is_conversation, ms, write_address
+from bot.channels.slack.types import (
+    Action,
+    Address,
+    Press,
+    Presser,
+    chat_of,
+    is_conversation,
+    ms,
+    write_address,
+)
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.texts import Texts, language_of
 from bot.transcript import Message, encode
@@ -55,7 +73,8 @@ _decode = Decoder(OpenQuestion).decode
 
 
 class Approvals:
-    """Asks questions and shows outcomes. Where a question was posted is stored: another process may settle it."""
+    """Asks questions and shows outcomes. Where a question was posted is stored: another process may
+    settle it."""
 
     def __init__(self, client: Client, messages: Messages, host: Host) -> None:
         self._client = client
@@ -69,7 +88,8 @@ class Approvals:
         """Post the question.
 
         Returns:
-            The time of its message by Slack's clock, milliseconds since the epoch; None where Slack gives none.
+            The time of its message by Slack's clock, milliseconds since the epoch; None where Slack
+            gives none.
 
         Raises:
             DeliverLater: passing failure.
@@ -84,16 +104,27 @@ class Approvals:
         shown = (APPROVE, REJECT) if is_whole else (REVIEW, REJECT)
         content = {
             "text": self._texts.get("slack.question_notice", language, tool=question.shown_tool),
-            "blocks": [block, buttons(question.id, shown, outbound.conversation, self._texts, language)],
+            "blocks": [
+                block,
+                buttons(question.id, shown, outbound.conversation, self._texts, language),
+            ],
         }
         sent = await self._messages.send(outbound, content)
-        value = encode(OpenQuestion(question.id, question.asker_id, sent.channel, sent.ts, block, details, language))
+        value = encode(
+            OpenQuestion(
+                question.id, question.asker_id, sent.channel, sent.ts, block, details, language
+            )
+        )
         try:
             await self._kv.set(_key(outbound.conversation), value, KEPT_S)
             if not outbound.address.thread:
-                await self._kv.set(_newest_key(sent.channel), outbound.conversation.encode(), KEPT_S)
+                await self._kv.set(
+                    _newest_key(sent.channel), outbound.conversation.encode(), KEPT_S
+                )
         except StoreUnavailable as error:
-            raise DeliverLater("where the question was posted is not stored", FIRST_WAIT_S) from error
+            raise DeliverLater(
+                "where the question was posted is not stored", FIRST_WAIT_S
+            ) from error
         return ms(sent.ts) or None
 
     async def settle(self, outbound: OutboundMessage) -> None:
@@ -111,10 +142,13 @@ class Approvals:
             await self._show(question, outbound.reply.text)
             await self._kv.set(_key(outbound.conversation), b"", 1)
         except StoreUnavailable as error:
-            raise DeliverLater("the store does not say where the question was posted", FIRST_WAIT_S) from error
+            raise DeliverLater(
+                "the store does not say where the question was posted", FIRST_WAIT_S
+            ) from error
 
     async def find_asked(self, conversation: str, channel: str, user: str) -> str:
-        """The conversation whose question a yes or no in a 1:1 answers: of those shown there, the one asked last.
+        """The conversation whose question a yes or no in a 1:1 answers: of those shown there, the
+        one asked last.
 
         Raises:
             StoreUnavailable: it cannot be read.
@@ -171,7 +205,8 @@ def _key(conversation: str) -> str:
 
 
 def question_block(question: Question, texts: Texts, language: str, *, is_whole: bool) -> Block:
-    """The question: tool, asker, expiry; all arguments exactly as the tool will get them, or only their number."""
+    """The question: tool, asker, expiry; all arguments exactly as the tool will get them, or only
+    their number."""
     if is_whole:
         call = "\n".join(filter(None, (question.shown_tool, question.shown_arguments)))
         below = "\n".join(question.remarks)
@@ -186,20 +221,32 @@ def question_block(question: Question, texts: Texts, language: str, *, is_whole:
     )
 
 
-def buttons(question_id: str, shown: Sequence[str], conversation: str, texts: Texts, language: str) -> Block:
+def buttons(
+    question_id: str, shown: Sequence[str], conversation: str, texts: Texts, language: str
+) -> Block:
     """The buttons. The block's id is the conversation's, and a press brings it back."""
-    labels = {action: texts.get(f"slack.{action.removeprefix('kaiwa_')}", language) for action in shown}
-    elements = [button(label, action, question_id, STYLES.get(action, "")) for action, label in labels.items()]
+    labels = {
+        action: texts.get(f"slack.{action.removeprefix('kaiwa_')}", language) for action in shown
+    }
+    elements = [
+        button(label, action, question_id, STYLES.get(action, ""))
+        for action, label in labels.items()
+    ]
     return actions(elements, conversation)
 
 
 def _circumstances(question: Question, texts: Texts, language: str) -> list[Block]:
-    """Asker and expiry. Slack itself renders the asker's name, so that no chosen name can fake it."""
+    """Asker and expiry. Slack itself renders the asker's name, so that no chosen name can fake
+    it."""
     seconds = question.until // 1000
     fallback = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
     until = {"type": "date", "timestamp": seconds, "format": DATE, "fallback": fallback}
     asker = {"type": "user", "user_id": question.asker_id}
-    asked_by = [words(f"{texts.get('slack.asked_by', language)} "), asker, words("\n")] if question.asker_id else []
+    asked_by = (
+        [words(f"{texts.get('slack.asked_by', language)} "), asker, words("\n")]
+        if question.asker_id
+        else []
+    )
     return [*asked_by, words(f"{texts.get('slack.open_until', language)} "), until]
 
 

@@ -1,4 +1,5 @@
-"""The pane for agents: suggested prompts when somebody opens it, a title once a thread has a subject."""
+"""The pane for agents: suggested prompts when somebody opens it, a title once a thread has a
+subject."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ class Assistant:
         self._texts = host.texts
 
     async def welcome(self, envelope: Envelope) -> None:
-        """Suggest prompts in the app's messages tab once a day when somebody opens it, as people do so often."""
+        """Suggest prompts in the app's messages tab once a day when somebody opens it, as people do
+        so often."""
         event = envelope.event
         if event.tab != "messages" or not event.channel:
             return
@@ -45,13 +47,21 @@ class Assistant:
     async def _post_prompts(self, channel: str, language: str) -> None:
         """Post the prompts without a thread: Slack drops those that name one there."""
         prompts = [
-            {key: self._texts.get(f"slack.prompt_{number}_{key}", language) for key in ("title", "message")}
+            {
+                key: self._texts.get(f"slack.prompt_{number}_{key}", language)
+                for key in ("title", "message")
+            }
             for number in PROMPTS
         ]
         title = self._texts.get("slack.prompts", language)
         await self._client.post(
-            "assistant.threads.setSuggestedPrompts", channel_id=channel, title=title, prompts=prompts
+            "assistant.threads.setSuggestedPrompts",
+            channel_id=channel,
+            title=title,
+            prompts=prompts,
         )
 
     async def _post_title(self, channel: str, thread: str, title: str) -> None:
-        await self._client.post("assistant.threads.setTitle", channel_id=channel, thread_ts=thread, title=title)
+        await self._client.post(
+            "assistant.threads.setTitle", channel_id=channel, thread_ts=thread, title=title
+        )

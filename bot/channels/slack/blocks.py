@@ -53,7 +53,9 @@ def words(text: str, *, bold: bool = False) -> Block:
 
 def actions(buttons: Sequence[Block], block_id: str = "") -> Block:
     """Buttons in a row; a press brings ``block_id`` back, without which Slack makes one up."""
-    return {"type": "actions", "elements": list(buttons)} | ({"block_id": block_id} if block_id else {})
+    return {"type": "actions", "elements": list(buttons)} | (
+        {"block_id": block_id} if block_id else {}
+    )
 
 
 def button(label: str, action_id: str, value: str = "", style: str = "") -> Block:

@@ -1,4 +1,5 @@
-"""Cards: blocks into which Slack reads no mention, link or format. Tables are a part of Slack's own Markdown.
+"""Cards: blocks into which Slack reads no mention, link or format. Tables are a part of Slack's own
+Markdown.
 
 https://docs.slack.dev/reference/block-kit/blocks/markdown-block
 """

@@ -63,14 +63,15 @@ from bot.transcript import Media
 log = structlog.stdlib.get_logger(__name__)
 
 STYLE = """\
-You write in Slack, which renders Markdown: short paragraphs, lists and code blocks where they help, no headings for a \
-short answer. Be concise: the answer first, then only what helps."""
+You write in Slack, which renders Markdown: short paragraphs, lists and code blocks where they \
+help, no headings for a short answer. Be concise: the answer first, then only what helps."""
 DEFAULT_TIMING = Timing()
 PARTICIPATION_S = 90 * 86_400
 
 
 class Slack(Channel):
-    """The channel of Slack (``bot.channels.Channel``). Enter it before use; its background tasks end with the context.
+    """The channel of Slack (``bot.channels.Channel``). Enter it before use; its background tasks
+    end with the context.
 
     Attributes:
         identity: the bot's own ids, once Slack has sent them.
@@ -95,7 +96,9 @@ class Slack(Channel):
         self._reader = Reader(config, host)
         people = self._people = People(self._client, host.kv, host.language)
         groups = Groups(self._client, host.kv)
-        self._enricher = Enricher(self._client, people, groups, self.identity, host.texts, timing.lookup_timeout_s)
+        self._enricher = Enricher(
+            self._client, people, groups, self.identity, host.texts, timing.lookup_timeout_s
+        )
         self._assistant = Assistant(self._client, people, host)
         self._directs = DirectChannels(self._client, host)
         streaming = Streaming(self._client, host.kv, self.tasks, timing)
@@ -111,8 +114,16 @@ class Slack(Channel):
         self._modals = Modals(self._client, config, host)
         self._home = Home(self._client, people, config, host, self.tasks)
         self._presence = Presence(self._client, host, self.tasks, streaming, self._seen, timing)
-        self._shortcuts = Shortcuts(self._client, people, config, host, self.tasks, directs=self._directs)
-        listeners = (self._on_event, self._on_command, self._on_press, self._on_shortcut, self._on_submission)
+        self._shortcuts = Shortcuts(
+            self._client, people, config, host, self.tasks, directs=self._directs
+        )
+        listeners = (
+            self._on_event,
+            self._on_command,
+            self._on_press,
+            self._on_shortcut,
+            self._on_submission,
+        )
         self._app = bolt_app(self._client.sdk, Listeners(*listeners))
         secret = config.slack_signing_secret.get_secret_value()
         self._receiver = WebhookReceiver(self._app, secret, self._traffic)
@@ -125,7 +136,9 @@ class Slack(Channel):
         await self._open.enter_async_context(run_beside(self.identity.learn()))
         app_token = self._config.slack_app_token.get_secret_value()
         if app_token and self._host.listens:
-            await self._open.enter_async_context(open_socket(self._app, app_token, self._timing, self._host.listens))
+            await self._open.enter_async_context(
+                open_socket(self._app, app_token, self._timing, self._host.listens)
+            )
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -140,7 +153,9 @@ class Slack(Channel):
         """A status line, a stop button, and the answer while it is written."""
         return self._presence.live_view(conversation, read_address(address))
 
-    async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int | None:
+    async def deliver(
+        self, conversation: str, delivery: Delivery, assert_lease: AssertLease
+    ) -> int | None:
         """Post one reply, or finish the stream that shows it; or delete what a turn has shown.
 
         Raises:
@@ -148,8 +163,12 @@ class Slack(Channel):
             DeliveryRefused: final failure.
         """
         address = read_address(delivery.address)
-        shown_at = await self._sender.send(OutboundMessage(conversation, address, delivery, assert_lease))
-        if delivery.reply.takes_back is not None:  # nobody goes on with a turn that a dead process has shown
+        shown_at = await self._sender.send(
+            OutboundMessage(conversation, address, delivery, assert_lease)
+        )
+        if (
+            delivery.reply.takes_back is not None
+        ):  # nobody goes on with a turn that a dead process has shown
             self._presence.remove_stop_button(address.channel, address.thread or address.ts)
         if not delivery.reply.model:  # such as the answer to /stop, for which no turn is shown
             self._presence.remove_left_button(conversation, address.channel)
@@ -161,7 +180,8 @@ class Slack(Channel):
         return chat_of(conversation)._replace(thread="").conversation
 
     def polls_of(self, conversation: str) -> str:
-        """One beside the channel and all its threads: a change of a message waits for no answer there."""
+        """One beside the channel and all its threads: a change of a message waits for no answer
+        there."""
         return kept_in(chat_of(conversation).channel)
 
     def shows_polls(self, address: str) -> bool:
@@ -170,8 +190,15 @@ class Slack(Channel):
         return not where.response_url or where.channel.startswith("D")
 
     def lasting(self, address: str) -> str:
-        """Without the URLs, which expire, and without what is read for the answer to that message alone."""
-        once = {"response_url": "", "private_url": "", "partial": False, "quoted_channel": "", "quoted_thread": ""}
+        """Without the URLs, which expire, and without what is read for the answer to that message
+        alone."""
+        once = {
+            "response_url": "",
+            "private_url": "",
+            "partial": False,
+            "quoted_channel": "",
+            "quoted_thread": "",
+        }
         return write_address(replace(read_address(address), **once))
 
     def prefetch(self, conversation: str, author: str) -> None:
@@ -181,18 +208,25 @@ class Slack(Channel):
         if chat.is_group:
             self._host.kv.prefetch(_participation_key(conversation))
 
-    async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
-        """Names, time zones, files that a mention left out, and the earlier messages of a thread."""
+    async def enrich(
+        self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool
+    ) -> list[InboundEvent]:
+        """Names, time zones, files that a mention left out, and the earlier messages of a
+        thread."""
         first, newest = arrivals[0].message.id, arrivals[-1]
         # After /reset the bot must not read the thread's earlier messages again.
         is_new = await self._record_participation(conversation, first) == first and is_new
         chat = chat_of(conversation)
         if chat.channel.startswith("D") and newest.author_id:
             self._directs.note(chat.team, newest.author_id, chat.channel)
-        self.tasks.start(self._assistant.set_title(read_address(newest.address), newest.message.text))
+        self.tasks.start(
+            self._assistant.set_title(read_address(newest.address), newest.message.text)
+        )
         enriched = await self._enricher.enrich(conversation, arrivals, is_new=is_new)
         for quote in enriched[0].message.quotes:  # so that a deletion that names no thread finds it
-            self._host.kv.set_later(_quoted_key(quote.id), conversation.encode(), (self._host.days + 1) * DAY_S)
+            self._host.kv.set_later(
+                _quoted_key(quote.id), conversation.encode(), (self._host.days + 1) * DAY_S
+            )
         return enriched
 
     def shows_whole(self, question: Question) -> bool:
@@ -216,7 +250,11 @@ class Slack(Channel):
         if (reply.files or reply.poll) and not (last.text.strip() or last.cards or last.choices):
             pieces.pop()
         files = [Reply(file.text, private=reply.private, files=(file,)) for file in reply.files]
-        return [*pieces, *files, *([Reply(reply.poll.question, poll=reply.poll)] if reply.poll else [])]
+        return [
+            *pieces,
+            *files,
+            *([Reply(reply.poll.question, poll=reply.poll)] if reply.poll else []),
+        ]
 
     async def _on_event(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())
@@ -229,7 +267,9 @@ class Slack(Channel):
         if envelope.event.type == "member_joined_channel":
             self._seen.note(GREETING)
         if envelope.event.type == "agent_session_stopped":
-            self._presence.remove_stop_button(envelope.event.channel or "", envelope.event.thread_ts or "")
+            self._presence.remove_stop_button(
+                envelope.event.channel or "", envelope.event.thread_ts or ""
+            )
         await self._accept_received(self._reader.read_event(envelope, self.identity.users))
 
     def _open_home(self, envelope: Envelope) -> None:
@@ -272,7 +312,9 @@ class Slack(Channel):
             if await self._accept_received(chosen):
                 self.tasks.start(show_choice(self._client, pressed, chosen))
         else:
-            await self._accept_received(read_decision(pressed, self._config) or read_vote(pressed, self._config))
+            await self._accept_received(
+                read_decision(pressed, self._config) or read_vote(pressed, self._config)
+            )
 
     async def _on_shortcut(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())
@@ -289,11 +331,17 @@ class Slack(Channel):
         """Accept an event for the bot; false if it is none, or was accepted before."""
         if received is not None and received.names_no_thread:
             received = await self._in_thread(received)
-        if received is None or not is_conversation(received.conversation) or not await self._is_for_bot(received):
+        if (
+            received is None
+            or not is_conversation(received.conversation)
+            or not await self._is_for_bot(received)
+        ):
             return False
         conversation, author = received.conversation, received.event.message.author
         if received.shown_in and author:
-            conversation = await self._approvals.find_asked(conversation, received.shown_in, author.id)
+            conversation = await self._approvals.find_asked(
+                conversation, received.shown_in, author.id
+            )
         return await self._host.accept(conversation, received.event)
 
     async def _in_thread(self, received: ReceivedEvent) -> ReceivedEvent:
@@ -309,14 +357,18 @@ class Slack(Channel):
 
     async def _is_for_bot(self, received: ReceivedEvent) -> bool:
         if received.if_participating:
-            return await self._host.priority_kv.get(_participation_key(received.conversation)) is not None
+            return (
+                await self._host.priority_kv.get(_participation_key(received.conversation))
+                is not None
+            )
         author = received.event.message.author
         return not received.if_asked or (
             author is not None and await self._approvals.is_asked(received.conversation, author.id)
         )
 
     async def _record_participation(self, conversation: str, message_id: str) -> str:
-        """Store that the bot takes part in a conversation: edits, and messages without a mention, count there.
+        """Store that the bot takes part in a conversation: edits, and messages without a mention,
+        count there.
 
         Returns:
             The id of the message with which that began.

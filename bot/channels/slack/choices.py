@@ -1,4 +1,5 @@
-"""Choices: their buttons, the message a press makes, and what the buttons become. A press counts once for an answer."""
+"""Choices: their buttons, the message a press makes, and what the buttons become. A press counts
+once for an answer."""
 
 from __future__ import annotations
 
@@ -21,13 +22,16 @@ from toolset.shown import LONGEST_CHOICE
 log = structlog.stdlib.get_logger(__name__)
 
 BUTTON = re.compile(r"kaiwa_choice_([1-9])")
-VALUE = re.compile(rf"([A-Z0-9]{{1,20}}):([^\n]{{1,{LONGEST_CHOICE}}})")  # who may press, and what a press says
+VALUE = re.compile(
+    rf"([A-Z0-9]{{1,20}}):([^\n]{{1,{LONGEST_CHOICE}}})"
+)  # who may press, and what a press says
 
 
 def blocks_beside(outbound: OutboundMessage) -> list[Block]:
     """What is shown below an answer's text.
 
-    An answer that one person alone sees has its choices in words: the answer to a press would be seen by all.
+    An answer that one person alone sees has its choices in words: the answer to a press would be
+    seen by all.
     """
     reply, asker = outbound.reply, outbound.delivery.asker
     cards = [card_block(card) for card in reply.cards]
@@ -39,22 +43,26 @@ def blocks_beside(outbound: OutboundMessage) -> list[Block]:
 
 
 def _buttons(conversation: str, asker: str, choices: Sequence[str]) -> Block:
-    """A button for each choice. The block's id is the conversation's, and a press brings it back."""
+    """A button for each choice. The block's id is the conversation's, and a press brings it
+    back."""
     buttons = [
-        button(choice, f"kaiwa_choice_{number}", f"{asker}:{choice}") for number, choice in enumerate(choices, 1)
+        button(choice, f"kaiwa_choice_{number}", f"{asker}:{choice}")
+        for number, choice in enumerate(choices, 1)
     ]
     return actions(buttons, conversation)
 
 
 def read_choice(pressed: Press, config: Config) -> ReceivedEvent | None:
-    """The message a press makes; None for another button, and for people who are not asked or may not use the bot."""
+    """The message a press makes; None for another button, and for people who are not asked or may
+    not use the bot."""
     action, user, container = pressed.actions[0], pressed.user, pressed.container
     number, value = BUTTON.fullmatch(action.action_id), VALUE.fullmatch(action.value)
     if not (number and value and is_conversation(action.block_id)):
         return None
     if user.id != value[1] or not config.allows(user.id, container.channel_id):
         return None
-    message_id = f"choice:{container.channel_id}:{container.message_ts}"  # the same for all buttons of an answer
+    # the same for all buttons of an answer
+    message_id = f"choice:{container.channel_id}:{container.message_ts}"
     arrival = InboundEvent(
         Message(message_id, "user", (Text(value[2]),), ms(action.action_ts), author=user.author),
         write_address(press_address(pressed, config)),
@@ -65,19 +73,24 @@ def read_choice(pressed: Press, config: Config) -> ReceivedEvent | None:
 
 
 async def show_choice(client: Client, pressed: Press, chosen: ReceivedEvent) -> None:
-    """Replace the buttons by what was chosen, as far as Slack lets us; the press counts in any case."""
+    """Replace the buttons by what was chosen, as far as Slack lets us; the press counts in any
+    case."""
     message, text = pressed.message, chosen.event.message.text
     blocks = message.get("blocks") if isinstance(message, dict) else None
     if not isinstance(blocks, list):
         return
-    choice = rich_text(rich_section({"type": "user", "user_id": pressed.user.id}, words(f": {text}")))
+    choice = rich_text(
+        rich_section({"type": "user", "user_id": pressed.user.id}, words(f": {text}"))
+    )
     blocks = [block for block in blocks if isinstance(block, dict)]
     if cause := await client.try_post(
         "chat.update",
         channel=pressed.container.channel_id,
         ts=pressed.container.message_ts,
         text=message.get("text") or text,
-        blocks=[choice if block.get("block_id") == chosen.conversation else block for block in blocks],
+        blocks=[
+            choice if block.get("block_id") == chosen.conversation else block for block in blocks
+        ],
         metadata=message.get("metadata"),
     ):
         log.warning("choice.buttons_left", cause=cause)

@@ -1,6 +1,7 @@
 """Slack's Web API over one session: one call, one response. Slack's refusals are translated here.
 
-The SDK's own calls take half as much CPU time again: each joins addresses, copies headers and prepares retries.
+The SDK's own calls take half as much CPU time again: each joins addresses, copies headers and
+prepares retries.
 """
 
 from __future__ import annotations
@@ -32,8 +33,18 @@ FAILURES = (aiohttp.ClientError, TimeoutError, OSError)
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 JSON = {"Content-Type": "application/json; charset=utf-8"}
 TOKEN_ERRORS = ("invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive")
-TRANSIENT_ERRORS = ("fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org")
-THREAD_ERRORS = ("invalid_thread_ts", "message_not_found", "thread_not_found")  # its first message is gone
+TRANSIENT_ERRORS = (
+    "fatal_error",
+    "internal_error",
+    "request_timeout",
+    "service_unavailable",
+    "team_added_to_org",
+)
+THREAD_ERRORS = (
+    "invalid_thread_ts",
+    "message_not_found",
+    "thread_not_found",
+)  # its first message is gone
 FIRST_WAIT_S = 5.0
 
 
@@ -55,7 +66,9 @@ class ApiResponse:
     def __post_init__(self) -> None:
         ok = self.data.get("ok") is True
         object.__setattr__(self, "ok", ok)
-        object.__setattr__(self, "error", "" if ok else str(self.data.get("error", "unknown_error")))
+        object.__setattr__(
+            self, "error", "" if ok else str(self.data.get("error", "unknown_error"))
+        )
 
 
 def quiet_logger() -> logging.Logger:
@@ -74,7 +87,9 @@ class Client:
     """
 
     def __init__(self, token: str, base_url: str) -> None:
-        self.sdk = AsyncWebClient(token, base_url, logger=quiet_logger(), retry_handlers=[], timeout=round(CALL_S))
+        self.sdk = AsyncWebClient(
+            token, base_url, logger=quiet_logger(), retry_handlers=[], timeout=round(CALL_S)
+        )
         self._headers = self.sdk.headers | {"Authorization": f"Bearer {self.sdk.token}"}
 
     async def __aenter__(self) -> Client:
@@ -87,7 +102,8 @@ class Client:
     @property
     def session(self) -> aiohttp.ClientSession:
         """The HTTP session, also used for files and response URLs."""
-        assert self.sdk.session is not None, "the channel is not open"  # noqa: S101 -- a mistake of the caller
+        # a mistake of the caller
+        assert self.sdk.session is not None, "the channel is not open"  # noqa: S101
         return self.sdk.session
 
     async def get(self, method: str, **arguments: object) -> ApiResponse:
@@ -133,12 +149,17 @@ class Client:
         return response
 
     async def respond(self, url: str, **message: object) -> bool:
-        """Post for one person alone by a response URL, beside what is there; false if it has expired or is used up.
+        """Post for one person alone by a response URL, beside what is there; false if it has
+        expired or is used up.
 
         Raises:
             DeliverLater: Slack does not answer, or asks to wait.
         """
-        payload = {"response_type": "ephemeral", "replace_original": False, **_without_none(message)}
+        payload = {
+            "response_type": "ephemeral",
+            "replace_original": False,
+            **_without_none(message),
+        }
         try:
             async with self.session.post(url, json=payload, allow_redirects=False) as response:
                 status = response.status
@@ -155,11 +176,16 @@ class Client:
         except DeliverLater as later:
             log.warning("slack.ephemeral_refused", cause=str(later))
 
-    async def _call(self, verb: str, method: str, typed: Mapping[str, str], **request: Any) -> ApiResponse:
-        """Send a request once: a message that may have been posted is looked for before it is posted again."""
+    async def _call(
+        self, verb: str, method: str, typed: Mapping[str, str], **request: Any
+    ) -> ApiResponse:
+        """Send a request once: a message that may have been posted is looked for before it is
+        posted again."""
         url, headers = self.sdk.base_url + method, {**self._headers, **typed}
         try:
-            async with self.session.request(verb, url, headers=headers, proxy=self.sdk.proxy, **request) as response:
+            async with self.session.request(
+                verb, url, headers=headers, proxy=self.sdk.proxy, **request
+            ) as response:
                 body = await read_beginning(response, MAX_ANSWER)
         except FAILURES as error:
             raise DeliverLater(f"{method}: {type(error).__name__}", AWAY_S) from error
@@ -172,7 +198,8 @@ _decode = Decoder(dict[str, Any]).decode
 def _object(body: bytes) -> dict[str, Any]:
     r"""The object that a body is; empty for another one, as an outage has a page of HTML.
 
-    msgspec refuses half a surrogate pair (``\ud83d`` alone) in any of a hundred messages; ``json`` takes it.
+    msgspec refuses half a surrogate pair (``\ud83d`` alone) in any of a hundred messages; ``json``
+    takes it.
     """
     with suppress(*UNREADABLE):
         return _decode(body)
@@ -189,7 +216,8 @@ def _read(method: str, response: aiohttp.ClientResponse, body: bytes) -> ApiResp
     if status == 429 or data.get("error") in RATE_LIMITED:
         wait = response.headers.get("Retry-After", "")[:9]  # Python converts at most 4,300 digits
         return ApiResponse(
-            {"error": "ratelimited"}, retry_after=float(wait) if wait.isdecimal() and int(wait) else WAIT_S
+            {"error": "ratelimited"},
+            retry_after=float(wait) if wait.isdecimal() and int(wait) else WAIT_S,
         )
     if status >= 500 or "error" not in data:
         raise DeliverLater(f"{method}: status {status}", AWAY_S)

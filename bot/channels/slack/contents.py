@@ -1,4 +1,5 @@
-"""What a message of Slack's holds: its words, wherever they stand, what it forwards, and the files of both."""
+"""What a message of Slack's holds: its words, wherever they stand, what it forwards, and the files
+of both."""
 
 from __future__ import annotations
 
@@ -12,8 +13,16 @@ from bot.channels.slack.types import Attachment, File, SlackMessage
 
 M = TypeVar("M", bound=SlackMessage)
 
-DEEPEST = 12  # levels of lists and objects within each other; those of a list in a forwarded message are nine
-HOLDERS = ("message", "blocks", "elements", "rows", "fields", "text")  # fields of blocks with what people read
+# levels of lists and objects within each other; those of a list in a forwarded message are nine
+DEEPEST = 12
+HOLDERS = (
+    "message",
+    "blocks",
+    "elements",
+    "rows",
+    "fields",
+    "text",
+)  # fields of blocks with what people read
 UNREAD = ("actions", "context_actions")  # blocks without words
 UNREADABLE_FORWARD = "[forwarded message, not readable here]"
 
@@ -26,7 +35,8 @@ def with_text(message: M) -> M:
 
 
 def forwarded_words(message: SlackMessage) -> list[str]:
-    """The words of each message that is forwarded, or whose link is shown, in lines that are marked.
+    """The words of each message that is forwarded, or whose link is shown, in lines that are
+    marked.
 
     So a forwarded text is neither a decision nor a command.
     """
@@ -70,7 +80,8 @@ def _words(part: object, levels: int) -> Iterator[str]:
 
 
 def _leaf(part: dict[str, Any]) -> str | None:
-    """The words of a part without parts, as they stand in a message's text; None for one that has some."""
+    """The words of a part without parts, as they stand in a message's text; None for one that has
+    some."""
     match part:
         case {"type": "mrkdwn" | "markdown", "text": str(text)}:
             return text

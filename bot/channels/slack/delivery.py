@@ -1,4 +1,5 @@
-"""How a reply leaves: as an answer, as a question, as a poll, as a file, or for one person alone; never twice."""
+"""How a reply leaves: as an answer, as a question, as a poll, as a file, or for one person alone;
+never twice."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ class Sender:
         uploads: shares files.
     """
 
-    def __init__(self, client: Client, answers: Answers, approvals: Approvals, uploads: Uploads, polls: Polls) -> None:
+    def __init__(
+        self, client: Client, answers: Answers, approvals: Approvals, uploads: Uploads, polls: Polls
+    ) -> None:
         self._client = client
         self._answers = answers
         self._approvals = approvals
@@ -86,14 +89,19 @@ class Sender:
         file_ids = await self._uploads.file_ids(delivery_ids)
 
         def is_one(message: Any) -> bool:
-            return whole_of(delivery_id_of(message)) in delivery_ids or not file_ids.isdisjoint(file_ids_of(message))
+            return whole_of(delivery_id_of(message)) in delivery_ids or not file_ids.isdisjoint(
+                file_ids_of(message)
+            )
 
         await self._answers.delete(outbound, is_one)
 
     async def _share(self, outbound: OutboundMessage) -> bool:
-        """Share the file of a delivery that has one (``Slack.split``). An answer for one person alone has its words."""
+        """Share the file of a delivery that has one (``Slack.split``). An answer for one person
+        alone has its words."""
         files = outbound.reply.files
-        return bool(files and not outbound.address.response_url) and await self._uploads.share(outbound, files[0])
+        return bool(files and not outbound.address.response_url) and await self._uploads.share(
+            outbound, files[0]
+        )
 
     async def _post(self, outbound: OutboundMessage) -> None:
         text = without_broadcasts(outbound.reply.text)
@@ -121,7 +129,9 @@ class Sender:
     async def _respond(self, url: str, outbound: OutboundMessage, body: Body) -> bool:
         """Post by a response URL; false if there is none, or it has expired."""
         thread = outbound.address.thread or None
-        return bool(url) and await self._client.respond(url, text=body.fallback, blocks=body.blocks, thread_ts=thread)
+        return bool(url) and await self._client.respond(
+            url, text=body.fallback, blocks=body.blocks, thread_ts=thread
+        )
 
 
 def _fallback(text: str, reply: Reply) -> str:

@@ -1,4 +1,5 @@
-"""Which ``D…`` channel is a person's 1:1 with the bot: others are between two people, and a slash command names any."""
+"""Which ``D…`` channel is a person's 1:1 with the bot: others are between two people, and a slash
+command names any."""
 
 from __future__ import annotations
 
@@ -16,22 +17,25 @@ LOOKUP_S = 0.8  # for each lookup before Slack gets its answer, which it awaits 
 class DirectChannels:
     """Stores the 1:1 channels that Slack's events name.
 
-    Slack sends events of a ``D…`` channel only if the bot is in it. So what was stored is a 1:1 with the bot, and of
-    another channel that is taken for granted only after its next event.
+    Slack sends events of a ``D…`` channel only if the bot is in it. So what was stored is a 1:1
+    with the bot, and of another channel that is taken for granted only after its next event.
     """
 
     def __init__(self, client: Client, host: Host) -> None:
         self._client = client
         self._kv = host.kv
         self._priority_kv = host.priority_kv
-        self._lifetime_s = (host.days + 1) * DAY_S  # longer than the history of what was written there
+        self._lifetime_s = (
+            host.days + 1
+        ) * DAY_S  # longer than the history of what was written there
 
     def note(self, team: str, user: str, channel: str) -> None:
         """Store a person's 1:1 with the process's next request."""
         self._kv.set_later(_key(team, user), channel.encode(), self._lifetime_s)
 
     async def is_sent_in(self, command: Command) -> bool:
-        """Whether somebody gives a command in their 1:1 with the bot; false as long as no event has named that.
+        """Whether somebody gives a command in their 1:1 with the bot; false as long as no event has
+        named that.
 
         Raises:
             StoreUnavailable: it cannot be read.
@@ -42,7 +46,8 @@ class DirectChannels:
         return known == command.channel_id.encode()
 
     async def find(self, team: str, user: str) -> str:
-        """The person's 1:1; the person's own id, to which Slack delivers too, where it cannot be found out in time.
+        """The person's 1:1; the person's own id, to which Slack delivers too, where it cannot be
+        found out in time.
 
         Raises:
             StoreUnavailable: it cannot be read.

@@ -44,18 +44,25 @@ async def run_checks(config: Config, kv: KeyValue) -> list[CheckResult]:
 
 async def _check_token(config: Config) -> list[CheckResult]:
     try:
-        async with Client(config.slack_bot_token.get_secret_value(), config.slack_api_base_url) as client:
+        async with Client(
+            config.slack_bot_token.get_secret_value(), config.slack_api_base_url
+        ) as client:
             response = await client.post("auth.test")
     except DeliverLater as later:
         return [_bad_token(f"Slack does not answer ({later})")]
     if not response.ok:
         return [_bad_token(f"SLACK_BOT_TOKEN was refused ({response.error})")]
     bot, workspace = response.data.get("user", ""), response.data.get("team", "")
-    return [CheckResult("ok", "Slack token", f"works for {bot} in {workspace}"), _check_scopes(response.scopes)]
+    return [
+        CheckResult("ok", "Slack token", f"works for {bot} in {workspace}"),
+        _check_scopes(response.scopes),
+    ]
 
 
 def _bad_token(problem: str) -> CheckResult:
-    fix = "copy the Bot User OAuth Token of OAuth & Permissions again; is Slack reachable from here?"
+    fix = (
+        "copy the Bot User OAuth Token of OAuth & Permissions again; is Slack reachable from here?"
+    )
     return CheckResult("failure", "Slack token", problem, fix)
 
 
@@ -77,10 +84,14 @@ async def _check_socket(config: Config) -> CheckResult:
     """Ask for a connection without opening it."""
     name = "Slack socket"
     try:
-        async with Client(config.slack_app_token.get_secret_value(), config.slack_api_base_url) as client:
+        async with Client(
+            config.slack_app_token.get_secret_value(), config.slack_api_base_url
+        ) as client:
             response = await client.post("apps.connections.open")
     except DeliverLater as later:
-        return CheckResult("failure", name, f"Slack does not answer ({later})", "is Slack reachable from here?")
+        return CheckResult(
+            "failure", name, f"Slack does not answer ({later})", "is Slack reachable from here?"
+        )
     if response.ok:
         return CheckResult("ok", name, "events come by Socket Mode")
     fix = "it needs the scope connections:write, and the app Socket Mode switched on"

@@ -43,8 +43,9 @@ class ReceivedEvent:
     Attributes:
         if_participating: counts only where the bot takes part in the conversation already.
         if_asked: counts only if the conversation has an open question to its author.
-        shown_in: the 1:1 channel of a yes or no, in which questions of slash commands are shown too.
-        names_no_thread: a change of a message that may be in another thread than its own, which the event does not say.
+        shown_in: the 1:1 channel of a yes or no, in which questions of slash commands are shown
+        too. names_no_thread: a change of a message that may be in another thread than its own,
+        which the event does not say.
     """
 
     conversation: str
@@ -81,22 +82,33 @@ class Reader:
             return self._read_edit(envelope, event.message, bot_users)
         if event.subtype == "message_deleted":
             return self._read_deletion(envelope, event.deleted_ts, bot_users)
-        if event.subtype in MESSAGE_SUBTYPES and _is_person(event, bot_users) and event.ts and event.channel:
+        if (
+            event.subtype in MESSAGE_SUBTYPES
+            and _is_person(event, bot_users)
+            and event.ts
+            and event.channel
+        ):
             return self._read_message(envelope, event.ts, bot_users)
         return None
 
     def read_command(self, command: Command, *, is_direct: bool) -> ReceivedEvent:
-        """A slash command as a message. Its answer is for the sender alone, so it has a conversation of its own.
+        """A slash command as a message. Its answer is for the sender alone, so it has a
+        conversation of its own.
 
         Args:
-            is_direct: it was given in the sender's 1:1 with the bot, to whose conversation it belongs.
+            is_direct: it was given in the sender's 1:1 with the bot, to whose conversation it
+            belongs.
         """
         recipient = command.channel_id if is_direct else command.user_id
         text = self._as_command(plain_text(command.text)) or "/help"
-        message_id = Chat(command.team_id, command.channel_id).message_id(command.trigger_id or new_id("command"))
+        message_id = Chat(command.team_id, command.channel_id).message_id(
+            command.trigger_id or new_id("command")
+        )
         now = time.time_ns() // 1_000_000
         message = Message(message_id, "user", (Text(text),), now, author=Author(command.user_id))
-        response_url = command.response_url if self._config.is_slack_url(command.response_url) else ""
+        response_url = (
+            command.response_url if self._config.is_slack_url(command.response_url) else ""
+        )
         address = Address(recipient, response_url=response_url, language=self._language(text))
         arrival = InboundEvent(message, write_address(address))
         if not self._config.allows(command.user_id, command.channel_id):
@@ -104,7 +116,8 @@ class Reader:
         return ReceivedEvent(Chat(command.team_id, recipient).conversation, arrival)
 
     def _as_command(self, text: str) -> str:
-        """The text after our slash command; a tool's command gets the slash that people leave out there."""
+        """The text after our slash command; a tool's command gets the slash that people leave out
+        there."""
         first = text.partition(" ")[0]
         return f"/{text}" if first.casefold() in self._host.tool_commands else text
 
@@ -116,29 +129,40 @@ class Reader:
             return None
         at = event.event_ts or ""
         message = Message(f"{chat.message_id(at)}:stop", "user", (), ms(at), author=Author(user))
-        return ReceivedEvent(chat.conversation, InboundEvent(message, group=chat.is_group, event="stop"))
+        return ReceivedEvent(
+            chat.conversation, InboundEvent(message, group=chat.is_group, event="stop")
+        )
 
-    def _read_invitation(self, envelope: Envelope, channel: str, inviter: str) -> ReceivedEvent | None:
+    def _read_invitation(
+        self, envelope: Envelope, channel: str, inviter: str
+    ) -> ReceivedEvent | None:
         """The bot is in a channel now: it says how to talk to it, in the inviter's language.
 
-        The greeting has a conversation of its own, so that it waits for no answer; it is given once in the days for
-        which ids of events are kept.
+        The greeting has a conversation of its own, so that it waits for no answer; it is given once
+        in the days for which ids of events are kept.
         """
         event = envelope.event
         chat, at = Chat(envelope.team, channel, NO_THREAD), event.event_ts or ""
         if not self._config.allows_user(inviter) or not self._config.allows_channel(channel):
             return None
         author = Author(inviter) if inviter else None
-        message = Message(Chat(chat.team, channel).message_id("joined"), "user", (), ms(at), author=author)
+        message = Message(
+            Chat(chat.team, channel).message_id("joined"), "user", (), ms(at), author=author
+        )
         address = write_address(Address(channel, user=inviter, team=chat.team))
         return ReceivedEvent(
-            chat.conversation, InboundEvent(message, address, group=True, event="told", target="slack.greeting")
+            chat.conversation,
+            InboundEvent(message, address, group=True, event="told", target="slack.greeting"),
         )
 
-    def _read_message(self, envelope: Envelope, ts: str, bot_users: frozenset[str]) -> ReceivedEvent | None:
+    def _read_message(
+        self, envelope: Envelope, ts: str, bot_users: frozenset[str]
+    ) -> ReceivedEvent | None:
         event = envelope.event
         chat = _locate(envelope, event)
-        is_mention = event.type == "app_mention" or bool(mentioned_users(event.text or "") & bot_users)
+        is_mention = event.type == "app_mention" or bool(
+            mentioned_users(event.text or "") & bot_users
+        )
         is_called = is_mention or not chat.is_group
         follows = bool(event.thread_ts) and self._config.slack_follow_threads
         is_decision = self._spoken_commands.decision(plain_text(event.text or "")) is not None
@@ -157,14 +181,19 @@ class Reader:
         if_asked = decides and not (is_called or follows)
         return ReceivedEvent(chat.conversation, arrival, follows, if_asked, shown_in)
 
-    def _message_event(self, chat: Chat, event: Event, ts: str, parts: tuple[Part, ...]) -> InboundEvent:
-        """The message. A bare mention asks about its thread or its files, else what is empty gets a canned answer."""
+    def _message_event(
+        self, chat: Chat, event: Event, ts: str, parts: tuple[Part, ...]
+    ) -> InboundEvent:
+        """The message. A bare mention asks about its thread or its files, else what is empty gets a
+        canned answer."""
         message = _message(chat, event, ts, parts)
         in_thread = event.thread_ts or (ts if chat.is_group else "")
         language = self._language(message.text)
         partial = event.type == "app_mention" and not event.files
         asker = {"user": event.user or "", "team": event.team or chat.team}
-        address = write_address(Address(chat.channel, ts, in_thread, language=language, partial=partial, **asker))
+        address = write_address(
+            Address(chat.channel, ts, in_thread, language=language, partial=partial, **asker)
+        )
         group = chat.is_group
         if parts:
             return InboundEvent(message, address, group, indexed=group)
@@ -175,8 +204,11 @@ class Reader:
             return InboundEvent(_message(chat, event, ts, question), address, group, indexed=group)
         return InboundEvent(message, address, group, "told", "slack.mentioned")
 
-    def _read_edit(self, envelope: Envelope, new: SlackMessage, bot_users: frozenset[str]) -> ReceivedEvent | None:
-        """An edit by a person. Slack sends the same event for link previews, replies and the bot's own messages."""
+    def _read_edit(
+        self, envelope: Envelope, new: SlackMessage, bot_users: frozenset[str]
+    ) -> ReceivedEvent | None:
+        """An edit by a person. Slack sends the same event for link previews, replies and the bot's
+        own messages."""
         old = envelope.event.previous_message or SlackMessage()
         if new.subtype in DELETED_SUBTYPES:
             return self._read_deletion(envelope, new.ts, bot_users)
@@ -188,13 +220,16 @@ class Reader:
             or not self._is_relevant(envelope.event, new, bot_users)
         ):
             return None
-        parts = self._parts(new, bot_users, is_mention=bool(mentioned_users(new.text or "") & bot_users))
+        parts = self._parts(
+            new, bot_users, is_mention=bool(mentioned_users(new.text or "") & bot_users)
+        )
         return self._changed_event(envelope, parts, new, old, ts, bot_users)
 
     def _read_deletion(
         self, envelope: Envelope, deleted_ts: str | None, bot_users: frozenset[str]
     ) -> ReceivedEvent | None:
-        """A deletion. As Slack documents it, it names the channel and the message's time, and nothing else."""
+        """A deletion. As Slack documents it, it names the channel and the message's time, and
+        nothing else."""
         event, old = envelope.event, envelope.event.previous_message
         ts = (old.ts if old else None) or deleted_ts
         if not ts or not event.channel or (old and not self._is_relevant(event, old, bot_users)):
@@ -216,7 +251,8 @@ class Reader:
         chat = _locate(envelope, event, in_thread or ts)
         concerns_us = bool(mentioned_users(f"{new.text} {old.text}") & bot_users)
         message = _message(chat, new, event.event_ts or event.ts or f"{ts}:changed", parts)
-        # What was shown of the answer is looked for there; a 1:1 is one conversation, but its threads are not.
+        # What was shown of the answer is looked for there; a 1:1 is one conversation, but its
+        # threads are not.
         thread = in_thread or chat.thread
         is_located = bool(thread) or event.previous_message is not None
         address = write_address(Address(chat.channel, ts, thread)) if is_located else ""
@@ -229,9 +265,13 @@ class Reader:
         )
         names_no_thread = chat.is_group and not in_thread and event.previous_message is None
         if_participating = chat.is_group and not concerns_us
-        return ReceivedEvent(chat.conversation, arrival, if_participating, names_no_thread=names_no_thread)
+        return ReceivedEvent(
+            chat.conversation, arrival, if_participating, names_no_thread=names_no_thread
+        )
 
-    def _parts(self, posted: SlackMessage, bot_users: frozenset[str], *, is_mention: bool) -> tuple[Part, ...]:
+    def _parts(
+        self, posted: SlackMessage, bot_users: frozenset[str], *, is_mention: bool
+    ) -> tuple[Part, ...]:
         text = posted.text or ""
         if is_mention:
             text = without_mentions(text, mentioned_users(text) & bot_users)
@@ -241,7 +281,11 @@ class Reader:
         return ((Text(content),) if content else ()) + media_of(files)
 
     def _is_relevant(self, event: Event, posted: SlackMessage, bot_users: frozenset[str]) -> bool:
-        return bool(event.channel) and _is_person(posted, bot_users) and self._is_allowed(event, posted)
+        return (
+            bool(event.channel)
+            and _is_person(posted, bot_users)
+            and self._is_allowed(event, posted)
+        )
 
     def _is_allowed(self, event: Event, posted: SlackMessage) -> bool:
         """Whether the settings allow this user and this channel."""
@@ -275,18 +319,26 @@ def _with_texts(envelope: Envelope) -> Envelope:
 
 def _is_person(posted: SlackMessage, bot_users: frozenset[str]) -> bool:
     """Whether the author is a person, neither this bot nor another one."""
-    return bool(posted.user) and posted.user not in bot_users | {SLACKBOT} and not posted.bot_id and not posted.app_id
+    return (
+        bool(posted.user)
+        and posted.user not in bot_users | {SLACKBOT}
+        and not posted.bot_id
+        and not posted.app_id
+    )
 
 
 def media_of(files: list[File]) -> tuple[Media, ...]:
     """The files that can be read."""
     return tuple(
-        Media(file.ref, file.mime, max(file.size or 0, 0), name=_name(file)) for file in files if file.is_readable
+        Media(file.ref, file.mime, max(file.size or 0, 0), name=_name(file))
+        for file in files
+        if file.is_readable
     )
 
 
 def _name(file: File) -> str:
-    """The name; a picture and a clip that was recorded for the message need none, a canvas has a title."""
+    """The name; a picture and a clip that was recorded for the message need none, a canvas has a
+    title."""
     if kind_of(file.mime) == "image" or file.subtype in CLIPS:
         return ""
     return safe_name((file.title if file.mime == CANVAS else None) or file.name or "")
@@ -311,5 +363,6 @@ def _locate(envelope: Envelope, event: Event, thread: str = "") -> Chat:
 
 
 def _is_direct(event: Event) -> bool:
-    """Whether the channel is a 1:1. A mention may lack ``channel_type``; the ids of 1:1 channels begin with D."""
+    """Whether the channel is a 1:1. A mention may lack ``channel_type``; the ids of 1:1 channels
+    begin with D."""
     return event.channel_type == "im" or (event.channel or "").startswith("D")

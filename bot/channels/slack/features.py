@@ -1,4 +1,5 @@
-"""What an app may lack that was made from an older manifest: the doctor names it, and the rest goes on working."""
+"""What an app may lack that was made from an older manifest: the doctor names it, and the rest goes
+on working."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ STOP = "stop button"
 
 
 class Feature(NamedTuple):
-    """Something that Slack sends only if the app is set up for it, which no method of its API tells.
+    """Something that Slack sends only if the app is set up for it, which no method of its API
+    tells.
 
     Attributes:
         needs: the setting of the app.
@@ -30,7 +32,11 @@ class Feature(NamedTuple):
 FEATURES = (
     Feature(HOME, "App Home → Home Tab, and the event app_home_opened"),
     Feature(BUTTONS, "Interactivity & Shortcuts → Interactivity"),
-    Feature(SHORTCUTS, "Interactivity, and the message shortcuts kaiwa_ask and kaiwa_summarise", scopes=("im:write",)),
+    Feature(
+        SHORTCUTS,
+        "Interactivity, and the message shortcuts kaiwa_ask and kaiwa_summarise",
+        scopes=("im:write",),
+    ),
     Feature(GREETING, "the event member_joined_channel", scopes=("channels:read", "groups:read")),
     Feature(STOP, "the event agent_session_stopped"),
     Feature("names of user groups", "", scopes=("usergroups:read",)),
@@ -66,7 +72,9 @@ async def check_features(kv: KeyValue) -> CheckResult:
     known = [feature for feature in FEATURES if feature.needs]
     unseen = [feature for feature in known if await kv.get(_key(feature.name)) is None]
     if not unseen:
-        return CheckResult("ok", "Slack features", f"all in use: {', '.join(one.name for one in known)}")
+        return CheckResult(
+            "ok", "Slack features", f"all in use: {', '.join(one.name for one in known)}"
+        )
     names = ", ".join(one.name for one in unseen)
     needs = "; ".join(f"{one.name}: {one.needs}" for one in unseen)
     fix = f"does the app have what they need? {needs}"

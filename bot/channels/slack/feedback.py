@@ -31,16 +31,28 @@ MODEL_CAP = 100  # characters
 ICONS = {"good": "👍", "bad": "👎"}
 
 
-def feedback_block(turn_id: str, model: str, buttons: Buttons, texts: Texts, language: str) -> Block:
-    """Two buttons: Slack's own for feedback, or plain ones. Slack gives the block an id: each message needs another."""
+def feedback_block(
+    turn_id: str, model: str, buttons: Buttons, texts: Texts, language: str
+) -> Block:
+    """Two buttons: Slack's own for feedback, or plain ones. Slack gives the block an id: each
+    message needs another."""
     labels = {choice: texts.get(f"slack.feedback_{choice}", language) for choice in ICONS}
     values = {choice: f"{choice} {turn_id} {model[:MODEL_CAP]}" for choice in ICONS}
     if buttons == "native":
         good, bad = (
-            {"text": plain(labels[choice]), "accessibility_label": labels[choice], "value": values[choice]}
+            {
+                "text": plain(labels[choice]),
+                "accessibility_label": labels[choice],
+                "value": values[choice],
+            }
             for choice in ICONS
         )
-        element = {"type": "feedback_buttons", "action_id": ACTION, "positive_button": good, "negative_button": bad}
+        element = {
+            "type": "feedback_buttons",
+            "action_id": ACTION,
+            "positive_button": good,
+            "negative_button": bad,
+        }
         return {"type": "context_actions", "elements": [element]}
     icons = [
         button(icon, f"{ACTION}_{choice}", values[choice]) | {"accessibility_label": labels[choice]}
@@ -50,7 +62,8 @@ def feedback_block(turn_id: str, model: str, buttons: Buttons, texts: Texts, lan
 
 
 def read_rating(pressed: Press, config: Config) -> Rating | None:
-    """The rating a press makes; None for a button that is no feedback, and for people who may not use the bot."""
+    """The rating a press makes; None for a button that is no feedback, and for people who may not
+    use the bot."""
     action, user, container = pressed.actions[0], pressed.user, pressed.container
     value = VALUE.fullmatch(action.value)
     if not ACTIONS.fullmatch(action.action_id) or not value:
@@ -66,7 +79,9 @@ def read_rating(pressed: Press, config: Config) -> Rating | None:
 class Feedback:
     """Passes ratings on, and thanks for those that say something new."""
 
-    def __init__(self, client: Client, config: Config, people: People, host: Host, tasks: BackgroundTasks) -> None:
+    def __init__(
+        self, client: Client, config: Config, people: People, host: Host, tasks: BackgroundTasks
+    ) -> None:
         self._client = client
         self._config = config
         self._people = people
@@ -89,7 +104,9 @@ class Feedback:
             language = await self._people.find_language(user.team_id or "", user.id)
             text = self._host.texts.get("slack.feedback_thanks", language)
             url, thread = pressed.response_url, container.thread_ts
-            if self._config.is_slack_url(url) and await self._client.respond(url, text=text, thread_ts=thread):
+            if self._config.is_slack_url(url) and await self._client.respond(
+                url, text=text, thread_ts=thread
+            ):
                 return
             posted = await self._client.post(
                 "chat.postEphemeral",

@@ -51,10 +51,14 @@ class Files:
 
     async def _load(self, url: str, media: Media, take: Take) -> bool:
         kind = kind_of(media.mime)
-        may_be_page = kind in ("document", "text") and "/" not in media.ref  # files.info has let us have it
+        may_be_page = (
+            kind in ("document", "text") and "/" not in media.ref
+        )  # files.info has let us have it
         headers = {"Authorization": f"Bearer {self._config.slack_bot_token.get_secret_value()}"}
         timeout = aiohttp.ClientTimeout(total=PICTURE_S if kind == "image" else FILE_S)
-        async with self._client.session.get(url, headers=headers, timeout=timeout, allow_redirects=False) as response:
+        async with self._client.session.get(
+            url, headers=headers, timeout=timeout, allow_redirects=False
+        ) as response:
             is_page = response.content_type == HTML and not may_be_page
             if is_page or response.status in (301, 302, 303, 307):
                 # Without the scope Slack sends its login page, with status 200.

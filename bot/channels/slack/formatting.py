@@ -1,4 +1,5 @@
-"""Text from and for Slack: escapes, links and mentions, and long answers split to a message's size."""
+"""Text from and for Slack: escapes, links and mentions, and long answers split to a message's
+size."""
 
 from __future__ import annotations
 
@@ -11,8 +12,11 @@ MARKUP = re.compile(r"<([^<>\s][^<>]*)>")
 USER = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
 GROUP = re.compile(r"<!subteam\^(S[A-Z0-9]+)>")
 BROADCAST = re.compile(r"<!((?:channel|here|everyone)\b|subteam\^\w+)(?:\|[^<>]*)?>")
-OPEN_TAG = re.compile(r"<(?:!(?:\w*|subteam\^\w*|(?:channel|here|everyone|subteam\^\w+)\|[^<>]*))?\Z")
-FALLBACK_BYTES = 3_900  # with escapes, of the text beside blocks; Slack refuses more than 4,000 in a changed message
+OPEN_TAG = re.compile(
+    r"<(?:!(?:\w*|subteam\^\w*|(?:channel|here|everyone|subteam\^\w+)\|[^<>]*))?\Z"
+)
+# with escapes, of the text beside blocks; Slack refuses more than 4,000 in a changed message
+FALLBACK_BYTES = 3_900
 ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 LIMIT = 12_000  # of markdown_text
 FENCE = re.compile(r" {0,3}+(`{3,}+|~{3,}+)([^\n`]*+)$")
@@ -31,7 +35,8 @@ def mentioned_groups(text: str) -> set[str]:
 
 
 def plain_text(text: str) -> str:
-    """The text without markup and escapes. Mentions of users and groups stay: their names are looked up later."""
+    """The text without markup and escapes. Mentions of users and groups stay: their names are
+    looked up later."""
     text = MARKUP.sub(_plain_markup, text)
     for escaped, character in ESCAPES:
         text = text.replace(escaped, character)
@@ -47,7 +52,11 @@ def _plain_markup(match: re.Match[str]) -> str:
     if target.startswith("!"):
         return label or f"@{target[1:].partition('^')[0]}"
     address = target.removeprefix("mailto:").removeprefix("tel:")
-    return f"{label} ({target})" if label and label not in (address, target) and address == target else address
+    return (
+        f"{label} ({target})"
+        if label and label not in (address, target) and address == target
+        else address
+    )
 
 
 def escape(text: str) -> str:
@@ -72,13 +81,19 @@ def _bytes(text: str) -> int:
 
 
 def without_mentions(text: str, ids: Collection[str]) -> str:
-    """The text without the mentions of these users; if ``ids`` is empty, without the first mention."""
-    text = USER.sub(lambda match: "" if match[1] in ids else match[0], text) if ids else USER.sub("", text, count=1)
+    """The text without the mentions of these users; if ``ids`` is empty, without the first
+    mention."""
+    text = (
+        USER.sub(lambda match: "" if match[1] in ids else match[0], text)
+        if ids
+        else USER.sub("", text, count=1)
+    )
     return re.sub(r"[ \t]{2,}", " ", text).strip()
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:
-    """The text with mentions as names, if known; of an unknown user group nothing but that it is one.
+    """The text with mentions as names, if known; of an unknown user group nothing but that it is
+    one.
 
     Args:
         names: of users and groups, by id.
@@ -93,13 +108,15 @@ def without_broadcasts(markdown: str) -> str:
 
 
 def one_line(text: str, limit: int) -> str:
-    """The text on one line of at most ``limit`` UTF-16 code units, with mentions of everybody made harmless."""
+    """The text on one line of at most ``limit`` UTF-16 code units, with mentions of everybody made
+    harmless."""
     line = without_broadcasts(" ".join(text.split()))
     return line if fits(line, limit) else f"{head(line, limit - 1)}…"
 
 
 def open_tag_start(markdown: str) -> int:
-    """The index at which an unfinished mention of everybody begins; the text's length if none does."""
+    """The index at which an unfinished mention of everybody begins; the text's length if none
+    does."""
     match = OPEN_TAG.search(markdown)
     return match.start() if match else len(markdown)
 
@@ -135,7 +152,8 @@ def _fitting_blocks(text: str, limit: int) -> Iterator[str]:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Paragraphs with the empty lines after them, and whole code blocks; together they are the text."""
+    """Paragraphs with the empty lines after them, and whole code blocks; together they are the
+    text."""
     block: list[str] = []
     closing = ""
     for line in text.splitlines(keepends=True):
@@ -146,7 +164,12 @@ def _blocks(text: str) -> Iterator[str]:
                 yield "".join(block)
                 block, closing = [], ""
             continue
-        is_over = len(block) > 1 and block[-2].endswith("\n") and EMPTY.fullmatch(block[-1]) and line.strip()
+        is_over = (
+            len(block) > 1
+            and block[-2].endswith("\n")
+            and EMPTY.fullmatch(block[-1])
+            and line.strip()
+        )
         if block and (fence or is_over):
             yield "".join(block)
             block = []

@@ -35,7 +35,8 @@ class Groups:
         self._kv = kv
 
     async def find(self, team: str) -> dict[str, str]:
-        """The handles of a workspace's groups by id; empty where they cannot be read. Never raises."""
+        """The handles of a workspace's groups by id; empty where they cannot be read. Never
+        raises."""
         key = f"slack:groups:{team}"
         with suppress(StoreUnavailable, *UNREADABLE):
             if (known := await self._kv.get(key)) is not None:

@@ -1,4 +1,5 @@
-"""The home tab: usage of the day, reminders, facts and privacy of the person who opens it, with buttons that delete."""
+"""The home tab: usage of the day, reminders, facts and privacy of the person who opens it, with
+buttons that delete."""
 
 from __future__ import annotations
 
@@ -30,10 +31,13 @@ CONFLICT = "hash_conflict"
 class Home:
     """Publishes home tabs, and does what their buttons say.
 
-    A view carries the person's 1:1 in its metadata; whose data is read and deleted, the signed press says.
+    A view carries the person's 1:1 in its metadata; whose data is read and deleted, the signed
+    press says.
     """
 
-    def __init__(self, client: Client, people: People, config: Config, host: Host, tasks: BackgroundTasks) -> None:
+    def __init__(
+        self, client: Client, people: People, config: Config, host: Host, tasks: BackgroundTasks
+    ) -> None:
         self._client = client
         self._people = people
         self._config = config
@@ -52,9 +56,17 @@ class Home:
         Raises:
             StoreUnavailable: nothing was deleted.
         """
-        action, user, conversation = pressed.actions[0], pressed.user.id, pressed.view.private_metadata
+        action, user, conversation = (
+            pressed.actions[0],
+            pressed.user.id,
+            pressed.view.private_metadata,
+        )
         overviews = self._host.overviews
-        if overviews is None or not DIRECT.fullmatch(conversation) or not self._config.allows_user(user):
+        if (
+            overviews is None
+            or not DIRECT.fullmatch(conversation)
+            or not self._config.allows_user(user)
+        ):
             return
         if action.action_id == FORGET:
             if await self._host.accept(conversation, self._forget_me(conversation, pressed)):
@@ -71,7 +83,9 @@ class Home:
         """The command in the person's 1:1, where its answer goes."""
         chat, at = chat_of(conversation), pressed.actions[0].action_ts
         words = Text(self._host.texts.get("words.forget", "en").partition(",")[0])
-        message = Message(chat.message_id(f"{at}:home"), "user", (words,), ms(at), author=pressed.user.author)
+        message = Message(
+            chat.message_id(f"{at}:home"), "user", (words,), ms(at), author=pressed.user.author
+        )
         address = Address(chat.channel, user=pressed.user.id, team=chat.team)
         return InboundEvent(message, write_address(address))
 
@@ -93,12 +107,17 @@ class Home:
             log.warning("slack.home_not_published", cause=cause)
 
     async def _publish_notice(self, conversation: str, user: str) -> None:
-        """Take everything off the tab of somebody who is being forgotten: Slack keeps the last view."""
+        """Take everything off the tab of somebody who is being forgotten: Slack keeps the last
+        view."""
         language = await self._people.find_language(chat_of(conversation).team, user)
-        if cause := await self._send(conversation, user, [section(self._text("forgetting", language))]):
+        if cause := await self._send(
+            conversation, user, [section(self._text("forgetting", language))]
+        ):
             log.warning("slack.home_not_published", cause=cause)
 
-    async def _send(self, conversation: str, user: str, blocks: Sequence[Block], view_hash: str | None = None) -> str:
+    async def _send(
+        self, conversation: str, user: str, blocks: Sequence[Block], view_hash: str | None = None
+    ) -> str:
         """Publish these blocks; the cause if that failed."""
         view = {"type": "home", "private_metadata": conversation, "blocks": list(blocks)}
         return await self._client.try_post("views.publish", user_id=user, view=view, hash=view_hash)
@@ -121,7 +140,9 @@ class Home:
         yield section(self._text("kept", language, days=self._host.days))
         yield actions([self._forget_button(language)])
 
-    def _rows(self, items: Sequence[KeptItem], action: str, keys: tuple[str, str], language: str) -> Iterator[Block]:
+    def _rows(
+        self, items: Sequence[KeptItem], action: str, keys: tuple[str, str], language: str
+    ) -> Iterator[Block]:
         """A row with a button for each item; before those of a channel, a line that names it."""
         label, none = (self._text(key, language) for key in keys)
         if not items:
@@ -136,16 +157,23 @@ class Home:
         if hidden := len(items) - shown:
             yield context(self._text("more", language, count=hidden))
 
-    def _row(self, item: KeptItem, before: str, action: str, label: str, language: str) -> list[Block]:
+    def _row(
+        self, item: KeptItem, before: str, action: str, label: str, language: str
+    ) -> list[Block]:
         channel = chat_of(item.place).channel
         is_named = channel[:1] in ("C", "G") and item.place != before
         place = {"type": "mrkdwn", "text": f"{self._text('in_channel', language)} <#{channel}>"}
         named = [{"type": "context", "elements": [place]}] if is_named else []
-        return [*named, section(item.text[:LONGEST]) | {"accessory": button(label, action, item.key)}]
+        return [
+            *named,
+            section(item.text[:LONGEST]) | {"accessory": button(label, action, item.key)},
+        ]
 
     def _forget_button(self, language: str) -> Block:
         parts = ("title", "text", "confirm", "deny")
-        confirm = {part: plain(self._text(f"forget_{part}", language)) for part in parts} | {"style": "danger"}
+        confirm = {part: plain(self._text(f"forget_{part}", language)) for part in parts} | {
+            "style": "danger"
+        }
         return button(self._text("forget", language), FORGET, style="danger") | {"confirm": confirm}
 
     def _text(self, key: str, language: str, **values: object) -> str:

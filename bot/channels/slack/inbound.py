@@ -1,4 +1,5 @@
-"""The webhook: signature over the raw body, JSON or a form, then Bolt. The event is stored before the 200."""
+"""The webhook: signature over the raw body, JSON or a form, then Bolt. The event is stored before
+the 200."""
 
 from __future__ import annotations
 
@@ -60,9 +61,15 @@ class WebhookReceiver:
 def is_signed(secret: str, headers: Mapping[str, str], body: bytes, now_s: float) -> bool:
     """Whether Slack signed this body within the last five minutes."""
     timestamp = headers.get("x-slack-request-timestamp", "")
-    if not (timestamp.isascii() and timestamp.isdecimal() and abs(now_s - int(timestamp[:20])) <= FRESH_S):
+    if not (
+        timestamp.isascii()
+        and timestamp.isdecimal()
+        and abs(now_s - int(timestamp[:20])) <= FRESH_S
+    ):
         return False
-    expected = hmac.new(secret.encode(), b"v0:%b:%b" % (timestamp.encode(), body), hashlib.sha256).hexdigest()
+    expected = hmac.new(
+        secret.encode(), b"v0:%b:%b" % (timestamp.encode(), body), hashlib.sha256
+    ).hexdigest()
     given = headers.get("x-slack-signature", "")
     return hmac.compare_digest(f"v0={expected}".encode(), given.encode("utf-8", "replace"))
 

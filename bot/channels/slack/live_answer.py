@@ -1,4 +1,5 @@
-"""One turn's answer while it is written: its text and its cards, as far as Slack does not show them yet."""
+"""One turn's answer while it is written: its text and its cards, as far as Slack does not show them
+yet."""
 
 from __future__ import annotations
 
@@ -9,7 +10,14 @@ from bot.channels.slack.formatting import LIMIT, open_tag_start, without_broadca
 from bot.channels.slack.task_cards import TaskCard, TaskCards
 from bot.channels.slack.types import Address
 from bot.channels.utf16 import head, units
-from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted, TurnStarted
+from bot.live_events import (
+    AnswerRestarted,
+    AnswerText,
+    LiveEvent,
+    ToolFinished,
+    ToolStarted,
+    TurnStarted,
+)
 
 ENOUGH = 80  # characters; a shorter answer arrives as fast in one piece
 BREAK = "\n\n"
@@ -41,7 +49,9 @@ class LiveAnswer:
         shows_cards: the message would have cards.
     """
 
-    def __init__(self, address: Address, under_way: dict[str, LiveAnswer], *, shows_cards: bool) -> None:
+    def __init__(
+        self, address: Address, under_way: dict[str, LiveAnswer], *, shows_cards: bool
+    ) -> None:
         self.address = address
         self.turn_id = ""
         self.buffer = TextBuffer()
@@ -116,7 +126,8 @@ class TextBuffer:
         self._length += len(text)
 
     def pause(self) -> None:
-        """Drop the text before a tool call; if Slack shows a part of it, keep the rest and end its paragraph."""
+        """Drop the text before a tool call; if Slack shows a part of it, keep the rest and end its
+        paragraph."""
         self._set_waiting("".join(self._pieces).rstrip() + BREAK if self._shown else "")
 
     def restart(self) -> None:

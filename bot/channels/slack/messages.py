@@ -84,7 +84,10 @@ class Messages:
         if delivery.attempts <= 1:
             return ""
         messages = await self.read_answers(outbound.address)
-        return next((str(message["ts"]) for message in messages if delivery_id_of(message) == delivery.id), "")
+        return next(
+            (str(message["ts"]) for message in messages if delivery_id_of(message) == delivery.id),
+            "",
+        )
 
     async def post(self, outbound: OutboundMessage, content: Mapping[str, object]) -> ApiResponse:
         """Post a message with its delivery's id; a refusal is the caller's.
@@ -113,7 +116,9 @@ class Messages:
         """
         channel = outbound.address.channel
         if response.ok:
-            return Sent(str(response.data.get("channel", channel)), str(response.data.get("ts", "")))
+            return Sent(
+                str(response.data.get("channel", channel)), str(response.data.get("ts", ""))
+            )
         if response.retry_after:
             self._waits[channel] = time.monotonic() + response.retry_after
         raise delivery_error("chat.postMessage", response)
@@ -127,7 +132,8 @@ class Messages:
         return await self.read_recent(address.channel, address.thread, address.ts)
 
     async def read_recent(self, channel: str, thread: str, since: str) -> list[Any]:
-        """The newest messages of a thread, or of a channel if ``thread`` is empty; none if the app may not read there.
+        """The newest messages of a thread, or of a channel if ``thread`` is empty; none if the app
+        may not read there.
 
         Args:
             since: the timestamp of the message that is answered.
@@ -139,12 +145,19 @@ class Messages:
         where = {"ts": thread} if thread else {}
         method = "conversations.replies" if thread else "conversations.history"
         response = await self._client.get(
-            method, channel=channel, oldest=since or None, limit=RECENT, include_all_metadata=True, **where
+            method,
+            channel=channel,
+            oldest=since or None,
+            limit=RECENT,
+            include_all_metadata=True,
+            **where,
         )
         if is_transient(response):
             raise delivery_error(method, response)
         if not response.ok:
-            log.warning("slack.attempt_unchecked", cause=response.error, needed=response.data.get("needed"))
+            log.warning(
+                "slack.attempt_unchecked", cause=response.error, needed=response.data.get("needed")
+            )
         return list(response.data.get("messages", ()))
 
     async def delete(self, channel: str, ts: str) -> None:

@@ -1,4 +1,5 @@
-"""A call with many arguments: a button of its question opens a modal that shows all of them, and is decided there."""
+"""A call with many arguments: a button of its question opens a modal that shows all of them, and is
+decided there."""
 
 from __future__ import annotations
 
@@ -19,7 +20,14 @@ from bot.channels.slack.approvals import (
 from bot.channels.slack.blocks import Block, modal, section
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import ReceivedEvent, press_address
-from bot.channels.slack.types import Address, Press, ViewPress, is_conversation, read_address, write_address
+from bot.channels.slack.types import (
+    Address,
+    Press,
+    ViewPress,
+    is_conversation,
+    read_address,
+    write_address,
+)
 from bot.errors import StoreUnavailable
 from bot.transcript import UNREADABLE
 
@@ -57,7 +65,9 @@ class Modals:
                 await self._tell(pressed, "approval.not_yours", question)
             else:
                 view = self._view(question, action.block_id, press_address(pressed, self._config))
-                if cause := await self._client.try_post("views.open", trigger_id=pressed.trigger_id, view=view):
+                if cause := await self._client.try_post(
+                    "views.open", trigger_id=pressed.trigger_id, view=view
+                ):
                     log.warning("slack.modal_not_opened", cause=cause)
                     await self._tell(pressed, "slack.review_late", question)
         except StoreUnavailable as failure:
@@ -87,10 +97,22 @@ class Modals:
     def _view(self, question: OpenQuestion, conversation: str, below: Address) -> Block:
         """The whole call with its buttons. The metadata says where the question stands."""
         language = question.language
-        where = Address(below.channel, below.ts, below.thread, language=language, user=below.user, team=below.team)
-        blocks = [question.details, buttons(question.id, (APPROVE, REJECT), conversation, self._texts, language)]
+        where = Address(
+            below.channel,
+            below.ts,
+            below.thread,
+            language=language,
+            user=below.user,
+            team=below.team,
+        )
+        blocks = [
+            question.details,
+            buttons(question.id, (APPROVE, REJECT), conversation, self._texts, language),
+        ]
         return self._modal(blocks, language) | {"private_metadata": write_address(where)}
 
     def _modal(self, blocks: list[Block], language: str) -> Block:
-        title, close = (self._texts.get(f"slack.review_{part}", language) for part in ("title", "close"))
+        title, close = (
+            self._texts.get(f"slack.review_{part}", language) for part in ("title", "close")
+        )
         return modal(title, close, blocks)

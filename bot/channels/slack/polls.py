@@ -1,4 +1,5 @@
-"""Polls: their blocks, their buttons, the vote a press makes, and the message that shows how they stand."""
+"""Polls: their blocks, their buttons, the vote a press makes, and the message that shows how they
+stand."""
 
 from __future__ import annotations
 
@@ -8,7 +9,15 @@ import structlog
 
 from bot.channels import InboundEvent, Poll
 from bot.channels.slack import Config
-from bot.channels.slack.blocks import Block, actions, button, context, rich_section, rich_text, words
+from bot.channels.slack.blocks import (
+    Block,
+    actions,
+    button,
+    context,
+    rich_section,
+    rich_text,
+    words,
+)
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import ReceivedEvent, press_address
 from bot.channels.slack.formatting import escape
@@ -73,25 +82,33 @@ class Polls:
 def _counts(poll: Poll) -> Block:
     """Question and counts, in a block that Slack reads no mention, link or format into."""
     lines = [f"{option}: {count}" for option, count in zip(poll.options, poll.counts, strict=True)]
-    return rich_text(rich_section(words(poll.question, bold=True)), rich_section(words("\n".join(lines))))
+    return rich_text(
+        rich_section(words(poll.question, bold=True)), rich_section(words("\n".join(lines)))
+    )
 
 
 def _buttons(poll: Poll, texts: Texts) -> Block:
-    """A button for each option, and the one that closes. The block's id says where the poll is kept."""
-    options = [button(option[:LABEL], f"kaiwa_vote_{number}", poll.id) for number, option in enumerate(poll.options, 1)]
+    """A button for each option, and the one that closes. The block's id says where the poll is
+    kept."""
+    options = [
+        button(option[:LABEL], f"kaiwa_vote_{number}", poll.id)
+        for number, option in enumerate(poll.options, 1)
+    ]
     close = button(texts.get("poll.close", poll.language), "kaiwa_vote_0", poll.id, "danger")
     return actions([*options, close], poll.kept_in)
 
 
 def read_vote(pressed: Press, config: Config) -> ReceivedEvent | None:
-    """The vote a press makes; None for a button that is no poll's, and for people who may not use the bot."""
+    """The vote a press makes; None for a button that is no poll's, and for people who may not use
+    the bot."""
     action, user, container = pressed.actions[0], pressed.user, pressed.container
     number = BUTTON.fullmatch(action.action_id)
     if not number or not POLL.fullmatch(action.value) or not KEPT_IN.fullmatch(action.block_id):
         return None
     if not config.allows(user.id, container.channel_id):
         return None
-    # A second press counts too: it takes the vote back. Slack sends the same press with the same time again.
+    # A second press counts too: it takes the vote back. Slack sends the same press with the same
+    # time again.
     message_id = f"{action.value}:{user.id}:{action.action_id}:{action.action_ts}"
     arrival = InboundEvent(
         Message(message_id, "user", (), ms(action.action_ts), author=user.author),

@@ -1,4 +1,5 @@
-"""What people see of a running turn: a status line, a stop button, and the answer as it is written."""
+"""What people see of a running turn: a status line, a stop button, and the answer as it is
+written."""
 
 from __future__ import annotations
 
@@ -74,7 +75,9 @@ class Presence:
                     yield BothWatchers(line, answer)
             else:
                 yield line
-            self._streaming.streams.prefetch(line.turn_id)  # for the delivery, together with the commit before it
+            self._streaming.streams.prefetch(
+                line.turn_id
+            )  # for the delivery, together with the commit before it
 
     def remove_stop_button(self, channel: str, thread: str) -> None:
         """Remove a pressed button, in whichever process the turn runs: Slack waits for that."""
@@ -88,7 +91,9 @@ class Presence:
 class StatusLine:
     """Shows one turn (``bot.live_events.Watcher``)."""
 
-    def __init__(self, client: Client, address: Address, texts: Texts, language: str, timing: Timing) -> None:
+    def __init__(
+        self, client: Client, address: Address, texts: Texts, language: str, timing: Timing
+    ) -> None:
         self._client = client
         self._timing = timing
         self._address = address
@@ -169,7 +174,9 @@ class StatusLine:
 class StatusLines:
     """The status lines of all turns, except in channels that refuse them."""
 
-    def __init__(self, client: Client, texts: Texts, tasks: BackgroundTasks, timing: Timing) -> None:
+    def __init__(
+        self, client: Client, texts: Texts, tasks: BackgroundTasks, timing: Timing
+    ) -> None:
         self._client = client
         self._timing = timing
         self._texts = texts
@@ -203,7 +210,12 @@ class StopButtons:
     """
 
     def __init__(
-        self, client: Client, kv: KeyValue, tasks: BackgroundTasks, seen: SeenFeatures, after_s: float
+        self,
+        client: Client,
+        kv: KeyValue,
+        tasks: BackgroundTasks,
+        seen: SeenFeatures,
+        after_s: float,
     ) -> None:
         self._client = client
         self._kv = kv
@@ -211,10 +223,14 @@ class StopButtons:
         self._seen = seen
         self._after_s = after_s
         self._refused: set[str] = set()
-        self._locks = WeakValueDictionary[str, asyncio.Lock]()  # of conversations: one button after the other
+        self._locks = WeakValueDictionary[
+            str, asyncio.Lock
+        ]()  # of conversations: one button after the other
 
     @asynccontextmanager
-    async def live_view(self, conversation: str, address: Address, line: StatusLine) -> AsyncGenerator[None]:
+    async def live_view(
+        self, conversation: str, address: Address, line: StatusLine
+    ) -> AsyncGenerator[None]:
         """The button, if the turn takes long enough. Slack shows either the button or ``line``."""
         ended = asyncio.Event()
         if address.ts and address.channel not in self._refused:
@@ -241,15 +257,20 @@ class StopButtons:
     def _lock(self, conversation: str) -> asyncio.Lock:
         return self._locks.setdefault(conversation, asyncio.Lock())
 
-    async def _keep(self, conversation: str, address: Address, line: StatusLine, ended: asyncio.Event) -> None:
+    async def _keep(
+        self, conversation: str, address: Address, line: StatusLine, ended: asyncio.Event
+    ) -> None:
         channel, thread, key = address.channel, address.thread or address.ts, _key(conversation)
         async with self._lock(conversation):
             self._kv.prefetch(key)
             with suppress(StoreUnavailable):
                 left = (await self._kv.get(key) or b"").decode()
                 if left not in ("", thread):
-                    await self._remove_noted(conversation, channel, left)  # in a 1:1 each question has its own session
-                # The button of a process that has died is there already: whoever goes on with the turn removes it.
+                    await self._remove_noted(
+                        conversation, channel, left
+                    )  # in a 1:1 each question has its own session
+                # The button of a process that has died is there already: whoever goes on with the
+                # turn removes it.
                 if left != thread:
                     await wait_for_event(ended, self._after_s)
                     if ended.is_set():
@@ -268,7 +289,10 @@ class StopButtons:
             return False
         is_subscribed = response.data.get("warning") != NOT_SUBSCRIBED
         if not is_subscribed:
-            log.warning("slack.stop_button_missing", fix="subscribe the app to the event agent_session_stopped")
+            log.warning(
+                "slack.stop_button_missing",
+                fix="subscribe the app to the event agent_session_stopped",
+            )
         if not is_subscribed or refuses_channel(response):
             self._refused.add(channel)
         if is_shown := response.ok and is_subscribed:
@@ -293,7 +317,9 @@ class StopButtons:
             await self._kv.set(key, b"", 1)
 
     async def _set(self, channel: str, thread: str, status: str) -> ApiResponse:
-        return await self._client.post("agents.sessions.setStatus", channel_id=channel, thread_ts=thread, status=status)
+        return await self._client.post(
+            "agents.sessions.setStatus", channel_id=channel, thread_ts=thread, status=status
+        )
 
 
 def _key(conversation: str) -> str:

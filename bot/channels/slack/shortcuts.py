@@ -1,6 +1,7 @@
 """The shortcuts in the menu of a message: a question about it, and a summary of its thread.
 
-Both are answered in the person's 1:1, so that nobody else sees what they ask, and the conversation goes on there.
+Both are answered in the person's 1:1, so that nobody else sees what they ask, and the conversation
+goes on there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,16 @@ from bot.channels.slack.events import media_of
 from bot.channels.slack.formatting import plain_text
 from bot.channels.slack.lookups import People, quote
 from bot.channels.slack.tasks import BackgroundTasks
-from bot.channels.slack.types import Address, Chat, File, Presser, Shortcut, Submission, is_conversation, write_address
+from bot.channels.slack.types import (
+    Address,
+    Chat,
+    File,
+    Presser,
+    Shortcut,
+    Submission,
+    is_conversation,
+    write_address,
+)
 from bot.clock import now_ms
 from bot.transcript import UNREADABLE, Message, Part, Text, encode, new_id
 
@@ -149,12 +159,18 @@ class Shortcuts:
         if not question:
             address = replace(address, quoted_channel=chosen.channel, quoted_thread=chosen.thread)
         message = Message(chat.message_id(press_id), "user", parts, now_ms(), author=user.author)
-        if await self._host.accept(chat.conversation, InboundEvent(message, write_address(address))):
+        if await self._host.accept(
+            chat.conversation, InboundEvent(message, write_address(address))
+        ):
             self._tasks.start(self._announce(chat.channel, chosen, question, language))
 
-    async def _open(self, shortcut: Shortcut, chosen: ChosenMessage, chosen_id: str, language: str) -> None:
+    async def _open(
+        self, shortcut: Shortcut, chosen: ChosenMessage, chosen_id: str, language: str
+    ) -> None:
         view = self._view(chosen, chosen_id, language)
-        if cause := await self._client.try_post("views.open", trigger_id=shortcut.trigger_id, view=view):
+        if cause := await self._client.try_post(
+            "views.open", trigger_id=shortcut.trigger_id, view=view
+        ):
             log.warning("slack.modal_not_opened", cause=cause)
             await self._tell(shortcut, "slack_shortcut.late", language)
 
@@ -163,7 +179,12 @@ class Shortcuts:
             self._host.texts.get(f"slack_shortcut.{part}", language)
             for part in ("title", "send", "close", "question", "about")
         )
-        element = {"type": "plain_text_input", "action_id": INPUT, "multiline": True, "max_length": MOST_TYPED}
+        element = {
+            "type": "plain_text_input",
+            "action_id": INPUT,
+            "multiline": True,
+            "max_length": MOST_TYPED,
+        }
         blocks = [
             context(f"{about}\n{plain_text(chosen.text)[:SHOWN]}"),
             {"type": "input", "block_id": INPUT, "label": plain(question), "element": element},
@@ -174,16 +195,26 @@ class Shortcuts:
             "submit": plain(send),
         }
 
-    async def _announce(self, direct: str, chosen: ChosenMessage, question: str, language: str) -> None:
-        """Show in the 1:1 what is asked, as nobody has written it there. Failures are only logged."""
+    async def _announce(
+        self, direct: str, chosen: ChosenMessage, question: str, language: str
+    ) -> None:
+        """Show in the 1:1 what is asked, as nobody has written it there. Failures are only
+        logged."""
         key = "asked" if question else "asked_summary"
         text = self._host.texts.get(f"slack_shortcut.{key}", language)
         link = self._host.texts.get("slack_shortcut.link", language)
-        target = {"type": "link", "url": _url(chosen), "text": link} if chosen.domain else words(link)
+        target = (
+            {"type": "link", "url": _url(chosen), "text": link} if chosen.domain else words(link)
+        )
         quoted = [{"type": "rich_text_quote", "elements": [words(question)]}] if question else []
         blocks = [rich_text(rich_section(words(f"{text} "), target), *quoted)]
         if cause := await self._client.try_post(
-            "chat.postMessage", channel=direct, text=text, blocks=blocks, unfurl_links=False, unfurl_media=False
+            "chat.postMessage",
+            channel=direct,
+            text=text,
+            blocks=blocks,
+            unfurl_links=False,
+            unfurl_media=False,
         ):
             log.warning("slack.shortcut_not_announced", cause=cause)
 
@@ -197,7 +228,9 @@ class Shortcuts:
     async def _tell(self, shortcut: Shortcut, key: str, language: str) -> None:
         """Say a sentence to the person alone, where they chose the shortcut."""
         if self._config.is_slack_url(shortcut.response_url):
-            await self._client.try_respond(shortcut.response_url, self._host.texts.get(key, language))
+            await self._client.try_respond(
+                shortcut.response_url, self._host.texts.get(key, language)
+            )
 
     async def _language(self, team: str, user: str) -> str:
         try:

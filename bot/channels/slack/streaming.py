@@ -1,4 +1,5 @@
-"""Answers shown while they are written, in the background: as a stream in a thread, as a draft elsewhere in a 1:1."""
+"""Answers shown while they are written, in the background: as a stream in a thread, as a draft
+elsewhere in a 1:1."""
 
 from __future__ import annotations
 
@@ -26,8 +27,20 @@ log = structlog.stdlib.get_logger(__name__)
 
 # These refusals hold for the whole workspace, any other for one channel.
 WORKSPACE_ERRORS = (
-    *("unknown_method", "method_deprecated", "feature_disabled", "feature_not_enabled", "not_agent_app"),
-    *("missing_scope", "not_allowed_token_type", "no_permission", "ekm_access_denied", *TOKEN_ERRORS),
+    *(
+        "unknown_method",
+        "method_deprecated",
+        "feature_disabled",
+        "feature_not_enabled",
+        "not_agent_app",
+    ),
+    *(
+        "missing_scope",
+        "not_allowed_token_type",
+        "no_permission",
+        "ekm_access_denied",
+        *TOKEN_ERRORS,
+    ),
 )
 KEPT_S = 7 * 86_400  # a delivery waits no longer
 WRITTEN = 200  # turns whose messages this process knows as its own
@@ -41,7 +54,11 @@ def can_stream(address: Address) -> bool:
 def can_be_draft(address: Address) -> bool:
     """Whether an answer can be a draft: in a 1:1 outside of threads, where Slack has no streams."""
     is_direct = address.channel.startswith("D") and not address.thread
-    return is_direct and bool(address.ts and address.user and address.team) and not address.response_url
+    return (
+        is_direct
+        and bool(address.ts and address.user and address.team)
+        and not address.response_url
+    )
 
 
 class Streaming:
@@ -51,7 +68,9 @@ class Streaming:
         streams: of all turns, for their delivery.
     """
 
-    def __init__(self, client: Client, kv: KeyValue, tasks: BackgroundTasks, timing: Timing) -> None:
+    def __init__(
+        self, client: Client, kv: KeyValue, tasks: BackgroundTasks, timing: Timing
+    ) -> None:
         self.streams = StreamStore(kv)
         self._client = client
         self._tasks = tasks
@@ -65,7 +84,9 @@ class Streaming:
     @asynccontextmanager
     async def live_view(self, address: Address) -> AsyncGenerator[Watcher]:
         """A turn's answer. When the context ends the stream stays for the delivery."""
-        shows_cards = can_stream(address) and not self._no_chunks.left_s and self._limits.allows(address)
+        shows_cards = (
+            can_stream(address) and not self._no_chunks.left_s and self._limits.allows(address)
+        )
         answer = LiveAnswer(address, self._under_way, shows_cards=shows_cards)
         self._tasks.start(self._show(answer))
         try:
@@ -82,7 +103,8 @@ class Streaming:
             await answer.settled.wait()
 
     def written(self, turn_id: str) -> tuple[TaskCard, ...] | None:
-        """The cards of a turn whose message this process has written, and writes no more; None for another's."""
+        """The cards of a turn whose message this process has written, and writes no more; None for
+        another's."""
         return self._written.get(turn_id)
 
     async def _show(self, answer: LiveAnswer) -> None:
@@ -98,7 +120,8 @@ class Streaming:
             answer.settle()
 
     async def _wait_for_enough(self, answer: LiveAnswer) -> None:
-        """Wait for a slow call, or for enough text and a moment longer: an answer that ends by then is posted whole."""
+        """Wait for a slow call, or for enough text and a moment longer: an answer that ends by then
+        is posted whole."""
         while not answer.ended.is_set():
             answer.changed.clear()
             if answer.buffer.is_enough:
@@ -159,14 +182,16 @@ class Streaming:
         if not stream.ts or not await self._save_started(turn_id, expected, stream):
             return None
         if answer.is_broken_off and stream.is_draft:
-            # Another process may have delivered before it could know of this draft, which nobody else would finish.
+            # Another process may have delivered before it could know of this draft, which nobody
+            # else would finish.
             await self._remove(stream)
             await self.streams.delete(turn_id)
             return None
         return stream
 
     async def _save_started(self, turn_id: str, expected: Stream, stream: Stream) -> bool:
-        """Store the stream before its text is sent, unless another process has delivered the answer meanwhile."""
+        """Store the stream before its text is sent, unless another process has delivered the answer
+        meanwhile."""
         saved = await self.streams.get(turn_id)
         if saved == expected:
             await self.streams.save(turn_id, stream)
@@ -206,7 +231,8 @@ class StreamLimits:
     """Where Slack refuses streams for now, and how soon the next may start.
 
     Args:
-        start_s: between two streams of a workspace. Slack takes 20 starts and 20 ends a minute: with more streams,
+        start_s: between two streams of a workspace. Slack takes 20 starts and 20 ends a minute:
+        with more streams,
             answers would wait for their ends.
     """
 
@@ -266,7 +292,8 @@ _decode = Decoder(Stream).decode
 
 
 class StreamStore:
-    """The streams of turns, stored for the process that delivers. Every method raises ``StoreUnavailable``."""
+    """The streams of turns, stored for the process that delivers. Every method raises
+    ``StoreUnavailable``."""
 
     def __init__(self, kv: KeyValue) -> None:
         self._kv = kv

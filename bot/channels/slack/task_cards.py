@@ -1,4 +1,5 @@
-"""Task cards: what a streamed answer shows of its tool calls. A card has a title and a state, and no arguments.
+"""Task cards: what a streamed answer shows of its tool calls. A card has a title and a state, and
+no arguments.
 
 https://docs.slack.dev/reference/block-kit/blocks/task-card-block
 """
@@ -67,7 +68,8 @@ class TaskCards:
     def at_end(self) -> tuple[TaskCard, ...]:
         """All cards when the turn is over: a call that was broken off has failed."""
         return tuple(
-            replace(card, status="error") if card.status == "in_progress" else card for card in self._cards.values()
+            replace(card, status="error") if card.status == "in_progress" else card
+            for card in self._cards.values()
         )
 
     def _set(self, call_id: str, card: TaskCard) -> None:

@@ -1,4 +1,5 @@
-"""Bolt, which routes verified payloads to listeners, and Socket Mode, which receives payloads without a webhook."""
+"""Bolt, which routes verified payloads to listeners, and Socket Mode, which receives payloads
+without a webhook."""
 
 from __future__ import annotations
 
@@ -103,7 +104,8 @@ async def dispatch(app: AsyncApp, payload: dict[str, Any]) -> BoltResponse:
     if not _is_routable(payload):
         return BoltResponse(status=200)
     try:
-        # In this mode Bolt takes the payload parsed; the webhook endpoint has checked its signature.
+        # In this mode Bolt takes the payload parsed; the webhook endpoint has checked its
+        # signature.
         request = AsyncBoltRequest(body=payload, mode="socket_mode")
     except (AttributeError, KeyError, TypeError):
         log.warning("webhook.unreadable", type=str(payload.get("type"))[:40])
@@ -118,10 +120,18 @@ def _is_routable(payload: dict[str, Any]) -> bool:
         return isinstance(event, dict) and isinstance(event.get("type"), str)
     if payload.get("type") == "block_actions":
         pressed = actions[0] if isinstance(actions, list) and actions else None
-        return isinstance(pressed, dict) and isinstance(pressed.get("action_id"), str) and "command" not in payload
+        return (
+            isinstance(pressed, dict)
+            and isinstance(pressed.get("action_id"), str)
+            and "command" not in payload
+        )
     if payload.get("type") in ("message_action", "view_submission"):
         named = payload if payload["type"] == "message_action" else payload.get("view")
-        is_named = isinstance(named, dict) and isinstance(named.get("callback_id"), str) and "type" in named
+        is_named = (
+            isinstance(named, dict)
+            and isinstance(named.get("callback_id"), str)
+            and "type" in named
+        )
         return is_named and "command" not in payload
     return payload.get("type") == "url_verification" or isinstance(payload.get("command"), str)
 
@@ -143,7 +153,9 @@ class _Client(SocketModeClient):
 
     def __init__(self, app: AsyncApp, app_token: str, timing: Timing) -> None:
         self._ticket_s = timing.ticket_s
-        super().__init__(app_token, logger=quiet_logger(), web_client=app.client, ping_interval=timing.ping_s)
+        super().__init__(
+            app_token, logger=quiet_logger(), web_client=app.client, ping_interval=timing.ping_s
+        )
 
     @property  # type: ignore[override]  # the SDK has no URL at first, either
     def wss_uri(self) -> str | None:
@@ -183,7 +195,9 @@ class SocketMode(AsyncBaseSocketModeHandler):
         await send_async_response(client, req, response, time.time())
 
 
-def open_socket(app: AsyncApp, app_token: str, timing: Timing, listens: Listens) -> AbstractAsyncContextManager[None]:
+def open_socket(
+    app: AsyncApp, app_token: str, timing: Timing, listens: Listens
+) -> AbstractAsyncContextManager[None]:
     """Receive by Socket Mode, while the context is open and ``listens`` allows it."""
     return run_beside(_receive(app, app_token, timing, listens))
 
@@ -195,4 +209,5 @@ async def _receive(app: AsyncApp, app_token: str, timing: Timing, listens: Liste
             await handler.client.connect()
             await asyncio.Event().wait()
         finally:
-            await handler.client.close()  # type: ignore[no-untyped-call]  # not annotated by the SDK
+            # not annotated by the SDK
+            await handler.client.close()  # type: ignore[no-untyped-call]

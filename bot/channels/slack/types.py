@@ -1,4 +1,5 @@
-"""Slack's events, messages and account data, as far as the bot reads them, and the address of an answer."""
+"""Slack's events, messages and account data, as far as the bot reads them, and the address of an
+answer."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ class Chat(NamedTuple):
     """Where people talk.
 
     Attributes:
-        thread: timestamp of its first message; empty in a 1:1, which is one conversation whatever threads it has.
+        thread: timestamp of its first message; empty in a 1:1, which is one conversation whatever
+        threads it has.
     """
 
     team: str
@@ -69,7 +71,8 @@ class Address(Struct, frozen=True, omit_defaults=True):
         partial: the message came as a mention, which may lack its files.
         user: who asks, of workspace ``team``; a stream needs a recipient.
         private_url: takes messages for that person alone.
-        quoted_channel: the message is about the thread ``quoted_thread`` of this channel, which is read for the turn.
+        quoted_channel: the message is about the thread ``quoted_thread`` of this channel, which is
+        read for the turn.
     """
 
     channel: str
@@ -117,7 +120,8 @@ class File(Struct, frozen=True):
 
     @property
     def ref(self) -> str:
-        """The address; the id where the file may be a page, which could be the login page: Slack is asked for it."""
+        """The address; the id where the file may be a page, which could be the login page: Slack is
+        asked for it."""
         is_page = self.mime == CANVAS or self.mimetype == HTML
         return (self.id if is_page else self.url_private or self.id) or ""
 
@@ -210,15 +214,24 @@ class Envelope(Struct, frozen=True):
 
     @property
     def team(self) -> str:
-        """The workspace in which the bot is installed; ``team_id`` may be the sender's, in a shared channel."""
+        """The workspace in which the bot is installed; ``team_id`` may be the sender's, in a shared
+        channel."""
         installed = [known.team_id for known in self.authorizations or () if known.team_id]
-        return next(iter(installed), None) or self.context_team_id or self.team_id or self.event.team or ""
+        return (
+            next(iter(installed), None)
+            or self.context_team_id
+            or self.team_id
+            or self.event.team
+            or ""
+        )
 
     @property
     def bots(self) -> frozenset[str]:
         """The bot's own user ids, as far as this event names them."""
         return frozenset(
-            known.user_id for known in self.authorizations or () if known.user_id and known.is_bot is not False
+            known.user_id
+            for known in self.authorizations or ()
+            if known.user_id and known.is_bot is not False
         )
 
 
@@ -362,7 +375,8 @@ class User(Struct, frozen=True):
 
 
 def read(payload: object, kind: type[T]) -> T | None:
-    """What Slack sent as a struct; None if a needed field is missing, or a field has an unknown type."""
+    """What Slack sent as a struct; None if a needed field is missing, or a field has an unknown
+    type."""
     try:
         return convert(payload, kind)
     except ValidationError:
@@ -370,6 +384,7 @@ def read(payload: object, kind: type[T]) -> T | None:
 
 
 def ms(ts: str) -> int:
-    """A timestamp of Slack's (``1595926230.009600``) in milliseconds since the epoch; 0 if it is not one."""
+    """A timestamp of Slack's (``1595926230.009600``) in milliseconds since the epoch; 0 if it is
+    not one."""
     found = TIMESTAMP.fullmatch(ts)
     return int(found[1]) * 1000 + int((found[2] or "")[:3].ljust(3, "0")) if found else 0

@@ -11,7 +11,14 @@ import structlog
 
 from bot.channels import Files, KeyValue
 from bot.channels.slack import Config
-from bot.channels.slack.client import AWAY_S, FAILURES, ApiResponse, Client, delivery_error, is_transient
+from bot.channels.slack.client import (
+    AWAY_S,
+    FAILURES,
+    ApiResponse,
+    Client,
+    delivery_error,
+    is_transient,
+)
 from bot.channels.slack.messages import Messages, OutboundMessage
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.transcript import FileRef, encode
@@ -32,7 +39,9 @@ class Uploads:
         kv: the id of each delivery's file, so that another attempt finds it in the conversation.
     """
 
-    def __init__(self, client: Client, config: Config, messages: Messages, files: Files, kv: KeyValue) -> None:
+    def __init__(
+        self, client: Client, config: Config, messages: Messages, files: Files, kv: KeyValue
+    ) -> None:
         self._client = client
         self._config = config
         self._messages = messages
@@ -86,7 +95,9 @@ class Uploads:
         if not _is_done(UPLOAD, begun) or not self._config.is_slack_url(url):
             return ""
         try:
-            async with self._client.session.post(url, data=content, allow_redirects=False) as response:
+            async with self._client.session.post(
+                url, data=content, allow_redirects=False
+            ) as response:
                 status = response.status
         except FAILURES as error:
             raise DeliverLater(f"upload: {type(error).__name__}", AWAY_S) from error
@@ -108,7 +119,11 @@ class Uploads:
 def file_ids_of(message: object) -> set[str]:
     """The files of a message."""
     files = message.get("files") if isinstance(message, dict) else None
-    return {str(one.get("id")) for one in files if isinstance(one, dict)} if isinstance(files, list) else set()
+    return (
+        {str(one.get("id")) for one in files if isinstance(one, dict)}
+        if isinstance(files, list)
+        else set()
+    )
 
 
 def _is_done(method: str, response: ApiResponse) -> bool:

@@ -1,4 +1,5 @@
-"""How an answer's message is begun and grows: as a stream in a thread, as a draft that is changed elsewhere in a 1:1.
+"""How an answer's message is begun and grows: as a stream in a thread, as a draft that is changed
+elsewhere in a 1:1.
 
 Slack has no streams outside of threads: https://docs.slack.dev/reference/methods/chat.startStream
 """
@@ -22,12 +23,15 @@ from bot.channels.utf16 import head
 log = structlog.stdlib.get_logger(__name__)
 
 REFUSED_S = 1_800.0
-# A workspace that does not know chunks refuses them with one of these, if they are the first that a stream gets.
+# A workspace that does not know chunks refuses them with one of these, if they are the first that a
+# stream gets.
 CHUNK_ERRORS = (
     *("invalid_chunks", "invalid_arguments", "invalid_arg_name", "invalid_array_arg", "no_text"),
     *("markdown_text_or_chunks_required", "streaming_mode_mismatch"),
 )
-STREAM_BYTES = 8_000  # of text and titles in a stream with cards; Slack has been seen to refuse 10,600
+STREAM_BYTES = (
+    8_000  # of text and titles in a stream with cards; Slack has been seen to refuse 10,600
+)
 DONE = ApiResponse({"ok": True})
 MARK = " …"  # ends a draft's text
 SLOWER = 1.5  # each pause between two changes of a draft is so much longer than the one before
@@ -79,9 +83,11 @@ class Pause:
 
 
 class StreamWriter:
-    """A stream. Its first addition decides whether it takes chunks, which alone hold cards, or text (``Writer``).
+    """A stream. Its first addition decides whether it takes chunks, which alone hold cards, or text
+    (``Writer``).
 
-    A stream with cards shows so much text, and the rest comes with the delivery: too large a one could not be ended.
+    A stream with cards shows so much text, and the rest comes with the delivery: too large a one
+    could not be ended.
 
     Args:
         no_chunks: the workspace has refused them.
@@ -111,10 +117,15 @@ class StreamWriter:
         )
 
     async def add(self, ts: str, addition: Addition) -> ApiResponse:
-        """Append text and cards; only text to a stream without cards, and where the workspace refuses chunks."""
+        """Append text and cards; only text to a stream without cards, and where the workspace
+        refuses chunks."""
         if not self._mode:
             self._mode = "chunks" if addition.cards and not self._no_chunks.left_s else "text"
-        return await (self._add_chunks(ts, addition) if self._mode == "chunks" else self._add_text(ts, addition.text))
+        return await (
+            self._add_chunks(ts, addition)
+            if self._mode == "chunks"
+            else self._add_text(ts, addition.text)
+        )
 
     async def _add_text(self, ts: str, text: str) -> ApiResponse:
         return await self._append(ts, markdown_text=text) if text else DONE
@@ -122,7 +133,9 @@ class StreamWriter:
     async def _add_chunks(self, ts: str, addition: Addition) -> ApiResponse:
         self._is_full = self._is_full or self._bytes + len(addition.text.encode()) > STREAM_BYTES
         text = "" if self._is_full else addition.text
-        chunks = [card.chunk for card in addition.cards] + ([{"type": "markdown_text", "text": text}] if text else [])
+        chunks = [card.chunk for card in addition.cards] + (
+            [{"type": "markdown_text", "text": text}] if text else []
+        )
         if not chunks:
             return DONE
         added = await self._append(ts, chunks=chunks)
@@ -133,24 +146,31 @@ class StreamWriter:
             return await self._add_text(ts, addition.text)
         if added.ok:
             self._has_begun = True
-            self._bytes += len(text.encode()) + sum(len(card.title.encode()) for card in addition.cards)
+            self._bytes += len(text.encode()) + sum(
+                len(card.title.encode()) for card in addition.cards
+            )
         return added
 
     async def _append(self, ts: str, **content: Any) -> ApiResponse:
-        return await self._client.post("chat.appendStream", channel=self._address.channel, ts=ts, **content)
+        return await self._client.post(
+            "chat.appendStream", channel=self._address.channel, ts=ts, **content
+        )
 
 
 class DraftWriter:
     """A message that is changed, at longer and longer intervals (``Writer``).
 
     Args:
-        busy: no draft of the workspace is changed for now: Slack takes about 50 changes of messages a minute, and
+        busy: no draft of the workspace is changed for now: Slack takes about 50 changes of messages
+        a minute, and
             deliveries need some of them.
     """
 
     is_draft = True
 
-    def __init__(self, client: Client, address: Address, turn_id: str, busy: Pause, timing: Timing) -> None:
+    def __init__(
+        self, client: Client, address: Address, turn_id: str, busy: Pause, timing: Timing
+    ) -> None:
         self.pause_s = timing.draft_s
         self._client = client
         self._address = address
@@ -163,7 +183,11 @@ class DraftWriter:
         """Post the first words."""
         self._text = first
         return await self._client.post(
-            "chat.postMessage", channel=self._address.channel, unfurl_links=False, unfurl_media=False, **self._content()
+            "chat.postMessage",
+            channel=self._address.channel,
+            unfurl_links=False,
+            unfurl_media=False,
+            **self._content(),
         )
 
     async def add(self, ts: str, addition: Addition) -> ApiResponse:
@@ -175,7 +199,9 @@ class DraftWriter:
         self._busy.begin(self._change_s)
         self.pause_s = min(self.pause_s * SLOWER, LONGEST_S)
         before, self._text = self._text, self._text + addition.text
-        changed = await self._client.post("chat.update", channel=self._address.channel, ts=ts, **self._content())
+        changed = await self._client.post(
+            "chat.update", channel=self._address.channel, ts=ts, **self._content()
+        )
         if changed.retry_after:
             self._busy.begin(changed.retry_after)
             self._text = before

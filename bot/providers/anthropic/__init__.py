@@ -19,7 +19,11 @@ class Config(BaseModel):
 def open_model(config: Config, model: str, options: Options) -> Provider:
     from bot.providers.anthropic.client import Anthropic
 
-    return Anthropic(config.anthropic_api_key.get_secret_value(), model, config.anthropic_base_url, options)
+    return Anthropic(
+        config.anthropic_api_key.get_secret_value(), model, config.anthropic_base_url, options
+    )
 
 
-ENTRY = ProviderEntry("anthropic", Config, open_model, needs=("ANTHROPIC_API_KEY",), sdk="anthropic")
+ENTRY = ProviderEntry(
+    "anthropic", Config, open_model, needs=("ANTHROPIC_API_KEY",), sdk="anthropic"
+)

@@ -1,4 +1,5 @@
-"""What each generation of Anthropic's models takes: fields about thinking, forced calls, strict tools."""
+"""What each generation of Anthropic's models takes: fields about thinking, forced calls, strict
+tools."""
 
 from __future__ import annotations
 
@@ -50,16 +51,22 @@ class Capabilities:
 
     @property
     def has_budget(self) -> bool:
-        """Whether thinking has a budget: then a turn that began without a thought must go on without one."""
+        """Whether thinking has a budget: then a turn that began without a thought must go on
+        without one."""
         return FIRST_TO_THINK <= self.version < FIRST_WITH_EFFORT
 
     def thinking(self, max_output_tokens: int, *, wanted: bool) -> JSON:
         """The fields about thinking and the output limit; a budget comes on top of the limit."""
         if self.version >= FIRST_WITH_EFFORT:
-            fields: JSON = {"max_tokens": max_output_tokens, "output_config": {"effort": EFFORTS[self.level]}}
+            fields: JSON = {
+                "max_tokens": max_output_tokens,
+                "output_config": {"effort": EFFORTS[self.level]},
+            }
             if self.thinks_always or (wanted and self.level != "minimal"):
                 return {**fields, "thinking": {"type": "adaptive"}}
-            off = {"thinking": {"type": "disabled"}} if self.version >= FIRST_THINKING_UNASKED else {}
+            off = (
+                {"thinking": {"type": "disabled"}} if self.version >= FIRST_THINKING_UNASKED else {}
+            )
             return {**fields, **off}
         budget = BUDGETS[self.level] if wanted and self.has_budget else 0
         if not budget:
@@ -73,7 +80,11 @@ def capabilities_of(model: str, thinking_level: str) -> Capabilities:
     match = FAMILY.match(model)
     if match is None:
         return Capabilities((0, 0), False, thinking_level)
-    major, minor = (match["old"], match["old_minor"]) if match["old"] else (match["major"], match["minor"])
+    major, minor = (
+        (match["old"], match["old_minor"]) if match["old"] else (match["major"], match["minor"])
+    )
     version = (int(major or 0), int(minor or 0))
-    always = version >= FIRST_WITHOUT_FORCED_CALLS or (match["line"] in ALWAYS_THINK and version >= (5, 0))
+    always = version >= FIRST_WITHOUT_FORCED_CALLS or (
+        match["line"] in ALWAYS_THINK and version >= (5, 0)
+    )
     return Capabilities(version, always, thinking_level)

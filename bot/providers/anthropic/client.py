@@ -1,8 +1,9 @@
 """Anthropic through its SDK.
 
-``request.py`` writes requests, ``response.py`` reads responses, ``failures.py`` translates exceptions, and
-``capabilities.py`` knows the generations of models. The SDK gets the request as bytes and judges the status; events
-pass it by: its own models would take most of a request's CPU time.
+``request.py`` writes requests, ``response.py`` reads responses, ``failures.py`` translates
+exceptions, and
+``capabilities.py`` knows the generations of models. The SDK gets the request as bytes and judges
+the status; events pass it by: its own models would take most of a request's CPU time.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ from bot.providers.shared.streaming import events_of, stream_answer
 from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 
-Write = Callable[..., bytes | Body]  # the body of a request; the keyword searches: with Anthropic's own search
+Write = Callable[
+    ..., bytes | Body
+]  # the body of a request; the keyword searches: with Anthropic's own search
 ANTHROPIC = "https://api.anthropic.com"
 
 
@@ -53,12 +56,17 @@ class Anthropic:
     window = 0
     media = MediaSupport(frozenset(("image", "pdf")))
 
-    def __init__(self, api_key: str, model: str, base_url: str = "", options: Options = USUAL) -> None:
+    def __init__(
+        self, api_key: str, model: str, base_url: str = "", options: Options = USUAL
+    ) -> None:
         self.model = model
         self._failures = Failures(model, "ANTHROPIC_API_KEY", api_key, options.asker)
         self._options = options
         self._capabilities = capabilities_of(model, options.thinking_level)
-        self._prefix: tuple[tuple[str, Sequence[ToolDefinition], bool], JSON] = (("", (), False), {})
+        self._prefix: tuple[tuple[str, Sequence[ToolDefinition], bool], JSON] = (
+            ("", (), False),
+            {},
+        )
         chosen = tuple(name for name in options.server_tools if name == WEB_SEARCH)
         self._server_tools = ServerTools(chosen, model)
         self._client = anthropic.AsyncAnthropic(
@@ -81,7 +89,9 @@ class Anthropic:
         """Ask once; raises as the Protocol says."""
         attachments = Attachments()
         ours = {tool.name for tool in tools}
-        searches = bool(tools) and WEB_SEARCH in self._server_tools.offered() and WEB_SEARCH not in ours
+        searches = (
+            bool(tools) and WEB_SEARCH in self._server_tools.offered() and WEB_SEARCH not in ours
+        )
 
         def write(*, searches: bool) -> bytes | Body:
             asked = system, messages, tools, tool_choice, attachments.stand_in
@@ -89,7 +99,9 @@ class Anthropic:
 
         answer = Answer(self.model, messages, self._failures)
         events = self._events(write, answer, searches=searches)
-        return stream_answer(events, answer, translating(self._failures), first_token_timeout_s, self._options)
+        return stream_answer(
+            events, answer, translating(self._failures), first_token_timeout_s, self._options
+        )
 
     async def check(self) -> str:
         """Look the model up: that needs a working key and generates nothing."""
@@ -120,25 +132,38 @@ class Anthropic:
             "stream": True,
             **self._cached_prefix(system, tools, searches=searches),
             **({"tool_choice": tool_choice_of(tool_choice, self._capabilities)} if tools else {}),
-            **self._capabilities.thinking(self._options.max_output_tokens, wanted=not forced and not too_late),
+            **self._capabilities.thinking(
+                self._options.max_output_tokens, wanted=not forced and not too_late
+            ),
             "messages": chat(messages, self.model, inline, searches=searches),
         }
 
-    def _cached_prefix(self, system: str, tools: Sequence[ToolDefinition], *, searches: bool) -> JSON:
+    def _cached_prefix(
+        self, system: str, tools: Sequence[ToolDefinition], *, searches: bool
+    ) -> JSON:
         before, prefix = self._prefix
         if before[0] != system or before[1] is not tools or before[2] != searches:
-            prefix = cached_prefix(system, declarations(tools, self._capabilities, searches=searches))
+            prefix = cached_prefix(
+                system, declarations(tools, self._capabilities, searches=searches)
+            )
             self._prefix = ((system, tools, searches), prefix)
         return prefix
 
-    async def _events(self, write: Write, answer: Answer, *, searches: bool) -> AsyncGenerator[bytes]:
-        stream = await self._open_searching(write, answer) if searches else await self._open(write(searches=False))
+    async def _events(
+        self, write: Write, answer: Answer, *, searches: bool
+    ) -> AsyncGenerator[bytes]:
+        stream = (
+            await self._open_searching(write, answer)
+            if searches
+            else await self._open(write(searches=False))
+        )
         async with stream, aclosing(events_of(stream.response.aiter_bytes())) as events:
             async for data in events:
                 yield data
 
     async def _open_searching(self, write: Write, answer: Answer) -> anthropic.AsyncStream[object]:
-        """Send the request with Anthropic's own search; where that is refused, send it without at once."""
+        """Send the request with Anthropic's own search; where that is refused, send it without at
+        once."""
         try:
             return await self._open(write(searches=True))
         except anthropic.BadRequestError as error:

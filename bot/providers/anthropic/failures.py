@@ -14,7 +14,13 @@ from msgspec import DecodeError
 from bot.errors import ModelError
 from bot.providers.shared.failures import Failures, retry_after, root_of
 
-OUTAGES = (anthropic.AnthropicError, aiohttp.ClientError, httpx2.HTTPError, httpx2.StreamError, OSError)
+OUTAGES = (
+    anthropic.AnthropicError,
+    aiohttp.ClientError,
+    httpx2.HTTPError,
+    httpx2.StreamError,
+    OSError,
+)
 UNREADABLE = (anthropic.APIResponseValidationError, DecodeError, UnicodeError, json.JSONDecodeError)
 
 
@@ -33,7 +39,9 @@ def translating(failures: Failures) -> Iterator[None]:
         raise failures.unreadable() from error
     except OUTAGES as error:
         root = root_of(error)
-        raise (failures.timed_out() if isinstance(root, TimeoutError) else failures.unreachable(root)) from error
+        raise (
+            failures.timed_out() if isinstance(root, TimeoutError) else failures.unreachable(root)
+        ) from error
 
 
 def cause_of(error: anthropic.APIStatusError, failures: Failures) -> str:
@@ -43,7 +51,9 @@ def cause_of(error: anthropic.APIStatusError, failures: Failures) -> str:
 
 def _refusal(error: anthropic.APIStatusError, failures: Failures) -> ModelError:
     message = _message_of(error)
-    return failures.refusal(error.status_code, error.type or "", message, retry_after(error.response.headers))
+    return failures.refusal(
+        error.status_code, error.type or "", message, retry_after(error.response.headers)
+    )
 
 
 def _message_of(error: anthropic.APIStatusError) -> str:

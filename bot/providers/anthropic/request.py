@@ -10,7 +10,13 @@ from msgspec.json import Decoder
 from bot.file_types import PDF
 from bot.providers import ToolChoice, wrap_result
 from bot.providers.anthropic.capabilities import Capabilities
-from bot.providers.shared.request import Inline, in_base64, portable_id, portable_name, visible_parts
+from bot.providers.shared.request import (
+    Inline,
+    in_base64,
+    portable_id,
+    portable_name,
+    visible_parts,
+)
 from bot.providers.shared.schema_dialect import VOCABULARY, Dialect, adapt, strict_form
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult, encode
 from toolset.tool import ToolDefinition
@@ -26,10 +32,11 @@ WEB_SEARCH = "web_search"
 SERVER_BLOCKS = ("server_tool_use", "web_search_tool_result")
 MOST_SEARCHES = 5  # in one answer; below the number after which Anthropic pauses an answer
 CACHED = {"cache_control": {"type": "ephemeral"}}
-# Anthropic refuses a request with a larger picture: "image exceeds 5 MB maximum: 8259148 bytes > 5242880 bytes". The
-# limit is of the base64: https://github.com/anthropics/claude-code/issues/19631
+# Anthropic refuses a request with a larger picture: "image exceeds 5 MB maximum: 8259148 bytes >
+# 5242880 bytes". The limit is of the base64: https://github.com/anthropics/claude-code/issues/19631
 PICTURE_CAP = 5 * 1024 * 1024 * 3 // 4  # bytes before base64
-CACHEABLE = 2000  # bytes, some 512 tokens; a model that caches only longer prompts ignores the mark, without a charge
+# bytes, some 512 tokens; a model that caches only longer prompts ignores the mark, without a charge
+CACHEABLE = 2000
 
 DIALECT = Dialect(VOCABULARY)  # Anthropic refuses only a union at the top
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs
@@ -40,14 +47,30 @@ STRICT_DIALECT = Dialect(
             *("properties", "required", "additionalProperties", "items"),
         )
     ),
-    frozenset(("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid")),
+    frozenset(
+        (
+            "date-time",
+            "time",
+            "date",
+            "duration",
+            "email",
+            "hostname",
+            "uri",
+            "ipv4",
+            "ipv6",
+            "uuid",
+        )
+    ),
 )
 
 _blocks = Decoder(list[JSON]).decode
 
 
-def declarations(tools: Sequence[ToolDefinition], capabilities: Capabilities, *, searches: bool = False) -> list[JSON]:
-    """The tools; strict where the tool asks for it, the model takes it and the schema has a strict form.
+def declarations(
+    tools: Sequence[ToolDefinition], capabilities: Capabilities, *, searches: bool = False
+) -> list[JSON]:
+    """The tools; strict where the tool asks for it, the model takes it and the schema has a strict
+    form.
 
     Args:
         searches: with Anthropic's own search.
@@ -81,25 +104,36 @@ def cached_prefix(system: str, declared: list[JSON]) -> JSON:
     return fields
 
 
-def chat(messages: Sequence[Message], model: str, inline: Inline = in_base64, *, searches: bool = False) -> list[JSON]:
-    """The conversation in turns of user and assistant; results and messages of users become one turn.
+def chat(
+    messages: Sequence[Message], model: str, inline: Inline = in_base64, *, searches: bool = False
+) -> list[JSON]:
+    """The conversation in turns of user and assistant; results and messages of users become one
+    turn.
 
-    The model gets its thoughts and searches of the open turn back; it has no more use for those of earlier turns.
+    The model gets its thoughts and searches of the open turn back; it has no more use for those of
+    earlier turns.
 
     Args:
         inline: writes the content of media.
-        searches: Anthropic's own search is declared; without it the blocks of its calls are left out.
+        searches: Anthropic's own search is declared; without it the blocks of its calls are left
+        out.
     """
     turns: list[JSON] = []
     begin = open_turn(messages)
     for place, message in enumerate(messages):
         if message.role == "model":
-            role, content = "assistant", _assistant(message, model if place >= begin else "", searches=searches)
+            role, content = (
+                "assistant",
+                _assistant(message, model if place >= begin else "", searches=searches),
+            )
         elif message.role == "tool":
             role, content = "user", [_result(result) for result in message.results]
         else:
             parts = visible_parts(message, picture_cap=PICTURE_CAP, reads_pdfs=True)
-            role, content = "user", [_visible(part, inline) for part in parts if not _is_blank(part)]
+            role, content = (
+                "user",
+                [_visible(part, inline) for part in parts if not _is_blank(part)],
+            )
         if content and turns and turns[-1]["role"] == role:
             turns[-1]["content"] += content
         elif content:
@@ -119,14 +153,21 @@ def began_without_thought(messages: Sequence[Message], model: str) -> bool:
     """Whether the model's first message of the open turn is another model's, or has no thought."""
     begun = (message for message in messages[open_turn(messages) :] if message.role == "model")
     first = next(begun, None)
-    return first is not None and not any(block["type"] in THOUGHTS for block in _own_blocks(first, model))
+    return first is not None and not any(
+        block["type"] in THOUGHTS for block in _own_blocks(first, model)
+    )
 
 
 def _declaration(tool: ToolDefinition, capabilities: Capabilities) -> JSON:
     if tool.strict and capabilities.takes_strict_tools:
         strict = strict_form(adapt(tool.parameters, STRICT_DIALECT).schema)
         if strict is not None:
-            return {"name": tool.name, "description": tool.description, "input_schema": strict, "strict": True}
+            return {
+                "name": tool.name,
+                "description": tool.description,
+                "input_schema": strict,
+                "strict": True,
+            }
     schema = adapt(tool.parameters, DIALECT).schema
     return {"name": tool.name, "description": tool.description, "input_schema": schema}
 
@@ -141,7 +182,8 @@ def _assistant(message: Message, model: str, *, searches: bool) -> list[JSON]:
 
 
 def _own_blocks(message: Message, model: str) -> list[JSON]:
-    """The blocks of a message that this model wrote with thoughts or searches, for no other model; else none."""
+    """The blocks of a message that this model wrote with thoughts or searches, for no other model;
+    else none."""
     opaque = message.opaque
     if opaque is None or (opaque.provider, opaque.model) != (PROVIDER, model):
         return []
@@ -149,7 +191,12 @@ def _own_blocks(message: Message, model: str) -> list[JSON]:
 
 
 def _call(call: ToolCall) -> JSON:
-    return {"type": "tool_use", "id": portable_id(call.id), "name": portable_name(call.name), "input": call.written}
+    return {
+        "type": "tool_use",
+        "id": portable_id(call.id),
+        "name": portable_name(call.name),
+        "input": call.written,
+    }
 
 
 def _result(result: ToolResult) -> JSON:

@@ -1,4 +1,5 @@
-"""The response of Anthropic: the events of one stream become neutral events and one neutral response.
+"""The response of Anthropic: the events of one stream become neutral events and one neutral
+response.
 
 https://platform.claude.com/docs/en/build-with-claude/streaming
 """
@@ -19,7 +20,17 @@ from bot.providers.anthropic.request import PROVIDER, SERVER_BLOCKS, THOUGHTS
 from bot.providers.shared.failures import Failures, status_of
 from bot.providers.shared.response import Calls, build_response, event_decoder
 from bot.providers.shared.server_tools import MOST_FOUND, bounded
-from bot.transcript import UNREADABLE, Grounding, Message, Opaque, Source, Text, ToolCall, Usage, encode
+from bot.transcript import (
+    UNREADABLE,
+    Grounding,
+    Message,
+    Opaque,
+    Source,
+    Text,
+    ToolCall,
+    Usage,
+    encode,
+)
 
 JSON = dict[str, Any]
 
@@ -85,7 +96,9 @@ class _Event(Struct):
 
 def _has_calls(event: _Event) -> bool:
     block = event.content_block or {}
-    return block.get("type") == "tool_use" or bool(event.delta and event.delta.type == "input_json_delta")
+    return block.get("type") == "tool_use" or bool(
+        event.delta and event.delta.type == "input_json_delta"
+    )
 
 
 _input = Decoder(JSON).decode
@@ -107,7 +120,9 @@ class Answer:
         self._failures = failures
         self._calls = Calls(messages)
         self._blocks: dict[int, JSON] = {}
-        self._pieces: defaultdict[tuple[int, str], list[str]] = defaultdict(list)  # by block and field
+        self._pieces: defaultdict[tuple[int, str], list[str]] = defaultdict(
+            list
+        )  # by block and field
         self._stop_reason = ""
         self._explanation = ""
         self._usage: dict[str, Any] = {}
@@ -164,14 +179,18 @@ class Answer:
     def _begin_block(self, index: int, block: JSON) -> Iterator[TextDelta | ToolCallDelta]:
         self._blocks[index] = block
         if block.get("type") == "tool_use":
-            yield self._calls.take(index, block.get("id"), block.get("name"), block.get("input") or None)
+            yield self._calls.take(
+                index, block.get("id"), block.get("name"), block.get("input") or None
+            )
         elif block.get("type") == "text" and block.get("text"):
             yield TextDelta(block["text"])
 
     def _extend_block(self, index: int, delta: _Delta) -> Iterator[TextDelta | ToolCallDelta]:
         if delta.citation is not None:
             self._cite(delta.citation)
-        elif delta.type == "input_json_delta" and self._blocks.get(index, {}).get("type") == SEARCHES:
+        elif (
+            delta.type == "input_json_delta" and self._blocks.get(index, {}).get("type") == SEARCHES
+        ):
             self._pieces[index, ARGUMENTS].append(delta.partial_json)
         elif delta.type == "input_json_delta" and delta.partial_json:
             yield self._calls.take(index, None, None, delta.partial_json)
@@ -208,9 +227,11 @@ class Answer:
                 yield call
 
     def _opaque(self, parts: Sequence[Text | ToolCall]) -> Opaque | None:
-        """All blocks in their order, if one is a thought or of a search: Anthropic wants these unchanged, in place.
+        """All blocks in their order, if one is a thought or of a search: Anthropic wants these
+        unchanged, in place.
 
-        Only answers with calls need it: without a call the turn is over, and Anthropic wants no more of its thoughts.
+        Only answers with calls need it: without a call the turn is over, and Anthropic wants no
+        more of its thoughts.
         """
         if not any(block.get("type") in KEPT for block in self._blocks.values()):
             return None
@@ -229,12 +250,17 @@ class Answer:
             self._usage |= {name: value for name, value in fields if value is not None}
 
     def _total(self) -> Usage:
-        """Anthropic counts tokens that a cache has read or written beside the other input, and thoughts as output."""
+        """Anthropic counts tokens that a cache has read or written beside the other input, and
+        thoughts as output."""
         cached = self._usage.get("cache_read_input_tokens", 0)
-        fresh = self._usage.get("input_tokens", 0) + self._usage.get("cache_creation_input_tokens", 0)
+        fresh = self._usage.get("input_tokens", 0) + self._usage.get(
+            "cache_creation_input_tokens", 0
+        )
         details = self._usage.get("output_tokens_details") or _Thinking()
         thinking = details.thinking_tokens or 0
-        return Usage(fresh + cached, cached, max(0, self._usage.get("output_tokens", 0) - thinking), thinking)
+        return Usage(
+            fresh + cached, cached, max(0, self._usage.get("output_tokens", 0) - thinking), thinking
+        )
 
 
 def _read_input(text: str) -> JSON:

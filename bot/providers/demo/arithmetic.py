@@ -14,9 +14,25 @@ RUN = re.compile(r"[-+(]*[\d.](?:[\d.()+\-*/%]|\s+(?=[\d.()+\-*/%]))*")
 OPERATION = re.compile(r"[\d.)%]\s*(?:\*\*|//|[-+*/%])\s*[-+(]*[\d.]")
 TIGHT = re.compile(r"\d+(?:[-/]\d+)+")  # also a date, a range or "24/7"
 
-ENGLISH_DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+ENGLISH_DIGITS = (
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+)
 JAPANESE_DIGITS = "〇一二三四五六七八九十"
-DIGITS = {word: str(digit) for words in (ENGLISH_DIGITS, JAPANESE_DIGITS) for digit, word in enumerate(words)}
+DIGITS = {
+    word: str(digit)
+    for words in (ENGLISH_DIGITS, JAPANESE_DIGITS)
+    for digit, word in enumerate(words)
+}
 DIGIT_WORD = rf"\b(?:{'|'.join(ENGLISH_DIGITS)})\b|[{JAPANESE_DIGITS}]"
 SIGNS = (
     (r"\bplus\b|足す|たす", "+"),
@@ -61,9 +77,17 @@ def take_sums(text: str) -> tuple[list[str], str]:
 
 def _in_signs(text: str) -> str:
     text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
-    text = re.sub(rf"({DIGIT_WORD})(?=\s*(?:{OPERATOR}))", lambda m: DIGITS[m[1].lower()], text, flags=re.IGNORECASE)
     text = re.sub(
-        rf"({OPERATOR})(\s*)({DIGIT_WORD})", lambda m: m[1] + m[2] + DIGITS[m[3].lower()], text, flags=re.IGNORECASE
+        rf"({DIGIT_WORD})(?=\s*(?:{OPERATOR}))",
+        lambda m: DIGITS[m[1].lower()],
+        text,
+        flags=re.IGNORECASE,
+    )
+    text = re.sub(
+        rf"({OPERATOR})(\s*)({DIGIT_WORD})",
+        lambda m: m[1] + m[2] + DIGITS[m[3].lower()],
+        text,
+        flags=re.IGNORECASE,
     )
     for words, sign in (*PHRASES, *SIGNS):
         text = re.sub(words, sign, text, flags=re.IGNORECASE)

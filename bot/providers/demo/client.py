@@ -6,7 +6,15 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
-from bot.providers import AUTO, Completed, MediaSupport, ModelResponse, StreamEvent, ToolChoice, replay
+from bot.providers import (
+    AUTO,
+    Completed,
+    MediaSupport,
+    ModelResponse,
+    StreamEvent,
+    ToolChoice,
+    replay,
+)
 from bot.providers.demo.request import Call, Turn, call_for, read_turn, signature
 from bot.providers.demo.response import Voice, answer
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
@@ -48,18 +56,23 @@ class Demo:
         tool_choice: ToolChoice = AUTO,
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
-        """Make the calls that wishes need and that have no result yet, else answer; a token counts as four bytes."""
+        """Make the calls that wishes need and that have no result yet, else answer; a token counts
+        as four bytes."""
         turn = read_turn(messages, self._language)
         offered = [tool.name for tool in tools]
         calls = _calls(turn, offered, tool_choice)
-        parts: tuple[Part, ...] = tuple(ToolCall(new_id("call"), name, dict(arguments)) for name, arguments in calls)
+        parts: tuple[Part, ...] = tuple(
+            ToolCall(new_id("call"), name, dict(arguments)) for name, arguments in calls
+        )
         if not parts:
             parts = (Text(answer(Voice(self._texts, turn.language), turn, offered)),)
         message = Message(new_id("msg"), "model", parts, time.time_ns() // 1_000_000)
         for event in replay(message):
             yield event
         usage = Usage(input=_tokens(system, messages), output=_tokens("", (message,)))
-        yield Completed(ModelResponse(message, "tool_use" if calls else "end_turn", usage, self.model))
+        yield Completed(
+            ModelResponse(message, "tool_use" if calls else "end_turn", usage, self.model)
+        )
 
     async def check(self) -> str:
         """Always fine: there is no network."""
@@ -73,7 +86,11 @@ def _calls(turn: Turn, offered: Sequence[str], choice: ToolChoice) -> list[Call]
     allowed = [name for name in offered if choice.mode != "one" or name == choice.name]
     if choice.mode == "none" or not allowed:
         return []
-    wished = {signature(*call): call for wish in turn.wishes if (call := call_for(wish)) and call[0] in allowed}
+    wished = {
+        signature(*call): call
+        for wish in turn.wishes
+        if (call := call_for(wish)) and call[0] in allowed
+    }
     open_calls = [call for key, call in wished.items() if key not in turn.results][:MOST_CALLS]
     if open_calls or choice.mode == "auto":
         return open_calls

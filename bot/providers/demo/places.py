@@ -1,4 +1,5 @@
-"""The names of places in a piece of a sentence, English or Japanese, and the time zones of cities and countries."""
+"""The names of places in a piece of a sentence, English or Japanese, and the time zones of cities
+and countries."""
 
 from __future__ import annotations
 
@@ -18,16 +19,23 @@ RUN = re.compile(rf"さいたま|つくば|いわき|{LATIN}|[㐀-䶿一-鿿々�
 NAME = re.compile(rf"{LATIN}\.?(?:, {LATIN}\.?)?|{RUN.pattern}")
 SUFFIX = re.compile(r"(?<=東京)都$|(?<=大阪|京都)府$|(?<=..)(?:周辺|付近)$")
 OF_PREFECTURE = re.compile(r"(?<=..[都道府県])の(?=[一-鿿])")
-ENDING = re.compile("[いうえおかきくけこさしすせそたちっつなぬねまみむめらりるれろわ]")  # of a verb or an adjective
+ENDING = re.compile(
+    "[いうえおかきくけこさしすせそたちっつなぬねまみむめらりるれろわ]"
+)  # of a verb or an adjective
 AFTER = tuple(
-    re.compile(rf"\b(?:{words})\s+(?:the\s+)?(?P<place>\S.*?)(?=\s+(?:in|near|around|at|for)\b|$)", re.IGNORECASE)
+    re.compile(
+        rf"\b(?:{words})\s+(?:the\s+)?(?P<place>\S.*?)(?=\s+(?:in|near|around|at|for)\b|$)",
+        re.IGNORECASE,
+    )
     for words in ("in", "near|around", "at", "for|of")
 )
 TAIL = re.compile(
     r"\s+(?:on|with|when|while|if|because|so|please|right|now|like|be|is|this|next|during|as|to|i|we|you)\b.*",
     re.IGNORECASE,
 )
-GOING_TO = re.compile(r"\b(?i:to|in|near|visiting)\s+(?P<place>[A-ZÀ-Þ][\w'-]*(?: [A-ZÀ-Þ][\w'-]*)*)")
+GOING_TO = re.compile(
+    r"\b(?i:to|in|near|visiting)\s+(?P<place>[A-ZÀ-Þ][\w'-]*(?: [A-ZÀ-Þ][\w'-]*)*)"
+)
 
 
 def places_in(piece: str) -> list[str]:
@@ -57,7 +65,9 @@ def places_mentioned(sentence: str) -> list[str]:
     """The places where the user is or goes: ``I'm off to Nara``, ``奈良に行く``."""
     if JAPANESE.search(sentence):
         return [
-            name for name, written in _japanese(sentence) if re.search(rf"{re.escape(written)}(?:に|へ|で)", sentence)
+            name
+            for name, written in _japanese(sentence)
+            if re.search(rf"{re.escape(written)}(?:に|へ|で)", sentence)
         ]
     return [name for name in GOING_TO.findall(sentence) if _is_name(name)]
 
@@ -89,7 +99,9 @@ def _english(piece: str) -> list[str]:
     known = [" ".join(left), *left]
     named = " ".join(word for word in left if word[0].isupper())
     short = " ".join(left) if len(words) <= MOST_WORDS else ""
-    guesses = [name for name in known if zone_of(name)] + [name for name in (named, short) if _is_name(name)]
+    guesses = [name for name in known if zone_of(name)] + [
+        name for name in (named, short) if _is_name(name)
+    ]
     return guesses[:1]
 
 
@@ -106,8 +118,10 @@ AREAS = ("Asia", "Europe", "America", "Australia", "Africa", "Pacific", "Atlanti
 
 # Cities and countries that do not give their zone its name.
 CITIES = {
-    "Asia/Tokyo": "japan osaka kyoto sapporo fukuoka nagoya yokohama kobe sendai hiroshima nara okinawa naha jst "
-    "日本 東京 大阪 京都 札幌 福岡 名古屋 横浜 神戸 仙台 広島 奈良 沖縄 那覇 北海道 埼玉 千葉 金沢 新潟 熊本 鹿児島",
+    "Asia/Tokyo": "japan osaka kyoto sapporo fukuoka nagoya yokohama kobe sendai "
+    "hiroshima nara okinawa naha jst "
+    "日本 東京 大阪 京都 札幌 福岡 名古屋 横浜 神戸 仙台 広島 奈良 沖縄 那覇 北海道 埼玉 千葉 "
+    "金沢 新潟 熊本 鹿児島",
     "Asia/Seoul": "korea busan 韓国 ソウル 釜山 プサン",
     "Asia/Shanghai": "china beijing shenzhen 中国 北京 上海 深圳",
     "Asia/Hong_Kong": "香港",
@@ -138,7 +152,10 @@ CITIES = {
     "Europe/Dublin": "ireland アイルランド ダブリン",
     "Europe/Lisbon": "ポルトガル リスボン",
     "Europe/Paris": "france lyon marseille フランス パリ",
-    "Europe/Berlin": "cet cest germany munich hamburg frankfurt cologne ドイツ ベルリン ミュンヘン フランクフルト",
+    "Europe/Berlin": (
+        "cet cest germany munich hamburg frankfurt cologne ドイツ ベルリン ミュンヘン "
+        "フランクフルト"
+    ),
     "Europe/Madrid": "spain barcelona スペイン マドリード バルセロナ",
     "Europe/Rome": "italy milan naples venice florence イタリア ローマ ミラノ ヴェネツィア",
     "Europe/Zurich": "switzerland geneva bern スイス チューリッヒ ジュネーブ",
@@ -152,7 +169,9 @@ CITIES = {
     "Africa/Johannesburg": "cape_town ヨハネスブルグ ケープタウン",
     "UTC": "utc gmt 世界標準時",
 }
-ZONE_OF = {city.replace("_", " "): zone for zone, cities in CITIES.items() for city in cities.split()}
+ZONE_OF = {
+    city.replace("_", " "): zone for zone, cities in CITIES.items() for city in cities.split()
+}
 
 PREFECTURE = re.compile(r"(?<=..)(?:[都府県区]|(?<!日)市)$")
 
@@ -165,7 +184,9 @@ def zone_of(place: str) -> str:
     if not re.fullmatch(r"[a-z/_ -]{3,40}", plain):
         return ""
     name = plain.title().replace(" ", "_")
-    return next((zone for zone in (name, *(f"{area}/{name}" for area in AREAS)) if _exists(zone)), "")
+    return next(
+        (zone for zone in (name, *(f"{area}/{name}" for area in AREAS)) if _exists(zone)), ""
+    )
 
 
 def _exists(zone: str) -> bool:

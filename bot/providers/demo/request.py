@@ -1,6 +1,8 @@
-"""Reads a turn: the wishes of the user (weather, time, sums, reminders, polls, courtesies) and the results of tools.
+"""Reads a turn: the wishes of the user (weather, time, sums, reminders, polls, courtesies) and the
+results of tools.
 
-A sentence without a topic (``And Osaka?``) has the topic of the sentence before, which ``Focus`` holds.
+A sentence without a topic (``And Osaka?``) has the topic of the sentence before, which ``Focus``
+holds.
 """
 
 from __future__ import annotations
@@ -47,11 +49,9 @@ class Wish:
     """One thing the user wants.
 
     Attributes:
-        subject: the place, the sum, what to be reminded of, or a poll's question; empty without a place.
-        days: 0 today, 1 tomorrow, 2 the day after; empty without a day.
-        span: until a reminder, as an ISO 8601 duration.
-        chart: of the weather.
-        options: of a poll.
+        subject: the place, the sum, what to be reminded of, or a poll's question; empty without a
+        place. days: 0 today, 1 tomorrow, 2 the day after; empty without a day. span: until a
+        reminder, as an ISO 8601 duration. chart: of the weather. options: of a poll.
     """
 
     topic: Topic
@@ -90,7 +90,9 @@ def _reminder(text: str) -> Wish | None:
     match = next((found for words in REMINDERS if (found := words.search(text))), None)
     if match is None:
         return None
-    return Wish("reminder", match["text"].strip(), span=SPANS[match["unit"].lower()].format(match["number"]))
+    return Wish(
+        "reminder", match["text"].strip(), span=SPANS[match["unit"].lower()].format(match["number"])
+    )
 
 
 def _poll(text: str) -> Wish | None:
@@ -99,10 +101,18 @@ def _poll(text: str) -> Wish | None:
     parts = QUESTION.match(match["english"] or match["japanese"]) if match else None
     if parts is None:
         return None
-    question, rest = (parts["question"], parts["options"]) if parts["question"] else (parts["short"], parts["rest"])
+    question, rest = (
+        (parts["question"], parts["options"])
+        if parts["question"]
+        else (parts["short"], parts["rest"])
+    )
     written = (option.strip(' .!?。「」"') for option in BETWEEN_OPTIONS.split(rest))
     options = tuple(dict.fromkeys(filter(None, written)))[:MOST_OPTIONS]
-    return Wish("poll", question.strip(" 。\n"), options=options) if question.strip() and len(options) > 1 else None
+    return (
+        Wish("poll", question.strip(" 。\n"), options=options)
+        if question.strip() and len(options) > 1
+        else None
+    )
 
 
 def courtesy(text: str) -> str:
@@ -138,7 +148,8 @@ def _read_sentence(sentence: str, focus: Focus) -> tuple[list[Wish], Focus]:
 
 
 def _asked(sentence: str) -> list[tuple[Topic, Places]]:
-    """The topics a sentence names, each with its places; ``time and weather in Rome`` gives both the one place."""
+    """The topics a sentence names, each with its places; ``time and weather in Rome`` gives both
+    the one place."""
     asked: list[tuple[Topic, list[str]]] = []
     before: list[str] = []
     for piece in PIECES.split(sentence) if TOPIC.search(sentence) else ():
@@ -150,7 +161,9 @@ def _asked(sentence: str) -> list[tuple[Topic, Places]]:
             before = []
         else:
             (asked[-1][1] if asked else before).extend(places_alone(rest, expected=True))
-    named = next((places for _, places in asked if places), None) or places_mentioned(_take_days(sentence)[1])
+    named = next((places for _, places in asked if places), None) or places_mentioned(
+        _take_days(sentence)[1]
+    )
     return [(topic, tuple(places or named)) for topic, places in asked]
 
 
@@ -173,7 +186,10 @@ def _take_days(text: str) -> tuple[tuple[int, ...], str]:
     return tuple(sorted(days)), text
 
 
-EXAMPLES = {"en": ("Tokyo", "New York", "Paris"), "ja": ("東京", "大阪", "札幌")}  # for whoever names no place
+EXAMPLES = {
+    "en": ("Tokyo", "New York", "Paris"),
+    "ja": ("東京", "大阪", "札幌"),
+}  # for whoever names no place
 LOOK_BACK = 20  # messages before this turn that set the focus
 
 Call = tuple[str, Mapping[str, Any]]
@@ -209,7 +225,9 @@ def read_turn(messages: Sequence[Message], language: str) -> Turn:
         language: of a text of no language, such as ``3 * 7``.
     """
     messages = [message for message in messages if message.id != FACTS_ID]  # data, no wishes
-    start = next((place for place in range(len(messages), 0, -1) if _is_answer(messages[place - 1])), 0)
+    start = next(
+        (place for place in range(len(messages), 0, -1) if _is_answer(messages[place - 1])), 0
+    )
     current = messages[start:]
     focus = Focus()
     for message in messages[max(0, start - LOOK_BACK) : start]:
@@ -235,7 +253,11 @@ def read_turn(messages: Sequence[Message], language: str) -> Turn:
 
 def _with_examples(wish: Wish, language: str) -> Wish:
     """The wish for the weather of no place, with places to choose from."""
-    return replace(wish, options=EXAMPLES[language]) if wish.topic == "weather" and not wish.subject else wish
+    return (
+        replace(wish, options=EXAMPLES[language])
+        if wish.topic == "weather" and not wish.subject
+        else wish
+    )
 
 
 def call_for(wish: Wish) -> Call | None:
@@ -269,4 +291,8 @@ def _is_answer(message: Message) -> bool:
 def _results(messages: Sequence[Message]) -> dict[bytes, ToolResult]:
     results = {result.call_id: result for message in messages for result in message.results}
     calls = [call for message in messages for call in message.calls]
-    return {signature(call.name, call.arguments): results[call.id] for call in calls if call.id in results}
+    return {
+        signature(call.name, call.arguments): results[call.id]
+        for call in calls
+        if call.id in results
+    }

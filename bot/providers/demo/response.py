@@ -1,4 +1,5 @@
-"""Writes the answer to a turn: the outcome of each wish, a courtesy, and an introduction in the first answer."""
+"""Writes the answer to a turn: the outcome of each wish, a courtesy, and an introduction in the
+first answer."""
 
 from __future__ import annotations
 
@@ -27,7 +28,11 @@ class Voice:
     def join(self, key: str, parts: Iterable[str]) -> str:
         """The parts that are not empty, joined by a sentence with ``before`` and ``then``."""
         said = [part for part in parts if part]
-        return reduce(lambda before, then: self.say(key, before=before, then=then), said) if said else ""
+        return (
+            reduce(lambda before, then: self.say(key, before=before, then=then), said)
+            if said
+            else ""
+        )
 
 
 UMBRELLA_FROM = 40  # percent chance of rain
@@ -40,11 +45,17 @@ def weather(voice: Voice, wish: Wish, report: Report) -> str:
     """The weather of a place: now and today, or on the days of the wish."""
     place = _place(voice, wish.subject, str(report.get("location") or wish.subject))
     days = {day.get("day"): day for day in report.get("days", ())}
-    asked = [days[name] for name in map(RELATIVE_DAYS.__getitem__, wish.days or (0,)) if name in days]
+    asked = [
+        days[name] for name in map(RELATIVE_DAYS.__getitem__, wish.days or (0,)) if name in days
+    ]
     now = [] if wish.days and 0 not in wish.days else [_now(voice, report)]
     reading = voice.join("followed", [*now, *(_day(voice, day) for day in asked)])
     if not reading:
-        return voice.say("no_forecast", place=place) if wish.days else voice.say("weather_failed", subject=place)
+        return (
+            voice.say("no_forecast", place=place)
+            if wish.days
+            else voice.say("weather_failed", subject=place)
+        )
     lines = [
         voice.say("weather", place=place, reading=reading),
         _advice(voice, asked) if wish.umbrella else "",
@@ -54,7 +65,11 @@ def weather(voice: Voice, wish: Wish, report: Report) -> str:
 
 
 def _place(voice: Voice, asked: str, found: str) -> str:
-    return found if asked.casefold() in found.casefold() else voice.say("place_found", asked=asked, found=found)
+    return (
+        found
+        if asked.casefold() in found.casefold()
+        else voice.say("place_found", asked=asked, found=found)
+    )
 
 
 def _now(voice: Voice, report: Report) -> str:
@@ -91,7 +106,9 @@ def _advice(voice: Voice, days: list[Report]) -> str:
 
 def _rain(day: Report) -> float | None:
     """The highest chance of the day in percent."""
-    return max((float(chance) for chance in day.get("rain_chance", {}).values() if chance), default=None)
+    return max(
+        (float(chance) for chance in day.get("rain_chance", {}).values() if chance), default=None
+    )
 
 
 SHOWN = 300  # characters of a result without a wish
@@ -119,7 +136,9 @@ def _courtesies(voice: Voice, courteous: str, offered: Collection[str]) -> Itera
         yield voice.say(courteous)
     if courteous in ("who", "only", "help", "greeting"):
         tools = ("get_weather", "get_current_time", "calculate", "set_reminder", "start_poll")
-        examples = voice.join("listed", (voice.say(f"can_{tool}") for tool in tools if tool in offered))
+        examples = voice.join(
+            "listed", (voice.say(f"can_{tool}") for tool in tools if tool in offered)
+        )
         yield voice.say("abilities", examples=examples) if examples else voice.say("no_abilities")
 
 
@@ -136,7 +155,11 @@ def _granted(voice: Voice, wish: Wish, result: ToolResult | None) -> str:
         case "time":
             return _time(voice, wish, result.response)
         case "reminder":
-            return voice.say("reminder", at=str(result.response.get("at", "")).replace("T", " "), text=wish.subject)
+            return voice.say(
+                "reminder",
+                at=str(result.response.get("at", "")).replace("T", " "),
+                text=wish.subject,
+            )
         case "poll":
             return voice.say("poll")
         case "sum":

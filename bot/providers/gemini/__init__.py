@@ -25,15 +25,23 @@ class VertexConfig(BaseModel):
 def open_model(config: Config, model: str, options: Options) -> Provider:
     from bot.providers.gemini.client import Gemini
 
-    return Gemini(config.gemini_api_key.get_secret_value(), model, config.google_gemini_base_url, options)
+    return Gemini(
+        config.gemini_api_key.get_secret_value(), model, config.google_gemini_base_url, options
+    )
 
 
 def open_vertex_model(config: VertexConfig, model: str, options: Options) -> Provider:
     from bot.providers.gemini.vertex import Vertex
 
-    project, region, base_url = config.google_cloud_project, config.google_cloud_location, config.google_vertex_base_url
+    project, region, base_url = (
+        config.google_cloud_project,
+        config.google_cloud_location,
+        config.google_vertex_base_url,
+    )
     return Vertex(project, model, region, base_url, options)
 
 
 ENTRY = ProviderEntry("gemini", Config, open_model, needs=("GEMINI_API_KEY",))
-VERTEX_ENTRY = ProviderEntry("vertex", VertexConfig, open_vertex_model, needs=("GOOGLE_CLOUD_PROJECT",))
+VERTEX_ENTRY = ProviderEntry(
+    "vertex", VertexConfig, open_vertex_model, needs=("GOOGLE_CLOUD_PROJECT",)
+)

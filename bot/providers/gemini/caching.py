@@ -1,7 +1,8 @@
-"""Cached contents: Google keeps the prompt and tools that many requests share, and reads them at a tenth of the price.
+"""Cached contents: Google keeps the prompt and tools that many requests share, and reads them at a
+tenth of the price.
 
-Contents are created and renewed in the background, once a prefix is used for the second time: creating one costs the
-full price, and keeping it costs a little every hour. Unused contents expire.
+Contents are created and renewed in the background, once a prefix is used for the second time:
+creating one costs the full price, and keeping it costs a little every hour. Unused contents expire.
 """
 
 from __future__ import annotations
@@ -70,7 +71,11 @@ class CachedContents:
     """
 
     def __init__(
-        self, sdk: Callable[[], Awaitable[Sdk]], failures: Failures, *, clock: Callable[[], float] = time.monotonic
+        self,
+        sdk: Callable[[], Awaitable[Sdk]],
+        failures: Failures,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sdk = sdk
         self._failures = failures
@@ -82,7 +87,8 @@ class CachedContents:
         self._has_warned = False
 
     def use(self, prefix: bytes) -> str:
-        """The name of the cached prefix (JSON), empty without one. A request with the name leaves the prefix out."""
+        """The name of the cached prefix (JSON), empty without one. A request with the name leaves
+        the prefix out."""
         if len(prefix) < self._least_bytes:
             return ""
         now = self._clock()
@@ -92,7 +98,9 @@ class CachedContents:
         left = cached.expires_at - now
         if left < MARGIN_S:
             cached.name = ""
-        is_wanted = left < LIFETIME_S / 2 if cached.name else has_come_back and now >= self._paused_until
+        is_wanted = (
+            left < LIFETIME_S / 2 if cached.name else has_come_back and now >= self._paused_until
+        )
         if is_wanted and not cached.is_busy:
             cached.is_busy = True
             self._begin(self._renew(cached))
@@ -115,7 +123,8 @@ class CachedContents:
                 await asyncio.gather(*self._tasks, *deleting, return_exceptions=True)
 
     def _touch(self, key: bytes) -> _Cached:
-        """The entry of a prefix, as the last used one; beyond ``MOST`` entries the least recently used is dropped."""
+        """The entry of a prefix, as the last used one; beyond ``MOST`` entries the least recently
+        used is dropped."""
         cached = self._cached.pop(key) if key in self._cached else _Cached(key)
         self._cached[key] = cached
         if len(self._cached) > MOST:
@@ -125,7 +134,9 @@ class CachedContents:
         return cached
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work, context=Context())  # without the log fields of the current turn
+        task = asyncio.create_task(
+            work, context=Context()
+        )  # without the log fields of the current turn
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -134,7 +145,9 @@ class CachedContents:
         expires_at = self._clock() + LIFETIME_S
         try:
             async with asyncio.timeout(RENEWAL_S):
-                cached.name = await (self._extend(cached.name) if cached.name else self._create(cached.prefix))
+                cached.name = await (
+                    self._extend(cached.name) if cached.name else self._create(cached.prefix)
+                )
         except FAILURES as error:
             self._give_up(cached, error)
         else:
@@ -146,7 +159,9 @@ class CachedContents:
             await self._delete(cached.name)
 
     async def _create(self, prefix: bytes) -> str:
-        return await (await self._sdk()).create_cached(self._failures.model, msgspec.json.decode(prefix), TTL)
+        return await (await self._sdk()).create_cached(
+            self._failures.model, msgspec.json.decode(prefix), TTL
+        )
 
     async def _extend(self, name: str) -> str:
         await (await self._sdk()).extend_cached(name, TTL)
@@ -157,7 +172,8 @@ class CachedContents:
             await (await self._sdk()).delete_cached(name)
 
     def _give_up(self, cached: _Cached, error: Exception) -> None:
-        """Drop a content after a failure; after "too small", prefixes of that size are no longer tried."""
+        """Drop a content after a failure; after "too small", prefixes of that size are no longer
+        tried."""
         cached.name = ""
         if isinstance(error, ServiceError) and TOO_SMALL in error.message:
             self._least_bytes = max(self._least_bytes, len(cached.prefix) + 1)

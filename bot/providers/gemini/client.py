@@ -1,9 +1,10 @@
 """Gemini through google-genai.
 
-``request.py`` writes requests, ``response.py`` reads responses, ``failures.py`` translates exceptions, ``relay.py``
-carries both ways, ``uploads.py`` has Google keep large files for a turn, ``caching.py`` has Google keep the beginning
-that many requests share, ``server_tools.py`` knows Google's own tools, and ``sdk.py`` is the SDK. It gets the request
-as JSON (``extra_body``): its own models take four times the CPU time, most of it for a history that is JSON already.
+``request.py`` writes requests, ``response.py`` reads responses, ``failures.py`` translates
+exceptions, ``relay.py`` carries both ways, ``uploads.py`` has Google keep large files for a turn,
+``caching.py`` has Google keep the beginning that many requests share, ``server_tools.py`` knows
+Google's own tools, and ``sdk.py`` is the SDK. It gets the request as JSON (``extra_body``): its own
+models take four times the CPU time, most of it for a history that is JSON already.
 """
 
 from __future__ import annotations
@@ -25,7 +26,14 @@ from bot.providers import AUTO, MediaSupport, StreamEvent, ToolChoice
 from bot.providers.gemini.caching import CachedContents
 from bot.providers.gemini.failures import ServiceError, cause_of, read_refusal, translating
 from bot.providers.gemini.relay import EVENT_STREAM, Relay
-from bot.providers.gemini.request import JSON, contents, declarations, generation_config, kinds_of, tool_config
+from bot.providers.gemini.request import (
+    JSON,
+    contents,
+    declarations,
+    generation_config,
+    kinds_of,
+    tool_config,
+)
 from bot.providers.gemini.response import Answer
 from bot.providers.gemini.server_tools import OPENING, declared, may_be_refusal, own_tools
 from bot.providers.gemini.uploads import UploadedFiles
@@ -43,7 +51,11 @@ if TYPE_CHECKING:
 
 GOOGLE = "https://generativelanguage.googleapis.com"
 API_VERSION = "v1beta"  # the one every preview model is served under
-CACHE_REFUSALS = (400, 403, 404)  # of a cached content that is gone or does not fit; the message differs by service
+CACHE_REFUSALS = (
+    400,
+    403,
+    404,
+)  # of a cached content that is gone or does not fit; the message differs by service
 MOST_PREFIXES = 16  # remembered; a channel has one or two
 
 
@@ -94,7 +106,9 @@ class GenerateContent:
         self.media = MediaSupport(kinds_of(self.model))
         self._failures = failures
         self._options = options
-        self._generation = generation_config(self.model, options.max_output_tokens, options.thinking_level)
+        self._generation = generation_config(
+            self.model, options.max_output_tokens, options.thinking_level
+        )
         self._declarations = remember_last(declarations)
         tls = tls_context()
         self._relay = Relay(tls)
@@ -128,12 +142,18 @@ class GenerateContent:
         def write(own: JSON) -> Request:
             prefix = self._prefix(system, tools, tool_choice, own)
             cached = self._cached.use(prefix.json) if tool_choice == AUTO else ""
-            chat = contents(messages, self.name, self.model, attachments.stand_in, combines=bool(own))
-            return Request({"contents": chat, "generationConfig": self._generation}, prefix.fields, cached)
+            chat = contents(
+                messages, self.name, self.model, attachments.stand_in, combines=bool(own)
+            )
+            return Request(
+                {"contents": chat, "generationConfig": self._generation}, prefix.fields, cached
+            )
 
         answer = Answer(self.name, self.model, self._failures)
         events = self._events(write, own, attachments, answer)
-        return stream_answer(events, answer, translating(self._failures), first_token_timeout_s, self._options)
+        return stream_answer(
+            events, answer, translating(self._failures), first_token_timeout_s, self._options
+        )
 
     async def check(self) -> str:
         """Look the model up: that needs a working key and generates nothing."""
@@ -159,7 +179,9 @@ class GenerateContent:
                 self._sdk = sdk.Sdk(*self._client)
             return self._sdk
 
-    def _prefix(self, system: str, tools: Sequence[ToolDefinition], tool_choice: ToolChoice, own: JSON) -> Prefix:
+    def _prefix(
+        self, system: str, tools: Sequence[ToolDefinition], tool_choice: ToolChoice, own: JSON
+    ) -> Prefix:
         """The prefix of a request, written once for the same tools: 500 tools take 0.7 ms.
 
         Args:
@@ -191,7 +213,8 @@ class GenerateContent:
     async def _open_combined(
         self, write: Callable[[JSON], Request], own: JSON, attachments: Attachments, answer: Answer
     ) -> aiohttp.ClientResponse:
-        """Send the request with Google's own tools; where Google refuses them, send it without them at once."""
+        """Send the request with Google's own tools; where Google refuses them, send it without them
+        at once."""
         try:
             return await self._open(write(own), attachments)
         except ServiceError as error:
@@ -203,7 +226,8 @@ class GenerateContent:
         return stream
 
     async def _open(self, request: Request, attachments: Attachments) -> aiohttp.ClientResponse:
-        """Send the name of the cached prefix; where Google refuses it, send the prefix itself at once."""
+        """Send the name of the cached prefix; where Google refuses it, send the prefix itself at
+        once."""
         rest, prefix, cached = request
         if not cached:
             return await self._send(rest | prefix, attachments)
@@ -230,13 +254,19 @@ class Gemini(GenerateContent):
 
     name = "gemini"
 
-    def __init__(self, api_key: str, model: str, base_url: str = "", options: Options = USUAL) -> None:
+    def __init__(
+        self, api_key: str, model: str, base_url: str = "", options: Options = USUAL
+    ) -> None:
         failures = Failures(model, "GEMINI_API_KEY", api_key, options.asker)
-        super().__init__({"api_key": api_key, "vertexai": False}, failures, API_VERSION, base_url, options)
+        super().__init__(
+            {"api_key": api_key, "vertexai": False}, failures, API_VERSION, base_url, options
+        )
         path = model if model.startswith(("models/", "tunedModels/")) else f"models/{model}"
         base_url = f"{base_url or GOOGLE}/{API_VERSION}"
         self._url = f"{base_url}/{quote(path)}:streamGenerateContent?alt=sse"
-        self.media = replace(self.media, uploads=UploadedFiles(self._relay, base_url, api_key, failures))
+        self.media = replace(
+            self.media, uploads=UploadedFiles(self._relay, base_url, api_key, failures)
+        )
         self._headers = {
             "x-goog-api-key": api_key,
             "content-type": "application/json",
@@ -249,7 +279,9 @@ class Gemini(GenerateContent):
 
         https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
         """
-        response = await self._relay.send("POST", self._url, self._headers, attachments.body(encode(body)))
+        response = await self._relay.send(
+            "POST", self._url, self._headers, attachments.body(encode(body))
+        )
         if response.status == 200 and response.content_type == EVENT_STREAM:
             return response
         async with response:

@@ -1,4 +1,5 @@
-"""Google's refusals and the network's failures, translated into ``ModelError``; ``sdk.py`` has those of the SDK."""
+"""Google's refusals and the network's failures, translated into ``ModelError``; ``sdk.py`` has
+those of the SDK."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from bot.transcript import UNREADABLE
 QUOTA_FAILURE = "google.rpc.QuotaFailure"
 TOKEN = re.compile(r"ya29\.[\w.-]+")  # Google's access tokens
 
-# ValueErrors are of bodies that cannot be read; pydantic's and the SDK's own classes are among them.
+# ValueErrors are of bodies that cannot be read; pydantic's and the SDK's own classes are among
+# them.
 OUTAGES = (aiohttp.ClientError, httpx.HTTPError, httpx.StreamError, OSError, ValueError)
 
 
@@ -48,7 +50,8 @@ class ServiceError(Exception):
 
 
 class SignInError(Exception):
-    """Google's credentials are missing or refused, or its sign-in cannot be reached (``is_outage``)."""
+    """Google's credentials are missing or refused, or its sign-in cannot be reached
+    (``is_outage``)."""
 
     def __init__(self, kind: str, *, is_outage: bool) -> None:
         super().__init__(kind)
@@ -67,7 +70,9 @@ async def read_refusal(response: aiohttp.ClientResponse) -> ServiceError:
         details = decode(text)
     if isinstance(details, list) and len(details) == 1:
         details = details[0]
-    if not (isinstance(details, dict) and isinstance(details.get("error"), dict)):  # a proxy answers
+    if not (
+        isinstance(details, dict) and isinstance(details.get("error"), dict)
+    ):  # a proxy answers
         details = {"message": text.decode(errors="replace"), "status": response.reason}
     return ServiceError(response.status, details, response)
 
@@ -82,10 +87,14 @@ def translating(failures: Failures) -> Iterator[None]:
     try:
         yield
     except ServiceError as error:
-        raise _refusal(error, failures) from None  # unchained: Google may quote the key ("Consumer 'api_key:…'")
+        raise _refusal(
+            error, failures
+        ) from None  # unchained: Google may quote the key ("Consumer 'api_key:…'")
     except SignInError as error:
         if error.is_outage:
-            raise TryAgain("model_down", f"Google's sign-in cannot be reached: {error.kind}") from error
+            raise TryAgain(
+                "model_down", f"Google's sign-in cannot be reached: {error.kind}"
+            ) from error
         raise failures.key_refused(error.kind) from None
     except TimeoutError as error:
         raise failures.timed_out() from error
@@ -103,7 +112,9 @@ def cause_of(error: Exception, failures: Failures) -> str:
 
 def refuses_key(error: ServiceError) -> bool:
     """Whether the key is bad, which Google answers with a 400."""
-    has_reason = any(detail.get("reason") == "API_KEY_INVALID" for detail in _details(error.details))
+    has_reason = any(
+        detail.get("reason") == "API_KEY_INVALID" for detail in _details(error.details)
+    )
     return has_reason or shared.refuses_key(error.code, "", error.message)
 
 
@@ -115,11 +126,14 @@ def names_a_limit(error: ServiceError) -> bool:
 
 
 def _refusal(error: ServiceError, failures: Failures) -> ModelError:
-    """The ``ModelError`` for an error of Google's: a bad key is a 400, and a 429 has its delay in the body."""
+    """The ``ModelError`` for an error of Google's: a bad key is a 400, and a 429 has its delay in
+    the body."""
     status = error.code or 500
     if refuses_key(error):
         return failures.key_refused(status)
-    return failures.refusal(status, message=_message_of(error), after=_delay(_details(error.details), error.response))
+    return failures.refusal(
+        status, message=_message_of(error), after=_delay(_details(error.details), error.response)
+    )
 
 
 def _message_of(error: ServiceError) -> str:
@@ -129,12 +143,18 @@ def _message_of(error: ServiceError) -> str:
 def _details(body: Any) -> list[dict[str, Any]]:
     inner = body.get("error") if isinstance(body, dict) else None
     details = inner.get("details") if isinstance(inner, dict) else None
-    return [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
+    return (
+        [detail for detail in details if isinstance(detail, dict)]
+        if isinstance(details, list)
+        else []
+    )
 
 
 def _delay(details: list[dict[str, Any]], response: Any) -> float | None:
     """Seconds to wait, by RetryInfo (``"48s"``), or by the Retry-After of a proxy."""
-    asked = [str(detail["retryDelay"]).removesuffix("s") for detail in details if "retryDelay" in detail]
+    asked = [
+        str(detail["retryDelay"]).removesuffix("s") for detail in details if "retryDelay" in detail
+    ]
     if response is not None and "retry-after" in response.headers:
         asked.append(response.headers["retry-after"])
     try:

@@ -1,8 +1,9 @@
 """The SDK's HTTP transport: one aiohttp session; media and the events of an answer pass the SDK by.
 
-Gemini wants its parts back byte for byte, but the SDK's models drop the fields they do not know, refuse
-``"args": ""`` and take most of a request's CPU time. So the SDK sends the request and judges the status; the stream
-after a 200 is kept for ``client.py``, and the SDK gets an empty one.
+Gemini wants its parts back byte for byte, but the SDK's models drop the fields they do not know,
+refuse
+``"args": ""`` and take most of a request's CPU time. So the SDK sends the request and judges the
+status; the stream after a 200 is kept for ``client.py``, and the SDK gets an empty one.
 
 The session is aiohttp's because httpx's own pool becomes slow beyond a hundred requests in flight.
 """
@@ -24,7 +25,10 @@ from bot.providers.shared.request import Attachments, Body, length_of
 from bot.providers.shared.streaming import STREAM_CAP
 
 EVENT_STREAM = "text/event-stream"
-KEPT_HEADERS = ("content-type", "retry-after")  # others describe a connection and an encoding that end here
+KEPT_HEADERS = (
+    "content-type",
+    "retry-after",
+)  # others describe a connection and an encoding that end here
 
 _exchange: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 
@@ -38,7 +42,8 @@ class Exchange:
 
 
 class Relay(httpx.AsyncBaseTransport):
-    """An httpx transport over one aiohttp session; the first request opens it, as it needs a running loop."""
+    """An httpx transport over one aiohttp session; the first request opens it, as it needs a
+    running loop."""
 
     def __init__(self, tls: ssl.SSLContext) -> None:
         self._tls = tls
@@ -54,7 +59,9 @@ class Relay(httpx.AsyncBaseTransport):
         attachments = exchange.attachments if exchange else Attachments()
         body = attachments.body(await request.aread())
         response = await self.send(request.method, str(request.url), dict(request.headers), body)
-        headers = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
+        headers = {
+            name: response.headers[name] for name in KEPT_HEADERS if name in response.headers
+        }
         if exchange and response.status == 200 and response.content_type == EVENT_STREAM:
             exchange.streams.append(response)
             return httpx.Response(200, headers=headers)

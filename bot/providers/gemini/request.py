@@ -21,14 +21,20 @@ JSON = dict[str, Any]
 FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 
 MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY", "one": "ANY"}
-BUDGETS = {"minimal": 0, "low": 1024, "medium": 8192, "high": 24_576}  # thinking tokens, for Gemini 2.5
+BUDGETS = {
+    "minimal": 0,
+    "low": 1024,
+    "medium": 8192,
+    "high": 24_576,
+}  # thinking tokens, for Gemini 2.5
 LEAST_PRO_BUDGET = 128
 FAMILY = re.compile(
     r"(?:models/)?gemini-(?:(?P<version>\d+(?:\.\d+)?)-)?(?P<size>pro|flash-lite|flash)(?P<latest>-latest)?"
     r"(?!.*(?:image|tts|audio|live))"
 )
 
-# What Google takes back only beside its own tools: https://ai.google.dev/gemini-api/docs/tool-combination
+# What Google takes back only beside its own tools:
+# https://ai.google.dev/gemini-api/docs/tool-combination
 SERVER_PARTS = ("toolCall", "toolResponse")
 
 _parts = Decoder(list[JSON]).decode
@@ -37,7 +43,10 @@ _parts = Decoder(list[JSON]).decode
 def generation_config(model: str, max_output_tokens: int, thinking_level: str) -> JSON:
     """The fields that are the same in every request."""
     thinking = thinking_config(model, thinking_level)
-    return {"maxOutputTokens": max_output_tokens, **({"thinkingConfig": thinking} if thinking else {})}
+    return {
+        "maxOutputTokens": max_output_tokens,
+        **({"thinkingConfig": thinking} if thinking else {}),
+    }
 
 
 def kinds_of(model: str) -> frozenset[Kind]:
@@ -55,7 +64,8 @@ def is_third(match: re.Match[str]) -> bool:
 def thinking_config(model: str, level: str) -> JSON:
     """How hard the model should think, in the form of its family; empty for an unknown family.
 
-    Gemini answers 400 to a field or a level that the model does not have; of Gemini 3, only flash-lite has ``minimal``.
+    Gemini answers 400 to a field or a level that the model does not have; of Gemini 3, only
+    flash-lite has ``minimal``.
     """
     match = FAMILY.match(model)
     if match is None:
@@ -64,7 +74,9 @@ def thinking_config(model: str, level: str) -> JSON:
     if match["version"] == "2.5":
         return {"thinkingBudget": max(BUDGETS[level], LEAST_PRO_BUDGET if size == "pro" else 0)}
     if is_third(match):
-        return {"thinkingLevel": "LOW" if level == "minimal" and size != "flash-lite" else level.upper()}
+        return {
+            "thinkingLevel": "LOW" if level == "minimal" and size != "flash-lite" else level.upper()
+        }
     return {}
 
 
@@ -75,7 +87,11 @@ def declarations(tools: Sequence[ToolDefinition]) -> list[JSON]:
 
 
 def _declaration(tool: ToolDefinition) -> JSON:
-    declared = {"name": tool.name, "description": tool.description, "parametersJsonSchema": dict(tool.parameters)}
+    declared = {
+        "name": tool.name,
+        "description": tool.description,
+        "parametersJsonSchema": dict(tool.parameters),
+    }
     return declared | ({"responseJsonSchema": dict(tool.response)} if tool.response else {})
 
 
@@ -83,9 +99,12 @@ def tool_config(choice: ToolChoice, *, combines: bool = False) -> JSON:
     """Which functions may be called.
 
     Args:
-        combines: Google's own tools are declared too, with which Gemini has ``VALIDATED`` in place of ``AUTO``.
+        combines: Google's own tools are declared too, with which Gemini has ``VALIDATED`` in place
+        of ``AUTO``.
     """
-    calling: JSON = {"mode": "VALIDATED" if combines and choice.mode == "auto" else MODES[choice.mode]}
+    calling: JSON = {
+        "mode": "VALIDATED" if combines and choice.mode == "auto" else MODES[choice.mode]
+    }
     if choice.mode == "one":
         calling["allowedFunctionNames"] = [choice.name]
     config: JSON = {"functionCallingConfig": calling}
@@ -93,15 +112,22 @@ def tool_config(choice: ToolChoice, *, combines: bool = False) -> JSON:
 
 
 def contents(
-    messages: Sequence[Message], provider: str, model: str, inline: Inline = in_base64, *, combines: bool = False
+    messages: Sequence[Message],
+    provider: str,
+    model: str,
+    inline: Inline = in_base64,
+    *,
+    combines: bool = False,
 ) -> list[JSON]:
     """The conversation; messages of this provider word for word.
 
-    Adjacent messages of users become one content. Empty messages are left out, as Gemini refuses them.
+    Adjacent messages of users become one content. Empty messages are left out, as Gemini refuses
+    them.
 
     Args:
         inline: writes the content of media.
-        combines: Google's own tools are declared; without them Gemini takes no parts about their calls.
+        combines: Google's own tools are declared; without them Gemini takes no parts about their
+        calls.
     """
     turns: list[JSON] = []
     vendor_ids: dict[str, str] = {}
@@ -139,7 +165,8 @@ def _user_parts(message: Message, inline: Inline) -> list[JSON]:
 
 
 def _model_parts(message: Message, provider: str, model: str, *, combines: bool) -> list[JSON]:
-    """The vendor's own parts without empty texts, which end many streams and which Gemini refuses in a request."""
+    """The vendor's own parts without empty texts, which end many streams and which Gemini refuses
+    in a request."""
     opaque = message.opaque
     if opaque is None or opaque.provider != provider:
         return _signed([_rebuilt(part) for part in message.parts if part != Text("")])
@@ -150,13 +177,22 @@ def _model_parts(message: Message, provider: str, model: str, *, combines: bool)
 
 
 def _are_paired(parts: list[JSON]) -> bool:
-    """Whether each call of Google's tools has its one response; Google refuses others, as of an answer broken off."""
+    """Whether each call of Google's tools has its one response; Google refuses others, as of an
+    answer broken off."""
     called, answered = (
-        [part[kind].get("id") if isinstance(part[kind], dict) else None for part in parts if kind in part]
+        [
+            part[kind].get("id") if isinstance(part[kind], dict) else None
+            for part in parts
+            if kind in part
+        ]
         for kind in SERVER_PARTS
     )
     are_ids = all(isinstance(one, str) for one in (*called, *answered))
-    return are_ids and set(called) == set(answered) and len(set(called)) == len(called) == len(answered)
+    return (
+        are_ids
+        and set(called) == set(answered)
+        and len(set(called)) == len(called) == len(answered)
+    )
 
 
 def _rebuilt(part: object) -> JSON:
@@ -167,7 +203,8 @@ def _rebuilt(part: object) -> JSON:
 
 
 def _signed(parts: list[JSON]) -> list[JSON]:
-    """The parts with a signature on the first call, as Gemini 3 wants it; later calls of a step have none."""
+    """The parts with a signature on the first call, as Gemini 3 wants it; later calls of a step
+    have none."""
     for part in parts:
         if "functionCall" in part:
             part.setdefault("thoughtSignature", FOREIGN_SIGNATURE)
@@ -178,7 +215,11 @@ def _signed(parts: list[JSON]) -> list[JSON]:
 def _vendor_ids(message: Message, parts: Sequence[JSON]) -> dict[str, str]:
     """The vendor's id for each of our ids of calls; function responses repeat the vendor's."""
     calls = [part["functionCall"] for part in parts if "functionCall" in part]
-    return {ours.id: call["id"] for ours, call in zip(message.calls, calls, strict=False) if call.get("id")}
+    return {
+        ours.id: call["id"]
+        for ours, call in zip(message.calls, calls, strict=False)
+        if call.get("id")
+    }
 
 
 def _function_response(result: ToolResult, vendor_ids: dict[str, str]) -> JSON:

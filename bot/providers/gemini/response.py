@@ -18,7 +18,17 @@ from bot.providers.gemini.failures import ServiceError
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.response import USUAL, build_response, event_decoder
 from bot.providers.shared.server_tools import MOST_FOUND, bounded
-from bot.transcript import NOT_GROUNDED, Grounding, Opaque, Source, Text, ToolCall, Usage, encode, new_id
+from bot.transcript import (
+    NOT_GROUNDED,
+    Grounding,
+    Opaque,
+    Source,
+    Text,
+    ToolCall,
+    Usage,
+    encode,
+    new_id,
+)
 
 BLOCKED = {
     "SAFETY",
@@ -135,10 +145,17 @@ _parts = Decoder(list[Any]).decode
 
 def _raw_parts(event: _Event) -> list[Raw]:
     """The parts of the one candidate that was asked for."""
-    return [raw for one in (event.candidates or ())[:1] if one.content for raw in one.content.parts or ()]
+    return [
+        raw
+        for one in (event.candidates or ())[:1]
+        if one.content
+        for raw in one.content.parts or ()
+    ]
 
 
-_event = event_decoder(_Event, lambda event: any(_part(raw).function_call for raw in _raw_parts(event)))
+_event = event_decoder(
+    _Event, lambda event: any(_part(raw).function_call for raw in _raw_parts(event))
+)
 
 
 class Answer:
@@ -199,7 +216,9 @@ class Answer:
         if not (self._finish or self._blocked):
             raise self._failures.broken_off()
         reason = self._stop_reason()
-        kept = [one for one in self._collected if reason in USUAL or not isinstance(one.part, ToolCall)]
+        kept = [
+            one for one in self._collected if reason in USUAL or not isinstance(one.part, ToolCall)
+        ]
         response = build_response(
             [one.part for one in kept if one.part is not None],
             reason,
@@ -212,7 +231,8 @@ class Answer:
         return replace(response, grounding=self._grounding, searches=searches, refusal=self.refusal)
 
     def _opaque(self, kept: Sequence[_RawPart]) -> Opaque | None:
-        """The parts word for word, unless a field that is not read here holds what no later request could."""
+        """The parts word for word, unless a field that is not read here holds what no later request
+        could."""
         raw = b"[" + b",".join(one.raw for one in kept) + b"]"
         with suppress(DecodeError):
             return Opaque(self._provider, self._asked, raw) if _parts(raw) else None
@@ -221,7 +241,9 @@ class Answer:
     def _take_part(self, raw: bytes) -> Iterator[TextDelta | ToolCallDelta]:
         part = _part(raw)
         if (part.tool_call or part.tool_response) and (part.function_call or part.text):
-            raise DecodeError("a part is of two kinds")  # without Google's tools half of it would go back
+            raise DecodeError(
+                "a part is of two kinds"
+            )  # without Google's tools half of it would go back
         if part.function_call is not None:
             if part.function_call.name:  # without a name there is nothing to run
                 yield self._take_call(raw, part.function_call, part.function_call.name)
@@ -230,7 +252,9 @@ class Answer:
             yield TextDelta(part.text)
         else:
             if part.tool_call is not None:
-                self._grounding = bounded(self._grounding + Grounding(queries=_queries(part.tool_call)))
+                self._grounding = bounded(
+                    self._grounding + Grounding(queries=_queries(part.tool_call))
+                )
             self._collected.append(_RawPart(raw, None))
 
     def _take_call(self, raw: bytes, call: _FunctionCall, name: str) -> ToolCallDelta:
@@ -246,8 +270,14 @@ class Answer:
     def _stop_reason(self) -> StopReason:
         if self._blocked or self._finish in BLOCKED:
             return "blocked"
-        if self._finish == "UNEXPECTED_TOOL_CALL":  # the call of a name that was not declared may be whole
-            return "tool_use" if any(isinstance(one.part, ToolCall) for one in self._collected) else "malformed"
+        if (
+            self._finish == "UNEXPECTED_TOOL_CALL"
+        ):  # the call of a name that was not declared may be whole
+            return (
+                "tool_use"
+                if any(isinstance(one.part, ToolCall) for one in self._collected)
+                else "malformed"
+            )
         return STOP_REASONS.get(self._finish, "other")
 
 
@@ -260,7 +290,9 @@ def _grounding(candidate: _Candidate) -> Grounding:
     for page in read.url_metadata or ():
         if page.retrieved_url and page.url_retrieval_status == READ:
             sources.append(Source("", page.retrieved_url))
-    return Grounding(tuple(sources[:MOST_FOUND]), tuple((found.web_search_queries or ())[:MOST_FOUND]))
+    return Grounding(
+        tuple(sources[:MOST_FOUND]), tuple((found.web_search_queries or ())[:MOST_FOUND])
+    )
 
 
 def _metadata(found: Any, kind: type[MetadataT]) -> MetadataT:
@@ -272,8 +304,16 @@ def _metadata(found: Any, kind: type[MetadataT]) -> MetadataT:
 
 def _queries(call: _ServerCall) -> tuple[str, ...]:
     """The queries of a search: an answer that goes on with our tools has no metadata."""
-    named = call.args.get("queries") if isinstance(call.args, dict) and call.tool_type == SEARCH else None
-    return tuple(query for query in (named if isinstance(named, list) else ())[:MOST_FOUND] if isinstance(query, str))
+    named = (
+        call.args.get("queries")
+        if isinstance(call.args, dict) and call.tool_type == SEARCH
+        else None
+    )
+    return tuple(
+        query
+        for query in (named if isinstance(named, list) else ())[:MOST_FOUND]
+        if isinstance(query, str)
+    )
 
 
 def _usage(counts: _UsageMetadata) -> Usage:

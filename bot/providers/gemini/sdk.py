@@ -1,7 +1,8 @@
 """google-genai: its client, and its exceptions in a form that needs no import of it.
 
-Importing it takes 0.25 s and 16 MB. A request with a key goes without it, so this module is imported when something
-else is asked for: the card of a model, a cached content, or a request with Google's credentials.
+Importing it takes 0.25 s and 16 MB. A request with a key goes without it, so this module is
+imported when something else is asked for: the card of a model, a cached content, or a request with
+Google's credentials.
 """
 
 from __future__ import annotations
@@ -37,10 +38,14 @@ def our_errors() -> Iterator[None]:
     try:
         yield
     except errors.APIError as error:
-        raise ServiceError(error.code or 0, error.details, error.response) from None  # unchained: may quote the key
+        raise ServiceError(
+            error.code or 0, error.details, error.response
+        ) from None  # unchained: may quote the key
     except credentials.GoogleAuthError as error:
         is_outage = isinstance(error, credentials.TransportError)
-        raise SignInError(type(error).__name__, is_outage=is_outage) from None  # unchained: may quote credentials
+        raise SignInError(
+            type(error).__name__, is_outage=is_outage
+        ) from None  # unchained: may quote credentials
     except errors.ContinuationInterruptedError as error:
         raise ConnectionError(type(error).__name__) from error
 
@@ -55,7 +60,12 @@ class Sdk:
     """
 
     def __init__(
-        self, account: Mapping[str, Any], http: httpx.AsyncClient, tls: ssl.SSLContext, api_version: str, base_url: str
+        self,
+        account: Mapping[str, Any],
+        http: httpx.AsyncClient,
+        tls: ssl.SSLContext,
+        api_version: str,
+        base_url: str,
     ) -> None:
         options = types.HttpOptions(
             api_version=api_version,
@@ -72,7 +82,9 @@ class Sdk:
         with our_errors():
             return (await self._client.aio.models.get(model=model)).display_name or ""
 
-    async def send(self, model: str, body: JSON, attachments: Attachments) -> aiohttp.ClientResponse:
+    async def send(
+        self, model: str, body: JSON, attachments: Attachments
+    ) -> aiohttp.ClientResponse:
         """Send a request, and give its stream after the 200 as it comes."""
         config: types.GenerateContentConfigDict = {
             "http_options": {"extra_body": body},

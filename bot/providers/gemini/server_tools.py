@@ -9,13 +9,18 @@ from bot.providers.gemini.failures import ServiceError, names_a_limit, refuses_k
 from bot.providers.gemini.request import FAMILY, JSON, is_third
 from bot.providers.shared.entry import AUTO_TOOLS
 
-FIELDS = {"google_search": "googleSearch", "url_context": "urlContext", "code_execution": "codeExecution"}
+FIELDS = {
+    "google_search": "googleSearch",
+    "url_context": "urlContext",
+    "code_execution": "codeExecution",
+}
 OPENING = frozenset({"url_context"})  # the model chooses the addresses
 OF_MODEL = "/generate_content"  # in the metrics of a quota that has nothing to do with search
 
 
 def own_tools(chosen: tuple[str, ...], model: str) -> tuple[str, ...]:
-    """The names of Google's tools among those chosen; with ``AUTO_TOOLS`` the search, if the model takes it."""
+    """The names of Google's tools among those chosen; with ``AUTO_TOOLS`` the search, if the model
+    takes it."""
     if chosen != AUTO_TOOLS:
         return tuple(name for name in chosen if name in FIELDS)
     match = FAMILY.match(model)
@@ -28,10 +33,12 @@ def declared(names: tuple[str, ...]) -> JSON:
 
 
 def may_be_refusal(error: ServiceError) -> bool:
-    """Whether Google's own tools may be what is refused; only the same request without them can tell.
+    """Whether Google's own tools may be what is refused; only the same request without them can
+    tell.
 
-    Not every 400 names them ("Request contains an invalid argument."). A key without a quota of searches, as in the
-    free tier, gets a 429 that names no quota and no time: its details hold only ``google.rpc.Help``.
+    Not every 400 names them ("Request contains an invalid argument."). A key without a quota of
+    searches, as in the free tier, gets a 429 that names no quota and no time: its details hold only
+    ``google.rpc.Help``.
     """
     if error.code == 429:
         return not (names_a_limit(error) or OF_MODEL in error.message)

@@ -1,7 +1,8 @@
 """Google's Files API: recordings that are too large for a request.
 
-A file is uploaded in pieces; after a broken connection the upload goes on where Google has lost it. A video can be read
-once Google has looked at all of it. Google deletes files after two days; Kaiwa deletes them with the turn.
+A file is uploaded in pieces; after a broken connection the upload goes on where Google has lost it.
+A video can be read once Google has looked at all of it. Google deletes files after two days; Kaiwa
+deletes them with the turn.
 
 https://ai.google.dev/gemini-api/docs/files and https://ai.google.dev/api/files
 """
@@ -144,7 +145,11 @@ class UploadedFiles:
             raise ValueError(f"a file in state {file.state}")
 
     async def _call(
-        self, method: str, url: str, headers: Mapping[str, str] | None = None, body: bytes | Body = b""
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | Body = b"",
     ) -> tuple[Mapping[str, str], bytes]:
         """Headers and body of the answer.
 

@@ -40,6 +40,13 @@ class Vertex(GenerateContent):
         fix = "run gcloud auth application-default login, and let that account use Vertex AI there"
         refused = f"GOOGLE_CLOUD_PROJECT: {project} refused access ({{cause}}): {fix}"
         failures = Failures(model, "GOOGLE_CLOUD_PROJECT", "", options.asker, refused)
-        account = {"vertexai": True, "project": project, "location": location, "credentials": credentials}
-        without = replace(options, server_tools=())  # Vertex AI does not combine them with functions
+        account = {
+            "vertexai": True,
+            "project": project,
+            "location": location,
+            "credentials": credentials,
+        }
+        without = replace(
+            options, server_tools=()
+        )  # Vertex AI does not combine them with functions
         super().__init__(account, failures, API_VERSION, base_url, without)

@@ -1,7 +1,8 @@
-"""Tools for models without function calling: the model writes every answer as one JSON object by a schema.
+"""Tools for models without function calling: the model writes every answer as one JSON object by a
+schema.
 
-``request.py`` writes the instructions and the schema; ``response.py`` reads the object, and its reply while the object
-is being written. Users never see the object.
+``request.py`` writes the instructions and the schema; ``response.py`` reads the object, and its
+reply while the object is being written. Users never see the object.
 """
 
 from __future__ import annotations
@@ -95,8 +96,8 @@ class _Try:
 class JsonMode:
     """A model that writes JSON in place of calls.
 
-    An unreadable or cut answer is requested once more. A second unreadable answer is plain text, unless it is JSON in
-    pieces.
+    An unreadable or cut answer is requested once more. A second unreadable answer is plain text,
+    unless it is JSON in pieces.
     """
 
     name = PROVIDER
@@ -120,7 +121,11 @@ class JsonMode:
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Ask once, and once more after an unreadable answer; raises as the Protocol says."""
-        prompt, asked, schema = instructions(system, tools), conversation(messages), schema_of(tools, tool_choice)
+        prompt, asked, schema = (
+            instructions(system, tools),
+            conversation(messages),
+            schema_of(tools, tool_choice),
+        )
         may_call = bool(tools) and tool_choice.mode != "none"
         tries: list[_Try] = []
         for timeout_s in (first_token_timeout_s, FIRST_TOKEN_TIMEOUT_S):
@@ -128,7 +133,9 @@ class JsonMode:
                 yield Restarted()
             if tries:
                 asked = [*asked, *repair(tries[0].response.message.text, cut=tries[0].is_cut)]
-            written = cap_answer(self._writer.write(prompt, asked, schema, timeout_s), self.model, asked, LONGEST)
+            written = cap_answer(
+                self._writer.write(prompt, asked, schema, timeout_s), self.model, asked, LONGEST
+            )
             async with aclosing(_stream_reply(written, may_call, tries)) as events:
                 async for event in events:
                     yield event
@@ -190,18 +197,26 @@ def _ending(tries: Sequence[_Try], messages: Sequence[Message]) -> list[StreamEv
 def _thought(last: _Try) -> Opaque | None:
     """What the model thought, kept with its message; no later request holds it."""
     thought = last.reading.thought.strip() if last.reading else ""
-    return Opaque(PROVIDER, last.response.model, thought[:THOUGHT_CAP].encode()) if thought else None
+    return (
+        Opaque(PROVIDER, last.response.model, thought[:THOUGHT_CAP].encode()) if thought else None
+    )
 
 
 def _reply(last: _Try) -> str:
-    """The text for the user: of a cut answer the shown text, of an unreadable one its text unless that is JSON."""
+    """The text for the user: of a cut answer the shown text, of an unreadable one its text unless
+    that is JSON."""
     if last.reading is not None:
         return last.reading.reply
     text = last.response.message.text
     return last.shown if last.is_cut or looks_like_json(text) else text
 
 
-def _calls(reading: Reading | None, messages: Sequence[Message]) -> list[tuple[ToolCallDelta, ToolCall]]:
+def _calls(
+    reading: Reading | None, messages: Sequence[Message]
+) -> list[tuple[ToolCallDelta, ToolCall]]:
     calls = Calls(messages)
-    deltas = [calls.take(None, "", name, arguments) for name, arguments in (reading.calls if reading else ())]
+    deltas = [
+        calls.take(None, "", name, arguments)
+        for name, arguments in (reading.calls if reading else ())
+    ]
     return list(zip(deltas, calls.whole() or (), strict=True))

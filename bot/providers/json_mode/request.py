@@ -1,4 +1,5 @@
-"""The request to a model without function calling: instructions, tools, conversation, and the schema of the answer."""
+"""The request to a model without function calling: instructions, tools, conversation, and the
+schema of the answer."""
 
 from __future__ import annotations
 
@@ -12,8 +13,10 @@ from toolset.tool import ToolDefinition
 
 HOW = """\
 Answer every message with one JSON object and nothing else:
-{"thought": "what to do, in one short sentence", "tool_call": null, "reply": "your words to the user"}
-To use a tool, put {"name": "…", "arguments": {…}} in "tool_call" and leave "reply" empty: its result comes next.
+{"thought": "what to do, in one short sentence", "tool_call": null, \
+"reply": "your words to the user"}
+To use a tool, put {"name": "…", "arguments": {…}} in "tool_call" and leave "reply" empty: \
+its result comes next.
 Use a tool whenever one can find out what you were asked. With no tool to use, "tool_call" is null.
 The reply is in the user's language."""
 
@@ -29,7 +32,8 @@ class Example(NamedTuple):
     reply: str = ""
 
 
-# Small models follow examples: every one that was measured chose right far more often with these than without.
+# Small models follow examples: every one that was measured chose right far more often with these
+# than without.
 EXAMPLES = (
     Example(
         "What's the weather in Kyoto?",
@@ -37,33 +41,46 @@ EXAMPLES = (
         call={"name": "get_weather", "arguments": {"location": "Kyoto"}},
     ),
     Example(
-        'Result of get_weather: {"output":{"location":"Kyoto, Japan","condition":"Sunny","current_temp_c":"21"}}',
+        (
+            'Result of get_weather: {"output":{"location":"Kyoto, '
+            'Japan","condition":"Sunny","current_temp_c":"21"}}'
+        ),
         "I can answer now.",
         reply="It is sunny in Kyoto, 21 °C.",
     ),
     Example("Thanks, that helps!", "No tool is needed.", reply="You are welcome!"),
     Example(
-        "札幌の天気を教えて", "天気のツールで調べる。", call={"name": "get_weather", "arguments": {"location": "札幌"}}
+        "札幌の天気を教えて",
+        "天気のツールで調べる。",
+        call={"name": "get_weather", "arguments": {"location": "札幌"}},
     ),
     Example(
-        'Result of get_weather: {"output":{"location":"Sapporo, Japan","condition":"Snow","current_temp_c":"-3"}}',
+        (
+            'Result of get_weather: {"output":{"location":"Sapporo, '
+            'Japan","condition":"Snow","current_temp_c":"-3"}}'
+        ),
         "答えられる。",
         reply="札幌は雪で、気温はマイナス3度です。",
     ),
     Example("こんにちは", "ツールは要らない。", reply="こんにちは。何をお調べしましょうか。"),
 )
 
-UNREADABLE = "That was not the one JSON object you were asked for. Answer again with that object alone."
+UNREADABLE = (
+    "That was not the one JSON object you were asked for. Answer again with that object alone."
+)
 CUT = "That was too long and broke off. Answer again with the JSON object, much shorter."
 
 
 def instructions(system: str, tools: Sequence[ToolDefinition]) -> str:
     """The system prompt: the same bytes for the same tools, so that vendors can cache it."""
     listed = "\n".join(
-        f"- {tool.name}: {tool.description} Arguments: {encode(tool.parameters).decode()}" for tool in tools
+        f"- {tool.name}: {tool.description} Arguments: {encode(tool.parameters).decode()}"
+        for tool in tools
     )
     about_tools = f"Your tools:\n{listed}" if tools else NO_TOOLS
-    shown = "\n\n".join(f"User: {one.said}\nYou: {_object(one.thought, one.call, one.reply)}" for one in EXAMPLES)
+    shown = "\n\n".join(
+        f"User: {one.said}\nYou: {_object(one.thought, one.call, one.reply)}" for one in EXAMPLES
+    )
     return "\n\n".join(part for part in (system, HOW, about_tools, f"Examples:\n\n{shown}") if part)
 
 
@@ -87,7 +104,9 @@ def _turns(message: Message, results: dict[str, ToolResult]) -> Iterator[Message
         call_object = {"name": call.name, "arguments": call.written}
         yield _message("model", _object("", call_object, "" if place else message.text))
         if result := results.get(call.id):
-            yield _message("user", f"Result of {result.name}: {encode(wrap_result(result)).decode()}")
+            yield _message(
+                "user", f"Result of {result.name}: {encode(wrap_result(result)).decode()}"
+            )
 
 
 def _object(thought: str, call: dict[str, Any] | None, reply: str) -> str:
@@ -105,7 +124,9 @@ WHOLE = Dialect(VOCABULARY)
 
 def schema_of(tools: Sequence[ToolDefinition], choice: ToolChoice) -> JSON:
     """The schema of an answer under a tool choice."""
-    callable_tools = [tool for tool in tools if choice.mode != "none" and choice.name in ("", tool.name)]
+    callable_tools = [
+        tool for tool in tools if choice.mode != "none" and choice.name in ("", tool.name)
+    ]
     branches = [_call(tool) for tool in callable_tools]
     if choice.mode in ("auto", "none") or not branches:
         branches.insert(0, {"type": "null"})
@@ -122,7 +143,8 @@ def schema_of(tools: Sequence[ToolDefinition], choice: ToolChoice) -> JSON:
 
 
 def _call(tool: ToolDefinition) -> JSON:
-    """The schema of a call, with references written out, as they cannot lead out of a schema inside another."""
+    """The schema of a call, with references written out, as they cannot lead out of a schema inside
+    another."""
     return {
         "type": "object",
         "properties": {

@@ -1,4 +1,5 @@
-"""A JSON answer: the reply while it is written, and the whole, read leniently (code fences, prose, bare calls)."""
+"""A JSON answer: the reply while it is written, and the whole, read leniently (code fences, prose,
+bare calls)."""
 
 from __future__ import annotations
 
@@ -60,13 +61,18 @@ def looks_like_json(text: str) -> bool:
 
 
 def _objects(text: str) -> Iterator[Any]:
-    """The JSON in a text, outermost first; the search ends after ``TRIES`` brackets that begin none."""
+    """The JSON in a text, outermost first; the search ends after ``TRIES`` brackets that begin
+    none."""
     place = tries = 0
     while tries < TRIES and (bracket := BRACKET.search(text, place)):
         try:
             found, place = _decoder.raw_decode(text, bracket.start())
             if isinstance(found, dict):
-                found |= {key: without_surrogates(found[key]) for key in TEXTS if isinstance(found.get(key), str)}
+                found |= {
+                    key: without_surrogates(found[key])
+                    for key in TEXTS
+                    if isinstance(found.get(key), str)
+                }
             encode(found)  # refuses half a surrogate pair in a call, which Python reads
         except ValueError:
             tries += 1
@@ -78,7 +84,9 @@ def _objects(text: str) -> Iterator[Any]:
 def _reading(found: Any, may_call: bool) -> Reading:
     called = [call for call in _called(found) if may_call]
     reply = found.get("reply") if isinstance(found, dict) and not called else ""
-    return Reading(_text(reply), tuple(called), _text(found.get("thought") if isinstance(found, dict) else ""))
+    return Reading(
+        _text(reply), tuple(called), _text(found.get("thought") if isinstance(found, dict) else "")
+    )
 
 
 def _text(found: Any) -> str:
@@ -168,7 +176,8 @@ class GrowingReply:
             yield letter
 
     def _unescaped(self, letter: str) -> str:
-        """The letter of an escape sequence, once it is whole; letters beyond the first plane take two escapes."""
+        """The letter of an escape sequence, once it is whole; letters beyond the first plane take
+        two escapes."""
         self._escape += letter
         pieces = self._escape
         if len(pieces) == 1:

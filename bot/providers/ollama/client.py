@@ -1,8 +1,9 @@
 """Ollama's native chat over aiohttp.
 
-``request.py`` writes requests, ``response.py`` reads responses, ``failures.py`` translates exceptions. Ollama's SDK is
-not used: its models drop fields of a schema and of a call that they do not know, its HTTP client becomes slow beyond a
-hundred requests in flight, and the rest of it, JSON lines from one address, is little.
+``request.py`` writes requests, ``response.py`` reads responses, ``failures.py`` translates
+exceptions. Ollama's SDK is not used: its models drop fields of a schema and of a call that they do
+not know, its HTTP client becomes slow beyond a hundred requests in flight, and the rest of it, JSON
+lines from one address, is little.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ from bot.providers import AUTO, MediaSupport, StreamEvent, ToolChoice
 from bot.providers.ollama.failures import Refusals, translating
 from bot.providers.ollama.request import JSON, PROVIDER, chat, declarations, offer, thinking
 from bot.providers.ollama.response import Answer
-from bot.providers.retry_policy import CONNECT_TIMEOUT_S, FIRST_TOKEN_TIMEOUT_S, MODEL_LOAD_TIMEOUT_S
+from bot.providers.retry_policy import (
+    CONNECT_TIMEOUT_S,
+    FIRST_TOKEN_TIMEOUT_S,
+    MODEL_LOAD_TIMEOUT_S,
+)
 from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures, retry_after
 from bot.providers.shared.request import Attachments, length_of, remember_last
@@ -30,11 +35,14 @@ from bot.providers.shared.streaming import lines_of, stream_answer
 from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 
-DEFAULT_WINDOW = 4_096  # tokens, of a server without a setting; it cuts off anything beyond without an error
+DEFAULT_WINDOW = (
+    4_096  # tokens, of a server without a setting; it cuts off anything beyond without an error
+)
 CARD_CAP = 4 * 1024 * 1024  # bytes of the description of a model
 PORT = 11434
 PORTS = {"http": 80, "https": 443}  # of an address with a scheme
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- a server listens there; no client reaches it there
+# a server listens there; no client reaches it there
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 _read = Decoder(JSON).decode
 
@@ -44,7 +52,8 @@ class Ollama:
 
     Args:
         host: as in OLLAMA_HOST.
-        context_tokens: the window of the model; 0 is the server's default. The server cuts off anything beyond without
+        context_tokens: the window of the model; 0 is the server's default. The server cuts off
+        anything beyond without
             an error.
         api_key: for a server that needs one, such as Ollama's own.
     """
@@ -53,12 +62,19 @@ class Ollama:
     media = MediaSupport(frozenset(("image",)))
 
     def __init__(
-        self, model: str, host: str = "", options: Options = USUAL, context_tokens: int = 0, api_key: str = ""
+        self,
+        model: str,
+        host: str = "",
+        options: Options = USUAL,
+        context_tokens: int = 0,
+        api_key: str = "",
     ) -> None:
         self.model = model
         self.window = context_tokens or DEFAULT_WINDOW
         self._address = address_of(host)
-        self._refusals = Refusals(Failures(model, "OLLAMA_API_KEY", api_key, options.asker), self._address)
+        self._refusals = Refusals(
+            Failures(model, "OLLAMA_API_KEY", api_key, options.asker), self._address
+        )
         self._options = options
         self._thinking: JSON = {"think": thinking(model, options.thinking_level)}
         context = {"num_ctx": context_tokens} if context_tokens else {}
@@ -85,7 +101,9 @@ class Ollama:
         offered = offer(self._declarations(tools), tool_choice)
         events = self._events(body | ({"tools": offered} if offered else {}), attachments)
         answer = Answer(self.model, messages, self._refusals, may_call=bool(offered))
-        return stream_answer(events, answer, translating(self._refusals), first_token_timeout_s, self._options)
+        return stream_answer(
+            events, answer, translating(self._refusals), first_token_timeout_s, self._options
+        )
 
     async def check(self) -> str:
         """Look the model up; nothing is loaded or generated."""
@@ -117,7 +135,8 @@ class Ollama:
                     yield line
 
     async def _open_chat(self, body: JSON, attachments: Attachments) -> aiohttp.ClientResponse:
-        """The response, once the model is loaded; after a request that could not wait, loading goes on for the next."""
+        """The response, once the model is loaded; after a request that could not wait, loading goes
+        on for the next."""
         try:
             return await self._post("/api/chat", body, self._thinking, attachments)
         except asyncio.CancelledError:
@@ -132,11 +151,18 @@ class Ollama:
         """
         body = {"model": self.model, "messages": [], "options": self._parameters}
         with suppress(ModelError), translating(self._refusals):
-            async with asyncio.timeout(MODEL_LOAD_TIMEOUT_S), await self._post("/api/chat", body) as response:
+            async with (
+                asyncio.timeout(MODEL_LOAD_TIMEOUT_S),
+                await self._post("/api/chat", body) as response,
+            ):
                 await read_beginning(response)
 
     async def _post(
-        self, path: str, body: JSON, thinking: JSON | None = None, attachments: Attachments | None = None
+        self,
+        path: str,
+        body: JSON,
+        thinking: JSON | None = None,
+        attachments: Attachments | None = None,
     ) -> aiohttp.ClientResponse:
         """Send one request, and once more without ``think`` where the model refuses it."""
         if self._session is None:
@@ -144,7 +170,10 @@ class Ollama:
         json = encode(body | (thinking or {}))
         data = attachments.body(json) if attachments else json
         response = await self._session.post(
-            self._address + path, data=data, headers=self._headers | length_of(data), allow_redirects=False
+            self._address + path,
+            data=data,
+            headers=self._headers | length_of(data),
+            allow_redirects=False,
         )
         if response.status == 200:
             return response
@@ -157,7 +186,8 @@ class Ollama:
 
 
 def address_of(host: str) -> str:
-    """The base URL for OLLAMA_HOST, in which scheme, host and port are optional, as in Ollama's own clients."""
+    """The base URL for OLLAMA_HOST, in which scheme, host and port are optional, as in Ollama's own
+    clients."""
     scheme, separator, _ = host.partition("://")
     parts = urlsplit(host if separator else f"http://{host}")
     port = parts.port or (PORTS.get(scheme, PORT) if separator else PORT)

@@ -28,18 +28,24 @@ class Refusals:
     address: str
 
     def refusal(self, status: int, message: str, after: float | None = None) -> ModelError:
-        """The ``ModelError`` for an error that the server answered with; Ollama has no codes, only messages."""
+        """The ``ModelError`` for an error that the server answered with; Ollama has no codes, only
+        messages."""
         model = self.failures.model
         if status == 404:
             return self.failures.unknown(f"is not at {self.address}: run ollama pull {model}")
         if "does not support tools" in message:
             return self.knows_no_tools()
-        return self.failures.refusal(status, "tool_use_failed" if message.startswith(BAD_CALL) else "", message, after)
+        return self.failures.refusal(
+            status, "tool_use_failed" if message.startswith(BAD_CALL) else "", message, after
+        )
 
     def timed_out(self) -> TryAgain:
         """The answer came too late; loading the model may be the reason."""
         model = self.failures.model
-        hint = "if Ollama was still loading it, the next message finds it loaded; OLLAMA_KEEP_ALIVE keeps it so"
+        hint = (
+            "if Ollama was still loading it, the next message finds it loaded; OLLAMA_KEEP_ALIVE "
+            "keeps it so"
+        )
         return TryAgain("timed_out", f"{model} did not answer in time: {hint}")
 
     def knows_no_tools(self) -> ModelUnusable:

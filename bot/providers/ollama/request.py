@@ -17,12 +17,17 @@ JSON = dict[str, Any]
 
 TAKES_LEVELS = re.compile(r"(?:.*/)?gpt-oss")
 LEVELS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high"}
-DEEP = ("medium", "high")  # other models only think or not, and thinking is slow on one's own machine
+DEEP = (
+    "medium",
+    "high",
+)  # other models only think or not, and thinking is slow on one's own machine
 PARAGRAPH = "\n\n"
 
 # The fields of Ollama's own types; it drops all others before the template of a model is filled in:
 # https://github.com/ollama/ollama/blob/main/api/types.go
-DIALECT = Dialect(frozenset(("type", "properties", "required", "items", "description", "enum", "anyOf")))
+DIALECT = Dialect(
+    frozenset(("type", "properties", "required", "items", "description", "enum", "anyOf"))
+)
 
 
 def thinking(model: str, level: str) -> bool | str:
@@ -49,11 +54,16 @@ def offer(declared: list[JSON], choice: ToolChoice) -> list[JSON]:
     """The tools that the model may call. Ollama has no tool choice, so the others are left out."""
     if choice.mode == "none":
         return []
-    return [tool for tool in declared if choice.mode != "one" or tool["function"]["name"] == choice.name]
+    return [
+        tool for tool in declared if choice.mode != "one" or tool["function"]["name"] == choice.name
+    ]
 
 
-def chat(system: str, messages: Sequence[Message], model: str, inline: Inline = in_base64) -> list[JSON]:
-    """The conversation. Adjacent messages of users become one: the templates of many models want turns to alternate.
+def chat(
+    system: str, messages: Sequence[Message], model: str, inline: Inline = in_base64
+) -> list[JSON]:
+    """The conversation. Adjacent messages of users become one: the templates of many models want
+    turns to alternate.
 
     Args:
         inline: writes the content of media.
@@ -84,7 +94,11 @@ def _user(message: Message, inline: Inline) -> JSON | None:
 def _joined(before: JSON, after: JSON) -> JSON:
     words = [one["content"] for one in (before, after) if one["content"]]
     images = before.get("images", []) + after.get("images", [])
-    return {"role": "user", "content": PARAGRAPH.join(words), **({"images": images} if images else {})}
+    return {
+        "role": "user",
+        "content": PARAGRAPH.join(words),
+        **({"images": images} if images else {}),
+    }
 
 
 def _assistant(message: Message, model: str) -> list[JSON]:
@@ -96,7 +110,8 @@ def _assistant(message: Message, model: str) -> list[JSON]:
         turn["thinking"] = opaque.data.decode()
     if message.calls:
         turn["tool_calls"] = [
-            {"function": {"name": portable_name(call.name), "arguments": call.written}} for call in message.calls
+            {"function": {"name": portable_name(call.name), "arguments": call.written}}
+            for call in message.calls
         ]
     return [turn] if message.text or message.calls else []
 

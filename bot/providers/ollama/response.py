@@ -1,4 +1,5 @@
-"""The response of Ollama: the lines of one stream become neutral events and one neutral response."""
+"""The response of Ollama: the lines of one stream become neutral events and one neutral
+response."""
 
 from __future__ import annotations
 
@@ -52,7 +53,9 @@ class Answer:
         may_call: whether calls are kept.
     """
 
-    def __init__(self, model: str, messages: Sequence[Message], refusals: Refusals, *, may_call: bool) -> None:
+    def __init__(
+        self, model: str, messages: Sequence[Message], refusals: Refusals, *, may_call: bool
+    ) -> None:
         self._asked = model
         self._refusals = refusals
         self._may_call = may_call

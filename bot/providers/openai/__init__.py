@@ -26,4 +26,6 @@ def open_model(config: Config, model: str, options: Options) -> OpenAI:
     return OpenAI(config.openai_api_key.get_secret_value(), model, config.openai_base_url, options)
 
 
-ENTRY = ProviderEntry("openai", Config, open_model, needs=("OPENAI_API_KEY", "OPENAI_BASE_URL"), sdk="openai")
+ENTRY = ProviderEntry(
+    "openai", Config, open_model, needs=("OPENAI_API_KEY", "OPENAI_BASE_URL"), sdk="openai"
+)

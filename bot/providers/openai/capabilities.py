@@ -10,19 +10,28 @@ from bot.file_types import Kind
 JSON = dict[str, Any]
 
 LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
-NO_PICTURES = re.compile(  # in errors of llama.cpp (500), vLLM (400, twice), OpenRouter (404) and OpenAI (400)
+# in errors of llama.cpp (500), vLLM (400, twice), OpenRouter (404) and OpenAI (400)
+NO_PICTURES = re.compile(
     "image input is not supported|at most 0 image|not a multimodal model|support image input"
     "|image_url is only supported",
     re.IGNORECASE,
 )
-OPTIONAL = ("stream_options", "reasoning_effort", "reasoning_content", "reasoning_details", "reasoning", "strict")
+OPTIONAL = (
+    "stream_options",
+    "reasoning_effort",
+    "reasoning_content",
+    "reasoning_details",
+    "reasoning",
+    "strict",
+)
 
 
 class Capabilities:
     """What one server takes.
 
     Args:
-        is_openai: OpenAI's own models refuse the old name of the output limit; other servers may not know the new one.
+        is_openai: OpenAI's own models refuse the old name of the output limit; other servers may
+        not know the new one.
 
     Attributes:
         system_role: ``user`` for models whose template has no system prompt.
@@ -41,7 +50,8 @@ class Capabilities:
         self._form = "json_schema"
 
     def learn(self, status: int, complaint: str) -> None:
-        """Learn from a refusal; each field is given up at most once, so that no server can cause endless attempts."""
+        """Learn from a refusal; each field is given up at most once, so that no server can cause
+        endless attempts."""
         if NO_PICTURES.search(complaint):
             self.sees_pictures = False
         elif status not in (400, 422):
@@ -69,4 +79,7 @@ class Capabilities:
 
 
 def _unstrict(tool: JSON) -> JSON:
-    return {**tool, "function": {name: value for name, value in tool["function"].items() if name != "strict"}}
+    return {
+        **tool,
+        "function": {name: value for name, value in tool["function"].items() if name != "strict"},
+    }

@@ -1,8 +1,10 @@
-"""OpenAI and compatible servers (vLLM, llama.cpp, LM Studio, Groq, OpenRouter) through the openai SDK.
+"""OpenAI and compatible servers (vLLM, llama.cpp, LM Studio, Groq, OpenRouter) through the openai
+SDK.
 
-``request.py`` writes requests, ``response.py`` reads responses, ``failures.py`` translates exceptions, and
-``capabilities.py`` learns what a server refuses. The SDK gets the request as bytes and judges the status; events pass
-it by: its own models would take most of a request's CPU time.
+``request.py`` writes requests, ``response.py`` reads responses, ``failures.py`` translates
+exceptions, and
+``capabilities.py`` learns what a server refuses. The SDK gets the request as bytes and judges the
+status; events pass it by: its own models would take most of a request's CPU time.
 """
 
 from __future__ import annotations
@@ -32,7 +34,11 @@ from bot.providers.openai.request import (
     tool_choice_of,
 )
 from bot.providers.openai.response import DONE, Answer
-from bot.providers.retry_policy import CONNECT_TIMEOUT_S, FIRST_TOKEN_TIMEOUT_S, LAST_BYTES_TIMEOUT_S
+from bot.providers.retry_policy import (
+    CONNECT_TIMEOUT_S,
+    FIRST_TOKEN_TIMEOUT_S,
+    LAST_BYTES_TIMEOUT_S,
+)
 from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.httpx2_client import open_client
@@ -57,7 +63,9 @@ class OpenAI:
     name = PROVIDER
     window = 0
 
-    def __init__(self, api_key: str, model: str, base_url: str = "", options: Options = USUAL) -> None:
+    def __init__(
+        self, api_key: str, model: str, base_url: str = "", options: Options = USUAL
+    ) -> None:
         self.model = model
         self._failures = Failures(model, "OPENAI_API_KEY", api_key, options.asker)
         self._options = options
@@ -78,7 +86,9 @@ class OpenAI:
     @property
     def media(self) -> MediaSupport:
         """Pictures until the server refuses one; PDFs where they are part of the API."""
-        pictures: frozenset[Kind] = frozenset(("image",) if self._capabilities.sees_pictures else ())
+        pictures: frozenset[Kind] = frozenset(
+            ("image",) if self._capabilities.sees_pictures else ()
+        )
         return MediaSupport(pictures | self._capabilities.documents)
 
     def stream(
@@ -90,8 +100,17 @@ class OpenAI:
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Ask once; raises as the Protocol says."""
-        fields = {"tools": self._declarations(tools), "tool_choice": tool_choice_of(tool_choice)} if tools else {}
-        answer = Answer(self.model, messages, self._failures, may_call=bool(tools) and tool_choice.mode != "none")
+        fields = (
+            {"tools": self._declarations(tools), "tool_choice": tool_choice_of(tool_choice)}
+            if tools
+            else {}
+        )
+        answer = Answer(
+            self.model,
+            messages,
+            self._failures,
+            may_call=bool(tools) and tool_choice.mode != "none",
+        )
         return self._ask(system, messages, fields, answer, first_token_timeout_s)
 
     def write(
@@ -107,7 +126,8 @@ class OpenAI:
         return self._ask(system, messages, fields, answer, first_token_timeout_s)
 
     async def check(self) -> str:
-        """Look the model up, in the server's list where the server has no other way; nothing is generated."""
+        """Look the model up, in the server's list where the server has no other way; nothing is
+        generated."""
         with translating(self._failures):
             async with asyncio.timeout(self._options.check_timeout_s):
                 with suppress(openai.NotFoundError):
@@ -124,16 +144,25 @@ class OpenAI:
         await self._client.close()
 
     def _ask(
-        self, system: str, messages: Sequence[Message], fields: JSON, answer: Answer, first_token_timeout_s: float
+        self,
+        system: str,
+        messages: Sequence[Message],
+        fields: JSON,
+        answer: Answer,
+        first_token_timeout_s: float,
     ) -> AsyncGenerator[StreamEvent]:
         attachments = Attachments()
 
         def body() -> JSON:
             turns = chat(system, messages, self.model, self._capabilities, attachments.stand_in)
-            return self._capabilities.adapted({"model": self.model, "messages": turns, **self._fixed(), **fields})
+            return self._capabilities.adapted(
+                {"model": self.model, "messages": turns, **self._fixed(), **fields}
+            )
 
         events = self._events(body, attachments)
-        return stream_answer(events, answer, translating(self._failures), first_token_timeout_s, self._options)
+        return stream_answer(
+            events, answer, translating(self._failures), first_token_timeout_s, self._options
+        )
 
     def _fixed(self) -> JSON:
         """The fields that are the same in every request."""
@@ -144,7 +173,9 @@ class OpenAI:
         }
         return fixed | ({"reasoning_effort": self._effort} if self._effort else {})
 
-    async def _events(self, body: Callable[[], JSON], attachments: Attachments) -> AsyncGenerator[bytes]:
+    async def _events(
+        self, body: Callable[[], JSON], attachments: Attachments
+    ) -> AsyncGenerator[bytes]:
         """The events of one answer; ``DONE`` is the last one of most servers."""
         async with AsyncExitStack() as stack:
             response = await self._open(body, attachments, stack)
@@ -157,11 +188,13 @@ class OpenAI:
                     async with asyncio.timeout(LAST_BYTES_TIMEOUT_S):
                         await anext(events, None)
 
-    async def _open(self, body: Callable[[], JSON], attachments: Attachments, stack: AsyncExitStack) -> httpx2.Response:
+    async def _open(
+        self, body: Callable[[], JSON], attachments: Attachments, stack: AsyncExitStack
+    ) -> httpx2.Response:
         """Send the request through the SDK.
 
-        It is sent again as long as a refusal teaches what to leave out, and once where the server has closed a kept
-        connection: llama.cpp does so after each stream, against its own headers.
+        It is sent again as long as a refusal teaches what to leave out, and once where the server
+        has closed a kept connection: llama.cpp does so after each stream, against its own headers.
         """
         kept = True
         while True:

@@ -29,11 +29,18 @@ def translating(failures: Failures) -> Iterator[None]:
         yield
     except openai.APIStatusError as error:  # unchained: the service may quote the key
         raise _refusal(error, failures) from None
-    except (openai.APIResponseValidationError, DecodeError, UnicodeError, json.JSONDecodeError) as error:
+    except (
+        openai.APIResponseValidationError,
+        DecodeError,
+        UnicodeError,
+        json.JSONDecodeError,
+    ) as error:
         raise failures.unreadable() from error
     except OUTAGES as error:
         root = root_of(error)
-        raise (failures.timed_out() if isinstance(root, TimeoutError) else failures.unreachable(root)) from error
+        raise (
+            failures.timed_out() if isinstance(root, TimeoutError) else failures.unreachable(root)
+        ) from error
 
 
 def is_disconnect(error: BaseException) -> bool:
@@ -47,7 +54,8 @@ def message_of(error: openai.APIError) -> str:
 
 
 def kind_of(code: object, kind: object, message: str) -> str:
-    """The kind of an error: its code, or its type where the code is a status; for llama.cpp by the message."""
+    """The kind of an error: its code, or its type where the code is a status; for llama.cpp by the
+    message."""
     if ILL_WRITTEN in message:
         return "tool_use_failed"
     named = str(code or "")

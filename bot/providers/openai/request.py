@@ -13,7 +13,13 @@ from msgspec.json import Decoder
 from bot.file_types import PDF
 from bot.providers import ToolChoice, wrap_result
 from bot.providers.openai.capabilities import Capabilities
-from bot.providers.shared.request import Inline, in_base64, portable_id, portable_name, visible_parts
+from bot.providers.shared.request import (
+    Inline,
+    in_base64,
+    portable_id,
+    portable_name,
+    visible_parts,
+)
 from bot.providers.shared.schema_dialect import Dialect, adapt, strict_form
 from bot.transcript import Media, Message, Text, ToolResult, encode
 from toolset.tool import ToolDefinition
@@ -28,12 +34,23 @@ PARAGRAPH = "\n\n"
 STRICT = Dialect(
     frozenset(
         {
-            *("type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf"),
+            *(
+                "type",
+                "properties",
+                "required",
+                "additionalProperties",
+                "items",
+                "enum",
+                "const",
+                "anyOf",
+            ),
             *("title", "description", "pattern", "format", "multipleOf", "minimum", "maximum"),
             *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"),
         }
     ),
-    frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}),
+    frozenset(
+        {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+    ),
 )
 # Beyond strict mode, more hints are taken; references and unions fail on many servers.
 LOOSE = Dialect(STRICT.keywords | {"default", "examples", "minLength", "maxLength", "uniqueItems"})
@@ -47,8 +64,11 @@ class Dialects(NamedTuple):
 
 
 OPENAIS = Dialects(STRICT, LOOSE)
-# llama.cpp refuses a pattern without anchors, and its [^…] matches quotes too, so that the model writes broken JSON.
-COMPATIBLE = Dialects(*(replace(dialect, keywords=dialect.keywords - {"pattern"}) for dialect in OPENAIS))
+# llama.cpp refuses a pattern without anchors, and its [^…] matches quotes too, so that the model
+# writes broken JSON.
+COMPATIBLE = Dialects(
+    *(replace(dialect, keywords=dialect.keywords - {"pattern"}) for dialect in OPENAIS)
+)
 
 
 class Extras(Struct, omit_defaults=True):
@@ -78,7 +98,11 @@ def declarations(tools: Sequence[ToolDefinition], dialects: Dialects) -> list[JS
 
 def tool_choice_of(choice: ToolChoice) -> str | JSON:
     """Which functions may be called."""
-    return {"type": "function", "function": {"name": choice.name}} if choice.mode == "one" else choice.mode
+    return (
+        {"type": "function", "function": {"name": choice.name}}
+        if choice.mode == "one"
+        else choice.mode
+    )
 
 
 def response_format(schema: JSON, dialects: Dialects) -> JSON:
@@ -93,9 +117,14 @@ def response_format(schema: JSON, dialects: Dialects) -> JSON:
 
 
 def chat(
-    system: str, messages: Sequence[Message], model: str, capabilities: Capabilities, inline: Inline = in_base64
+    system: str,
+    messages: Sequence[Message],
+    model: str,
+    capabilities: Capabilities,
+    inline: Inline = in_base64,
 ) -> list[JSON]:
-    """The conversation. Adjacent messages of users become one: the templates of many models want turns to alternate.
+    """The conversation. Adjacent messages of users become one: the templates of many models want
+    turns to alternate.
 
     Args:
         inline: writes the content of media.
@@ -123,7 +152,10 @@ def _function(tool: ToolDefinition, dialects: Dialects) -> JSON:
 
 def _content(message: Message, capabilities: Capabilities, inline: Inline) -> str | list[JSON]:
     """Text alone as a string, which every server takes; text beside pictures as parts."""
-    readable = {"sees_pictures": capabilities.sees_pictures, "reads_pdfs": "pdf" in capabilities.documents}
+    readable = {
+        "sees_pictures": capabilities.sees_pictures,
+        "reads_pdfs": "pdf" in capabilities.documents,
+    }
     parts = list(visible_parts(message, **readable))
     if any(isinstance(part, Media) for part in parts):
         return [_part(part, inline) for part in parts]
@@ -134,9 +166,15 @@ def _part(part: Text | Media, inline: Inline) -> JSON:
     if isinstance(part, Text):
         return _words(part.text)
     if part.mime == PDF:  # https://developers.openai.com/api/docs/guides/file-inputs?api-mode=chat
-        file = {"filename": part.name or "file.pdf", "file_data": f"data:{PDF};base64,{inline(part.data)}"}
+        file = {
+            "filename": part.name or "file.pdf",
+            "file_data": f"data:{PDF};base64,{inline(part.data)}",
+        }
         return {"type": "file", "file": file}
-    return {"type": "image_url", "image_url": {"url": f"data:{part.mime};base64,{inline(part.data)}"}}
+    return {
+        "type": "image_url",
+        "image_url": {"url": f"data:{part.mime};base64,{inline(part.data)}"},
+    }
 
 
 def _words(text: str) -> JSON:
@@ -162,14 +200,19 @@ def _assistant(message: Message, model: str, capabilities: Capabilities) -> list
         {
             "id": portable_id(call.id),
             "type": "function",
-            "function": {"name": portable_name(call.name), "arguments": encode(call.written).decode()},
+            "function": {
+                "name": portable_name(call.name),
+                "arguments": encode(call.written).decode(),
+            },
             **(extras.calls[place] if place < len(extras.calls) else {}),
         }
         for place, call in enumerate(message.calls)
     ]
     if not (message.text or calls):
         return []
-    extra = {name: value for name, value in extras.message.items() if name not in capabilities.unwanted}
+    extra = {
+        name: value for name, value in extras.message.items() if name not in capabilities.unwanted
+    }
     turn: JSON = {"role": "assistant", "content": message.text or None, **extra}
     return [{**turn, "tool_calls": calls} if calls else turn]
 

@@ -1,7 +1,9 @@
-"""The response of an OpenAI-compatible server: the events of one stream become neutral events and one neutral response.
+"""The response of an OpenAI-compatible server: the events of one stream become neutral events and
+one neutral response.
 
-Nearly every field may be absent, so each has a default; fields without a name here are ignored. A server that does not
-stream sends the whole answer as one event, with ``message`` in place of ``delta``.
+Nearly every field may be absent, so each has a default; fields without a name here are ignored. A
+server that does not stream sends the whole answer as one event, with ``message`` in place of
+``delta``.
 """
 
 from __future__ import annotations
@@ -101,7 +103,9 @@ class Answer:
         may_call: whether calls are kept; small servers ignore the tool choice.
     """
 
-    def __init__(self, model: str, messages: Sequence[Message], failures: Failures, *, may_call: bool) -> None:
+    def __init__(
+        self, model: str, messages: Sequence[Message], failures: Failures, *, may_call: bool
+    ) -> None:
         self._asked = model
         self._failures = failures
         self._may_call = may_call
@@ -150,7 +154,9 @@ class Answer:
         self._extras.message |= {name: "".join(pieces) for name, pieces in self._thoughts.items()}
         if blocks := self._blocks.whole():
             self._extras.message["reasoning_details"] = blocks
-        extras = self._extras if reason in ("end_turn", "tool_use") else Extras(self._extras.message)
+        extras = (
+            self._extras if reason in ("end_turn", "tool_use") else Extras(self._extras.message)
+        )
         return build_response(
             [Text("".join(self._texts)), *(calls or ())],
             reason,
@@ -192,18 +198,27 @@ class Answer:
         reason = STOP_REASONS.get(self._finish, "other")
         if refusal and not self._texts:
             return "blocked"
-        if "malformed" in self._finish.lower() or (reason in ("end_turn", "tool_use") and not readable):
+        if "malformed" in self._finish.lower() or (
+            reason in ("end_turn", "tool_use") and not readable
+        ):
             return "malformed"
         return reason
 
     def _error(self, error: Any) -> Exception:
         fields: JSON = error if isinstance(error, dict) else {"message": str(error)}
-        code, kind, message = fields.get("code"), fields.get("type"), str(fields.get("message") or "")
-        return self._failures.refusal(status_of(code, str(kind or "")), kind_of(code, kind, message), message)
+        code, kind, message = (
+            fields.get("code"),
+            fields.get("type"),
+            str(fields.get("message") or ""),
+        )
+        return self._failures.refusal(
+            status_of(code, str(kind or "")), kind_of(code, kind, message), message
+        )
 
 
 class _Blocks:
-    """OpenRouter's reasoning blocks: the pieces of a block come one after another, with the same type and index."""
+    """OpenRouter's reasoning blocks: the pieces of a block come one after another, with the same
+    type and index."""
 
     def __init__(self) -> None:
         self._blocks: list[JSON] = []
@@ -236,6 +251,8 @@ class _Blocks:
 def _usage(counts: _Usage) -> Usage:
     """OpenAI counts thinking as output too."""
     cached = counts.prompt_tokens_details and counts.prompt_tokens_details.cached_tokens
-    thinking = (counts.completion_tokens_details and counts.completion_tokens_details.reasoning_tokens) or 0
+    thinking = (
+        counts.completion_tokens_details and counts.completion_tokens_details.reasoning_tokens
+    ) or 0
     output = max(0, (counts.completion_tokens or 0) - thinking)
     return Usage(counts.prompt_tokens or 0, cached or 0, output, thinking)

@@ -13,7 +13,9 @@ from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S, REQUEST_TIMEOUT_S
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
-AUTO_TOOLS = ("auto",)  # the vendor's search, for models that are known to take it beside other tools
+AUTO_TOOLS = (
+    "auto",
+)  # the vendor's search, for models that are known to take it beside other tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,8 @@ class Options:
         thinking_level: ``minimal``, ``low``, ``medium`` or ``high``.
         asker: the variable that names the model.
         server_tools: the vendor's own tools that the model may use, or ``AUTO_TOOLS``.
-        first_token_timeout_s: seconds until the first event of an answer, whatever the request allows.
-        request_timeout_s: seconds until its last event.
+        first_token_timeout_s: seconds until the first event of an answer, whatever the request
+        allows. request_timeout_s: seconds until its last event.
     """
 
     max_output_tokens: int = 2048
@@ -47,14 +49,15 @@ USUAL = Options()
 
 @dataclass(frozen=True, slots=True)
 class ProviderEntry(Generic[ConfigT]):
-    """A provider before any model is opened. Every start reads it; only ``open`` imports the vendor's SDK.
+    """A provider before any model is opened. Every start reads it; only ``open`` imports the
+    vendor's SDK.
 
     Attributes:
         name: the word in ``MODEL=name:model``.
-        config: the variables the provider reads; fields are the variables in lower case, as with tools.
-        open: makes the provider from its variables and the model's name.
-        needs: variables of which one must be set; the second is the address of one's own server.
-        sdk: the optional package that ``open`` imports.
+        config: the variables the provider reads; fields are the variables in lower case, as with
+        tools. open: makes the provider from its variables and the model's name. needs: variables of
+        which one must be set; the second is the address of one's own server. sdk: the optional
+        package that ``open`` imports.
     """
 
     name: str

@@ -1,4 +1,5 @@
-"""The failures of a model, whoever the vendor is: HTTP statuses and broken connections as ``ModelError``."""
+"""The failures of a model, whoever the vendor is: HTTP statuses and broken connections as
+``ModelError``."""
 
 from __future__ import annotations
 
@@ -16,20 +17,29 @@ MESSAGE_CAP = 300  # characters of the vendor's message in a cause
 
 # The vendors' own codes, where the status alone does not tell the failure.
 UNKNOWN_MODEL = {"model_not_found", "model_not_available", "invalid_model", "not_found_error"}
-NO_CREDIT = {"insufficient_quota", "billing_error", "billing_not_active", "billing_hard_limit_reached"}
+NO_CREDIT = {
+    "insufficient_quota",
+    "billing_error",
+    "billing_not_active",
+    "billing_hard_limit_reached",
+}
 BLOCKED = {"content_filter", "content_policy_violation", "content_moderation"}
-BAD_CALL = {"tool_use_failed"}  # the model wrote a call that its own server refuses: another attempt may be better
+BAD_CALL = {
+    "tool_use_failed"
+}  # the model wrote a call that its own server refuses: another attempt may be better
 BAD_KEY = {"invalid_api_key", "authentication_error", "permission_error"}
 TOO_LONG = {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
-# The sentences of OpenAI and vLLM, llama.cpp, Anthropic, Google and LM Studio, each with the window of the model:
-# "maximum context length is 4096 tokens", "the available context size (4096 tokens)", "prompt is too long: 208310
-# tokens > 200000 maximum", "exceeds the maximum number of tokens allowed (1048576)", "context length of only 4096".
+# The sentences of OpenAI and vLLM, llama.cpp, Anthropic, Google and LM Studio, each with the window
+# of the model: "maximum context length is 4096 tokens", "the available context size (4096 tokens)",
+# "prompt is too long: 208310 tokens > 200000 maximum", "exceeds the maximum number of tokens
+# allowed (1048576)", "context length of only 4096".
 READS = re.compile(
     r"(?:maximum context length is|available context size \(|prompt is too long: \d+ tokens >|"
     r"maximum number of tokens allowed \(|context length of only) ?(\d+)"
 )
-# A bad key is a 401 or 403, but Google's is a 400, and proxies pass its words on without its reason API_KEY_INVALID:
-# "API key not valid. Please pass a valid API key.", "API key expired", "Incorrect API key provided".
+# A bad key is a 401 or 403, but Google's is a 400, and proxies pass its words on without its reason
+# API_KEY_INVALID: "API key not valid. Please pass a valid API key.", "API key expired", "Incorrect
+# API key provided".
 KEY_WORDS = re.compile(
     r"api_key_invalid|api[ _-]key (?:is |was |has )?(?:not valid|invalid|incorrect|expired)"
     r"|(?:invalid|incorrect|expired) (?:x-)?api[ _-]key",
@@ -73,7 +83,9 @@ class Failures:
     asker: str = "MODEL"
     refused: str = "{setting} was refused ({cause}): set a valid key"
 
-    def refusal(self, status: int, kind: str = "", message: str = "", after: float | None = None) -> ModelError:
+    def refusal(
+        self, status: int, kind: str = "", message: str = "", after: float | None = None
+    ) -> ModelError:
         """The ``ModelError`` for an error that the service answered with.
 
         Args:
@@ -83,13 +95,20 @@ class Failures:
             after: seconds that the service asks to wait.
         """
         if kind in BLOCKED:
-            return RequestRefused("blocked", f"{self.model} declined the request ({status}): {self.quoted(message)}")
+            return RequestRefused(
+                "blocked", f"{self.model} declined the request ({status}): {self.quoted(message)}"
+            )
         if (long := too_long(self.model, status, kind, message)) is not None:
             return long
         if kind in BAD_CALL:
-            return TryAgain("malformed", f"{self.model} wrote a call that its server refuses ({kind})")
+            return TryAgain(
+                "malformed", f"{self.model} wrote a call that its server refuses ({kind})"
+            )
         if kind in NO_CREDIT or status == 402:
-            return ModelUnusable("credit_used_up", f"{self.setting}: the account has no credit left ({kind or status})")
+            return ModelUnusable(
+                "credit_used_up",
+                f"{self.setting}: the account has no credit left ({kind or status})",
+            )
         if refuses_key(status, kind, message):
             return self.key_refused(status)
         if status == 404 or kind in UNKNOWN_MODEL:
@@ -98,7 +117,10 @@ class Failures:
             return TryAgain("rate_limited", f"{self.model} is over its quota (429)", after)
         if status in PASSING or status >= 500:
             return TryAgain("model_down", f"{self.model} answers {status}", after)
-        return RequestRefused("request_refused", f"{self.model} refused the request ({status}): {self.quoted(message)}")
+        return RequestRefused(
+            "request_refused",
+            f"{self.model} refused the request ({status}): {self.quoted(message)}",
+        )
 
     def key_refused(self, cause: object) -> ModelUnusable:
         """The key, or the account, is not let in."""
@@ -113,7 +135,8 @@ class Failures:
         return TryAgain("timed_out", f"{self.model} did not answer in time")
 
     def unreachable(self, error: BaseException) -> TryAgain:
-        """The network failed; the cause names only the class of the error, as its text may hold the key."""
+        """The network failed; the cause names only the class of the error, as its text may hold the
+        key."""
         return TryAgain("model_down", f"{self.model} cannot be reached: {type(error).__name__}")
 
     def broken_off(self) -> TryAgain:
@@ -127,26 +150,38 @@ class Failures:
     def quoted(self, message: str) -> str:
         """The vendor's message in one short line, without the key."""
         return without_surrogates(
-            " ".join((message.replace(self.key, "[key]") if self.key else message).split())[:MESSAGE_CAP]
+            " ".join((message.replace(self.key, "[key]") if self.key else message).split())[
+                :MESSAGE_CAP
+            ]
         )
 
 
 def refuses_key(status: int, kind: str, message: str) -> bool:
-    """Whether the key, or the account, is not let in: by the status, the vendor's code, or the words of a 400."""
-    return status in (401, 403) or kind in BAD_KEY or (status == 400 and KEY_WORDS.search(message) is not None)
+    """Whether the key, or the account, is not let in: by the status, the vendor's code, or the
+    words of a 400."""
+    return (
+        status in (401, 403)
+        or kind in BAD_KEY
+        or (status == 400 and KEY_WORDS.search(message) is not None)
+    )
 
 
 def too_long(model: str, status: int, kind: str, message: str) -> TooLong | None:
-    """The error for a request that was refused for its length, with the window that the vendor's message names."""
+    """The error for a request that was refused for its length, with the window that the vendor's
+    message names."""
     reads = READS.search(message)
     if status not in (400, 413) or not (reads or kind in TOO_LONG or status == 413):
         return None
     window = int(reads[1]) if reads else 0
-    return TooLong(f"{model} cannot read so much at once{f': {window} tokens at most' if window else ''}", window)
+    return TooLong(
+        f"{model} cannot read so much at once{f': {window} tokens at most' if window else ''}",
+        window,
+    )
 
 
 def status_of(code: object, *kinds: str) -> int:
-    """The status of an error inside a 200 stream: its code where that is a status, else the status of its kind."""
+    """The status of an error inside a 200 stream: its code where that is a status, else the status
+    of its kind."""
     if str(code).isdecimal() and 400 <= int(str(code)) < 600:
         return int(str(code))
     return next((KINDS[kind] for kind in (str(code), *kinds) if kind in KINDS), 500)
@@ -160,7 +195,8 @@ def root_of(error: BaseException) -> BaseException:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait by ``Retry-After`` (seconds or a date) or ``retry-after-ms``; None without such a header."""
+    """Seconds to wait by ``Retry-After`` (seconds or a date) or ``retry-after-ms``; None without
+    such a header."""
     try:
         if "retry-after-ms" in headers:
             return max(0.0, float(headers["retry-after-ms"]) / 1000)

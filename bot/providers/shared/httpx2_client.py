@@ -1,4 +1,5 @@
-"""The HTTP client for SDKs over httpx2 (Anthropic, OpenAI); it reads only the beginning of an error."""
+"""The HTTP client for SDKs over httpx2 (Anthropic, OpenAI); it reads only the beginning of an
+error."""
 
 from __future__ import annotations
 
@@ -33,10 +34,13 @@ def open_client(kind: type[httpx2.AsyncClient]) -> httpx2.AsyncClient:
     """A client without a limit on connections: the worker limits turns.
 
     Args:
-        kind: the SDK's client over aiohttp; the pool of httpx2 becomes slow beyond a hundred requests in flight.
+        kind: the SDK's client over aiohttp; the pool of httpx2 becomes slow beyond a hundred
+        requests in flight.
     """
     return kind(
-        limits=httpx2.Limits(max_connections=0, keepalive_expiry=KEEP_ALIVE_S),  # aiohttp reads 0 as no limit
+        limits=httpx2.Limits(
+            max_connections=0, keepalive_expiry=KEEP_ALIVE_S
+        ),  # aiohttp reads 0 as no limit
         follow_redirects=False,
         headers={"Accept-Encoding": "identity"},
         event_hooks={"response": [_cap_error]},

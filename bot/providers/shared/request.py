@@ -1,4 +1,5 @@
-"""What the requests of several vendors share: portable ids and names, the visible parts of a message, tools, media."""
+"""What the requests of several vendors share: portable ids and names, the visible parts of a
+message, tools, media."""
 
 from __future__ import annotations
 
@@ -20,7 +21,12 @@ from toolset.tool import ToolDefinition
 ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")  # OpenAI's length, Anthropic's letters
 FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 NAME_CAP = 64
-IMAGES = {"image/jpeg", "image/png", "image/gif", "image/webp"}  # vendors answer 400 to others, such as image/heic
+IMAGES = {
+    "image/jpeg",
+    "image/png",
+    "image/gif",
+    "image/webp",
+}  # vendors answer 400 to others, such as image/heic
 PIECE = 48 * 1024  # bytes; a multiple of three, so that the base64 of the pieces joins
 
 Inline = Callable[[bytes], str]
@@ -33,14 +39,20 @@ def portable_id(call_id: str) -> str:
 
 
 def portable_name(name: str) -> str:
-    """A tool's name as every vendor takes it: a name that a model made up would fail every later request."""
+    """A tool's name as every vendor takes it: a name that a model made up would fail every later
+    request."""
     return FOREIGN.sub("_", name)[:NAME_CAP] or "_"
 
 
 def visible_parts(
-    message: Message, *, sees_pictures: bool = True, picture_cap: float = math.inf, reads_pdfs: bool = False
+    message: Message,
+    *,
+    sees_pictures: bool = True,
+    picture_cap: float = math.inf,
+    reads_pdfs: bool = False,
 ) -> Iterator[Text | Media]:
-    """The context, quotes, texts, pictures and PDFs of a user's message; a short text stands for any other media.
+    """The context, quotes, texts, pictures and PDFs of a user's message; a short text stands for
+    any other media.
 
     Args:
         picture_cap: bytes of the largest picture that the vendor takes.
@@ -58,10 +70,19 @@ def visible_parts(
 
 def without_files(messages: Sequence[Message]) -> list[Message]:
     """The messages with a line in place of each file; nothing if they hold no file."""
-    if not any(isinstance(part, Media) and (part.data or part.uri) for message in messages for part in message.parts):
+    if not any(
+        isinstance(part, Media) and (part.data or part.uri)
+        for message in messages
+        for part in message.parts
+    ):
         return []
     return [
-        replace(message, parts=tuple(_refused(part) if isinstance(part, Media) else part for part in message.parts))
+        replace(
+            message,
+            parts=tuple(
+                _refused(part) if isinstance(part, Media) else part for part in message.parts
+            ),
+        )
         for message in messages
     ]
 
@@ -77,8 +98,11 @@ def unavailable(media: Media) -> Text:
     return Text(f"[{label(media.mime, media.name)}: not available]")
 
 
-def remember_last(declare: Callable[[Sequence[ToolDefinition]], T]) -> Callable[[Sequence[ToolDefinition]], T]:
-    """The same function, computed once for the same tools: a channel sends them with every request."""
+def remember_last(
+    declare: Callable[[Sequence[ToolDefinition]], T],
+) -> Callable[[Sequence[ToolDefinition]], T]:
+    """The same function, computed once for the same tools: a channel sends them with every
+    request."""
     last: tuple[Sequence[ToolDefinition], T] | None = None
 
     def declare_once(tools: Sequence[ToolDefinition]) -> T:
@@ -128,7 +152,8 @@ class Attachments:
         self._held: dict[bytes, bytes] = {}
 
     def stand_in(self, data: bytes) -> str:
-        """The mark that stands in the JSON for the base64 of these data; the same object has the same mark."""
+        """The mark that stands in the JSON for the base64 of these data; the same object has the
+        same mark."""
         word = f"<{self._mark}-{id(data)}>"
         self._held[word.encode()] = data
         return word

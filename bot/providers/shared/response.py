@@ -1,4 +1,5 @@
-"""What the responses of all vendors share: decoding events, joining pieces of calls, the rules of a whole answer."""
+"""What the responses of all vendors share: decoding events, joining pieces of calls, the rules of a
+whole answer."""
 
 from __future__ import annotations
 
@@ -14,12 +15,25 @@ from msgspec.json import Decoder
 
 from bot.providers import ModelResponse, StopReason, ToolCallDelta
 from bot.safe_text.glyphs import without_surrogates
-from bot.transcript import UNREADABLE, Message, Opaque, Text, ToolCall, Usage, encode, is_blank, new_id
+from bot.transcript import (
+    UNREADABLE,
+    Message,
+    Opaque,
+    Text,
+    ToolCall,
+    Usage,
+    encode,
+    is_blank,
+    new_id,
+)
 
 USUAL = ("end_turn", "tool_use")
 LONGEST_OPAQUE = 1024 * 1024  # bytes; a conversation keeps about as much
-# Escapes of JSON; the group holds one that is half a surrogate pair, as some servers cut an emoji in two.
-ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
+# Escapes of JSON; the group holds one that is half a surrogate pair, as some servers cut an emoji
+# in two.
+ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
 
 T = TypeVar("T")
 _read = Decoder().decode
@@ -28,8 +42,8 @@ _read = Decoder().decode
 def event_decoder(kind: type[T], has_calls: Callable[[T], bool]) -> Callable[[bytes], T]:
     """A decoder of events that takes half a surrogate pair in a text as U+FFFD.
 
-    An event with calls is refused instead: nothing is run with arguments that the model did not write. NaN, Infinity
-    and numbers beyond the range of a float are refused in every event.
+    An event with calls is refused instead: nothing is run with arguments that the model did not
+    write. NaN, Infinity and numbers beyond the range of a float are refused in every event.
 
     Raises:
         DecodeError: the decoder, for anything else than an event.
@@ -69,7 +83,8 @@ class _Call:
         return "".join(self.pieces)
 
     def is_whole(self) -> bool:
-        """Whether the arguments are complete; they are decoded only where their last character allows it."""
+        """Whether the arguments are complete; they are decoded only where their last character
+        allows it."""
         last = next((piece.rstrip() for piece in reversed(self.pieces) if not piece.isspace()), "")
         return last.endswith(("}", '"', "l")) and _object(self.arguments) is not None
 
@@ -77,8 +92,9 @@ class _Call:
 class Calls:
     """The calls of one answer, joined from the pieces of a stream.
 
-    Vendors send pieces interleaved or whole, with ids, empty ids or none, numbered or not, and arguments as a JSON
-    string or as an object. Every call gets an id that is unique in its conversation.
+    Vendors send pieces interleaved or whole, with ids, empty ids or none, numbered or not, and
+    arguments as a JSON string or as an object. Every call gets an id that is unique in its
+    conversation.
 
     Args:
         messages: the conversation so far, whose ids are not given again.
@@ -93,13 +109,17 @@ class Calls:
         return len(self._calls)
 
     def take(
-        self, index: int | None, id: str | None, name: str | None, arguments: str | dict[str, Any] | None
+        self,
+        index: int | None,
+        id: str | None,
+        name: str | None,
+        arguments: str | dict[str, Any] | None,
     ) -> ToolCallDelta:
         """Add one piece and return what is new in it.
 
         Args:
-            index: the vendor's number of the call; None is the newest call, or the next one where a name is given.
-            arguments: more of the JSON, or the whole object.
+            index: the vendor's number of the call; None is the newest call, or the next one where a
+            name is given. arguments: more of the JSON, or the whole object.
         """
         text = encode(arguments).decode() if isinstance(arguments, dict) else arguments or ""
         call = self._find(index, id or "", name or "")
@@ -113,15 +133,19 @@ class Calls:
         return ToolCallDelta(call.index, call.id if begun else "", named, text)
 
     def whole(self) -> tuple[ToolCall, ...] | None:
-        """The calls in the order they began; None where the name or the arguments of one cannot be read."""
+        """The calls in the order they began; None where the name or the arguments of one cannot be
+        read."""
         read = [(call, _object(call.arguments)) for call in self._calls]
         calls = [
-            ToolCall(call.id, call.name, arguments) for call, arguments in read if call.name and arguments is not None
+            ToolCall(call.id, call.name, arguments)
+            for call, arguments in read
+            if call.name and arguments is not None
         ]
         return tuple(calls) if len(calls) == len(read) else None
 
     def _find(self, index: int | None, vendor_id: str, name: str) -> _Call | None:
-        """The call that a piece belongs to; some servers give every call of an answer the same number."""
+        """The call that a piece belongs to; some servers give every call of an answer the same
+        number."""
         if index is None:
             return None if name or not self._calls else self._calls[-1]
         call = self._by_index.get(index)
@@ -164,8 +188,9 @@ def build_response(
 ) -> ModelResponse:
     """A finished answer.
 
-    Only a complete answer keeps its calls: calls of a cut or blocked answer are never run. An answer without text and
-    calls is malformed. ``end_turn`` and ``tool_use`` follow from the parts, as vendors mix them up.
+    Only a complete answer keeps its calls: calls of a cut or blocked answer are never run. An
+    answer without text and calls is malformed. ``end_turn`` and ``tool_use`` follow from the parts,
+    as vendors mix them up.
 
     Args:
         opaque: left out where it is too large; then the message goes back like another vendor's.
@@ -174,7 +199,9 @@ def build_response(
         detail: the vendor's words about an unusual stop.
     """
     settled = _settled(parts, reason)
-    kept = merge_texts(parts if settled == "tool_use" else [part for part in parts if isinstance(part, Text)])
+    kept = merge_texts(
+        parts if settled == "tool_use" else [part for part in parts if isinstance(part, Text)]
+    )
     if opaque is not None and len(opaque.data) > LONGEST_OPAQUE:
         opaque = None
     message = Message(new_id("msg"), "model", kept, time.time_ns() // 1_000_000, opaque=opaque)
@@ -197,4 +224,8 @@ def _settled(parts: Sequence[Text | ToolCall], reason: StopReason) -> StopReason
         return reason
     if any(isinstance(part, ToolCall) for part in parts):
         return "tool_use"
-    return "end_turn" if any(isinstance(part, Text) and not is_blank(part.text) for part in parts) else "malformed"
+    return (
+        "end_turn"
+        if any(isinstance(part, Text) and not is_blank(part.text) for part in parts)
+        else "malformed"
+    )

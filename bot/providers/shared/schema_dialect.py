@@ -10,16 +10,55 @@ JSON = dict[str, Any]
 
 INLINED = {"$ref", "$defs", "definitions"}
 SILENT = {"$schema", "$id", "$comment", "$anchor"}  # mean nothing to a model
-SCHEMAS = {"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"}
+SCHEMAS = {
+    "items",
+    "additionalProperties",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contains",
+    "propertyNames",
+}
 LISTS = {"anyOf", "oneOf", "allOf", "prefixItems"}
 MAPS = {"properties", "patternProperties", "dependentSchemas"}
 VOCABULARY = frozenset(
     {
-        *("type", "title", "description", "default", "examples", "deprecated", "enum", "const", "format"),
+        *(
+            "type",
+            "title",
+            "description",
+            "default",
+            "examples",
+            "deprecated",
+            "enum",
+            "const",
+            "format",
+        ),
         *("properties", "required", "additionalProperties", "patternProperties", "propertyNames"),
         *("minProperties", "maxProperties", "dependentRequired", "dependentSchemas"),
-        *("items", "prefixItems", "contains", "minContains", "maxContains", "minItems", "maxItems", "uniqueItems"),
-        *("anyOf", "oneOf", "allOf", "not", "if", "then", "else", "pattern", "minLength", "maxLength"),
+        *(
+            "items",
+            "prefixItems",
+            "contains",
+            "minContains",
+            "maxContains",
+            "minItems",
+            "maxItems",
+            "uniqueItems",
+        ),
+        *(
+            "anyOf",
+            "oneOf",
+            "allOf",
+            "not",
+            "if",
+            "then",
+            "else",
+            "pattern",
+            "minLength",
+            "maxLength",
+        ),
         *("multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
     }
 )
@@ -57,17 +96,24 @@ def adapt(schema: Mapping[str, Any], dialect: Dialect) -> AdaptedSchema:
     for keyword in sorted(top.keys() & UNIONS):
         adapter.lose("", keyword)
         del top[keyword]
-    return AdaptedSchema({**top, "type": "object", "properties": top.get("properties", {})}, tuple(adapter.losses))
+    return AdaptedSchema(
+        {**top, "type": "object", "properties": top.get("properties", {})}, tuple(adapter.losses)
+    )
 
 
 def strict_form(schema: JSON) -> JSON | None:
-    """An adapted schema in the form of strict modes: every property is required, and no other is allowed.
+    """An adapted schema in the form of strict modes: every property is required, and no other is
+    allowed.
 
-    None where a property is optional or other properties are allowed: strict mode would forbid what the tool allows.
+    None where a property is optional or other properties are allowed: strict mode would forbid what
+    the tool allows.
     """
     if "properties" in schema or schema.get("type") == "object":
         properties = schema.get("properties", {})
-        if schema.get("additionalProperties") or set(schema.get("required", ())) != properties.keys():
+        if (
+            schema.get("additionalProperties")
+            or set(schema.get("required", ())) != properties.keys()
+        ):
             return None
         schema = {**schema, "additionalProperties": False, "required": list(properties)}
     elif not schema.keys() & {"type", "enum", "const", "anyOf"}:
@@ -129,11 +175,14 @@ class _Adapter:
         if keyword in LISTS:
             return [self.adapt(one, f"{where}/{place}", through) for place, one in enumerate(value)]
         if keyword in MAPS:
-            return {name: self.adapt(one, f"{where}/{name}", through) for name, one in value.items()}
+            return {
+                name: self.adapt(one, f"{where}/{name}", through) for name, one in value.items()
+            }
         return value
 
     def _inlined(self, schema: Mapping[str, Any], where: str, through: tuple[str, ...]) -> JSON:
-        """The target of a reference merged with its sibling keywords; a reference to itself allows anything."""
+        """The target of a reference merged with its sibling keywords; a reference to itself allows
+        anything."""
         ref = schema["$ref"]
         target = self._target(ref)
         beside = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
@@ -153,7 +202,8 @@ class _Adapter:
         return here if isinstance(here, Mapping) else None
 
     def _rephrased(self, schema: Mapping[str, Any], where: str) -> JSON:
-        """The same with keywords the vendor may take: const as enum, oneOf as anyOf, allOf merged."""
+        """The same with keywords the vendor may take: const as enum, oneOf as anyOf, allOf
+        merged."""
         known = self.dialect.keywords
         said = dict(schema)
         if "const" in said and "const" not in known and "enum" in known:

@@ -1,4 +1,5 @@
-"""A vendor's own tools, which run on its servers beside ours: which a model gets, their pause, their findings."""
+"""A vendor's own tools, which run on its servers beside ours: which a model gets, their pause,
+their findings."""
 
 from __future__ import annotations
 
@@ -14,13 +15,23 @@ log = structlog.stdlib.get_logger(__name__)
 
 PAUSE_S = 3600.0
 MOST_FOUND = 50  # pages, and searches, of an answer; more than anybody is shown
-LONGEST_ADDRESS, LONGEST_WORDS = 2_000, 300  # characters of a page's address; of a title or a search
+LONGEST_ADDRESS, LONGEST_WORDS = (
+    2_000,
+    300,
+)  # characters of a page's address; of a title or a search
 
 
 def bounded(found: Grounding) -> Grounding:
     """What was found, without what is too much to keep."""
-    pages = [Source(page.title[:LONGEST_WORDS], page.url) for page in found.sources if len(page.url) <= LONGEST_ADDRESS]
-    return Grounding(tuple(pages[:MOST_FOUND]), tuple(query[:LONGEST_WORDS] for query in found.queries[:MOST_FOUND]))
+    pages = [
+        Source(page.title[:LONGEST_WORDS], page.url)
+        for page in found.sources
+        if len(page.url) <= LONGEST_ADDRESS
+    ]
+    return Grounding(
+        tuple(pages[:MOST_FOUND]),
+        tuple(query[:LONGEST_WORDS] for query in found.queries[:MOST_FOUND]),
+    )
 
 
 class ServerTools:
@@ -33,7 +44,9 @@ class ServerTools:
         names: of the tools that the model gets while none is refused.
     """
 
-    def __init__(self, names: tuple[str, ...], model: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, names: tuple[str, ...], model: str, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.names = names
         self._model = model
         self._clock = clock
@@ -46,6 +59,8 @@ class ServerTools:
     def pause(self, cause: str) -> str:
         """Leave the tools out for an hour; returns what the operator reads."""
         if self._clock() >= self._paused_until:
-            log.warning("model.server_tools_refused", model=self._model, tools=list(self.names), cause=cause)
+            log.warning(
+                "model.server_tools_refused", model=self._model, tools=list(self.names), cause=cause
+            )
         self._paused_until = self._clock() + PAUSE_S
         return f"{self._model}, {', '.join(self.names)}: {cause}"

@@ -13,7 +13,9 @@ from typing import Protocol, TypeVar
 from bot.providers import Completed, ModelResponse, StreamEvent, TextDelta, ToolCallDelta
 from bot.providers.shared.entry import USUAL, Options
 
-STREAM_CAP = 16 * 1024 * 1024  # bytes of one response: a hundred times the longest answer, thoughts included
+STREAM_CAP = (
+    16 * 1024 * 1024
+)  # bytes of one response: a hundred times the longest answer, thoughts included
 
 T = TypeVar("T")
 
@@ -105,7 +107,8 @@ async def events_of(pieces: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
 
 
 async def lines_of(pieces: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
-    """The lines without their line feeds. Each byte is read once, however the network cuts the stream.
+    """The lines without their line feeds. Each byte is read once, however the network cuts the
+    stream.
 
     Raises:
         StreamTooLong: the body has more than ``STREAM_CAP`` bytes.

@@ -1,4 +1,5 @@
-"""Hooks around every call: go on with other arguments, refuse, answer, abort, and edit what came of it."""
+"""Hooks around every call: go on with other arguments, refuse, answer, abort, and edit what came of
+it."""
 
 from __future__ import annotations
 
@@ -35,8 +36,12 @@ class Signing(Hook):
     def __init__(self, name: str) -> None:
         self._name = name
 
-    async def after(self, call: ToolCall, context: ToolContext, outcome: ToolOutcome) -> ToolOutcome:
-        return ToolOutcome({**outcome.response, self._name: call.arguments}, outcome.is_error, outcome.is_rejected)
+    async def after(
+        self, call: ToolCall, context: ToolContext, outcome: ToolOutcome
+    ) -> ToolOutcome:
+        return ToolOutcome(
+            {**outcome.response, self._name: call.arguments}, outcome.is_error, outcome.is_rejected
+        )
 
 
 async def test_a_hook_that_refuses_keeps_the_call_from_being_made_or_asked_about() -> None:
@@ -51,7 +56,9 @@ async def test_a_hook_that_refuses_keeps_the_call_from_being_made_or_asked_about
 async def test_a_hook_may_answer_in_the_tools_place() -> None:
     """Nothing is called; later hooks are not asked before it, and all of them after it."""
     second = Intervening(None)
-    round_ = Round(call("echo", "r1"), hooks=[Intervening(Answer({"from": "cache"})), second, Signing("seal")])
+    round_ = Round(
+        call("echo", "r1"), hooks=[Intervening(Answer({"from": "cache"})), second, Signing("seal")]
+    )
     assert [result.response for result in await round_.run()] == [{"from": "cache", "seal": {}}]
     assert (second.seen, round_.echo.contexts) == ([], [])
 
@@ -70,7 +77,9 @@ async def test_replaced_arguments_that_do_not_fit_are_refused_before_anybody_is_
     """A hook is no way round the schema."""
     round_ = Round(call("launch", "a1", n=1), hooks=[Intervening(Proceed({"n": "many"}))])
     await round_.run(ToolMap([ValidatedTool(Launch(), STRICT, ANY_OBJECT)]))
-    assert round_.responses() == [{"error": "invalid parameters: n: 'many' is not of type 'integer'"}]
+    assert round_.responses() == [
+        {"error": "invalid parameters: n: 'many' is not of type 'integer'"}
+    ]
     assert round_.diary.reviewed == []
 
 

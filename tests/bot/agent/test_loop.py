@@ -82,7 +82,9 @@ def make_turn(notes: Notes, choice: ToolChoice = AUTO, seconds: float = 30) -> T
     return Turn("turn_1", place, [], [user("hello")], notes, time.monotonic() + seconds)
 
 
-def make_agent(steps: Iterable[Step], *tools: Echo, max_tool_turns: int = 10) -> tuple[Agent, Scripted]:
+def make_agent(
+    steps: Iterable[Step], *tools: Echo, max_tool_turns: int = 10
+) -> tuple[Agent, Scripted]:
     model = Scripted(steps)
     return Agent(model, tool_map(*tools), "SYSTEM", Metrics(), max_tool_turns), model
 
@@ -136,10 +138,14 @@ async def test_an_answer_without_calls_ends_the_turn() -> None:
     assert answer is not None
     assert answer.text == "Hi there"
     assert notes.kept == [answer]
-    assert "".join(event.text for event in notes.seen if isinstance(event, AnswerText)) == "Hi there"
+    assert (
+        "".join(event.text for event in notes.seen if isinstance(event, AnswerText)) == "Hi there"
+    )
     assert model.requests[0].system == "SYSTEM\n\nSTYLE"
     assert turn.usage == Usage(3, 0, 2)
-    assert notes.spendings == [Spending("scripted", Usage(3, 0, 2), turn.asker, messages=1, is_first=True)]
+    assert notes.spendings == [
+        Spending("scripted", Usage(3, 0, 2), turn.asker, messages=1, is_first=True)
+    ]
 
 
 async def test_of_many_tools_the_model_gets_those_it_has_found() -> None:
@@ -160,11 +166,15 @@ async def test_a_command_for_a_tool_that_a_place_does_not_offer_forces_nothing()
     """A vendor would refuse the request."""
     tools = ToolMap(tool_map(Echo()).values(), Rules((Rule(channel="console", tools=()),)))
     model = Scripted([Step("No.")])
-    await Agent(model, tools, "SYSTEM", Metrics()).run(make_turn(Notes(), ToolChoice("one", "echo")))
+    await Agent(model, tools, "SYSTEM", Metrics()).run(
+        make_turn(Notes(), ToolChoice("one", "echo"))
+    )
     assert (model.requests[0].tools, model.requests[0].tool_choice) == ((), AUTO)
 
 
-@pytest.mark.parametrize("rules", [NO_RULES, Rules((Rule(tools=("*",)),))], ids=["no rules", "rules"])
+@pytest.mark.parametrize(
+    "rules", [NO_RULES, Rules((Rule(tools=("*",)),))], ids=["no rules", "rules"]
+)
 async def test_a_tool_that_changes_while_the_model_writes_is_asked_about(rules: Rules) -> None:
     """Its server lists it anew; a rule for the place keeps no older list."""
 
@@ -181,7 +191,8 @@ async def test_a_tool_that_changes_while_the_model_writes_is_asked_about(rules: 
 
 
 async def test_results_of_parallel_calls_return_in_call_order() -> None:
-    """All results of one response go back in one message, in the order of the calls, however fast each was."""
+    """All results of one response go back in one message, in the order of the calls, however fast
+    each was."""
     notes = Notes()
     calls = (call("slow", "a", seconds=0.05), call("echo", "b", word="x"))
     agent, model = make_agent([Step("One moment.", calls), Step("Done")], Slow(), Echo())
@@ -190,7 +201,12 @@ async def test_results_of_parallel_calls_return_in_call_order() -> None:
     assert [message.role for message in told] == ["user", "model", "tool"]
     assert told[1].text == "One moment."
     assert [result.call_id for result in told[2].results] == ["a", "b"]
-    assert [type(note).__name__ for note in notes.kept] == ["Message", "ToolResult", "ToolResult", "Message"]
+    assert [type(note).__name__ for note in notes.kept] == [
+        "Message",
+        "ToolResult",
+        "ToolResult",
+        "Message",
+    ]
     recorded = [note.call_id for note in notes.kept if isinstance(note, ToolResult)]
     assert recorded == ["b", "a"]  # each as it arrives
 
@@ -206,7 +222,8 @@ async def test_three_one_second_tools_run_side_by_side() -> None:
 
 
 async def test_every_call_gets_exactly_one_result_whatever_happens() -> None:
-    """Unknown, crashed, failed and refused calls are results, and none leaks what happened inside."""
+    """Unknown, crashed, failed and refused calls are results, and none leaks what happened
+    inside."""
     calls = (
         call("nothing", "unknown"),
         call("broken", "crash"),
@@ -218,7 +235,9 @@ async def test_every_call_gets_exactly_one_result_whatever_happens() -> None:
     await agent.run(make_turn(Notes()))
     results = {result.call_id: result for result in model.requests[1].messages[-1].results}
     assert list(results) == ["unknown", "crash", "polite", "high", "fine"]
-    assert results["unknown"].response == {"error": "unknown tool: nothing. Available tools: broken, launch, echo"}
+    assert results["unknown"].response == {
+        "error": "unknown tool: nothing. Available tools: broken, launch, echo"
+    }
     assert results["crash"].response == {"error": "broken failed unexpectedly"}
     assert results["polite"].response == {"error": "no such place"}
     assert results["high"].response == {"error": NO}
@@ -230,12 +249,18 @@ async def test_every_call_gets_exactly_one_result_whatever_happens() -> None:
 async def test_tools_are_told_who_calls_and_from_where() -> None:
     """Batch, place in the response, asker, locale and a stable idempotency key reach the tool."""
     echo = Echo()
-    agent, model = make_agent([Step(calls=(call("no", "x"), call("echo", "y"))), Step("Done")], echo)
+    agent, model = make_agent(
+        [Step(calls=(call("no", "x"), call("echo", "y"))), Step("Done")], echo
+    )
     await agent.run(make_turn(Notes()))
     (context,) = echo.contexts
     assert context.batch_id == model.requests[1].messages[1].id
     assert (context.call_id, context.call_index, context.user) == ("y", 1, "u1")
-    assert (context.conversation, context.locale, context.time_zone) == ("console:test", "ja", "Asia/Tokyo")
+    assert (context.conversation, context.locale, context.time_zone) == (
+        "console:test",
+        "ja",
+        "Asia/Tokyo",
+    )
     assert context.idempotency_key == "turn_1:y"
 
 
@@ -264,7 +289,9 @@ async def test_the_last_request_declares_tools_but_forbids_them() -> None:
 async def test_a_model_that_calls_when_it_may_not_has_failed() -> None:
     """A call in the last request is not run, and nothing is recorded that would need a result."""
     notes = Notes()
-    agent, _ = make_agent([Step(calls=(call("echo", str(n)),)) for n in range(2)], Echo(), max_tool_turns=1)
+    agent, _ = make_agent(
+        [Step(calls=(call("echo", str(n)),)) for n in range(2)], Echo(), max_tool_turns=1
+    )
     with pytest.raises(TurnFailed) as failed:
         await agent.run(make_turn(notes))
     assert failed.value.apology == "malformed"
@@ -332,22 +359,28 @@ async def test_a_model_error_travels_and_is_counted() -> None:
 
 
 async def test_a_record_that_fails_stops_the_turn_at_once() -> None:
-    """A result that cannot be recorded ends the turn as the record's own error, not as a group of them."""
+    """A result that cannot be recorded ends the turn as the record's own error, not as a group of
+    them."""
 
     class Lost(Notes):
         async def record(self, step: TurnStep) -> None:
             if isinstance(step, ToolResult):
                 raise LeaseLost
 
-    agent, model = make_agent([Step(calls=(call("echo", "a"), call("slow", "b", seconds=30)))], Echo(), Slow())
+    agent, model = make_agent(
+        [Step(calls=(call("echo", "a"), call("slow", "b", seconds=30)))], Echo(), Slow()
+    )
     with pytest.raises(LeaseLost):
         await agent.run(make_turn(Lost()))
     assert len(model.requests) == 1
 
 
 async def test_closing_gives_open_calls_their_result() -> None:
-    """A turn that is given up keeps a whole transcript: calls without a result get one that says so."""
-    agent, _ = make_agent([Step(calls=(call("slow", "a", seconds=60), call("echo", "b")))], Slow(), Echo())
+    """A turn that is given up keeps a whole transcript: calls without a result get one that says
+    so."""
+    agent, _ = make_agent(
+        [Step(calls=(call("slow", "a", seconds=60), call("echo", "b")))], Slow(), Echo()
+    )
     turn = make_turn(Notes())
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.1):

@@ -32,7 +32,8 @@ def launch_with(parameters: dict[str, Any]) -> ToolDefinition:
 
 
 def test_a_tool_that_acts_asks_for_a_reason() -> None:
-    """Required, beside its own parameters; a tool that reads stays as it is, and so does the tool's own definition."""
+    """Required, beside its own parameters; a tool that reads stays as it is, and so does the tool's
+    own definition."""
     acting, reading = launch_with(STRICT), ValidatedTool(Echo(), STRICT, ANY_OBJECT).definition
     told, untold = Declarations().of((acting, reading))
     assert told.parameters == {
@@ -79,11 +80,14 @@ def test_a_tool_with_a_reason_of_its_own_keeps_it(parameters: dict[str, Any]) ->
 
 
 def test_a_call_of_another_tool_keeps_its_arguments() -> None:
-    """One that reads, or one that nobody knows; a reason that is no text is taken out all the same."""
+    """One that reads, or one that nobody knows; a reason that is no text is taken out all the
+    same."""
     made = call("launch", "c1", reason="mine")
     assert with_reason_apart(made, None) == made
     assert with_reason_apart(made, ValidatedTool(Echo(), ANY_OBJECT, ANY_OBJECT).definition) == made
-    assert with_reason_apart(call("launch", "c1", reason={"a": 1}), launch_with(ANY_OBJECT)) == call("launch", "c1")
+    assert with_reason_apart(
+        call("launch", "c1", reason={"a": 1}), launch_with(ANY_OBJECT)
+    ) == call("launch", "c1")
 
 
 class Looking(Hook):
@@ -117,8 +121,11 @@ async def test_the_reason_reaches_who_decides_and_nobody_else(recorded: ToolCall
 
 
 async def test_the_reason_is_recorded_apart(store: Store) -> None:
-    """A version that knows no reason reads a call that it can make; the vendor's own form stays as it is."""
-    opaque = Opaque("vendor", "model", b'{"signature": "s", "args": {"n": 1, "reason": "You asked for it."}}')
+    """A version that knows no reason reads a call that it can make; the vendor's own form stays as
+    it is."""
+    opaque = Opaque(
+        "vendor", "model", b'{"signature": "s", "args": {"n": 1, "reason": "You asked for it."}}'
+    )
     tool = ValidatedTool(Launch(), STRICT, ANY_OBJECT)
     step = Step(calls=(call("launch", "c1", n=1, reason=WHY),), opaque=opaque)
     harness = Harness(store, [step], None, ToolMap([tool]))

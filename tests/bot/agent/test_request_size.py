@@ -1,4 +1,5 @@
-"""A request that would cost more than the day has left: without tools, and with as much of the results as there is."""
+"""A request that would cost more than the day has left: without tools, and with as much of the
+results as there is."""
 
 from __future__ import annotations
 
@@ -66,8 +67,12 @@ def test_all_that_is_sent_is_estimated(message: Message) -> None:
 
 
 def test_the_newest_results_are_cut_last() -> None:
-    """What is left goes from the newest round to the oldest, and in a round in the order of the calls."""
-    old, new = results_of(read("a", "a" * 100)), results_of(read("b", "b" * 50), read("c", "c" * 50))
+    """What is left goes from the newest round to the oldest, and in a round in the order of the
+    calls."""
+    old, new = (
+        results_of(read("a", "a" * 100)),
+        results_of(read("b", "b" * 50), read("c", "c" * 50)),
+    )
     shorter = with_results_cut([user("hi"), old, new], 100)
     assert shorter[0] == user("hi")
     whole, cut = shorter[2].results
@@ -85,7 +90,9 @@ async def run(*steps: Step, tokens_left: int | None, history: tuple[Message, ...
 
 
 def reading(number: int, **about: Any) -> Step:
-    calls = tuple(ToolCall(f"c{index}", "page", {"characters": 45 * KIB + index}) for index in range(number))
+    calls = tuple(
+        ToolCall(f"c{index}", "page", {"characters": 45 * KIB + index}) for index in range(number)
+    )
     return Step(calls=calls, **about)
 
 
@@ -100,7 +107,10 @@ async def test_a_turn_that_has_read_too_much_for_the_day_is_answered_without_too
 
 async def test_what_the_turn_itself_has_spent_is_no_longer_left() -> None:
     """A small result costs little, but the request before has used up everything."""
-    steps = Step(calls=(ToolCall("c1", "page", {"characters": 10}),), usage=Usage(1_000, 0, 900, 200)), Step("Done")
+    steps = (
+        Step(calls=(ToolCall("c1", "page", {"characters": 10}),), usage=Usage(1_000, 0, 900, 200)),
+        Step("Done"),
+    )
     model = await run(*steps, tokens_left=2_000)
     assert [request.tool_choice.mode for request in model.requests] == ["auto", "none"]
     assert model.requests[1].messages[-1].results == (read("c1", "x" * 10),)

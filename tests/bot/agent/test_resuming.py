@@ -1,4 +1,5 @@
-"""A turn gone on with: what has happened is not done again, and what may have happened only where that does no harm."""
+"""A turn gone on with: what has happened is not done again, and what may have happened only where
+that does no harm."""
 
 from __future__ import annotations
 
@@ -66,7 +67,9 @@ async def test_a_turn_whose_answer_is_recorded_asks_nobody() -> None:
 async def test_a_call_that_must_not_be_made_twice_is_recorded_before_it_is_made() -> None:
     """Others need no such record."""
     stamp, notes = Stamp(), Notes()
-    agent, _ = make_agent([Step(calls=(call("stamp", "a"), call("echo", "b"))), Step("Done")], stamp, Echo())
+    agent, _ = make_agent(
+        [Step(calls=(call("stamp", "a"), call("echo", "b"))), Step("Done")], stamp, Echo()
+    )
     await agent.run(make_turn(notes))
     assert (notes.begun_ids, len(stamp.contexts)) == (["a"], 1)
 
@@ -118,7 +121,12 @@ async def test_what_has_arrived_stands_behind_the_results() -> None:
     agent, model = make_agent([Step(calls=(call("echo", "a"),)), Step("Both")], Echo())
     turn = make_turn(notes)
     answer = await agent.run(turn)
-    assert [message.role for message in model.requests[1].messages] == ["user", "model", "tool", "user"]
+    assert [message.role for message in model.requests[1].messages] == [
+        "user",
+        "model",
+        "tool",
+        "user",
+    ]
     assert turn.added[-1] == answer
 
 
@@ -129,7 +137,9 @@ async def test_a_turn_without_a_question_has_no_answer() -> None:
     assert model.requests == []
 
 
-@pytest.mark.parametrize("rules", [NO_RULES, Rules((Rule(tools=("late_*",)),))], ids=["no rules", "rules"])
+@pytest.mark.parametrize(
+    "rules", [NO_RULES, Rules((Rule(tools=("late_*",)),))], ids=["no rules", "rules"]
+)
 async def test_a_call_of_a_tool_that_is_expected_waits_for_it(rules: Rules) -> None:
     """After a restart, until its server has been listed; one that nobody expects does not wait."""
     model, tools, listed = Scripted([Step("Done")]), ToolMap([], rules), asyncio.Event()

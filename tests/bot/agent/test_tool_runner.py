@@ -1,4 +1,5 @@
-"""A response's calls: what reads side by side, what acts after review and one by one, each with its one result."""
+"""A response's calls: what reads side by side, what acts after review and one by one, each with its
+one result."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ class Crowd(Echo):
 
 
 async def test_calls_that_read_run_side_by_side_up_to_a_cap() -> None:
-    """Eight of one turn at once; the others follow as places come free, and results stand in call order."""
+    """Eight of one turn at once; the others follow as places come free, and results stand in call
+    order."""
     crowd = Crowd()
     round_ = Round(*(call("echo", f"c{n}", n=n) for n in range(11)))
     running = asyncio.create_task(round_.run(tool_map(crowd)))
@@ -55,7 +57,8 @@ async def test_calls_that_read_run_side_by_side_up_to_a_cap() -> None:
 
 
 async def test_calls_that_act_run_one_by_one_after_those_that_read() -> None:
-    """Each is reviewed, begun and finished before the next is reviewed; the model gets call order."""
+    """Each is reviewed, begun and finished before the next is reviewed; the model gets call
+    order."""
     first, second = launches("a1", "a2")
     round_ = Round(first, call("echo", "r1"), second, call("echo", "r2"), a1=True, a2=True)
     results = await round_.run()
@@ -97,8 +100,12 @@ async def test_a_call_that_was_rejected_is_not_made_because_its_tool_now_only_re
     """Somebody has trusted its server meanwhile, or changed a rule."""
     (call_,) = launches("a1")
     round_ = Round(call_)
-    round_.turn.restore_decision(ApprovalDecision("a1", approved=False, arguments=call_.arguments, reason="no"))
-    (result,) = await round_.run(ToolMap(tool.with_risk("low") for tool in tool_map(round_.launch).values()))
+    round_.turn.restore_decision(
+        ApprovalDecision("a1", approved=False, arguments=call_.arguments, reason="no")
+    )
+    (result,) = await round_.run(
+        ToolMap(tool.with_risk("low") for tool in tool_map(round_.launch).values())
+    )
     assert (result.response, result.is_rejected) == ({"error": "no"}, True)
     assert round_.launch.contexts == []
 
@@ -107,7 +114,9 @@ async def test_a_rejected_call_does_not_stop_the_others() -> None:
     """The model reads the reason in its place."""
     round_ = Round(*launches("a1", "a2"), a1=False, a2=True)
     rejected, made = await round_.run()
-    assert rejected == ToolResult("a1", "launch", {"error": "rejected by the user"}, is_error=True, is_rejected=True)
+    assert rejected == ToolResult(
+        "a1", "launch", {"error": "rejected by the user"}, is_error=True, is_rejected=True
+    )
     assert made == ToolResult("a2", "launch", {"heard": {"what": "a2"}})
     assert [context.call_id for context in round_.launch.contexts] == ["a2"]
 
@@ -149,13 +158,16 @@ async def test_a_tool_that_can_be_called_twice_is_called_again() -> None:
 async def test_a_decision_holds_for_the_arguments_it_was_about() -> None:
     """What was shown is what is made, also where the call would look different now."""
     round_ = Round(*launches("a1"))
-    round_.turn.restore_decision(ApprovalDecision("a1", approved=True, arguments={"what": "as shown"}))
+    round_.turn.restore_decision(
+        ApprovalDecision("a1", approved=True, arguments={"what": "as shown"})
+    )
     assert [result.response for result in await round_.run()] == [{"heard": {"what": "as shown"}}]
     assert round_.diary.reviewed == []
 
 
 async def test_the_third_same_call_running_is_stopped() -> None:
-    """A model that goes round in circles is told so; other arguments, or another call between, are no circle."""
+    """A model that goes round in circles is told so; other arguments, or another call between, are
+    no circle."""
     round_ = Round(call("echo", "c1", q="x"))
     await round_.run()
     for call_id in ("c2", "c3"):
@@ -163,7 +175,10 @@ async def test_the_third_same_call_running_is_stopped() -> None:
         await round_.run()
     stopped, other = round_.responses()
     assert stopped == {
-        "error": "stopped: the same call was made 2 times running. Use the results you have, or call differently."
+        "error": (
+            "stopped: the same call was made 2 times running. Use the results you have, or call "
+            "differently."
+        )
     }
     assert other == {"heard": {"q": "c3"}}
     round_.respond(call("echo", "c4", q="y"))
@@ -189,7 +204,8 @@ async def test_tools_are_told_their_place_among_all_calls() -> None:
 
 
 async def test_every_call_is_counted_by_tool_and_outcome() -> None:
-    """A name that a model made up is counted as unknown: made-up names must not fill the metrics."""
+    """A name that a model made up is counted as unknown: made-up names must not fill the
+    metrics."""
     round_ = Round(call("explode", "u"), *launches("a1"), call("echo", "r1"), a1=False)
     await round_.run()
     lines = round_.metrics.exposition().decode().splitlines()

@@ -32,8 +32,11 @@ async def test_the_history_stands_before_what_the_turn_adds() -> None:
 
 
 def test_the_asker_is_the_author_of_the_messages() -> None:
-    """A turn of several people, which an earlier version has begun, is nobody's: nobody decides in another's name."""
-    assert make(user("a", Author("u1")), user("b", Author("u1", "Hanako"))).asker == Author("u1", "Hanako")
+    """A turn of several people, which an earlier version has begun, is nobody's: nobody decides in
+    another's name."""
+    assert make(user("a", Author("u1")), user("b", Author("u1", "Hanako"))).asker == Author(
+        "u1", "Hanako"
+    )
     assert make(user("a", Author("u1")), user("b", Author("u2"))).asker == NOBODY
     assert make(user("a")).asker == NOBODY
     assert make().asker == NOBODY
@@ -55,10 +58,12 @@ def test_a_forced_choice_is_over_once_the_model_has_spoken() -> None:
 
 
 def test_the_last_result_closes_the_round() -> None:
-    """Results wait for one another and go into one message that is named after the calls' message."""
+    """Results wait for one another and go into one message that is named after the calls'
+    message."""
     turn = make(user("a"))
     turn.restore_response(
-        Message("m", "model", (ToolCall("c1", "echo", {}), ToolCall("c2", "echo", {})), 1), "tool_use"
+        Message("m", "model", (ToolCall("c1", "echo", {}), ToolCall("c2", "echo", {})), 1),
+        "tool_use",
     )
     turn.restore_result(ToolResult("c2", "echo", {}))
     assert [call.id for _, call in turn.open_calls()] == ["c1"]
@@ -71,7 +76,9 @@ def test_the_last_result_closes_the_round() -> None:
 def test_two_calls_of_one_id_share_their_result() -> None:
     """A provider should never do that; the transcript stays whole where one does."""
     turn = make(user("a"))
-    turn.restore_response(Message("m", "model", (ToolCall("c", "echo", {}), ToolCall("c", "echo", {})), 1), "tool_use")
+    turn.restore_response(
+        Message("m", "model", (ToolCall("c", "echo", {}), ToolCall("c", "echo", {})), 1), "tool_use"
+    )
     turn.restore_result(ToolResult("c", "echo", {}))
     assert [result.call_id for result in turn.added[-1].results] == ["c", "c"]
 
@@ -102,7 +109,8 @@ ONE = (user("u1"), user("u2"), model("c1", "c"), tool("r1", "c"), user("u3"), mo
     ],
 )
 def test_what_only_a_message_taken_back_had_led_to_goes_with_it(gone: list[str], left: str) -> None:
-    """Every call keeps a question before it and its result behind it; what others asked as well stays."""
+    """Every call keeps a question before it and its result behind it; what others asked as well
+    stays."""
     kept = apply_changes([*EARLIER, *ONE], dict.fromkeys(gone))
     assert [message.id for message in kept] == left.split()
 
@@ -117,13 +125,16 @@ def test_an_edit_changes_the_words_and_nothing_else() -> None:
 
 
 async def test_a_call_is_begun_and_reviewed_once_in_its_round() -> None:
-    """A later round may use the same id, as some servers do: what was allowed before is not allowed by that."""
+    """A later round may use the same id, as some servers do: what was allowed before is not allowed
+    by that."""
     turn = make(user("a"))
     for number in range(2):
         call = ToolCall("c", "echo", {"n": number})
         turn.restore_response(Message("m", "model", (call,), 1), "tool_use")
         assert [await turn.record_started(call), await turn.record_started(call)] == [True, False]
-        assert [(await turn.review(call, LAUNCH, "", "")).arguments for _ in range(2)] == [call.arguments] * 2
+        assert [(await turn.review(call, LAUNCH, "", "")).arguments for _ in range(2)] == [
+            call.arguments
+        ] * 2
         turn.restore_decision(ApprovalDecision("c", approved=True, arguments=call.arguments))
         assert (await turn.review(call, LAUNCH, "", "")).approved
         turn.restore_result(ToolResult("c", "echo", {}))

@@ -73,7 +73,11 @@ async def slack() -> AsyncIterator[Channel]:
 
 CHANNELS = {
     "console": (console, "console:conversation", ""),
-    "line": (line, f"line:U{'b' * 32}:user:U{'1' * 32}", '{"receivedAt": 1, "replyToken": "token"}'),
+    "line": (
+        line,
+        f"line:U{'b' * 32}:user:U{'1' * 32}",
+        '{"receivedAt": 1, "replyToken": "token"}',
+    ),
     "slack": (slack, "slack:T1:C1:1.1", '{"channel": "C1", "thread_ts": "1.1"}'),
 }
 
@@ -86,7 +90,8 @@ def case(request: pytest.FixtureRequest) -> tuple[str, Opening, str, str]:
 async def test_its_name_begins_its_conversations_and_its_style_does_not_change(
     case: tuple[str, Opening, str, str],
 ) -> None:
-    """The name leads from a conversation to its channel; a changing style would cost the prompt cache."""
+    """The name leads from a conversation to its channel; a changing style would cost the prompt
+    cache."""
     name, opened, conversation, _ = case
     async with opened() as one, opened() as two:
         assert one.name == name == conversation.partition(":")[0]
@@ -106,14 +111,18 @@ async def test_its_routes_are_its_own(case: tuple[str, Opening, str, str]) -> No
 async def test_preparing_leaves_out_what_cannot_be_had(case: tuple[str, Opening, str, str]) -> None:
     """With the platform away the words are answered all the same."""
     _, opened, conversation, address = case
-    asked = InboundEvent(Message("m1", "user", (Text("hello"),), 1, Author("U" + "1" * 32)), address)
+    asked = InboundEvent(
+        Message("m1", "user", (Text("hello"),), 1, Author("U" + "1" * 32)), address
+    )
     async with opened() as channel:
         prepared = await channel.enrich(conversation, [asked], is_new=True)
     assert [arrival.message.text for arrival in prepared] == ["hello"]
     assert prepared[0].message.id == "m1"
 
 
-async def test_an_image_that_cannot_be_had_is_not_handed_over(case: tuple[str, Opening, str, str]) -> None:
+async def test_an_image_that_cannot_be_had_is_not_handed_over(
+    case: tuple[str, Opening, str, str],
+) -> None:
     """Never an error: the model gets a placeholder."""
     _, opened, conversation, _ = case
     async with opened() as channel:
@@ -137,8 +146,11 @@ async def test_showing_never_disturbs_the_turn(case: tuple[str, Opening, str, st
             await crash_in_a_turn(channel, conversation, address)
 
 
-async def test_a_delivery_to_a_platform_that_is_away_waits(case: tuple[str, Opening, str, str]) -> None:
-    """Nothing is lost: it is tried again later. The console's truth is the history, so there it is delivered."""
+async def test_a_delivery_to_a_platform_that_is_away_waits(
+    case: tuple[str, Opening, str, str],
+) -> None:
+    """Nothing is lost: it is tried again later. The console's truth is the history, so there it is
+    delivered."""
     name, opened, conversation, address = case
     delivery = Delivery("turn_1_1", "turn_1", Reply("Hello"), address, attempts=1)
     async with opened() as channel:
@@ -150,7 +162,9 @@ async def test_a_delivery_to_a_platform_that_is_away_waits(case: tuple[str, Open
     assert 0 < later.value.after <= 3600
 
 
-QUESTION = Question("question_1", "c1", "launch", {"what": "rocket"}, "Hanako", "U1", 4_000_000_000_000)
+QUESTION = Question(
+    "question_1", "c1", "launch", {"what": "rocket"}, "Hanako", "U1", 4_000_000_000_000
+)
 OF_APPROVALS = {
     "a question": Reply("May I do this? launch", question=QUESTION),
     "an outcome": Reply("Allowed: launch.", settles="question_1"),
@@ -162,7 +176,8 @@ OF_APPROVALS = {
 async def test_what_belongs_to_an_approval_is_delivered_or_waits(
     case: tuple[str, Opening, str, str], what: str
 ) -> None:
-    """With the platform away a question waits; other words of it may be left out, but no turn fails by them."""
+    """With the platform away a question waits; other words of it may be left out, but no turn fails
+    by them."""
     name, opened, conversation, address = case
     delivery = Delivery("question_1", "turn_1", OF_APPROVALS[what], address, attempts=1)
     async with opened() as channel:
@@ -177,8 +192,12 @@ async def test_what_belongs_to_an_approval_is_delivered_or_waits(
 async def test_portions_lose_no_words(case: tuple[str, Opening, str, str]) -> None:
     """However a long reply is cut, all of it is sent, with its note and its failure."""
     _, opened, _, _ = case
-    reply = Reply("\n\n".join(f"paragraph {number}" for number in range(3_000)), failed=True, note="why")
+    reply = Reply(
+        "\n\n".join(f"paragraph {number}" for number in range(3_000)), failed=True, note="why"
+    )
     async with opened() as channel:
         split = channel.split(reply)
-    assert " ".join(" ".join(portion.text for portion in split).split()) == " ".join(reply.text.split())
+    assert " ".join(" ".join(portion.text for portion in split).split()) == " ".join(
+        reply.text.split()
+    )
     assert {(portion.failed, portion.note) for portion in split} == {(True, "why")}

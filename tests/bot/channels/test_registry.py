@@ -112,17 +112,24 @@ async def open_host() -> AsyncIterator[Host]:
 
 
 async def test_a_channel_that_the_registry_alone_names_answers(
-    settings: Settings, package: PostBoxPackage, registry: tuple[ChannelEntry, ...], monkeypatch: pytest.MonkeyPatch
+    settings: Settings,
+    package: PostBoxPackage,
+    registry: tuple[ChannelEntry, ...],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """From its webhook through a turn to its delivery."""
     monkeypatch.setenv("POSTBOX_TOKEN", "token")
     worker = ChatWorker("postbox:room-1")
     async with AsyncExitStack() as stack:
         services = await stack.enter_async_context(app.open_services(settings))
-        runtime = await stack.enter_async_context(app.open_runtime(services, worker.add, registry=registry))
+        runtime = await stack.enter_async_context(
+            app.open_runtime(services, worker.add, registry=registry)
+        )
         await stack.enter_async_context(worker.run(runtime.conversations.process))
         transport = httpx.ASGITransport(app.asgi(services, runtime, None))
-        web = await stack.enter_async_context(httpx.AsyncClient(transport=transport, base_url="http://kaiwa"))
+        web = await stack.enter_async_context(
+            httpx.AsyncClient(transport=transport, base_url="http://kaiwa")
+        )
         assert (await web.post("/webhooks/postbox", content="what is 6*7?")).status_code == 200
         [box] = package.opened
         await until(lambda: bool(box.delivered))
@@ -131,12 +138,17 @@ async def test_a_channel_that_the_registry_alone_names_answers(
     assert package.opened == []
 
 
-async def test_what_is_off_is_not_opened(settings: Settings, registry: tuple[ChannelEntry, ...]) -> None:
+async def test_what_is_off_is_not_opened(
+    settings: Settings, registry: tuple[ChannelEntry, ...]
+) -> None:
     """And the mapping of what is on cannot be changed."""
     line_on = settings.model_copy(
         update={"line_channel_secret": SecretStr("s"), "line_channel_access_token": SecretStr("t")}
     )
-    async with open_channels(settings, host(), registry) as none, open_channels(line_on, host(), registry) as one:
+    async with (
+        open_channels(settings, host(), registry) as none,
+        open_channels(line_on, host(), registry) as one,
+    ):
         assert (list(none), list(one)) == ([], ["line"])
         with pytest.raises(TypeError):
             one["line"] = one["line"]  # type: ignore[index]  # mypy refuses it too
@@ -151,14 +163,21 @@ async def test_the_doctor_checks_it(
     assert list(checks) == ["LINE", "Slack", "Post box"]
     assert await checks["Post box"]() == [OFF]
     monkeypatch.setenv("POSTBOX_TOKEN", "token")
-    assert [check.detail for check in await checks["Post box"]()] == ["takes letters", "speaks ja, as Kaiwa"]
+    assert [check.detail for check in await checks["Post box"]()] == [
+        "takes letters",
+        "speaks ja, as Kaiwa",
+    ]
 
 
 def test_the_start_report_lists_it(
     settings: Settings, registry: tuple[ChannelEntry, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beside LINE and Slack, on or off."""
-    assert [part.name for part in start_report(settings, registry)][1:4] == ["LINE", "Slack", "Post box"]
+    assert [part.name for part in start_report(settings, registry)][1:4] == [
+        "LINE",
+        "Slack",
+        "Post box",
+    ]
     assert OFF in start_report(settings, registry)
     monkeypatch.setenv("POSTBOX_TOKEN", "token")
     assert CheckResult("ok", "Post box", "takes letters") in start_report(settings, registry)
@@ -173,7 +192,9 @@ def test_the_log_strikes_out_its_secrets(
     assert "token" not in settings.secrets
 
 
-def test_alerts_may_go_there(registry: tuple[ChannelEntry, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alerts_may_go_there(
+    registry: tuple[ChannelEntry, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If the channel is on and the id has the channel's form."""
     monkeypatch.setenv("ALERT_TO", "postbox:room-1")
     with pytest.raises(SettingsError, match=r"^ALERT_TO: that platform is off"):
@@ -185,17 +206,25 @@ def test_alerts_may_go_there(registry: tuple[ChannelEntry, ...], monkeypatch: py
         check_channels(load(), registry)
 
 
-@pytest.mark.parametrize("recipient", ["C0123456789", "line:C0123456789", "slack:#general", "console:U1"])
-def test_a_recipient_of_no_channel_is_refused(monkeypatch: pytest.MonkeyPatch, recipient: str) -> None:
+@pytest.mark.parametrize(
+    "recipient", ["C0123456789", "line:C0123456789", "slack:#general", "console:U1"]
+)
+def test_a_recipient_of_no_channel_is_refused(
+    monkeypatch: pytest.MonkeyPatch, recipient: str
+) -> None:
     """One line with the fix, without the value, which may be a secret in the wrong place."""
     monkeypatch.setenv("ALERT_TO", recipient)
-    with pytest.raises(SettingsError, match=r"^ALERT_TO: write line:U… .* or slack:C… [^\n]*$") as refused:
+    with pytest.raises(
+        SettingsError, match=r"^ALERT_TO: write line:U… .* or slack:C… [^\n]*$"
+    ) as refused:
         check_channels(load())
     assert refused.value.variable == "ALERT_TO"
     assert recipient not in str(refused.value)
 
 
-@pytest.mark.parametrize("recipient", ["slack:C0123456789", "line:U0123456789abcdef0123456789abcdef"])
+@pytest.mark.parametrize(
+    "recipient", ["slack:C0123456789", "line:U0123456789abcdef0123456789abcdef"]
+)
 def test_alerts_need_their_platform(monkeypatch: pytest.MonkeyPatch, recipient: str) -> None:
     """A recipient whom no notice would reach is told at the start, not when it is needed."""
     monkeypatch.setenv("ALERT_TO", recipient)
@@ -217,7 +246,9 @@ async def test_calls_that_act_do_not_run_by_themselves_there(
     with pytest.raises(SettingsError, match="APPROVAL_MODE"):
         async with open_channels(careless, host(), registry):
             pass
-    async with open_channels(careless.model_copy(update={"auto_approve_anyway": True}), host(), registry) as channels:
+    async with open_channels(
+        careless.model_copy(update={"auto_approve_anyway": True}), host(), registry
+    ) as channels:
         assert list(channels) == ["postbox"]
 
 

@@ -1,6 +1,8 @@
-"""What an answer may consist of, in each channel: delivered, within its limits, nothing lost, nothing read as markup.
+"""What an answer may consist of, in each channel: delivered, within its limits, nothing lost,
+nothing read as markup.
 
-The stand-ins refuse what LINE and Slack refuse: more than five messages, long labels, large bubbles, empty texts.
+The stand-ins refuse what LINE and Slack refuse: more than five messages, long labels, large
+bubbles, empty texts.
 """
 
 from __future__ import annotations
@@ -71,17 +73,30 @@ WORDS = {
 
 def answers(words: Words) -> Iterator[Reply]:
     """All combinations that one answer may have."""
-    card = bounded_card(Card(f"CARD-title {words.fill}", ((f"CARD-label {words.fill}", f"CARD-value {words.fill}"),)))
+    card = bounded_card(
+        Card(
+            f"CARD-title {words.fill}", ((f"CARD-label {words.fill}", f"CARD-value {words.fill}"),)
+        )
+    )
     full = bounded_card(
-        Card("CARD-full", tuple((f"ROW-{number} {words.fill}", words.fill) for number in range(99)), words.fill)
+        Card(
+            "CARD-full",
+            tuple((f"ROW-{number} {words.fill}", words.fill) for number in range(99)),
+            words.fill,
+        )
     )
     empty = Card("", (("", "CARD-value alone"), ("CARD-label alone", "")), "CARD-note")
     assert card
     assert full
     choices = bounded_choices([f"CHOICE-{number} {words.fill}" for number in range(9)])
     options = (f"OPTION-1 {words.fill}"[:60], "OPTION-2")
-    poll = Poll(f"poll_{'0' * 32}", "slack:polls:C1", "QUESTION-1", options, (0, 0), language=words.language)
-    told = [FileRef("", "a.csv", "text/csv", f"PICTURE-{number} {words.fill[:500]}") for number in range(2)]
+    poll = Poll(
+        f"poll_{'0' * 32}", "slack:polls:C1", "QUESTION-1", options, (0, 0), language=words.language
+    )
+    told = [
+        FileRef("", "a.csv", "text/csv", f"PICTURE-{number} {words.fill[:500]}")
+        for number in range(2)
+    ]
     for cards, table, files, offered, asked in product(
         ((), (card,), (full, empty, card)),
         ("", TABLE),
@@ -96,7 +111,11 @@ def answers(words: Words) -> Iterator[Reply]:
 
 def tokens(reply: Reply) -> set[str]:
     """What must be there of an answer, apart from its text."""
-    said = [*(card.text for card in reply.cards), *(file.text for file in reply.files if not file.id), *reply.choices]
+    said = [
+        *(card.text for card in reply.cards),
+        *(file.text for file in reply.files if not file.id),
+        *reply.choices,
+    ]
     if reply.poll:
         said += [reply.poll.question, *reply.poll.options]
     found = {word for text in said for word in text.split() if MARK.match(word)}
@@ -159,7 +178,11 @@ async def in_slack(*, alone: bool = False, **address: str) -> AsyncIterator[Plac
                 for part in rig.slack.split(reply):
                     number = next(numbers)
                     url = {"response_url": f"{fake.origin}/commands/{number}"} if alone else {}
-                    sent = replace(slack_rig.delivery("", number, 1, **(address | url)), reply=part, asker="U0001")
+                    sent = replace(
+                        slack_rig.delivery("", number, 1, **(address | url)),
+                        reply=part,
+                        asker="U0001",
+                    )
                     await rig.slack.deliver(slack_rig.THREAD, sent, ours)
                 return _read_slack(fake)
 
@@ -171,7 +194,10 @@ def _read_slack(fake: SlackFake) -> str:
     blocks = [block for message in posted for block in message.get("blocks") or ()]
     marked = [block["text"] for block in blocks if block["type"] == "markdown"]
     marked += [message.get("markdown_text") or "" for message in posted]
-    assert not any("<!channel" in text for text in (*marked, *(message.get("text") or "" for message in posted)))
+    assert not any(
+        "<!channel" in text
+        for text in (*marked, *(message.get("text") or "" for message in posted))
+    )
     assert all("markdown_text" in message or message["text"].strip() for message in posted)
     said = [*map(read, blocks), *marked, *([CHART.text] if fake.shared else [])]
     for past in (fake.calls, fake.responses, fake.shared):
@@ -183,7 +209,9 @@ def _read_slack(fake: SlackFake) -> str:
 async def in_console() -> AsyncIterator[Place]:
     """On the page, and as a terminal writes it."""
     live = LocalLive()
-    console = Console(take, live, Reads(nothing, no_question, files=LocalFiles()), texts.load(), "en")
+    console = Console(
+        take, live, Reads(nothing, no_question, files=LocalFiles()), texts.load(), "en"
+    )
 
     async def show(reply: Reply) -> str:
         for number, part in enumerate(console.split(reply)):
@@ -218,10 +246,18 @@ async def test_every_question_shows_its_call_and_how_to_decide(place: str, langu
     """Tool, arguments and remarks; two buttons, which page and terminal have of their own."""
     arguments = {"what": f"VALUE-1 {HOSTILE}", "when": "VALUE-2"}
     about = "c1", "launch", arguments, "Hanako", "U0001", 4_000_000_000_000
-    question = Question(f"question_{'0' * 32}", *about, "TITLE-1", {"what": "LABEL-1"}, ("REMARK-1",))
-    said = {"tool": question.shown_tool, "arguments": code_block(question.shown_arguments), "remarks": "\nREMARK-1\n"}
+    question = Question(
+        f"question_{'0' * 32}", *about, "TITLE-1", {"what": "LABEL-1"}, ("REMARK-1",)
+    )
+    said = {
+        "tool": question.shown_tool,
+        "arguments": code_block(question.shown_arguments),
+        "remarks": "\nREMARK-1\n",
+    }
     async with PLACES[place]() as where:
-        seen = await where.show(Reply(texts.load().get("approval.question", language, **said), question=question))
+        seen = await where.show(
+            Reply(texts.load().get("approval.question", language, **said), question=question)
+        )
     sentences = texts.load().table(place.partition(",")[0].lower(), language)
     buttons = [sentences[choice] for choice in ("approve", "reject") if choice in sentences]
     call = "TITLE-1", "launch", "LABEL-1", "VALUE-1", "VALUE-2", "REMARK-1"

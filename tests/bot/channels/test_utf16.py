@@ -7,13 +7,17 @@ import pytest
 from bot.channels.utf16 import fits, head, units
 
 
-@pytest.mark.parametrize(("text", "length"), [("", 0), ("abc", 3), ("天気", 2), ("😀", 2), ("\ud83d", 1)])
+@pytest.mark.parametrize(
+    ("text", "length"), [("", 0), ("abc", 3), ("天気", 2), ("😀", 2), ("\ud83d", 1)]
+)
 def test_a_character_beyond_the_first_plane_counts_twice(text: str, length: int) -> None:
     """Also half of one is a unit, which a model may write."""
     assert units(text) == length
 
 
-@pytest.mark.parametrize(("limit", "beginning"), [(0, ""), (1, "天"), (2, "天"), (3, "天😀"), (9, "天😀!")])
+@pytest.mark.parametrize(
+    ("limit", "beginning"), [(0, ""), (1, "天"), (2, "天"), (3, "天😀"), (9, "天😀!")]
+)
 def test_a_beginning_cuts_no_character(limit: int, beginning: str) -> None:
     """What would be cut is left out."""
     assert head("天😀!", limit) == beginning
@@ -22,7 +26,8 @@ def test_a_beginning_cuts_no_character(limit: int, beginning: str) -> None:
 @pytest.mark.parametrize("text", ["\ud83d" * 9, "😀" * 9, "a😀" * 9, "\ud83d\udc4d" * 9])
 @pytest.mark.parametrize("limit", [1, 4, 5, 9, 99])
 def test_a_beginning_is_the_longest_that_fits(text: str, limit: int) -> None:
-    """Also of what is no whole character: nobody waits for ever for a beginning that does not come."""
+    """Also of what is no whole character: nobody waits for ever for a beginning that does not
+    come."""
     beginning = head(text, limit)
     assert text.startswith(beginning)
     assert fits(beginning, limit)

@@ -53,7 +53,8 @@ def test_help_names_every_command(call: Call) -> None:
     code, out, _ = call("--help")
     assert code == 0
     assert all(
-        f"│ {command} " in out for command in ("run", "worker", "chat", "tools", "outbox", "usage", "eval", "doctor")
+        f"│ {command} " in out
+        for command in ("run", "worker", "chat", "tools", "outbox", "usage", "eval", "doctor")
     )
     code, out, err = call()
     assert code == 2
@@ -68,7 +69,8 @@ def test_help_needs_nothing_heavy() -> None:
 
 @pytest.mark.process
 def test_no_command_imports_what_may_be_off() -> None:
-    """An SDK is imported where its channel or provider is on, and Markdown for terminals in a terminal."""
+    """An SDK is imported where its channel or provider is on, and Markdown for terminals in a
+    terminal."""
     assert OFF.intersection(imported_by("bot.cli.commands")) == set()
 
 
@@ -108,7 +110,8 @@ def test_a_store_that_is_away_is_one_line(call: Call) -> None:
 
 
 def test_tools_are_listed_one_to_a_line(call: Call) -> None:
-    """Name, risk, parameters (a question mark where they may be left out), where it is from, and description."""
+    """Name, risk, parameters (a question mark where they may be left out), where it is from, and
+    description."""
     code, out, err = call("tools")
     assert (code, err) == (0, "")
     rows = [line.split("\t") for line in out.splitlines()]
@@ -142,7 +145,8 @@ def test_a_new_tool_can_be_called_at_once(call: Call, tmp_path: Path) -> None:
 
 
 def test_a_tool_that_crashes_shows_its_author_why(call: Call, tmp_path: Path) -> None:
-    """The exception with its message and its line on stderr, but no key; the result is the model's."""
+    """The exception with its message and its line on stderr, but no key; the result is the
+    model's."""
     tool = write_tool("shout", tmp_path).tool
     text = tool.read_text("utf-8").replace('arguments["text"].strip()', "str(1 / 0)\n", 1)
     tool.write_text(text, "utf-8")
@@ -155,7 +159,9 @@ def test_a_tool_that_crashes_shows_its_author_why(call: Call, tmp_path: Path) ->
     tool.write_text(text.replace("str(1 / 0)", 'int("hush-key")'), "utf-8")
     sys.modules.pop(next(name for name in sys.modules if name.endswith(".shout")))
     err = call("tools", "call", "shout", '{"text": "hello"}', GEMINI_API_KEY="hush-key")[2]
-    assert json.loads(err)["exception"].endswith("invalid literal for int() with base 10: '[secret]'")
+    assert json.loads(err)["exception"].endswith(
+        "invalid literal for int() with base 10: '[secret]'"
+    )
 
 
 HOOKS = """
@@ -165,11 +171,16 @@ from bot.hooks import Abort, Answer, Hook, Proceed, Refuse
 class Watch(Hook):
     async def before(self, call, context):
         text = call.arguments["text"]
-        ways = {"refuse": Refuse("not here"), "answer": Answer({"text": "canned"}), "abort": Abort("enough")}
+        ways = {
+            "refuse": Refuse("not here"),
+            "answer": Answer({"text": "canned"}),
+            "abort": Abort("enough"),
+        }
         return ways.get(text, Proceed({"text": f"{text}!"}))
 
     async def after(self, call, context, outcome):
-        return type(outcome)({**outcome.response, "seen": call.arguments["text"]}, is_error=outcome.is_error)
+        response = {**outcome.response, "seen": call.arguments["text"]}
+        return type(outcome)(response, is_error=outcome.is_error)
 """
 
 
@@ -250,7 +261,11 @@ def test_a_pipe_whose_last_message_has_no_answer_fails(call: Call) -> None:
     """A script can tell; the apology, its cause and its fix are beside the answers."""
     with gemini_fake_in_thread() as gemini:
         code, out, err = call(
-            "chat", typed="hello\n", GEMINI_API_KEY="wrong", GOOGLE_GEMINI_BASE_URL=gemini.base_url, LANGUAGE="ja"
+            "chat",
+            typed="hello\n",
+            GEMINI_API_KEY="wrong",
+            GOOGLE_GEMINI_BASE_URL=gemini.base_url,
+            LANGUAGE="ja",
         )
     assert (code, out) == (1, "")
     model, apology, note = err.splitlines()
@@ -265,7 +280,10 @@ def test_a_doctor_with_nothing_to_fix_says_so(call: Call, wttr: WttrFake) -> Non
     code, out, err = call("doctor", PORT="0")
     assert (code, err) == (0, "")
     assert [line[0] for line in out.splitlines()].count("✗") == 0
-    assert "! model: demo model: simple rules, no real language model (set GEMINI_API_KEY for Gemini)" in out
+    assert (
+        "! model: demo model: simple rules, no real language model (set GEMINI_API_KEY for Gemini)"
+        in out
+    )
 
 
 def test_a_doctor_who_finds_a_failure_fails(call: Call, wttr: WttrFake) -> None:
@@ -292,7 +310,12 @@ def test_lines_webhook_is_set_from_the_command_line(call: Call) -> None:
             "✓ LINE test: LINE reaches the webhook",
             "✓ LINE menu: Help, Weather in Tokyo, Start over, Usage",
         ]
-        line.webhook_test = {"success": False, "statusCode": 404, "reason": "ERROR_STATUS_CODE", "detail": "404"}
+        line.webhook_test = {
+            "success": False,
+            "statusCode": 404,
+            "reason": "ERROR_STATUS_CODE",
+            "detail": "404",
+        }
         code, out, _ = call("doctor", "--fix", "--url", "https://kaiwa.example", **settings)
         assert code == 1
         assert "\n✗ LINE test: " in out
@@ -324,9 +347,12 @@ def test_a_webhook_that_cannot_be_set_is_one_line(
 @pytest.mark.process
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_a_closed_standard_stream_is_no_crash(tmp_path: Path, number: int) -> None:
-    """As ``<&-`` leaves it: its number must not become a socket's, which uvloop refuses to close."""
+    """As ``<&-`` leaves it: its number must not become a socket's, which uvloop refuses to
+    close."""
     again = f"os.execv(sys.executable, [sys.executable, '-c', {ENTRY!r}, 'mcp'])"
     program = f"import os, sys; os.close({number}); {again}"
     own = environment(KAIWA_DATA_DIR=str(tmp_path))
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=own, stdin=subprocess.DEVNULL, timeout=50)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=own, stdin=subprocess.DEVNULL, timeout=50
+    )
     assert done.returncode == 0

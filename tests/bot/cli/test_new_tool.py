@@ -36,7 +36,9 @@ def test_a_new_tool_works_as_it_is(tmp_path: Path) -> None:
     """Four files, a result, and an error for what does not fit."""
     written = write_tool("roll_dice", tmp_path)
     assert written == Written(
-        tmp_path / "roll_dice.py", tmp_path / "schemas" / "roll_dice", tmp_path / "tests" / "test_roll_dice.py"
+        tmp_path / "roll_dice.py",
+        tmp_path / "schemas" / "roll_dice",
+        tmp_path / "tests" / "test_roll_dice.py",
     )
     assert "class RollDice:" in written.tool.read_text("utf-8")
     assert call_tool("roll_dice", {"text": "hello"}, tmp_path) == ToolOutcome({"text": "HELLO"})
@@ -47,15 +49,20 @@ def test_a_new_tool_works_as_it_is(tmp_path: Path) -> None:
 def test_its_own_test_passes(tmp_path: Path) -> None:
     """So that whoever changes the tool has one to change along."""
     written = write_tool("roll_dice", tmp_path)
-    assert "3 passed" in run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(written.test), cwd=tmp_path)
+    assert "3 passed" in run(
+        "-m", "pytest", "-q", "-p", "no:cacheprovider", str(written.test), cwd=tmp_path
+    )
 
 
 @pytest.mark.process
 def test_in_a_checkout_it_keeps_the_projects_rules(tmp_path: Path) -> None:
-    """Written into a checkout it passes lint, format and the contract of all tools, and is called by the command."""
+    """Written into a checkout it passes lint, format and the contract of all tools, and is called
+    by the command."""
     checkout = tmp_path / "checkout"
     for folder in ("bot", "toolset", "schemas", "tests/fakes", "tests/toolset"):
-        shutil.copytree(ROOT / folder, checkout / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / folder, checkout / folder, ignore=shutil.ignore_patterns("__pycache__")
+        )
     for path in (ROOT / "pyproject.toml", *(ROOT / "tests").glob("*.p*")):
         shutil.copy(path, checkout / path.relative_to(ROOT))
     script = "import sys; from bot.cli.main import main; sys.path[0] = '.'; main()"
@@ -63,16 +70,23 @@ def test_in_a_checkout_it_keeps_the_projects_rules(tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(checkout)}
 
     def run_in_checkout(*words: str) -> str:
-        done = subprocess.run([*words], cwd=checkout, env=environment, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            [*words], cwd=checkout, env=environment, capture_output=True, text=True, timeout=120
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     steps = run_in_checkout(*command, "new", "roll_dice")
     assert "kaiwa tools call roll_dice '" in steps
-    assert run_in_checkout(*command, "call", "roll_dice", '{"text": "hello"}') == '{\n  "text": "HELLO"\n}\n'
+    assert (
+        run_in_checkout(*command, "call", "roll_dice", '{"text": "hello"}')
+        == '{\n  "text": "HELLO"\n}\n'
+    )
     new = ["toolset/roll_dice.py", "tests/toolset/test_roll_dice.py"]
     run_in_checkout(sys.executable, "-m", "ruff", "check", "--quiet", "--no-cache", *new)
-    run_in_checkout(sys.executable, "-m", "ruff", "format", "--quiet", "--no-cache", "--check", *new)
+    run_in_checkout(
+        sys.executable, "-m", "ruff", "format", "--quiet", "--no-cache", "--check", *new
+    )
     contract = ["tests/toolset/test_contract.py", "tests/toolset/test_contract_arguments.py"]
     pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "roll_dice"]
     assert " passed" in run_in_checkout(*pytest_, *contract, new[1])
@@ -80,7 +94,20 @@ def test_in_a_checkout_it_keeps_the_projects_rules(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["", "Roll", "roll-dice", "1st", "_roll", "../roll", "class", "none", "true", "risk", "tool_error", "x" * 65],
+    [
+        "",
+        "Roll",
+        "roll-dice",
+        "1st",
+        "_roll",
+        "../roll",
+        "class",
+        "none",
+        "true",
+        "risk",
+        "tool_error",
+        "x" * 65,
+    ],
 )
 def test_a_name_that_cannot_be_one_is_refused(tmp_path: Path, name: str) -> None:
     """It becomes a module, a class, and what the model calls."""
@@ -89,7 +116,9 @@ def test_a_name_that_cannot_be_one_is_refused(tmp_path: Path, name: str) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("there", ["roll.py", "roll/x", "schemas/roll/parameters.json", "tests/test_roll.py"])
+@pytest.mark.parametrize(
+    "there", ["roll.py", "roll/x", "schemas/roll/parameters.json", "tests/test_roll.py"]
+)
 def test_nothing_is_overwritten(tmp_path: Path, there: str) -> None:
     """Not even in part."""
     path = tmp_path / there
@@ -102,23 +131,38 @@ def test_nothing_is_overwritten(tmp_path: Path, there: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "origin"),
-    [("get_weather", "toolset/weather.py"), ("find_tools", "Kaiwa"), ("whisper", "{folder}/shout.py")],
+    [
+        ("get_weather", "toolset/weather.py"),
+        ("find_tools", "Kaiwa"),
+        ("whisper", "{folder}/shout.py"),
+    ],
 )
 def test_the_name_of_another_tool_is_refused(tmp_path: Path, name: str, origin: str) -> None:
     """Its file may have another name; with two tools of one name nothing would start."""
     shout = write_tool("shout", tmp_path).tool
-    shout.write_text(shout.read_text("utf-8").replace('str] = "shout"', 'str] = "whisper"'), "utf-8")
+    shout.write_text(
+        shout.read_text("utf-8").replace('str] = "shout"', 'str] = "whisper"'), "utf-8"
+    )
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(BadInput) as refused:
         write_tool(name, tmp_path)
     where = origin.format(folder=tmp_path)
-    assert str(refused.value) == f"NAME: {name} is the name of a tool already ({where}); choose another name"
-    assert [path for path in sorted(tmp_path.rglob("*.*")) if path not in before and path.suffix != ".pyc"] == []
+    assert (
+        str(refused.value)
+        == f"NAME: {name} is the name of a tool already ({where}); choose another name"
+    )
+    assert [
+        path
+        for path in sorted(tmp_path.rglob("*.*"))
+        if path not in before and path.suffix != ".pyc"
+    ] == []
 
 
 def test_half_a_tool_does_not_stop_the_next_one(tmp_path: Path) -> None:
     """Whoever writes two tools may begin with both."""
-    (tmp_path / "half.py").write_text("class Half:\n    risk = 'low'\n    async def call(self): ...", "utf-8")
+    (tmp_path / "half.py").write_text(
+        "class Half:\n    risk = 'low'\n    async def call(self): ...", "utf-8"
+    )
     assert write_tool("shout", tmp_path).tool.is_file()
 
 

@@ -20,7 +20,10 @@ async def fill(redis: Redis, count: int, turns: int = TURNS) -> list[str]:
     conversations = [f"console:old-{number:04}" for number in range(count)]
     async with redis.pipeline(transaction=False) as pipe:
         for age, conversation in enumerate(reversed(conversations)):
-            _ = pipe.rpush(key("history", conversation), *[f"{turn}".ljust(TURN_BYTES) for turn in range(turns)])
+            _ = pipe.rpush(
+                key("history", conversation),
+                *[f"{turn}".ljust(TURN_BYTES) for turn in range(turns)],
+            )
             _ = pipe.expire(key("history", conversation), LIFE_S - age)
         await pipe.execute()
     return conversations
@@ -35,7 +38,9 @@ async def lengths(redis: Redis, conversations: list[str]) -> list[int]:
 async def at_most(redis: Redis, ratio: float) -> AsyncIterator[None]:
     """Limit the memory so that this share of it is in use."""
     limit = (await redis.config_get("maxmemory"))["maxmemory"] or "0"
-    await redis.connection_pool.disconnect()  # the server shrinks a connection's large buffer only after a while
+    await (
+        redis.connection_pool.disconnect()
+    )  # the server shrinks a connection's large buffer only after a while
 
     async def is_freed() -> bool:
         return not (await redis.info("memory"))["lazyfree_pending_objects"]

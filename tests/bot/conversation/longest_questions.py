@@ -25,7 +25,9 @@ def longest_call(letter: str) -> Step:
     """A call whose arguments take all the room there is, with the longest reason."""
     letters = letter * SHOWN
     fitting = next(
-        size for size in range(SHOWN, 0, -1) if len(render_arguments({"what": letters[:size], "n": 1})) <= SHOWN
+        size
+        for size in range(SHOWN, 0, -1)
+        if len(render_arguments({"what": letters[:size], "n": 1})) <= SHOWN
     )
     arguments = {"what": letters[:fitting], "n": 1, "reason": letters}
     return Step(calls=(ToolCall("c1", "launch", arguments),))

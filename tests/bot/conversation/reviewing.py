@@ -45,7 +45,9 @@ class Scene:
 
     def __post_init__(self) -> None:
         tools = tool_map(self.launch, Echo())
-        self.harness = Harness(self.store, self.steps, None, tools, self.policy, reviewers=reviewers(*self.scripts))
+        self.harness = Harness(
+            self.store, self.steps, None, tools, self.policy, reviewers=reviewers(*self.scripts)
+        )
 
     async def say(self, text: str, message_id: str, user: str = "u1") -> None:
         """Let somebody speak."""
@@ -56,7 +58,11 @@ class Scene:
     @property
     def question(self) -> Question | None:
         """What a person was asked last."""
-        asked = [delivery.reply.question for delivery in self.harness.box.delivered if delivery.reply.question]
+        asked = [
+            delivery.reply.question
+            for delivery in self.harness.box.delivered
+            if delivery.reply.question
+        ]
         return asked[-1] if asked else None
 
     @property

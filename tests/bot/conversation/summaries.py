@@ -16,7 +16,8 @@ NOTED = Step(NOTES, usage=SPENT)
 
 
 async def talk(harness: Harness, *texts: str) -> None:
-    """Say one thing after the other, each in a turn of its own, and wait for the summary after each."""
+    """Say one thing after the other, each in a turn of its own, and wait for the summary after
+    each."""
     for text in texts:
         number = len(harness.box.delivered)
         await harness.receive(text, f"m{number}")

@@ -1,4 +1,5 @@
-"""What the operator is told: once for each cause and day, through the outbox, or by the log alone."""
+"""What the operator is told: once for each cause and day, through the outbox, or by the log
+alone."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ NOTICES = "mailbox:notices:OPS"
 NAME = "notice_2026-11-21_rate_limited"
 
 
-def make_alerts(store: Store, clock: Clock, recipient: str = "mailbox:OPS", language: str = "en") -> Alerts:
+def make_alerts(
+    store: Store, clock: Clock, recipient: str = "mailbox:OPS", language: str = "en"
+) -> Alerts:
     """The alerts of one process."""
     alerts = Alerts(store, load(), Days("UTC", clock), language, recipient)
     alerts.connect({"mailbox": Mailbox()})
@@ -34,7 +37,11 @@ async def notices(store: Store, harness: Harness) -> list[str]:
     """What the operator gets, after whoever is due was attended to."""
     for conversation in await store.leases.due(10):
         await harness.runner.process(conversation)
-    return [delivery.reply.text for delivery in harness.box.delivered if delivery.id.startswith("notice_")]
+    return [
+        delivery.reply.text
+        for delivery in harness.box.delivered
+        if delivery.id.startswith("notice_")
+    ]
 
 
 async def test_a_cause_is_told_once_a_day_however_many_processes_notice(store: Store) -> None:
@@ -64,14 +71,20 @@ async def test_a_notice_waits_in_the_outbox_of_its_own_conversation(store: Store
     assert decode_delivery(raw) == Delivery(NAME, NAME, Reply(text))
 
 
-@pytest.mark.parametrize(("recipient", "platform"), [("", ""), ("line:U1", ""), ("mailbox:OPS", "mailbox")])
-async def test_where_no_way_leads_to_the_operator_the_log_tells(store: Store, recipient: str, platform: str) -> None:
+@pytest.mark.parametrize(
+    ("recipient", "platform"), [("", ""), ("line:U1", ""), ("mailbox:OPS", "mailbox")]
+)
+async def test_where_no_way_leads_to_the_operator_the_log_tells(
+    store: Store, recipient: str, platform: str
+) -> None:
     """Nobody is named, the channel is off, or it is the one that is in trouble."""
     alerts = make_alerts(store, Clock(), recipient)
     with structlog.testing.capture_logs() as logs:
         await alerts.notice("token_refused", "invalid_auth", platform=platform)
         await alerts.notice("token_refused", "invalid_auth", platform=platform)
-    assert [(entry["event"], entry["cause"]) for entry in logs] == [("alert.raised", "token_refused")]
+    assert [(entry["event"], entry["cause"]) for entry in logs] == [
+        ("alert.raised", "token_refused")
+    ]
     assert "invalid_auth" in logs[0]["notice"]
     assert await store.leases.due(10) == []
 
@@ -99,7 +112,9 @@ async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(sto
     assert told == [0, 0, 0, 1, 1]
     (only,) = await notices(store, harness)
     assert only.startswith("Today's tokens are spent (100 / 100).")
-    low = Harness(store, [Step("One", usage=Usage(5))], limits=Limits(bot_tokens=110), alert_to="mailbox:OPS")
+    low = Harness(
+        store, [Step("One", usage=Usage(5))], limits=Limits(bot_tokens=110), alert_to="mailbox:OPS"
+    )
     await low.receive("hi", "m9")
     await low.runner.process(HERE)
     await low.budgets.flush()
@@ -109,14 +124,20 @@ async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(sto
 
 async def test_what_only_the_operator_can_fix_is_told(store: Store) -> None:
     """A refused key, an answer that nobody will get, a refused token of the other platform."""
-    refused = Step(error=ModelUnusable("key_refused", "GEMINI_API_KEY was refused (401): set a valid key"))
+    refused = Step(
+        error=ModelUnusable("key_refused", "GEMINI_API_KEY was refused (401): set a valid key")
+    )
     harness = Harness(store, [refused], alert_to="mailbox:OPS")
     harness.box.failures = [DeliveryRefused("no such channel")]
     await harness.receive("hi", "m1")
     await harness.runner.process(HERE)
     assert await notices(store, harness) == [
         "The language model refuses my key: GEMINI_API_KEY was refused (401): set a valid key.",
-        "An answer could not be delivered, or a turn was given up: no such channel. “kaiwa outbox list” shows it.",
+        (
+            "An answer could not be delivered, or a turn was given up: no such channel. “kaiwa "
+            "outbox "
+            "list” shows it."
+        ),
     ]
 
 

@@ -1,4 +1,5 @@
-"""Words decide about a call only where they can be meant for its question: shown, read, and in time."""
+"""Words decide about a call only where they can be meant for its question: shown, read, and in
+time."""
 
 from __future__ import annotations
 
@@ -28,12 +29,19 @@ POLITE = ("お願いします", "うん", "ええ。", "y")
 
 def asked(scene: Scene) -> list[str]:
     """What the model was told by people in its newest request."""
-    return [message.text for message in scene.harness.model.requests[-1].messages if message.role == "user"]
+    return [
+        message.text
+        for message in scene.harness.model.requests[-1].messages
+        if message.role == "user"
+    ]
 
 
 @pytest.mark.parametrize("words", ["yes", "はい", "no", "on Friday"])
-async def test_words_from_before_the_question_could_be_read_decide_nothing(store: Store, words: str) -> None:
-    """They were written to something else: the question stays open, and they reach the model after the decision."""
+async def test_words_from_before_the_question_could_be_read_decide_nothing(
+    store: Store, words: str
+) -> None:
+    """They were written to something else: the question stays open, and they reach the model after
+    the decision."""
     scene = Scene(store, Step("Launched"))
     await scene.say("launch it", "m1")
     await scene.say(words, "m2", at=SHOWN_AT + READING_MS - 1)
@@ -93,7 +101,8 @@ async def test_words_decide_nothing_while_the_question_is_on_its_way(store: Stor
 async def test_words_decide_nothing_where_it_is_not_known_that_the_question_was_shown(
     store: Store, redis: Redis
 ) -> None:
-    """An earlier version keeps no record of it, and its delivery may have been deleted: then buttons alone decide."""
+    """An earlier version keeps no record of it, and its delivery may have been deleted: then
+    buttons alone decide."""
     scene = Scene(store, Step("Launched"))
     await scene.say("launch it", "m1")
     await redis.hdel(key("turn", HERE), "shown")
@@ -104,7 +113,8 @@ async def test_words_decide_nothing_where_it_is_not_known_that_the_question_was_
 
 
 async def test_another_persons_wish_to_be_forgotten_withdraws_no_question(store: Store) -> None:
-    """It names them, and is not theirs: who is asked is still to be shown it, before any word counts."""
+    """It names them, and is not theirs: who is asked is still to be shown it, before any word
+    counts."""
     scene = Scene(store, Step("Launched"))
     scene.harness.box.failures = [DeliverLater("HTTP 503", after=0)] * 9
     await scene.accept("launch it", "m1", "alice", group=True)
@@ -119,8 +129,11 @@ async def test_another_persons_wish_to_be_forgotten_withdraws_no_question(store:
     assert scene.question
 
 
-async def test_a_question_that_comes_back_from_the_dead_letters_is_not_asked_again(store: Store) -> None:
-    """Its call was rejected; a yes that came too early for the open question does not become one for it."""
+async def test_a_question_that_comes_back_from_the_dead_letters_is_not_asked_again(
+    store: Store,
+) -> None:
+    """Its call was rejected; a yes that came too early for the open question does not become one
+    for it."""
     scene = Scene(store, LAUNCH, Step("Launched"))
     scene.harness.box.failures = [DeliveryRefused("HTTP 400")]
     await scene.say("launch it", "m1")
@@ -132,10 +145,14 @@ async def test_a_question_that_comes_back_from_the_dead_letters_is_not_asked_aga
     assert await store.dead_letters.revive(letter, letter.delivery)
     await scene.harness.runner.process(HERE)
     assert scene.launch.contexts == []
-    assert [d.reply.question.id for d in scene.harness.box.delivered if d.reply.question] == [scene.question]
+    assert [d.reply.question.id for d in scene.harness.box.delivered if d.reply.question] == [
+        scene.question
+    ]
 
 
-@pytest.mark.parametrize("change", [unsent("e1", "m2"), edited("e1", "m2", "no"), unsent("e1", "m1")])
+@pytest.mark.parametrize(
+    "change", [unsent("e1", "m2"), edited("e1", "m2", "no"), unsent("e1", "m1")]
+)
 async def test_a_yes_that_was_taken_back_is_none(store: Store, change: InboundEvent) -> None:
     """Both came in while no worker ran: what somebody wants last counts."""
     scene = Scene(store, Step("Well"))
@@ -151,7 +168,9 @@ async def test_a_press_counts_for_nothing_where_the_request_was_taken_back(store
     scene = Scene(store, Step("Well"))
     await scene.say("launch it", "m1")
     press = Message("p1", "user", (), WRITTEN_AT, Author("u1"))
-    await scene.harness.arrive(InboundEvent(press, event="decision", target=scene.question, approved=True))
+    await scene.harness.arrive(
+        InboundEvent(press, event="decision", target=scene.question, approved=True)
+    )
     await scene.harness.arrive(unsent("e1", "m1"))
     await scene.harness.runner.process(HERE)
     assert scene.launch.contexts == []
@@ -159,14 +178,18 @@ async def test_a_press_counts_for_nothing_where_the_request_was_taken_back(store
 
 @pytest.mark.parametrize("command", ["/forget me", "/reset", "使い方", "/usage"])
 @pytest.mark.parametrize("at", [SHOWN_AT, WRITTEN_AT])
-async def test_a_command_is_obeyed_while_a_question_is_open(store: Store, command: str, at: int) -> None:
+async def test_a_command_is_obeyed_while_a_question_is_open(
+    store: Store, command: str, at: int
+) -> None:
     """The call is rejected, and the model is not told the command as words."""
     scene = Scene(store, Step("As you like"))
     await scene.say("launch it", "m1")
     await scene.say(command, "m2", at=at)
     assert scene.launch.contexts == []
     assert command not in asked(scene)
-    assert len(scene.harness.box.texts) == 4  # the question, its outcome, the model's answer, the command's
+    assert (
+        len(scene.harness.box.texts) == 4
+    )  # the question, its outcome, the model's answer, the command's
     assert await store.leases.due(10) == []
 
 
@@ -195,7 +218,9 @@ async def test_a_press_is_found_wherever_it_stands_in_the_inbox(store: Store) ->
 
 
 @pytest.mark.parametrize(("words", "at"), [("はい", SHOWN_AT), ("お願いします", WRITTEN_AT)])
-async def test_whoever_says_what_decides_nothing_is_told_how_to_answer(store: Store, words: str, at: int) -> None:
+async def test_whoever_says_what_decides_nothing_is_told_how_to_answer(
+    store: Store, words: str, at: int
+) -> None:
     """Once for a question: nobody waits for an hour because of a word."""
     scene = Scene(store, Step("Launched"))
     await scene.say("launch it", "m1")
@@ -232,7 +257,9 @@ async def test_a_decision_in_time_counts_however_late_it_is_read(store: Store) -
     question = await scene.harness.question()
     assert question is not None
     press = Message("p1", "user", (), 0, Author("u1"))
-    await scene.harness.arrive(InboundEvent(press, event="decision", target=question.id, approved=True))
+    await scene.harness.arrive(
+        InboundEvent(press, event="decision", target=question.id, approved=True)
+    )
 
     async def is_over() -> bool:
         return await store.now_ms(HERE) > question.until
@@ -242,7 +269,9 @@ async def test_a_decision_in_time_counts_however_late_it_is_read(store: Store) -
     assert len(scene.launch.contexts) == 1
 
 
-async def test_only_the_askers_own_message_of_this_turn_rejects_when_it_is_taken_back(store: Store) -> None:
+async def test_only_the_askers_own_message_of_this_turn_rejects_when_it_is_taken_back(
+    store: Store,
+) -> None:
     """Anybody may delete messages of their own; that says nothing about another's question."""
     scene = Scene(store, LAUNCH, Step("Launched"), first=Step("Hello, Bob"))
     await scene.say("hello", "m0", "bob")
@@ -307,7 +336,9 @@ async def test_what_is_taken_back_behind_anothers_words_is_not_answered(store: S
     assert await scene.harness.past() == ["and me?", "For Bob"]
 
 
-async def test_a_second_press_does_not_stop_what_the_first_has_allowed(store: Store, redis: Redis) -> None:
+async def test_a_second_press_does_not_stop_what_the_first_has_allowed(
+    store: Store, redis: Redis
+) -> None:
     """It is told to nobody who could take it for a wish to stop."""
     gate = asyncio.Event()
     step = Step("Launched", gate=gate)
@@ -319,7 +350,9 @@ async def test_a_second_press_does_not_stop_what_the_first_has_allowed(store: St
         running = asyncio.create_task(scene.press(True, "p1"))
         await step.at_gate.wait()
         again = replace(Message("p2", "user", (), 0), author=Author("u1"))
-        await scene.harness.arrive(InboundEvent(again, event="decision", target=question, approved=True))
+        await scene.harness.arrive(
+            InboundEvent(again, event="decision", target=question, approved=True)
+        )
         await store.live.publish(TOPIC, b"mailbox:another")
         assert await anext(told) == b"mailbox:another"
         gate.set()
@@ -338,10 +371,13 @@ async def listens(redis: Redis) -> bool:
 
 
 async def test_a_pressed_choice_decides_nothing(store: Store) -> None:
-    """The buttons of an earlier answer are still there: a yes among them is a message, and waits for the decision."""
+    """The buttons of an earlier answer are still there: a yes among them is a message, and waits
+    for the decision."""
     scene = Scene(store, Step("Launched"))
     await scene.say("launch it", "m1")
-    pressed = InboundEvent(Message("choice:C1:1.1", "user", (Text("yes"),), WRITTEN_AT, Author("u1")), choice=1)
+    pressed = InboundEvent(
+        Message("choice:C1:1.1", "user", (Text("yes"),), WRITTEN_AT, Author("u1")), choice=1
+    )
     assert await scene.harness.intake(HERE, pressed)
     await scene.harness.runner.process(HERE)
     assert scene.launch.contexts == []

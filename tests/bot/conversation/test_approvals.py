@@ -19,7 +19,16 @@ from bot.store import ASIDE, Store
 from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Author, Message, Text, ToolCall, encode
-from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, Harness, Mailbox, edited, process_later, unsent
+from tests.bot.harness import (
+    HERE,
+    SHOWN_AT,
+    WRITTEN_AT,
+    Harness,
+    Mailbox,
+    edited,
+    process_later,
+    unsent,
+)
 from tests.fakes.tools import Echo, Launch, tool_map
 from toolset.tool import ToolContext
 
@@ -56,27 +65,45 @@ class Scene:
         self._intake = Intake(store, process_later, SpokenCommands(load()), Metrics())
 
     async def say(
-        self, text: str, message_id: str, user: str = "u1", at: int = WRITTEN_AT, *, group: bool = False
+        self,
+        text: str,
+        message_id: str,
+        user: str = "u1",
+        at: int = WRITTEN_AT,
+        *,
+        group: bool = False,
     ) -> None:
         await self.accept(text, message_id, user, at, group=group)
         await self.harness.runner.process(HERE)
 
     async def accept(
-        self, text: str, message_id: str, user: str = "u1", at: int = WRITTEN_AT, *, group: bool = False
+        self,
+        text: str,
+        message_id: str,
+        user: str = "u1",
+        at: int = WRITTEN_AT,
+        *,
+        group: bool = False,
     ) -> None:
         message = Message(message_id, "user", (Text(text),), at, Author(user, user.upper()))
         await self._intake(HERE, InboundEvent(message, f"at-{message_id}", group))
 
-    async def press(self, approved: bool, press_id: str, user: str = "u1", question: str = "") -> None:
+    async def press(
+        self, approved: bool, press_id: str, user: str = "u1", question: str = ""
+    ) -> None:
         target = question or self.question
         message = Message(press_id, "user", (), WRITTEN_AT, Author(user, user.upper()))
-        event = InboundEvent(message, f"at-{press_id}", event="decision", target=target, approved=approved)
+        event = InboundEvent(
+            message, f"at-{press_id}", event="decision", target=target, approved=approved
+        )
         await self._intake(HERE, event)
         await self.harness.runner.process(HERE)
 
     @property
     def question(self) -> str:
-        return next(d.reply.question.id for d in reversed(self.harness.box.delivered) if d.reply.question)
+        return next(
+            d.reply.question.id for d in reversed(self.harness.box.delivered) if d.reply.question
+        )
 
     @property
     def result(self) -> object:
@@ -104,9 +131,12 @@ async def test_an_approved_call_runs_once_however_often_the_button_is_pressed(st
     assert await store.leases.due(10) == []
 
 
-@pytest.mark.parametrize(("words", "runs"), [("yes", 1), ("はい。", 1), ("No!", 0), ("いいえ", 0), ("on Friday", 0)])
+@pytest.mark.parametrize(
+    ("words", "runs"), [("yes", 1), ("はい。", 1), ("No!", 0), ("いいえ", 0), ("on Friday", 0)]
+)
 async def test_the_askers_words_decide(store: Store, words: str, runs: int) -> None:
-    """Yes and no in both languages; anything else is a no with a reason, and stays a message of the turn."""
+    """Yes and no in both languages; anything else is a no with a reason, and stays a message of the
+    turn."""
     scene = Scene(store, Step("Well"))
     await scene.say("launch it", "m1")
     await scene.say(words, "m2")
@@ -141,7 +171,8 @@ async def test_a_reminder_decides_nothing_and_waits(
 
 
 async def test_others_cannot_decide_and_their_messages_wait(store: Store) -> None:
-    """A press of somebody else is refused politely, words of somebody else get their own turn afterwards."""
+    """A press of somebody else is refused politely, words of somebody else get their own turn
+    afterwards."""
     scene = Scene(store, Step("Launched"), Step("For you, too"))
     await scene.say("launch it", "m1")
     await scene.press(True, "p1", "u2")
@@ -163,7 +194,8 @@ async def test_an_approver_may_decide(store: Store) -> None:
 
 
 async def test_nobody_is_the_asker_of_a_question_without_one(store: Store) -> None:
-    """Two people whose ids the platform keeps back are not one: only somebody who may approve is asked."""
+    """Two people whose ids the platform keeps back are not one: only somebody who may approve is
+    asked."""
     scene = Scene(store, Step("Launched"), policy=Policy(approvers=("boss",)))
     await scene.say("launch it", "m1", "")
     await scene.press(True, "p1", "")
@@ -214,7 +246,8 @@ async def test_stop_ends_a_parked_turn(store: Store) -> None:
 
 
 async def test_the_outcome_is_told_before_the_turn_goes_on(store: Store) -> None:
-    """Whoever looks at the question sees at once that it is decided, however long the call takes."""
+    """Whoever looks at the question sees at once that it is decided, however long the call
+    takes."""
     scene = Scene(store, Step("Launched"))
     await scene.say("launch it", "m1")
     await scene.press(True, "p1")
@@ -222,13 +255,16 @@ async def test_the_outcome_is_told_before_the_turn_goes_on(store: Store) -> None
 
 
 async def test_what_a_stop_overtakes_stays_part_of_the_conversation(store: Store) -> None:
-    """Messages that waited are not answered, and not lost either; whoever did not want to stop is answered."""
+    """Messages that waited are not answered, and not lost either; whoever did not want to stop is
+    answered."""
     scene = Scene(store, Step("Sunny"))
     await scene.say("launch it", "m1")
     await scene.accept("the weather?", "m2", "u2")
     await scene.accept("and then another", "m3", at=SHOWN_AT)
     await scene.say("/stop", "m4")
-    texts = [message.text for message in await read_history(scene.harness.store, HERE) if message.text]
+    texts = [
+        message.text for message in await read_history(scene.harness.store, HERE) if message.text
+    ]
     assert texts == ["launch it", "and then another", "/stop", "Stopped.", "the weather?", "Sunny"]
 
 
@@ -242,8 +278,12 @@ async def test_a_stop_for_what_has_not_begun_says_so(store: Store) -> None:
     assert scene.harness.box.texts[-1] == "There was nothing to stop."
 
 
-@pytest.mark.parametrize("change", [edited("e1", "m1", "land it"), unsent("e1", "m1")], ids=["edited", "taken back"])
-async def test_a_stop_and_then_a_change_end_a_parked_turn(store: Store, change: InboundEvent) -> None:
+@pytest.mark.parametrize(
+    "change", [edited("e1", "m1", "land it"), unsent("e1", "m1")], ids=["edited", "taken back"]
+)
+async def test_a_stop_and_then_a_change_end_a_parked_turn(
+    store: Store, change: InboundEvent
+) -> None:
     """Once: what comes next is answered."""
     scene = Scene(store, Step("Hello!"))
     await scene.say("launch it", "m1")

@@ -1,4 +1,5 @@
-"""What one person can make the store keep: so many words of a message, so many messages, and nobody else pays."""
+"""What one person can make the store keep: so many words of a message, so many messages, and nobody
+else pays."""
 
 from __future__ import annotations
 
@@ -27,10 +28,15 @@ MIB = 1 << 20
 
 
 @pytest.mark.long
-async def test_a_flood_of_refused_messages_takes_nothing_from_anybody_else(store_url: str, redis: Redis) -> None:
-    """20 messages a day, 480 sent, each nearly as long as Slack lets it be, on a store with room for 8 MiB."""
+async def test_a_flood_of_refused_messages_takes_nothing_from_anybody_else(
+    store_url: str, redis: Redis
+) -> None:
+    """20 messages a day, 480 sent, each nearly as long as Slack lets it be, on a store with room
+    for 8 MiB."""
     uninvolved = "line:bot:user:somebody"
-    await redis.rpush(key("history", uninvolved), *[f"{turn}".ljust(TURN_BYTES) for turn in range(8)])
+    await redis.rpush(
+        key("history", uninvolved), *[f"{turn}".ljust(TURN_BYTES) for turn in range(8)]
+    )
     await redis.expire(key("history", uninvolved), 60)
     used = (await redis.info("memory"))["used_memory"]
     limit = (await redis.config_get("maxmemory"))["maxmemory"] or "0"
@@ -52,7 +58,8 @@ async def test_a_flood_of_refused_messages_takes_nothing_from_anybody_else(store
 
 
 async def test_of_a_refused_message_no_word_is_kept(store: Store, redis: Redis) -> None:
-    """Nor of its author; only that there was one. An edit, which is not refused, does not bring its words back."""
+    """Nor of its author; only that there was one. An edit, which is not refused, does not bring its
+    words back."""
     harness = Harness(store, [Step("Hello")], limits=Limits(user_messages=1))
     await harness.receive("hi", "m1")
     await harness.runner.process(HERE)
@@ -66,18 +73,27 @@ async def test_of_a_refused_message_no_word_is_kept(store: Store, redis: Redis) 
 
 
 async def test_a_long_message_is_read_as_far_as_it_may_be(store: Store) -> None:
-    """The model sees where it breaks off; an edit is cut likewise, and a message that just fits is left alone."""
+    """The model sees where it breaks off; an edit is cut likewise, and a message that just fits is
+    left alone."""
     harness = Harness(store, [Step("OK"), Step("Fine")])
     await harness.receive(LONG, "m1")
     await harness.runner.process(HERE)
-    mark = f"[The message breaks off here: it had 39,000 characters, and {MAX_CHARACTERS:,} are read at most.]"
+    mark = (
+        f"[The message breaks off here: it had 39,000 characters, and {MAX_CHARACTERS:,} are read "
+        "at most.]"
+    )
     said = harness.model.requests[0].messages[-1]
     assert said.parts == (Text("x" * MAX_CHARACTERS), Text(f"\n{mark}"))
-    await harness.arrive(edited("c1", "m1", "y" * MAX_CHARACTERS), edited("c2", "m1", "z" * (MAX_CHARACTERS + 1)))
+    await harness.arrive(
+        edited("c1", "m1", "y" * MAX_CHARACTERS), edited("c2", "m1", "z" * (MAX_CHARACTERS + 1))
+    )
     await harness.receive("w" * MAX_CHARACTERS, "m2")
     await harness.runner.process(HERE)
     changed, _, newest = harness.model.requests[1].messages
-    assert changed.text == f"{'z' * MAX_CHARACTERS}\n{mark.replace('39,000', f'{MAX_CHARACTERS + 1:,}')}"
+    assert (
+        changed.text
+        == f"{'z' * MAX_CHARACTERS}\n{mark.replace('39,000', f'{MAX_CHARACTERS + 1:,}')}"
+    )
     assert newest.text == "w" * MAX_CHARACTERS
 
 
@@ -88,7 +104,12 @@ async def test_words_are_cut_across_the_parts_of_a_message(store: Store) -> None
     await harness.arrive(InboundEvent(Message("m1", "user", parts, 1_000)))
     await harness.runner.process(HERE)
     kept = harness.model.requests[0].messages[-1].parts
-    assert kept[:4] == (Text("a" * (MAX_CHARACTERS - 1)), Text("b"), Media("F1", "image/png"), Text(""))
+    assert kept[:4] == (
+        Text("a" * (MAX_CHARACTERS - 1)),
+        Text("b"),
+        Media("F1", "image/png"),
+        Text(""),
+    )
 
 
 async def test_a_full_inbox_says_once_that_messages_were_left_out(store: Store) -> None:

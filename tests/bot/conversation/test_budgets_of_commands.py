@@ -1,4 +1,5 @@
-"""What costs no model is counted too: commands, and what we answer ourselves. Stopping and deciding always work."""
+"""What costs no model is counted too: commands, and what we answer ourselves. Stopping and deciding
+always work."""
 
 from __future__ import annotations
 
@@ -18,13 +19,20 @@ from bot.transcript import Author, Message, Spending, Text, Usage, encode
 from tests.bot.conversation.budgets_harness import Clock, make_budgets
 from tests.bot.harness import HERE, Harness, Mailbox, texts, unsent, words
 
-REFUSED = "You have reached today's limit of 3 messages. I can answer you again from 2026-11-22 00:00 (UTC)."
+REFUSED = (
+    "You have reached today's limit of 3 messages. I can answer you again from 2026-11-22 00:00 "
+    "(UTC)."
+)
 
-SCANS = 8  # a look: for the person, the conversation they have alone, lists, polls, votes to show, groups, and notes
+# a look: for the person, the conversation they have alone, lists, polls, votes to show, groups, and
+# notes
+SCANS = 8
 
 
 def limited(store: Store, limits: Limits | None = None, *steps: Step) -> Harness:
-    return Harness(store, steps, limits=limits or Limits(user_messages=3), days=Days("UTC", Clock()))
+    return Harness(
+        store, steps, limits=limits or Limits(user_messages=3), days=Days("UTC", Clock())
+    )
 
 
 def said(text: str, message_id: str, user: str = "u1", *, group: bool = False) -> InboundEvent:
@@ -33,7 +41,9 @@ def said(text: str, message_id: str, user: str = "u1", *, group: bool = False) -
 
 def told(message_id: str, key: str, *, group: bool = False) -> InboundEvent:
     """Something that is answered with our own sentence."""
-    return InboundEvent(Message(message_id, "user", (), 1_000, Author("u1")), group=group, event="told", target=key)
+    return InboundEvent(
+        Message(message_id, "user", (), 1_000, Author("u1")), group=group, event="told", target=key
+    )
 
 
 async def receive(harness: Harness, *events: InboundEvent) -> list[str]:
@@ -63,7 +73,9 @@ async def test_what_cannot_be_read_is_refused_beyond_the_limit(store: Store) -> 
     assert (await harness.budgets.used(HERE, "u1"))[0].spent == Spent(messages=3)
 
 
-async def test_in_a_group_a_flood_of_commands_is_answered_as_often_as_messages_are(store: Store) -> None:
+async def test_in_a_group_a_flood_of_commands_is_answered_as_often_as_messages_are(
+    store: Store,
+) -> None:
     """Three answers, one refusal, and then silence."""
     harness = limited(store)
     events = [said("/help", f"m{number}", group=True) for number in range(6)]
@@ -77,7 +89,9 @@ async def test_another_persons_command_is_not_refused_with_them(store: Store) ->
     """One that is refused does nothing, so a question it would have swept away is answered."""
     harness = limited(store, Limits(user_messages=1), Step("One"), Step("Two"))
     await receive(harness, said("hi", "m1", group=True))
-    await receive(harness, said("and me?", "m2", "u2", group=True), said("/reset", "m3", group=True))
+    await receive(
+        harness, said("and me?", "m2", "u2", group=True), said("/reset", "m3", group=True)
+    )
     assert [text for text in harness.box.texts if "limit" not in text] == ["One", "Two"]
     assert "hi" in await harness.past()
 
@@ -93,7 +107,11 @@ async def test_a_late_decision_is_no_message(store: Store) -> None:
     """Pressing a button costs nothing and is answered beyond every limit."""
     harness = limited(store)
     presses = [
-        InboundEvent(Message(f"m{number}", "user", (), 1_000, Author("u1")), event="decision", target="question_1")
+        InboundEvent(
+            Message(f"m{number}", "user", (), 1_000, Author("u1")),
+            event="decision",
+            target="question_1",
+        )
         for number in range(4)
     ]
     over = texts().get("approval.over", "en")
@@ -101,7 +119,8 @@ async def test_a_late_decision_is_no_message(store: Store) -> None:
 
 
 async def test_what_is_taken_back_or_left_behind_is_not_counted(store: Store) -> None:
-    """A message that was taken back before anybody read it, and those of whoever removes the bot."""
+    """A message that was taken back before anybody read it, and those of whoever removes the
+    bot."""
     harness = limited(store, Limits(user_messages=1), Step("Yes?"))
     assert await receive(harness, said("oops", "m1"), unsent("c1", "m1")) == []
     left = InboundEvent(Message("c2", "user", (), 1_000, Author("u1")), event="left")
@@ -130,12 +149,18 @@ async def test_forgetting_looks_at_the_store_so_often_a_day(store: Store, redis:
     """Then it is refused with the time when it works again, in a group once an hour."""
     harness = limited(store, Limits(user_forgets=2))
     await redis.config_resetstat()
-    answers = [await receive(harness, said("/forget me", f"m{number}", group=number > 2)) for number in range(6)]
+    answers = [
+        await receive(harness, said("/forget me", f"m{number}", group=number > 2))
+        for number in range(6)
+    ]
     refused = texts().get("budget.user_forgets", "en", limit="2", when="2026-11-22 00:00 (UTC)")
     assert [len(answer) for answer in answers] == [1, 1, 1, 1, 0, 0]
     assert answers[2:4] == [[refused]] * 2
     assert (await redis.info("commandstats"))["cmdstat_scan"]["calls"] == 2 * SCANS
-    assert b'kaiwa_budget_refusals_total{scope="user",unit="forgets"} 4.0' in harness.metrics.exposition()
+    assert (
+        b'kaiwa_budget_refusals_total{scope="user",unit="forgets"} 4.0'
+        in harness.metrics.exposition()
+    )
 
 
 async def test_many_wishes_to_be_forgotten_at_once_are_one(store: Store, redis: Redis) -> None:
@@ -148,7 +173,9 @@ async def test_many_wishes_to_be_forgotten_at_once_are_one(store: Store, redis: 
     assert (await redis.info("commandstats"))["cmdstat_scan"]["calls"] == SCANS
 
 
-async def test_a_wish_to_be_forgotten_counts_once_however_often_its_turn_is_taken(store: Store) -> None:
+async def test_a_wish_to_be_forgotten_counts_once_however_often_its_turn_is_taken(
+    store: Store,
+) -> None:
     """The process that had begun with it may have died."""
     budgets = make_budgets(store, Limits(user_forgets=1))
     asked = [await budgets.may_forget(turn, HERE, "u1") for turn in ("t1", "t1", "t2")]
@@ -158,19 +185,32 @@ async def test_a_wish_to_be_forgotten_counts_once_however_often_its_turn_is_take
 
 
 async def test_people_are_erased_one_after_the_other(store: Store, redis: Redis) -> None:
-    """However many wish to be forgotten at the same moment, one look at the whole store is under way."""
+    """However many wish to be forgotten at the same moment, one look at the whole store is under
+    way."""
     for number in range(5):
         await store.kv.set(f"mailbox:u{number}", b"", 60)
-    gone = await asyncio.gather(*(store.personal_data.erase("mailbox", [f"u{number}"]) for number in range(5)))
+    gone = await asyncio.gather(
+        *(store.personal_data.erase("mailbox", [f"u{number}"]) for number in range(5))
+    )
     assert gone == [1] * 5
     assert await redis.dbsize() == 0
 
 
 async def test_the_operator_may_ask_for_help_when_all_is_spent(store: Store) -> None:
     """Page and terminal know the bot's tokens and searches alone, and commands cost none."""
-    harness = Harness(store, [], Console(), limits=Limits(bot_tokens=1, user_messages=1), days=Days("UTC", Clock()))
-    await harness.budgets.spend("line:bot:group:1", Spending("m", Usage(5), Author(), 1, is_first=True))
-    await harness.budgets.spend("line:bot:group:1", Spending("n", Usage(), Author(), 0, is_first=False, searches=2))
+    harness = Harness(
+        store,
+        [],
+        Console(),
+        limits=Limits(bot_tokens=1, user_messages=1),
+        days=Days("UTC", Clock()),
+    )
+    await harness.budgets.spend(
+        "line:bot:group:1", Spending("m", Usage(5), Author(), 1, is_first=True)
+    )
+    await harness.budgets.spend(
+        "line:bot:group:1", Spending("n", Usage(), Author(), 0, is_first=False, searches=2)
+    )
     here = "console:talk-0001"
     for number, text in enumerate(["/usage", "/help", "hi"]):
         await store.inbox.accept(here, f"m{number}", encode(said(text, f"m{number}")))
@@ -195,5 +235,7 @@ async def test_a_sentence_of_ours_is_kept_nowhere(store: Store) -> None:
     harness = limited(store, Limits(user_messages=1))
     await receive(harness, told("m1", "line.kind_video"))
     assert await harness.past() == []
-    await receive(harness, InboundEvent(Message("m2", "user", (Text("/help"),), 1_000, Author("u1"))))
+    await receive(
+        harness, InboundEvent(Message("m2", "user", (Text("/help"),), 1_000, Author("u1")))
+    )
     assert (await harness.past())[0] == UNREAD.text

@@ -60,7 +60,11 @@ async def test_a_stop_ends_the_call_under_way_within_a_second(
         await attending
     assert time.monotonic() - stopped < 1
     assert harness.box.texts == [answer]
-    said = [message for message in await read_history(harness.store, HERE) if message.text or message.results]
+    said = [
+        message
+        for message in await read_history(harness.store, HERE)
+        if message.text or message.results
+    ]
     assert [message.role for message in said][:2] == ["user", "tool"]
     assert said[1].results[0].response == {"error": CANCELLED}
     assert await store.leases.due(10) == []
@@ -83,7 +87,9 @@ async def test_a_turn_that_waits_for_a_picture_can_be_stopped(store: Store, redi
     """As while it waits for anything else; the model is not asked."""
     box = Gallery()
     harness = Harness(store, [], box)
-    await harness.arrive(InboundEvent(Message("m1", "user", (Media("1", "image/png"),), 1_000, Author("u1"))))
+    await harness.arrive(
+        InboundEvent(Message("m1", "user", (Media("1", "image/png"),), 1_000, Author("u1")))
+    )
     async with harness.runner.cancellations.listen():
         await until_true(partial(listens, redis))
         attending = asyncio.create_task(harness.runner.process(HERE))
@@ -99,14 +105,18 @@ class Preparing(Mailbox):
     meanwhile: Callable[[], Awaitable[None]]
     takes_s = YOUNG_S * 2
 
-    async def enrich(self, conversation: str, events: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
+    async def enrich(
+        self, conversation: str, events: Sequence[InboundEvent], *, is_new: bool
+    ) -> list[InboundEvent]:
         if is_new:
             await self.meanwhile()
             await asyncio.sleep(self.takes_s)
         return list(events)
 
 
-async def test_a_stop_that_comes_while_a_turn_is_prepared_keeps_the_model_from_being_asked(store: Store) -> None:
+async def test_a_stop_that_comes_while_a_turn_is_prepared_keeps_the_model_from_being_asked(
+    store: Store,
+) -> None:
     """There is nothing to be ended at once yet, so it is heard before the first step."""
     box = Preparing()
     harness = Harness(store, [], box)
@@ -150,8 +160,13 @@ class Streaming(Mailbox):
 async def test_what_was_written_before_a_stop_stays_with_a_mark(
     store: Store, redis: Redis, question: str, written: str, kept: str
 ) -> None:
-    """People have read it: it is the answer, in the history and in the next request to the model."""
-    step = Step(before=(TextDelta("void"), Restarted(), TextDelta(written)), gate=asyncio.Event(), gate_after=3)
+    """People have read it: it is the answer, in the history and in the next request to the
+    model."""
+    step = Step(
+        before=(TextDelta("void"), Restarted(), TextDelta(written)),
+        gate=asyncio.Event(),
+        gate_after=3,
+    )
     harness = Harness(store, [step, Step("Yes.")], Streaming())
     await harness.receive(question, "m1")
     async with harness.runner.cancellations.listen():
@@ -167,7 +182,9 @@ async def test_what_was_written_before_a_stop_stays_with_a_mark(
     assert asked(harness) == [("user", question), ("model", kept), ("user", "go on")]
 
 
-async def test_where_nothing_is_shown_of_an_answer_nothing_stays_of_it(store: Store, redis: Redis) -> None:
+async def test_where_nothing_is_shown_of_an_answer_nothing_stays_of_it(
+    store: Store, redis: Redis
+) -> None:
     """Nobody has read a word of it, and whoever stopped it wants none."""
     step = Step(before=(TextDelta("Once upon"),), gate=asyncio.Event(), gate_after=1)
     harness = Harness(store, [step])
@@ -181,7 +198,9 @@ async def test_where_nothing_is_shown_of_an_answer_nothing_stays_of_it(store: St
     assert harness.box.texts == ["Stopped."]
 
 
-async def test_a_stop_for_a_conversation_that_is_at_rest_ends_nothing(store: Store, redis: Redis) -> None:
+async def test_a_stop_for_a_conversation_that_is_at_rest_ends_nothing(
+    store: Store, redis: Redis
+) -> None:
     """All processes are told of every stop."""
     step = Step("Here you are", gate=asyncio.Event())
     harness = Harness(store, [step])
@@ -216,10 +235,14 @@ class Unwinding(Held):
             await self.may_end.wait()
 
 
-async def test_a_second_stop_while_the_first_takes_effect_ends_no_listener(store: Store, redis: Redis) -> None:
+async def test_a_second_stop_while_the_first_takes_effect_ends_no_listener(
+    store: Store, redis: Redis
+) -> None:
     """Whoever is impatient presses again; the next turn can still be stopped."""
     slow, next_tool = Unwinding(), Held()
-    harness = Harness(store, [calling("c1", "unwinding"), calling("c2", "held")], tools=tool_map(slow, next_tool))
+    harness = Harness(
+        store, [calling("c1", "unwinding"), calling("c2", "held")], tools=tool_map(slow, next_tool)
+    )
     await harness.receive("go", "m1")
     async with harness.runner.cancellations.listen():
         await until_true(partial(listens, redis))
@@ -228,7 +251,9 @@ async def test_a_second_stop_while_the_first_takes_effect_ends_no_listener(store
         await harness.arrive(button("s1"))
         await slow.cancelled.wait()
         await harness.arrive(button("s2"))
-        async with store.live.subscribe(TOPIC) as told:  # what is told now comes after what was told before
+        async with store.live.subscribe(
+            TOPIC
+        ) as told:  # what is told now comes after what was told before
             await store.live.publish(TOPIC, b"mailbox:another")
             await anext(told)
         slow.may_end.set()
@@ -248,7 +273,13 @@ async def test_a_stop_that_found_no_turn_is_forgotten_after_a_while(
     cancellations = CancelRegistry(store)
     for conversation in ("one", "two", "one"):
         cancellations.stop(conversation)
-    assert [cancellations.take_missed(conversation) for conversation in ("one", "one")] == [True, False]
+    assert [cancellations.take_missed(conversation) for conversation in ("one", "one")] == [
+        True,
+        False,
+    ]
     monkeypatch.setattr("bot.conversation.cancellation.MISSED_S", 1e-9)
     cancellations.stop("three")
-    assert [cancellations.take_missed(conversation) for conversation in ("two", "three")] == [False, True]
+    assert [cancellations.take_missed(conversation) for conversation in ("two", "three")] == [
+        False,
+        True,
+    ]

@@ -36,7 +36,9 @@ async def listens(redis: Redis) -> bool:
 
 
 @asynccontextmanager
-async def under_way(harness: Harness, redis: Redis, step: Step) -> AsyncIterator[asyncio.Task[None]]:
+async def under_way(
+    harness: Harness, redis: Redis, step: Step
+) -> AsyncIterator[asyncio.Task[None]]:
     """A turn whose model is at this step, in a process that hears of changes."""
     async with harness.runner.cancellations.listen():
         await until_true(partial(listens, redis))
@@ -83,7 +85,9 @@ async def test_finished_calls_are_not_repeated(store: Store, redis: Redis) -> No
     assert harness.box.texts == ["Sunny."]
 
 
-async def test_a_change_of_another_message_lets_the_request_go_on(store: Store, redis: Redis) -> None:
+async def test_a_change_of_another_message_lets_the_request_go_on(
+    store: Store, redis: Redis
+) -> None:
     """The edit of an earlier turn counts from the next turn on."""
     step = Step("Two", gate=asyncio.Event())
     harness = Harness(store, [Step("One"), step])
@@ -101,7 +105,9 @@ async def test_a_change_of_another_message_lets_the_request_go_on(store: Store, 
 
 
 @pytest.mark.parametrize("is_unsent", [True, False])
-async def test_a_change_that_nobody_was_told_of_is_found_at_the_commit(store: Store, is_unsent: bool) -> None:
+async def test_a_change_that_nobody_was_told_of_is_found_at_the_commit(
+    store: Store, is_unsent: bool
+) -> None:
     """The answer is there, but not committed: the turn goes on with what people say now."""
     step = Step("Old.", gate=asyncio.Event())
     harness = Harness(store, [step, Step("Sunny.")])
@@ -109,7 +115,10 @@ async def test_a_change_that_nobody_was_told_of_is_found_at_the_commit(store: St
     async with held(harness, step):
         await harness.arrive(unsent("e1", "m1") if is_unsent else edited("e1", "m1", "Weather?"))
     told = [] if is_unsent else ["Sunny."]
-    assert (harness.box.texts, await harness.past()) == (told, [] if is_unsent else ["Weather?", "Sunny."])
+    assert (harness.box.texts, await harness.past()) == (
+        told,
+        [] if is_unsent else ["Weather?", "Sunny."],
+    )
     assert await store.leases.due(10) == []
 
 
@@ -135,7 +144,8 @@ async def test_an_apology_is_not_sent_for_a_message_taken_back(store: Store) -> 
 
 
 async def test_who_edits_for_ever_is_answered(store: Store) -> None:
-    """After ten changes the answer is for the words that it saw; what comes later is in the history."""
+    """After ten changes the answer is for the words that it saw; what comes later is in the
+    history."""
     steps = [Step(f"Answer {number}", gate=asyncio.Event()) for number in range(MOST_CHANGES + 1)]
     harness = Harness(store, steps)
     await harness.receive("v0", "m1")
@@ -152,11 +162,15 @@ async def test_who_edits_for_ever_is_answered(store: Store) -> None:
     assert await harness.past() == [f"v{MOST_CHANGES + 1}", f"Answer {MOST_CHANGES}"]
 
 
-async def test_after_many_edits_a_message_can_still_be_taken_back(store: Store, redis: Redis) -> None:
+async def test_after_many_edits_a_message_can_still_be_taken_back(
+    store: Store, redis: Redis
+) -> None:
     """At once, as ever; further edits end no request."""
     harness = Harness(store, [last := hanging()])
     await harness.receive("v0", "m1")
-    await harness.arrive(*(edited(f"e{number}", "m1", f"v{number}") for number in range(MOST_CHANGES)))
+    await harness.arrive(
+        *(edited(f"e{number}", "m1", f"v{number}") for number in range(MOST_CHANGES))
+    )
     async with under_way(harness, redis, last):
         async with store.live.subscribe(CHANGES) as told:
             await harness.arrive(edited("e10", "m1", "v10"))
@@ -203,7 +217,8 @@ async def test_what_a_newer_version_tells_is_ignored(store: Store, redis: Redis)
 
 
 async def test_a_turn_that_goes_on_leaves_a_change_behind_its_message(store: Store) -> None:
-    """Both wait in the inbox: the change must not be read first, or nobody would know of it when the message is."""
+    """Both wait in the inbox: the change must not be read first, or nobody would know of it when
+    the message is."""
     step = hanging()
     dead, other = Harness(store, [step]), Harness(store, [Step("One."), Step("Never sent.")])
     await dead.receive("One?", "m1")
@@ -216,11 +231,16 @@ async def test_a_turn_that_goes_on_leaves_a_change_behind_its_message(store: Sto
     await other.arrive(unsent("e1", "m2"))
     for _ in range(2):
         await other.runner.process(HERE)
-    assert (len(other.model.requests), other.box.texts, await other.past()) == (1, ["One."], ["One?", "One."])
+    assert (len(other.model.requests), other.box.texts, await other.past()) == (
+        1,
+        ["One."],
+        ["One?", "One."],
+    )
 
 
 async def test_an_edit_that_overtakes_its_message_counts(store: Store) -> None:
-    """Also if a turn has read it before the message comes in; of two, the newer one by the platform's time."""
+    """Also if a turn has read it before the message comes in; of two, the newer one by the
+    platform's time."""
     harness = Harness(store, [Step("Sunny.")])
     newer = edited("e2", "m1", "Weather?")
     await harness.arrive(replace(newer, message=replace(newer.message, at=WRITTEN_AT + 2)))
@@ -231,7 +251,9 @@ async def test_an_edit_that_overtakes_its_message_counts(store: Store) -> None:
     assert (asked(harness), harness.box.texts) == ([("user", "Weather?")], ["Sunny."])
 
 
-async def test_what_is_taken_back_before_it_comes_leaves_no_edit_behind(store: Store, redis: Redis) -> None:
+async def test_what_is_taken_back_before_it_comes_leaves_no_edit_behind(
+    store: Store, redis: Redis
+) -> None:
     """Neither is the message answered, nor are its words stored."""
     harness = Harness(store, [])
     await harness.arrive(edited("e1", "m1", "Weather?"), unsent("u1", "m1"))
@@ -240,8 +262,12 @@ async def test_what_is_taken_back_before_it_comes_leaves_no_edit_behind(store: S
     assert await redis.exists(Keys(HERE).of("early")) == 0
 
 
-@pytest.mark.parametrize("change", [edited("e1", "m1", "Weather?"), unsent("e1", "m1")], ids=["edited", "taken back"])
-async def test_a_change_after_a_stop_joins_the_stopped_turn(store: Store, change: InboundEvent) -> None:
+@pytest.mark.parametrize(
+    "change", [edited("e1", "m1", "Weather?"), unsent("e1", "m1")], ids=["edited", "taken back"]
+)
+async def test_a_change_after_a_stop_joins_the_stopped_turn(
+    store: Store, change: InboundEvent
+) -> None:
     """The turn ends, with the words as they are now, and what comes next is answered."""
     step = calling(held=True)
     harness = Harness(store, [step, Step("Hello!")])

@@ -21,7 +21,11 @@ from toolset.offer.rules import Rule, Rules
 from toolset.tool import ValidatedTool
 from toolset.tool_map import ToolMap
 
-NEEDY: dict[str, Any] = {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}
+NEEDY: dict[str, Any] = {
+    "type": "object",
+    "properties": {"place": {"type": "string"}},
+    "required": ["place"],
+}
 
 
 class Weather(Echo):
@@ -73,7 +77,8 @@ def said(text: str) -> Message:
     ],
 )
 def test_a_command_at_the_beginning_names_its_tool(text: str, choice: ToolChoice) -> None:
-    """In any script and case; without the words its tool needs, and everywhere else, it is ordinary text."""
+    """In any script and case; without the words its tool needs, and everywhere else, it is ordinary
+    text."""
     assert choice_in([said(text)], TOOLS) == choice
 
 
@@ -83,7 +88,9 @@ def test_a_commands_words_may_have_any_width(text: str) -> None:
     assert SpokenCommands(load()).read(text) == "help"
 
 
-@pytest.mark.parametrize(("text", "is_yes"), [("ＯＫ", True), ("ｏｋ！", True), ("ＮＯ", False), ("ﾀﾞﾒ", False)])
+@pytest.mark.parametrize(
+    ("text", "is_yes"), [("ＯＫ", True), ("ｏｋ！", True), ("ＮＯ", False), ("ﾀﾞﾒ", False)]
+)
 def test_the_words_of_a_decision_may_have_any_width(text: str, is_yes: bool) -> None:
     """A wide yes is no refusal in other words."""
     assert SpokenCommands(load()).decision(text) is is_yes
@@ -99,16 +106,22 @@ def test_a_tool_that_is_not_offered_is_not_named() -> None:
     assert choice_in([said("/weather Tokyo")], ToolMap([])) == AUTO
 
 
-@pytest.mark.parametrize(("language", "words"), [("en", ["/weather", "/time"]), ("ja", ["/天気", "/time"])])
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", ["/weather", "/time"]), ("ja", ["/天気", "/time"])]
+)
 def test_the_help_lists_a_command_for_each_tool(language: str, words: list[str]) -> None:
     """In the reader's language where there is one."""
     assert command_words(TOOLS, language) == words
 
 
-async def test_the_named_tool_is_called_first_and_the_model_is_free_afterwards(store: Store) -> None:
+async def test_the_named_tool_is_called_first_and_the_model_is_free_afterwards(
+    store: Store,
+) -> None:
     """Its words reach the model as they were written."""
     clock = Clock()
-    harness = Harness(store, [Step(calls=(ToolCall("c1", "get_time", {}),)), Step("Noon")], tools=tool_map(clock))
+    harness = Harness(
+        store, [Step(calls=(ToolCall("c1", "get_time", {}),)), Step("Noon")], tools=tool_map(clock)
+    )
     await harness.receive("/time in Paris", "m1")
     await harness.runner.process(HERE)
     assert [request.tool_choice for request in harness.model.requests] == [CLOCK, AUTO]
@@ -154,7 +167,9 @@ async def test_help_says_nothing_of_commands_where_there_are_none(store: Store) 
     assert "Begin a message" not in harness.box.texts[0]
 
 
-async def test_a_spoken_command_has_a_row_in_the_table_and_words_in_the_catalogue(store: Store) -> None:
+async def test_a_spoken_command_has_a_row_in_the_table_and_words_in_the_catalogue(
+    store: Store,
+) -> None:
     """Words without a row would do nothing; a row without words could not be said."""
     services = Harness(store, []).runner.services
     commands = Commands(services, HistoryEditor(store, 30), Admission(services), TOOLS)

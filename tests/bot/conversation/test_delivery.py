@@ -43,7 +43,8 @@ async def test_a_postponed_delivery_waits_and_keeps_its_id(store: Store) -> None
 
 
 async def test_a_delivery_that_is_not_due_yet_is_not_attempted(store: Store) -> None:
-    """Back-off holds also when somebody looks earlier; new messages are answered into the outbox behind it."""
+    """Back-off holds also when somebody looks earlier; new messages are answered into the outbox
+    behind it."""
     harness = Harness(store, [Step("One"), Step("Two")])
     harness.box.failures = [DeliverLater("slow down", after=60)]
     await harness.receive("hi", "m1")
@@ -51,7 +52,12 @@ async def test_a_delivery_that_is_not_due_yet_is_not_attempted(store: Store) -> 
     await harness.receive("more", "m2")
     await harness.runner.process(HERE)
     assert harness.box.delivered == []
-    assert [message.text for message in await read_history(harness.store, HERE)] == ["hi", "One", "more", "Two"]
+    assert [message.text for message in await read_history(harness.store, HERE)] == [
+        "hi",
+        "One",
+        "more",
+        "Two",
+    ]
 
 
 async def test_no_platform_makes_a_conversation_wait_for_hours(store: Store) -> None:
@@ -105,14 +111,19 @@ async def test_a_delivery_that_keeps_failing_is_given_up(store: Store) -> None:
 async def test_what_waits_behind_a_delivery_follows_its_last_attempt_at_once(store: Store) -> None:
     """However long the pause after it would have been."""
     harness = Harness(store, [Step("One"), Step("Two")])
-    harness.box.failures = [*(DeliverLater("busy", after=0) for _ in range(9)), DeliverLater("busy", after=600)]
+    harness.box.failures = [
+        *(DeliverLater("busy", after=0) for _ in range(9)),
+        DeliverLater("busy", after=600),
+    ]
     await harness.receive("hi", "m1")
     await harness.runner.process(HERE)
     await harness.receive("more", "m2")
     for _ in range(9):
         await harness.runner.process(HERE)
     assert harness.box.texts == ["Two"]
-    assert [letter.reason for letter in await store.dead_letters.read()] == ["gave up after 10 attempts: busy"]
+    assert [letter.reason for letter in await store.dead_letters.read()] == [
+        "gave up after 10 attempts: busy"
+    ]
 
 
 def head(harness: Harness) -> Awaitable[bytes | None]:
@@ -124,7 +135,9 @@ async def again(harness: Harness, **changes: Any) -> Delivery:
     raw = await head(harness)
     assert raw is not None
     lease = await leased(harness.store, HERE)
-    await harness.store.outbox.replace_head(lease, encode(replace(decode_delivery(raw), not_before=1, **changes)))
+    await harness.store.outbox.replace_head(
+        lease, encode(replace(decode_delivery(raw), not_before=1, **changes))
+    )
     await harness.store.leases.release(lease)
     await harness.runner.process(HERE)
     raw = await head(harness)
@@ -132,7 +145,8 @@ async def again(harness: Harness, **changes: Any) -> Delivery:
 
 
 async def test_a_refused_token_is_waited_for_and_is_no_attempt(store: Store) -> None:
-    """However often that was looked at, the ten attempts are left; the hour counts from the first refusal."""
+    """However often that was looked at, the ten attempts are left; the hour counts from the first
+    refusal."""
     harness = Harness(store, [Step("One")])
     harness.box.failures = [TokenRefused("refused")] * 13 + [DeliverLater("busy", 0)]
     await harness.receive("hi", "m1")
@@ -172,7 +186,9 @@ async def test_a_token_that_stays_refused_for_an_hour_is_given_up(store: Store) 
 
 def uncertain(harness: Harness) -> int:
     """How many deliveries were found of which nobody knows whether they had gone out."""
-    found = re.search(r'kaiwa_deliveries_total\{channel="mailbox",outcome="uncertain"\} (\d+)', told(harness))
+    found = re.search(
+        r'kaiwa_deliveries_total\{channel="mailbox",outcome="uncertain"\} (\d+)', told(harness)
+    )
     return int(found[1]) if found else 0
 
 
@@ -189,7 +205,9 @@ async def test_an_attempt_without_an_outcome_is_counted(store: Store) -> None:
     await harness.runner.process(HERE)
     assert (harness.box.texts, uncertain(harness)) == (["One"], 0)
     lease = await leased(store, HERE)
-    await store.journal.commit(lease, None, [encode(Delivery("t_1", "t", Reply("Two"), attempts=1))], 1)
+    await store.journal.commit(
+        lease, None, [encode(Delivery("t_1", "t", Reply("Two"), attempts=1))], 1
+    )
     await store.leases.release(lease)
     await harness.runner.process(HERE)
     assert (harness.box.texts, uncertain(harness)) == (["One", "Two"], 1)
@@ -222,7 +240,9 @@ async def test_a_channel_is_asked_to_make_sure_of_the_lease(
     class Slept(Mailbox):
         """Was paused for longer than its lease."""
 
-        async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int:
+        async def deliver(
+            self, conversation: str, delivery: Delivery, assert_lease: AssertLease
+        ) -> int:
             await assert_lease()
             await redis.delete(key("lease", HERE))
             await assert_lease()
@@ -242,7 +262,9 @@ async def test_a_reply_of_a_channel_that_is_off_becomes_a_dead_letter(store: Sto
     await store.journal.commit(lease, None, [encode(Delivery("t_1", "t", Reply("One")))], 1)
     await store.leases.release(lease)
     await harness.runner.process("line:bot:user:u1")
-    assert [letter.reason for letter in await store.dead_letters.read()] == ["the channel line is switched off"]
+    assert [letter.reason for letter in await store.dead_letters.read()] == [
+        "the channel line is switched off"
+    ]
 
 
 async def test_a_delivery_that_is_no_utf8_becomes_a_dead_letter(store: Store) -> None:
@@ -255,19 +277,24 @@ async def test_a_delivery_that_is_no_utf8_becomes_a_dead_letter(store: Store) ->
     assert [letter.reason for letter in await store.dead_letters.read()] == ["cannot be read"]
 
 
-async def test_an_answer_goes_out_though_its_author_cannot_be_indexed(store: Store, redis: Redis) -> None:
+async def test_an_answer_goes_out_though_its_author_cannot_be_indexed(
+    store: Store, redis: Redis
+) -> None:
     """The store takes the turn and refuses the index."""
     await redis.set(kv_key("person:mailbox:u1"), "no set", ex=60)
     harness = Harness(store, [Step("Hello")])
     await harness.receive("hi", "m1")
     with structlog.testing.capture_logs() as logs:
         await harness.runner.process(HERE)
-    assert [entry["event"] for entry in logs if entry["log_level"] == "warning"] == ["person.not_indexed"]
+    assert [entry["event"] for entry in logs if entry["log_level"] == "warning"] == [
+        "person.not_indexed"
+    ]
     assert harness.box.texts == ["Hello"]
 
 
 async def test_a_mistake_of_a_channel_that_passes_is_not_seen(store: Store) -> None:
-    """Its traceback is logged once; the pauses grow, and the count begins anew with a retried dead letter."""
+    """Its traceback is logged once; the pauses grow, and the count begins anew with a retried dead
+    letter."""
     harness = Harness(store, [Step("Hello!")])
     harness.box.failures = [RuntimeError("bug"), KeyError("bug")]
     await harness.receive("hi", "m1")
@@ -276,7 +303,8 @@ async def test_a_mistake_of_a_channel_that_passes_is_not_seen(store: Store) -> N
         for _ in range(3):
             await harness.runner.process(HERE)
             rests += [
-                decode_delivery(raw).not_before - await store.now_ms(HERE) for raw in await store.outbox.read(HERE)
+                decode_delivery(raw).not_before - await store.now_ms(HERE)
+                for raw in await store.outbox.read(HERE)
             ]
             await let_rest_be_over(store)
     assert rests == [pytest.approx(1_000, abs=500), pytest.approx(2_000, abs=500)]

@@ -22,10 +22,14 @@ async def arrive(store: Store, conversation: str, event: InboundEvent) -> None:
 
 
 def said(message_id: str, text: str, author: str = "u1", *, group: bool = False) -> InboundEvent:
-    return InboundEvent(Message(message_id, "user", (Text(text),), 1, Author(author)), "address", group)
+    return InboundEvent(
+        Message(message_id, "user", (Text(text),), 1, Author(author)), "address", group
+    )
 
 
-async def give_up(store: Store, conversation: str, *events: InboundEvent, delivery: bytes = b"") -> None:
+async def give_up(
+    store: Store, conversation: str, *events: InboundEvent, delivery: bytes = b""
+) -> None:
     """Make a dead letter of messages, and one of a delivery."""
     for event in events:
         await arrive(store, conversation, event)
@@ -40,7 +44,10 @@ async def give_up(store: Store, conversation: str, *events: InboundEvent, delive
 
 async def letters(store: Store) -> set[tuple[str, bytes]]:
     """The conversation of each dead letter, with its delivery or first message."""
-    return {(letter.conversation, letter.delivery or letter.arrivals[0]) for letter in await store.dead_letters.read()}
+    return {
+        (letter.conversation, letter.delivery or letter.arrivals[0])
+        for letter in await store.dead_letters.read()
+    }
 
 
 async def words(harness: Harness, conversation: str = HERE) -> list[str]:
@@ -57,7 +64,11 @@ async def test_an_edit_changes_the_history(store: Store) -> None:
     await harness.runner.process(HERE)
     await harness.receive("and now?", "m2")
     await harness.runner.process(HERE)
-    assert [message.text for message in harness.model.requests[1].messages] == ["Tokyo", "One", "and now?"]
+    assert [message.text for message in harness.model.requests[1].messages] == [
+        "Tokyo",
+        "One",
+        "and now?",
+    ]
     assert harness.box.texts == ["One", "Two"]
 
 
@@ -68,7 +79,9 @@ async def test_a_message_taken_back_leaves_the_history_with_its_answer(store: St
     await harness.runner.process(HERE)
     await harness.receive("public", "m2")
     await harness.runner.process(HERE)
-    await arrive(store, HERE, InboundEvent(Message("e1", "user", (), 2), event="unsent", target="m1"))
+    await arrive(
+        store, HERE, InboundEvent(Message("e1", "user", (), 2), event="unsent", target="m1")
+    )
     await harness.runner.process(HERE)
     assert await words(harness) == ["public", "Two"]
     assert await store.leases.due(10) == []
@@ -100,7 +113,9 @@ async def test_help_is_answered_without_the_model(store: Store) -> None:
 async def test_our_own_sentences_go_out_as_they_are_told(store: Store) -> None:
     """A channel may have us say a sentence of the catalogue; it is no part of the history."""
     harness = Harness(store, [])
-    told = InboundEvent(Message("t1", "user", (), 1, Author("u1", locale="ja")), event="told", target="command.help")
+    told = InboundEvent(
+        Message("t1", "user", (), 1, Author("u1", locale="ja")), event="told", target="command.help"
+    )
     await arrive(store, HERE, told)
     await harness.runner.process(HERE)
     assert harness.box.texts[0].startswith("Kaiwaです")
@@ -118,7 +133,9 @@ async def test_leaving_deletes_the_conversation(store: Store) -> None:
     assert harness.box.texts == ["One"]
 
 
-async def test_forget_me_deletes_every_key_of_a_person_and_only_theirs(store: Store, redis: Redis) -> None:
+async def test_forget_me_deletes_every_key_of_a_person_and_only_theirs(
+    store: Store, redis: Redis
+) -> None:
     """Their own conversation, their words in a group, their notes; the others' words stay."""
     own = "mailbox:user:u1"
     harness = Harness(store, [Step("One"), Step("Two"), Step("Three")])
@@ -141,7 +158,8 @@ async def test_forget_me_deletes_every_key_of_a_person_and_only_theirs(store: St
 
 
 async def test_forget_me_reaches_the_dead_letters(store: Store) -> None:
-    """All of a person's own conversations; of shared ones those that name them, readable or not; nobody else's."""
+    """All of a person's own conversations; of shared ones those that name them, readable or not;
+    nobody else's."""
     own, alone, elsewhere = "mailbox:user:u1", "mailbox:room-0002", "post:user:u1"
     harness = Harness(store, [Step("One")])
     await arrive(store, alone, said("m1", "hello"))
@@ -151,7 +169,9 @@ async def test_forget_me_reaches_the_dead_letters(store: Store) -> None:
     theirs = said("g3", "somebody else's", "u2", group=True)
     await give_up(store, own, delivery=b"cannot be read")
     await give_up(store, alone, delivery=to_somebody)
-    await give_up(store, GROUP, said("g1", "mine", group=True), said("g2", "not mine", "u2", group=True))
+    await give_up(
+        store, GROUP, said("g1", "mine", group=True), said("g2", "not mine", "u2", group=True)
+    )
     await give_up(store, GROUP, delivery=to_me)
     await give_up(store, GROUP, delivery=b'\xff{"u1"')
     await give_up(store, GROUP, delivery=to_somebody)
@@ -160,7 +180,11 @@ async def test_forget_me_reaches_the_dead_letters(store: Store) -> None:
     await arrive(store, own, said("m2", "forget me"))
     await harness.runner.process(own)
     assert harness.box.texts[-1].startswith("Done: I have deleted what I kept of you")
-    assert await letters(store) == {(GROUP, to_somebody), (GROUP, encode(theirs)), (elsewhere, to_me)}
+    assert await letters(store) == {
+        (GROUP, to_somebody),
+        (GROUP, encode(theirs)),
+        (elsewhere, to_me),
+    }
 
 
 async def test_somebody_without_an_id_forgets_no_others(store: Store) -> None:
@@ -197,8 +221,11 @@ async def test_reset_leaves_answers_that_are_still_to_be_delivered(store: Store)
     assert await words(harness) == ["/reset", harness.box.texts[1]]
 
 
-async def test_forgetting_says_what_was_deleted_and_is_kept_for_nobody(store: Store, redis: Redis) -> None:
-    """Files too; what cannot be delivered becomes no dead letter, which would name its reader for 30 days."""
+async def test_forgetting_says_what_was_deleted_and_is_kept_for_nobody(
+    store: Store, redis: Redis
+) -> None:
+    """Files too; what cannot be delivered becomes no dead letter, which would name its reader for
+    30 days."""
     harness = Harness(store, [Step("One")])
     harness.box.failures = [DeliveryRefused("403 blocked")]
     deleted: list[str] = []
@@ -225,7 +252,8 @@ async def test_answers_to_somebody_in_the_group_they_leave_are_not_delivered(sto
     harness = Harness(store, [])
     lease = await leased(store, GROUP)
     to_them, to_others = (
-        encode(Delivery(f"d_{user}", "t1", Reply(f"for {user}"), f'{{"user":"{user}"}}')) for user in ("u1", "u2")
+        encode(Delivery(f"d_{user}", "t1", Reply(f"for {user}"), f'{{"user":"{user}"}}'))
+        for user in ("u1", "u2")
     )
     await store.journal.commit(lease, None, [to_them, to_others], keep_turns=1)
     harness.box.failures = [DeliverLater("503", 0.0)]
@@ -270,6 +298,11 @@ async def test_a_message_taken_back_leaves_the_dead_letters(store: Store) -> Non
     await give_up(store, HERE, said("m1", "secret"))
     await give_up(store, HERE, said("m12", "public"))
     await give_up(store, GROUP, said("m1", "elsewhere"))
-    await arrive(store, HERE, InboundEvent(Message("e1", "user", (), 2), event="unsent", target="m1"))
+    await arrive(
+        store, HERE, InboundEvent(Message("e1", "user", (), 2), event="unsent", target="m1")
+    )
     await harness.runner.process(HERE)
-    assert await letters(store) == {(HERE, encode(said("m12", "public"))), (GROUP, encode(said("m1", "elsewhere")))}
+    assert await letters(store) == {
+        (HERE, encode(said("m12", "public"))),
+        (GROUP, encode(said("m1", "elsewhere"))),
+    }

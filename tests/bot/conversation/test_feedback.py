@@ -15,7 +15,9 @@ from bot.telemetry import Metrics
 
 NOW_S = 1_795_300_000.0  # 2026-11-22 in Tokyo, the day before in UTC
 DAY = "2026-11-22"
-RATING = Rating("turn_1", "line:U0:group:C1", "U1", "gemini", is_good=True, answered_at=1_795_299_000_000, at=1)
+RATING = Rating(
+    "turn_1", "line:U0:group:C1", "U1", "gemini", is_good=True, answered_at=1_795_299_000_000, at=1
+)
 
 
 def keeper(store: Store, metrics: Metrics | None = None) -> Feedback:

@@ -1,4 +1,5 @@
-"""Files that tool calls return: stored before their result, shown with the answer, deleted with the person."""
+"""Files that tool calls return: stored before their result, shown with the answer, deleted with the
+person."""
 
 from __future__ import annotations
 
@@ -129,7 +130,9 @@ async def test_a_hook_can_keep_files_back(store: Store) -> None:
     """An outcome without files is recorded without files."""
 
     class Strict(Hook):
-        async def after(self, call: ToolCall, context: ToolContext, outcome: ToolOutcome) -> ToolOutcome:
+        async def after(
+            self, call: ToolCall, context: ToolContext, outcome: ToolOutcome
+        ) -> ToolOutcome:
             return ToolOutcome(outcome.response)
 
     tool = Draw([CHART])

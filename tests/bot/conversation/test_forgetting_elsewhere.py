@@ -30,7 +30,11 @@ async def talk(store: Store) -> None:
 
 async def kept(store: Store) -> list[str]:
     """What is kept of that conversation."""
-    return [message.text for entry in await store.history.read(HERE, 9) for message in read_record(entry).messages]
+    return [
+        message.text
+        for entry in await store.history.read(HERE, 9)
+        for message in read_record(entry).messages
+    ]
 
 
 async def test_a_conversation_that_is_being_answered_is_waited_for(store: Store) -> None:
@@ -48,7 +52,9 @@ async def test_a_conversation_that_stays_busy_forgets_at_the_end_of_its_turn(sto
     """It is told to, by an entry of its inbox that names nobody."""
     await talk(store)
     other, own = await leased(store, HERE), await leased(store, OWN)
-    assert await HistoryEditor(store, 30, lease_wait_s=0.25).forget(own, WISH) == Forgotten(conversations=1, messages=0)
+    assert await HistoryEditor(store, 30, lease_wait_s=0.25).forget(own, WISH) == Forgotten(
+        conversations=1, messages=0
+    )
     assert await kept(store) == ["my secret", "One"]
     (told,) = await store.inbox.read(HERE)
     assert b"u1" not in told.frame
@@ -58,7 +64,8 @@ async def test_a_conversation_that_stays_busy_forgets_at_the_end_of_its_turn(sto
 
 
 async def test_what_a_busy_turn_has_stored_for_its_channel_stays(store: Store) -> None:
-    """As the message that shows half of its answer; with the turn's answer it is no longer needed."""
+    """As the message that shows half of its answer; with the turn's answer it is no longer
+    needed."""
     await talk(store)
     await arrive(store, HERE, said("m2", "more"))
     other, own = await leased(store, HERE), await leased(store, OWN)
@@ -70,7 +77,8 @@ async def test_what_a_busy_turn_has_stored_for_its_channel_stays(store: Store) -
 
 
 async def test_a_group_that_stays_busy_takes_back_what_somebody_has_said(store: Store) -> None:
-    """What is in its history, in its turn and in its inbox; the others' words stay, and are answered."""
+    """What is in its history, in its turn and in its inbox; the others' words stay, and are
+    answered."""
     harness = Harness(store, [Step("One"), Step("Two"), Step("Three")])
     for message_id, author in (("g1", "u1"), ("g2", "u2")):
         await arrive(store, GROUP, said(message_id, f"old of {author}", author, group=True))
@@ -88,8 +96,11 @@ async def test_a_group_that_stays_busy_takes_back_what_somebody_has_said(store: 
     assert {"old of u2", "new of u2"} <= set(past)
 
 
-async def test_a_turn_for_somebody_who_is_forgotten_ends_at_once(store: Store, redis: Redis) -> None:
-    """A call that the model made later would store something of theirs, and nobody would delete it."""
+async def test_a_turn_for_somebody_who_is_forgotten_ends_at_once(
+    store: Store, redis: Redis
+) -> None:
+    """A call that the model made later would store something of theirs, and nobody would delete
+    it."""
     step = hanging()
     harness = Harness(store, [step])
     await harness.arrive(InboundEvent(words("m1", "remember that I am u1"), group=True))
@@ -106,14 +117,19 @@ async def test_a_question_that_waits_elsewhere_is_forgotten_with_its_turn(store:
     other, own = await leased(store, HERE), await leased(store, OWN)
     await store.journal.begin(other, "turn")
     await store.leases.release(other, await store.now_ms(HERE) + 60_000)
-    assert await HistoryEditor(store, 30).forget(own, WISH) == Forgotten(conversations=2, messages=2)
+    assert await HistoryEditor(store, 30).forget(own, WISH) == Forgotten(
+        conversations=2, messages=2
+    )
     assert await store.journal.read(HERE) == []
     await store.leases.release(own)
     assert await store.leases.due(9) == []
 
 
-async def test_in_a_group_a_turn_that_waits_for_somebody_goes_and_others_are_answered(store: Store) -> None:
-    """Their words wait for a turn of their own, in order; answers that name who is forgotten are not delivered."""
+async def test_in_a_group_a_turn_that_waits_for_somebody_goes_and_others_are_answered(
+    store: Store,
+) -> None:
+    """Their words wait for a turn of their own, in order; answers that name who is forgotten are
+    not delivered."""
     harness = Harness(store, [Step("One"), Step("Two")])
     await arrive(store, GROUP, said("g0", "hello", group=True))
     await harness.runner.process(GROUP)
@@ -126,7 +142,9 @@ async def test_in_a_group_a_turn_that_waits_for_somebody_goes_and_others_are_ans
     await arrive(store, GROUP, said("g3", "mine too", group=True))
     await store.inbox.accept(GROUP, "g4", b'cannot be read: "u1"')
     await store.leases.release(other, await store.now_ms(GROUP) + 60_000)
-    assert await HistoryEditor(store, 30).forget(own, WISH) == Forgotten(conversations=2, messages=2)
+    assert await HistoryEditor(store, 30).forget(own, WISH) == Forgotten(
+        conversations=2, messages=2
+    )
     assert await store.outbox.read(GROUP) == [b'{"user":"u2"}']
     assert await store.journal.read(GROUP) == []
     (left,) = await store.inbox.read(GROUP)

@@ -1,4 +1,5 @@
-"""A turn that fails in ways nobody foresaw: tried again from its journal, and in the end given up honestly."""
+"""A turn that fails in ways nobody foresaw: tried again from its journal, and in the end given up
+honestly."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ async def letters(store: Store) -> list[DeadLetter]:
 
 
 async def test_an_error_that_passes_is_not_seen(store: Store, redis: Redis) -> None:
-    """The turn rests for a second, then for two, and goes on from its journal: what was called is not called again."""
+    """The turn rests for a second, then for two, and goes on from its journal: what was called is
+    not called again."""
     harness = Harness(store, [calling(), explode, explode, Step("Here you are.")])
     await harness.receive("hi", "m1")
     rests = [await rested(harness, redis) for _ in range(3)]
@@ -68,10 +70,14 @@ async def test_a_turn_that_rests_is_not_hurried_by_a_message(store: Store, redis
 
 
 @pytest.mark.parametrize(
-    ("text", "apology"), [("hi", SORRY), ("こんにちは", "こちらで問題が起きて、お答えできませんでした。")]
+    ("text", "apology"),
+    [("hi", SORRY), ("こんにちは", "こちらで問題が起きて、お答えできませんでした。")],
 )
-async def test_the_third_failure_is_the_last(store: Store, redis: Redis, text: str, apology: str) -> None:
-    """One apology in the user's language, and a dead letter with what was asked; the next message is answered."""
+async def test_the_third_failure_is_the_last(
+    store: Store, redis: Redis, text: str, apology: str
+) -> None:
+    """One apology in the user's language, and a dead letter with what was asked; the next message
+    is answered."""
     harness = Harness(store, [explode, explode, explode, Step("Hello!")])
     await harness.receive(text, "m1", "token-1")
     for _ in range(3):
@@ -82,7 +88,10 @@ async def test_the_third_failure_is_the_last(store: Store, redis: Redis, text: s
     assert delivery.reply.note == "failed 3 times: ZeroDivisionError, see the log"
     [letter] = await letters(store)
     event = InboundEvent(words("m1", text), "token-1")
-    assert (letter.reason, letter.arrivals) == ("failed 3 times: ZeroDivisionError", (encode(event),))
+    assert (letter.reason, letter.arrivals) == (
+        "failed 3 times: ZeroDivisionError",
+        (encode(event),),
+    )
     assert await store.leases.due(10) == []
     await harness.receive("and now?", "m2")
     await harness.runner.process(HERE)
@@ -92,7 +101,9 @@ async def test_the_third_failure_is_the_last(store: Store, redis: Redis, text: s
 class Nameless(Mailbox):
     """A channel whose look-ups fail, for the apology too."""
 
-    async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
+    async def enrich(
+        self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool
+    ) -> list[InboundEvent]:
         raise ZeroDivisionError
 
 
@@ -130,7 +141,9 @@ async def test_a_turn_that_kills_its_process_is_given_up(store: Store, redis: Re
         await redis.delete(key("lease", HERE))
     await harness.runner.process(HERE)
     assert (harness.box.texts, harness.model.requests) == ([SORRY], [])
-    assert [letter.reason for letter in await letters(store)] == ["started 5 times without getting on"]
+    assert [letter.reason for letter in await letters(store)] == [
+        "started 5 times without getting on"
+    ]
 
 
 async def test_any_number_of_shutdowns_costs_no_answer(store: Store) -> None:
@@ -170,7 +183,9 @@ async def test_a_conversation_of_a_channel_that_is_off_ends_as_a_dead_letter(sto
     assert await store.leases.due(10) == []
 
 
-async def test_what_was_taken_back_is_not_kept_of_a_turn_that_is_given_up(store: Store, redis: Redis) -> None:
+async def test_what_was_taken_back_is_not_kept_of_a_turn_that_is_given_up(
+    store: Store, redis: Redis
+) -> None:
     """Even if that was during the last attempt; what had joined is given up with it."""
     first = calling(held=True)
     harness = Harness(store, [explode, explode, first, explode])
@@ -197,7 +212,9 @@ async def test_nobody_is_told_of_a_turn_without_a_question(store: Store, redis: 
     assert [letter.reason for letter in await letters(store)] == ["failed 3 times: DecodeError"]
 
 
-async def test_what_was_given_up_can_be_put_back_and_is_answered(store: Store, redis: Redis) -> None:
+async def test_what_was_given_up_can_be_put_back_and_is_answered(
+    store: Store, redis: Redis
+) -> None:
     """At once, when the reason is gone."""
     harness = Harness(store, [explode, explode, explode, Step("Sorry for the wait.")])
     await harness.receive("hi", "m1", "token-1")

@@ -21,9 +21,13 @@ ELSEWHERE = "mailbox:room-0002"
 
 
 async def test_older_turns_become_a_summary(store: Store) -> None:
-    """It is written once there is too much, stands before the turns it does not tell of, and stays as it is."""
+    """It is written once there is too much, stands before the turns it does not tell of, and stays
+    as it is."""
     harness = Harness(
-        store, [Step("1"), Step("2"), Step("3"), NOTED, Step("4"), Step("5")], tokens=1_000, summarises=True
+        store,
+        [Step("1"), Step("2"), Step("3"), NOTED, Step("4"), Step("5")],
+        tokens=1_000,
+        summarises=True,
     )
     await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}", "four")
     [asked] = summaries(harness)
@@ -37,15 +41,29 @@ async def test_older_turns_become_a_summary(store: Store) -> None:
 
 
 async def test_the_next_summary_goes_on_from_the_last(store: Store) -> None:
-    """What it said goes into the next one, with the turns since; what has been told is not read again."""
+    """What it said goes into the next one, with the turns since; what has been told is not read
+    again."""
     again = Step("Hanako likes rain and tea.")
     steps = [Step("1"), Step("2"), Step("3"), NOTED, Step("4"), Step("5"), again, Step("6")]
     harness = Harness(store, steps, tokens=1_000, summarises=True)
-    await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}", f"four {LONG}", f"five {LONG}", "six")
+    await talk(
+        harness,
+        f"one {LONG}",
+        f"two {LONG}",
+        f"three {LONG}",
+        f"four {LONG}",
+        f"five {LONG}",
+        "six",
+    )
     first, second = (request.messages[0].text for request in summaries(harness))
     assert NOTES not in first
     assert f"<notes>\n{NOTES}\n</notes>" in second
-    assert ("one" in first, "one" in second, "three" in second, "five" in second) == (True, False, True, False)
+    assert ("one" in first, "one" in second, "three" in second, "five" in second) == (
+        True,
+        False,
+        True,
+        False,
+    )
     assert sent(harness) == [SUMMARY + "Hanako likes rain and tea.", f"five {LONG}", "5", "six"]
 
 
@@ -58,11 +76,20 @@ async def test_many_short_turns_become_a_summary_too(store: Store) -> None:
     assert len(sent(harness)) == 1 + 2 * kept + 1
 
 
-async def test_a_call_and_its_results_stay_together_and_signatures_go_with_their_turns(store: Store) -> None:
+async def test_a_call_and_its_results_stay_together_and_signatures_go_with_their_turns(
+    store: Store,
+) -> None:
     """A summary is plain words, and takes whole turns."""
     call = ToolCall("c1", "echo", {"text": "rain in Kyoto"})
     signed = Opaque("scripted", "scripted", b"signature")
-    steps = [Step("Let me see.", (call,), opaque=signed), Step("done"), Step("2"), Step("3"), NOTED, Step("4")]
+    steps = [
+        Step("Let me see.", (call,), opaque=signed),
+        Step("done"),
+        Step("2"),
+        Step("3"),
+        NOTED,
+        Step("4"),
+    ]
     harness = Harness(store, steps, tokens=1_000, summarises=True)
     await talk(harness, f"one {LONG[:200]}", f"two {LONG}", f"three {LONG}", "four")
     [asked] = summaries(harness)
@@ -91,7 +118,9 @@ async def test_without_a_summary_the_turn_does_with_the_newest_turns(store: Stor
     assert sent(harness)[0] == SUMMARY + NOTES
 
 
-@pytest.mark.parametrize("step", [Step("cut off", usage=SPENT, stop_reason="max_tokens"), Step(" ", usage=SPENT)])
+@pytest.mark.parametrize(
+    "step", [Step("cut off", usage=SPENT, stop_reason="max_tokens"), Step(" ", usage=SPENT)]
+)
 async def test_half_a_summary_is_none(store: Store, step: Step) -> None:
     """What breaks off has lost what came last; it is paid for all the same."""
     harness = Harness(store, [Step("1"), Step("2"), Step("3"), step], tokens=1_000, summarises=True)
@@ -105,7 +134,9 @@ async def test_half_a_summary_is_none(store: Store, step: Step) -> None:
 async def test_a_summary_leaves_room_for_what_is_said(store: Store) -> None:
     """A model that writes without end cannot fill what may be sent; no letter is cut in two."""
     endless = Step("記" * 5_000)
-    harness = Harness(store, [Step("1"), Step("2"), Step("3"), endless, Step("4")], tokens=1_000, summarises=True)
+    harness = Harness(
+        store, [Step("1"), Step("2"), Step("3"), endless, Step("4")], tokens=1_000, summarises=True
+    )
     await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}", "four")
     assert sent(harness) == [SUMMARY + "記" * 200, f"three {LONG}", "3", "four"]
     harness.model.window = 1_000  # it is another one
@@ -115,13 +146,18 @@ async def test_a_summary_leaves_room_for_what_is_said(store: Store) -> None:
 async def test_one_conversation_without_a_summary_leaves_others_theirs(store: Store) -> None:
     """Whoever makes the model refuse does so for themselves."""
     steps = [Step("1"), Step("2"), Step("3"), Step("no", stop_reason="blocked")]
-    harness = Harness(store, [*steps, Step("4"), Step("5"), Step("6"), NOTED], tokens=1_000, summarises=True)
+    harness = Harness(
+        store, [*steps, Step("4"), Step("5"), Step("6"), NOTED], tokens=1_000, summarises=True
+    )
     await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}")
     for number in range(3):
         assert await harness.intake(ELSEWHERE, InboundEvent(words(f"e{number}", LONG)))
         await harness.runner.process(ELSEWHERE)
     await asyncio.gather(*harness.notes.writing.values())
-    assert [bool((await store.history.recall(one, 1)).summary) for one in (HERE, ELSEWHERE)] == [False, True]
+    assert [bool((await store.history.recall(one, 1)).summary) for one in (HERE, ELSEWHERE)] == [
+        False,
+        True,
+    ]
 
 
 async def test_a_model_that_does_not_summarise_gets_the_newest_turns(store: Store) -> None:
@@ -150,16 +186,22 @@ async def test_a_small_model_is_sent_less(store: Store) -> None:
 
 async def test_a_summary_is_paid_for(store: Store) -> None:
     """By the conversation, not by whoever spoke last, and as no message."""
-    harness = Harness(store, [Step("1"), Step("2"), Step("3"), NOTED], tokens=1_000, summarises=True)
+    harness = Harness(
+        store, [Step("1"), Step("2"), Step("3"), NOTED], tokens=1_000, summarises=True
+    )
     await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}")
     mine, whole = await harness.budgets.used(HERE, "u1")
     assert (mine.spent.messages, mine.spent.tokens) == (3, 0)
     assert (whole.spent.messages, whole.spent.tokens) == (3, 110)
-    assert b'kaiwa_model_calls_total{model="scripted",outcome="summary"} 1.0' in harness.metrics.exposition()
+    assert (
+        b'kaiwa_model_calls_total{model="scripted",outcome="summary"} 1.0'
+        in harness.metrics.exposition()
+    )
 
 
 async def test_what_a_summary_tells_is_taken_back_with_it(store: Store) -> None:
-    """An edit or an unsent message of a later turn leaves it; one that it tells of has it written anew."""
+    """An edit or an unsent message of a later turn leaves it; one that it tells of has it written
+    anew."""
     again = Step("Nobody likes anything.")
     steps = [Step("1"), Step("2"), Step("3"), NOTED, Step("4"), again, Step("5")]
     harness = Harness(store, steps, tokens=1_000, summarises=True)
@@ -174,7 +216,9 @@ async def test_what_a_summary_tells_is_taken_back_with_it(store: Store) -> None:
 
 async def test_reset_forgets_the_summary(store: Store, redis: Redis) -> None:
     """Nothing of it is left."""
-    harness = Harness(store, [Step("1"), Step("2"), Step("3"), NOTED, Step("4")], tokens=1_000, summarises=True)
+    harness = Harness(
+        store, [Step("1"), Step("2"), Step("3"), NOTED, Step("4")], tokens=1_000, summarises=True
+    )
     await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}", "/reset", "four")
     assert [sent(harness)[0], sent(harness)[-1], len(sent(harness))] == ["/reset", "four", 3]
     assert await redis.exists(key("summary", HERE)) == 0
@@ -182,7 +226,9 @@ async def test_reset_forgets_the_summary(store: Store, redis: Redis) -> None:
 
 async def test_forgetting_a_person_forgets_the_summary_of_what_they_share(store: Store) -> None:
     """It does not say whose words it tells; what the others said is kept."""
-    harness = Harness(store, [Step("1"), Step("2"), Step("3"), NOTED, Step("4")], tokens=1_000, summarises=True)
+    harness = Harness(
+        store, [Step("1"), Step("2"), Step("3"), NOTED, Step("4")], tokens=1_000, summarises=True
+    )
     await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}")
     assert decode_summary((await store.history.recall(HERE, 1)).summary).text == NOTES
     await talk(harness, "/forget me")
@@ -193,7 +239,9 @@ async def test_forgetting_a_person_forgets_what_nobody_can_read(store: Store, re
     """It may hold their words; an edit leaves it, as it is not what the edit is about."""
     harness = Harness(store, [Step("1"), Step("2")])
     for number, author in enumerate(("u1", "u2"), 1):
-        await harness.arrive(InboundEvent(words(f"m{number}", f"I am {author}", author), group=True))
+        await harness.arrive(
+            InboundEvent(words(f"m{number}", f"I am {author}", author), group=True)
+        )
         await harness.runner.process(HERE)
     await redis.rpush(key("history", HERE), b"no JSON")
     await harness.arrive(edited("e1", "m2", "I am you two"))

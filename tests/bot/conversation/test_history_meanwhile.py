@@ -1,4 +1,5 @@
-"""What happens while a summary is written: nobody waits for it, and it tells of nothing that has changed."""
+"""What happens while a summary is written: nobody waits for it, and it tells of nothing that has
+changed."""
 
 from __future__ import annotations
 
@@ -18,7 +19,12 @@ from tests.waiting import until
 
 async def begun(store: Store, gate: asyncio.Event) -> Harness:
     """A summary is being written until the gate opens."""
-    harness = Harness(store, [Step("1"), Step("2"), Step("3"), Step(NOTES, gate=gate)], tokens=1_000, summarises=True)
+    harness = Harness(
+        store,
+        [Step("1"), Step("2"), Step("3"), Step(NOTES, gate=gate)],
+        tokens=1_000,
+        summarises=True,
+    )
     await noting(harness, gate)
     return harness
 
@@ -39,7 +45,9 @@ async def test_nobody_waits_for_a_summary(store: Store) -> None:
 
 
 @pytest.mark.parametrize("word", ["/reset", "/forget me"])
-async def test_what_is_forgotten_meanwhile_comes_back_in_no_summary(store: Store, word: str) -> None:
+async def test_what_is_forgotten_meanwhile_comes_back_in_no_summary(
+    store: Store, word: str
+) -> None:
     """It was written of words that are gone."""
     gate = asyncio.Event()
     harness = await begun(store, gate)

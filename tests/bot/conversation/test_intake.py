@@ -1,4 +1,5 @@
-"""The way in: durable first, then the worker is told; duplicates are recognised, and the worker is told again."""
+"""The way in: durable first, then the worker is told; duplicates are recognised, and the worker is
+told again."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def event(message_id: str) -> InboundEvent:
 async def test_a_message_is_durable_and_its_worker_is_told(store: Store) -> None:
     """After the call the conversation is due, and a worker has been told."""
     started, metrics = list[str](), Metrics()
-    assert await Intake(store, into(started), SpokenCommands(load()), metrics)("console:a", event("m1"))
+    assert await Intake(store, into(started), SpokenCommands(load()), metrics)(
+        "console:a", event("m1")
+    )
     assert await store.leases.due(10) == ["console:a"]
     assert started == ["console:a"]
     assert 'kaiwa_messages_accepted_total{channel="console"} 1.0' in metrics.exposition().decode()
@@ -39,7 +42,10 @@ async def test_a_duplicate_is_not_taken_twice_but_its_worker_is_told(store: Stor
     """The process that took the first copy may have died before its worker began."""
     started: list[str] = []
     intake = Intake(store, into(started), SpokenCommands(load()), Metrics())
-    assert [await intake("console:a", event("m1")), await intake("console:a", event("m1"))] == [True, False]
+    assert [await intake("console:a", event("m1")), await intake("console:a", event("m1"))] == [
+        True,
+        False,
+    ]
     assert started == ["console:a"] * 2
 
 
@@ -54,11 +60,14 @@ async def test_a_closed_door_takes_nothing(store: Store) -> None:
 
 
 async def test_whoever_holds_the_lease_is_not_told(store: Store) -> None:
-    """A conversation whose lease is held is looked at again before it is left: the message waits there."""
+    """A conversation whose lease is held is looked at again before it is left: the message waits
+    there."""
     started: list[str] = []
     lease = await store.leases.acquire("console:a")
     assert lease is not None
-    assert await Intake(store, into(started), SpokenCommands(load()), Metrics())("console:a", event("m1"))
+    assert await Intake(store, into(started), SpokenCommands(load()), Metrics())(
+        "console:a", event("m1")
+    )
     assert started == []
     assert await store.leases.release(lease)
     assert await store.leases.due(10) == ["console:a"]
@@ -77,7 +86,9 @@ async def test_whoever_holds_the_lease_is_not_told(store: Store) -> None:
         ("left", "", "aside"),
     ],
 )
-async def test_words_may_join_a_turn_and_all_else_waits(store: Store, event: Any, text: str, kind: str) -> None:
+async def test_words_may_join_a_turn_and_all_else_waits(
+    store: Store, event: Any, text: str, kind: str
+) -> None:
     """Words and changes to them; commands and what is no question wait for the turn's end."""
     said = InboundEvent(Message("m1", "user", (Text(text),), 1), event=event, target="m0")
     await Intake(store, process_later, SpokenCommands(load()), Metrics())("console:a", said)

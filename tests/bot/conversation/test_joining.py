@@ -35,9 +35,16 @@ async def test_a_message_joins_between_two_steps(store: Store) -> None:
     await harness.receive("Tokyo?", "m1", "token-1")
     async with held(harness, first):
         await harness.receive("And Osaka?", "m2", "token-2")
-    assert asked(harness) == [("user", "Tokyo?"), ("model", ""), ("tool", ""), ("user", "And Osaka?")]
+    assert asked(harness) == [
+        ("user", "Tokyo?"),
+        ("model", ""),
+        ("tool", ""),
+        ("user", "And Osaka?"),
+    ]
     assert messages(harness)[-1].context == "[Thursday 1970-01-01 00:00 UTC, mailbox, 1:1]"
-    assert [(sent.reply.text, sent.address) for sent in harness.box.delivered] == [("Both are sunny.", "token-2")]
+    assert [(sent.reply.text, sent.address) for sent in harness.box.delivered] == [
+        ("Both are sunny.", "token-2")
+    ]
     assert await harness.past() == ["Tokyo?", "", "", "And Osaka?", "Both are sunny."]
     assert await store.leases.due(10) == []
 
@@ -77,7 +84,8 @@ class Unread(InboundMessages):
 
 
 async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store) -> None:
-    """At first, and when a record has told so, which a later record with nothing to tell does not undo."""
+    """At first, and when a record has told so, which a later record with nothing to tell does not
+    undo."""
     await store.inbox.accept(HERE, "m1", b"{}")
     lease = await store.leases.acquire(HERE)
     assert lease is not None
@@ -101,7 +109,11 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     assert [await looks(), await looks()] == [3, 3]
 
 
-HELP, RESET, FORGET = "I am Kaiwa.", "Done: I have deleted this conversation", "Done: I have deleted"
+HELP, RESET, FORGET = (
+    "I am Kaiwa.",
+    "Done: I have deleted this conversation",
+    "Done: I have deleted",
+)
 
 
 @pytest.mark.parametrize(
@@ -115,14 +127,19 @@ HELP, RESET, FORGET = "I am Kaiwa.", "Done: I have deleted this conversation", "
 async def test_a_command_waits_and_what_follows_waits_behind_it(
     store: Store, command: str, answer: str, past: list[str]
 ) -> None:
-    """A turn under way is in no state to be forgotten; what was said after the command is answered after it."""
+    """A turn under way is in no state to be forgotten; what was said after the command is answered
+    after it."""
     first = calling(held=True)
     harness = Harness(store, [first, Step("One"), Step("Two")])
     await harness.receive("first", "m1")
     async with held(harness, first):
         await harness.receive(command, "m2")
         await harness.receive("then?", "m3")
-    assert [("user", "then?") in asked(harness, request) for request in range(3)] == [False, False, True]
+    assert [("user", "then?") in asked(harness, request) for request in range(3)] == [
+        False,
+        False,
+        True,
+    ]
     assert starts(harness.box.texts, "One", answer, "Two")
     assert starts(await harness.past(), *past)
 
@@ -140,7 +157,10 @@ async def test_leaving_in_the_middle_lets_the_turn_end_and_deletes_everything(st
     async with held(harness, first):
         await harness.arrive(InboundEvent(words("l1", ""), event="left"))
         await harness.receive("I am back", "m2")
-    assert (harness.box.texts, await harness.past()) == (["One", "Welcome back"], ["I am back", "Welcome back"])
+    assert (harness.box.texts, await harness.past()) == (
+        ["One", "Welcome back"],
+        ["I am back", "Welcome back"],
+    )
 
 
 class Interrupting(Mailbox):
@@ -150,7 +170,9 @@ class Interrupting(Mailbox):
         super().__init__()
         self.interrupt: Callable[[], Awaitable[None]] | None = None
 
-    async def enrich(self, conversation: str, events: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
+    async def enrich(
+        self, conversation: str, events: Sequence[InboundEvent], *, is_new: bool
+    ) -> list[InboundEvent]:
         if self.interrupt and events[0].event == "told":
             await self.interrupt()
         return list(events)
@@ -174,7 +196,8 @@ def picture(number: int) -> InboundEvent:
 
 @pytest.mark.long
 async def test_a_stop_ends_a_turn_that_waits_for_an_albums_other_pictures(store: Store) -> None:
-    """What waits joins by the same rules at a turn's start as in its middle: nothing is asked of the model."""
+    """What waits joins by the same rules at a turn's start as in its middle: nothing is asked of
+    the model."""
     harness = Harness(store, [])
     await harness.arrive(picture(0))
     processing = asyncio.create_task(harness.runner.process(HERE))
@@ -213,7 +236,12 @@ async def test_an_album_that_arrives_in_the_middle_joins_whole(store: Store, red
         await harness.arrive(picture(1))
         others = asyncio.create_task(arrive_later(harness, redis))
     await others
-    assert [text for role, text in asked(harness) if role == "user"] == ["look", "picture 1", "picture 2", "picture 3"]
+    assert [text for role, text in asked(harness) if role == "user"] == [
+        "look",
+        "picture 1",
+        "picture 2",
+        "picture 3",
+    ]
     assert harness.box.texts == ["Three pictures."]
 
 
@@ -249,7 +277,9 @@ async def test_after_a_crash_what_had_joined_stands_in_its_place(store: Store) -
     assert [sent.address for sent in then.box.delivered] == ["token-3"]
 
 
-async def test_a_turn_that_is_gone_on_with_before_its_first_step_takes_in_what_has_come(store: Store) -> None:
+async def test_a_turn_that_is_gone_on_with_before_its_first_step_takes_in_what_has_come(
+    store: Store,
+) -> None:
     """Nothing has been said yet, so there is one answer to all."""
     first = Step("never", gate=asyncio.Event())
     harness = Harness(store, [first])
@@ -262,7 +292,9 @@ async def test_a_turn_that_is_gone_on_with_before_its_first_step_takes_in_what_h
     assert then.box.texts == ["Both."]
 
 
-@pytest.mark.parametrize(("change", "words"), [(unsent("e1", "m2"), ["one"]), (edited("e1", "m2", "2"), ["one", "2"])])
+@pytest.mark.parametrize(
+    ("change", "words"), [(unsent("e1", "m2"), ["one"]), (edited("e1", "m2", "2"), ["one", "2"])]
+)
 async def test_a_turn_that_is_gone_on_with_finds_changes_with_their_messages(
     store: Store, change: InboundEvent, words: list[str]
 ) -> None:

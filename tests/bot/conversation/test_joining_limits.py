@@ -1,4 +1,5 @@
-"""The day's limits for messages that join a running turn: those beyond them wait for the next turn."""
+"""The day's limits for messages that join a running turn: those beyond them wait for the next
+turn."""
 
 from __future__ import annotations
 
@@ -18,16 +19,22 @@ from tests.bot.conversation.held_turns import asked, calling, held
 from tests.bot.harness import HERE, Harness, edited, words
 
 DAYS = Days("UTC", Clock())
-REFUSAL = "You have reached today's limit of 3 messages. I can answer you again from 2026-11-22 00:00 (UTC)."
+REFUSAL = (
+    "You have reached today's limit of 3 messages. I can answer you again from 2026-11-22 00:00 "
+    "(UTC)."
+)
 
 
 def limited(store: Store, *steps: Step, limits: Limits) -> Harness:
     return Harness(store, steps, limits=limits, days=DAYS)
 
 
-@pytest.mark.parametrize("limits", [Limits(user_messages=3), Limits(conversation_messages=3)], ids=["user", "place"])
+@pytest.mark.parametrize(
+    "limits", [Limits(user_messages=3), Limits(conversation_messages=3)], ids=["user", "place"]
+)
 async def test_only_as_many_messages_join_as_the_day_has_left(store: Store, limits: Limits) -> None:
-    """The first ones, in order; the others are refused together in the next turn, with one sentence."""
+    """The first ones, in order; the others are refused together in the next turn, with one
+    sentence."""
     first = calling(held=True)
     harness = limited(store, first, Step("Done"), limits=limits)
     await harness.receive("one", "m1")

@@ -1,4 +1,5 @@
-"""A day's limits, on a real store: who is answered, who is told when to come back, and what is counted."""
+"""A day's limits, on a real store: who is answered, who is told when to come back, and what is
+counted."""
 
 from __future__ import annotations
 
@@ -21,9 +22,13 @@ from tests.bot.harness import HERE, Harness
 CALL = ToolCall("", "echo", {})
 
 
-def said(text: str, message_id: str, user: str = "u1", *, group: bool = False, **about: str) -> InboundEvent:
+def said(
+    text: str, message_id: str, user: str = "u1", *, group: bool = False, **about: str
+) -> InboundEvent:
     """A message of somebody."""
-    return InboundEvent(Message(message_id, "user", (Text(text),), 1_000, Author(user, **about)), group=group)
+    return InboundEvent(
+        Message(message_id, "user", (Text(text),), 1_000, Author(user, **about)), group=group
+    )
 
 
 async def receive(harness: Harness, *events: InboundEvent) -> list[str]:
@@ -40,40 +45,58 @@ async def receive(harness: Harness, *events: InboundEvent) -> list[str]:
     [
         (
             Limits(user_messages=1),
-            "You have reached today's limit of 1 messages. I can answer you again from 2026-11-22 00:00 (UTC).",
-            "本日のメッセージ数の上限（1件）に達しました。2026年11月22日 00:00（UTC）からまたお答えできます。",
+            "You have reached today's limit of 1 messages. I can answer you again from 2026-11-22 "
+            "00:00 (UTC).",
+            "本日のメッセージ数の上限（1件）に達しました。2026年11月22日 "
+            "00:00（UTC）からまたお答えできます。",
         ),
         (
             Limits(user_tokens=10),
-            "You have used up what I may spend on you in a day. I can answer you again from 2026-11-22 00:00 (UTC).",
-            "本日ご利用いただける量を使い切りました。2026年11月22日 00:00（UTC）からまたお答えできます。",
+            "You have used up what I may spend on you in a day. I can answer you again from "
+            "2026-11-22 00:00 (UTC).",
+            "本日ご利用いただける量を使い切りました。2026年11月22日 "
+            "00:00（UTC）からまたお答えできます。",
         ),
         (
             Limits(conversation_messages=1),
-            "This conversation has reached today's limit of 1 messages. I can answer here again from "
+            "This conversation has reached today's limit of 1 messages. I can answer here again "
+            "from "
             "2026-11-22 00:00 (UTC).",
             "この会話は本日のメッセージ数の上限（1件）に達しました。"
             "2026年11月22日 00:00（UTC）からまたお答えできます。",
         ),
         (
             Limits(conversation_tokens=10),
-            "This conversation has used up what I may spend on it in a day. I can answer here again from "
+            "This conversation has used up what I may spend on it in a day. I can answer here "
+            "again from "
             "2026-11-22 00:00 (UTC).",
-            "この会話で本日ご利用いただける量を使い切りました。2026年11月22日 00:00（UTC）からまたお答えできます。",
+            "この会話で本日ご利用いただける量を使い切りました。2026年11月22日 "
+            "00:00（UTC）からまたお答えできます。",
         ),
         (
             Limits(bot_tokens=10),
-            "I have used up what I may spend in a day. I can answer again from 2026-11-22 00:00 (UTC).",
-            "本日お答えできる量を使い切りました。2026年11月22日 00:00（UTC）からまたお答えできます。",
+            "I have used up what I may spend in a day. I can answer again from 2026-11-22 00:00 "
+            "(UTC).",
+            "本日お答えできる量を使い切りました。2026年11月22日 "
+            "00:00（UTC）からまたお答えできます。",
         ),
     ],
-    ids=["user's messages", "user's tokens", "conversation's messages", "conversation's tokens", "bot's tokens"],
+    ids=[
+        "user's messages",
+        "user's tokens",
+        "conversation's messages",
+        "conversation's tokens",
+        "bot's tokens",
+    ],
 )
 async def test_beyond_a_limit_one_kind_sentence_and_no_model(
     store: Store, limits: Limits, english: str, japanese: str
 ) -> None:
-    """In the user's language, with the time the limit renews; also the second time; the refusals in the history."""
-    harness = Harness(store, [Step("Hello", usage=Usage(4, 0, 5, 1))], limits=limits, days=Days("UTC", Clock()))
+    """In the user's language, with the time the limit renews; also the second time; the refusals in
+    the history."""
+    harness = Harness(
+        store, [Step("Hello", usage=Usage(4, 0, 5, 1))], limits=limits, days=Days("UTC", Clock())
+    )
     assert await receive(harness, said("hi", "m1")) == ["Hello"]
     assert await receive(harness, said("again", "m2")) == [english]
     assert await receive(harness, said("もう一度", "m3")) == [japanese]
@@ -99,10 +122,15 @@ async def test_at_midnight_of_the_bots_zone_everything_begins_anew(store: Store)
 
 
 async def test_one_persons_limit_does_not_silence_the_others(store: Store) -> None:
-    """Of messages answered together, those of whoever is over are left out, and cost the conversation nothing."""
-    harness = Harness(store, [Step("One"), Step("Two")], limits=Limits(user_messages=1), days=Days("UTC", Clock()))
+    """Of messages answered together, those of whoever is over are left out, and cost the
+    conversation nothing."""
+    harness = Harness(
+        store, [Step("One"), Step("Two")], limits=Limits(user_messages=1), days=Days("UTC", Clock())
+    )
     await receive(harness, said("hi", "m1", group=True))
-    spoken = await receive(harness, said("me again", "m2", group=True), said("and me", "m3", "u2", group=True))
+    spoken = await receive(
+        harness, said("me again", "m2", group=True), said("and me", "m3", "u2", group=True)
+    )
     assert len(spoken) == 2
     assert spoken[1] == "Two"
     assert [message.text for message in harness.model.requests[1].messages][-1] == "and me"
@@ -111,15 +139,21 @@ async def test_one_persons_limit_does_not_silence_the_others(store: Store) -> No
 
 async def test_in_a_group_a_person_is_refused_aloud_once_an_hour(store: Store) -> None:
     """Nobody can make the bot repeat itself before others; in private it always answers."""
-    harness = Harness(store, [Step("One")], limits=Limits(conversation_messages=1), days=Days("UTC", Clock()))
+    harness = Harness(
+        store, [Step("One")], limits=Limits(conversation_messages=1), days=Days("UTC", Clock())
+    )
     await receive(harness, said("hi", "m1", group=True))
     heard = [
         len(await receive(harness, said("again", f"m{number}", user, group=group)))
-        for number, (user, group) in enumerate([("u1", True), ("u1", True), ("u2", True), ("u1", False)], 2)
+        for number, (user, group) in enumerate(
+            [("u1", True), ("u1", True), ("u2", True), ("u1", False)], 2
+        )
     ]
     assert heard == [1, 0, 1, 1]
     assert (
-        harness.metrics.exposition().count(b'kaiwa_budget_refusals_total{scope="conversation",unit="messages"} 4.0')
+        harness.metrics.exposition().count(
+            b'kaiwa_budget_refusals_total{scope="conversation",unit="messages"} 4.0'
+        )
         == 1
     )
 
@@ -127,16 +161,23 @@ async def test_in_a_group_a_person_is_refused_aloud_once_an_hour(store: Store) -
 async def test_many_conversations_of_one_user_share_the_limit(store: Store) -> None:
     """Thirty turns at once, in as many conversations: ten are let in."""
     budgets = make_budgets(store, Limits(user_messages=10))
-    verdicts = await asyncio.gather(*(budgets.admit(f"t{n}", f"line:bot:group:{n}", {"u1": 1}) for n in range(30)))
+    verdicts = await asyncio.gather(
+        *(budgets.admit(f"t{n}", f"line:bot:group:{n}", {"u1": 1}) for n in range(30))
+    )
     refused = [verdict.refused for verdict in verdicts]
     assert refused.count({}) == 10
     assert refused.count({"u1": Excess("user", "messages")}) == 20
     assert (await budgets.used("line:bot:group:1", "u1"))[0].spent == Spent(messages=10)
 
 
-async def test_turns_that_all_looked_before_the_first_was_counted_share_the_limit(store: Store) -> None:
-    """Two hundred at once: far below the limit they are counted later, near it before they begin."""
-    budgets = make_budgets(store, Limits(user_messages=100, user_tokens=10**9, conversation_messages=1000))
+async def test_turns_that_all_looked_before_the_first_was_counted_share_the_limit(
+    store: Store,
+) -> None:
+    """Two hundred at once: far below the limit they are counted later, near it before they
+    begin."""
+    budgets = make_budgets(
+        store, Limits(user_messages=100, user_tokens=10**9, conversation_messages=1000)
+    )
     places = [f"line:bot:group:{number}" for number in range(200)]
     standings = [await budgets.look_up(place, "u1") for place in places]
     verdicts = [
@@ -154,9 +195,12 @@ async def test_turns_that_all_looked_before_the_first_was_counted_share_the_limi
 async def test_turns_that_follow_each_other_without_a_pause_near_their_limit(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two people take turns in one group, all waiting at once: what was read before the first turn counts once."""
+    """Two people take turns in one group, all waiting at once: what was read before the first turn
+    counts once."""
     monkeypatch.setattr("bot.conversation.limits.RECENT_S", 0.0)
-    harness = Harness(store, [Step("Fine")] * 60, limits=Limits(user_messages=25), days=Days("UTC", Clock()))
+    harness = Harness(
+        store, [Step("Fine")] * 60, limits=Limits(user_messages=25), days=Days("UTC", Clock())
+    )
     for number in range(60):
         event = said("hi", f"m{number}", f"u{number % 2}", group=True)
         assert await store.inbox.accept(HERE, event.message.id, encode(event))
@@ -169,13 +213,17 @@ async def test_a_turn_far_below_its_limits_is_counted_with_its_first_response(st
     budgets = make_budgets(store, Limits(user_messages=100, bot_tokens=1000))
     place = "line:bot:group:1"
     for _ in range(2):
-        assert (await budgets.admit("t1", place, {"u1": 2}, await budgets.look_up(place, "u1"))).refused == {}
+        assert (
+            await budgets.admit("t1", place, {"u1": 2}, await budgets.look_up(place, "u1"))
+        ).refused == {}
         await budgets.spend(place, Spending("m", Usage(7), Author("u1"), 2, is_first=True), "t1")
     await budgets.spend(place, Spending("m", Usage(7), Author("u1"), 1, is_first=False), "t1")
     assert [used.spent for used in await budgets.used(place, "u1")] == [Spent(3, 21)] * 2
     standing = await budgets.look_up(place, "u1")
     await budgets.spend(place, Spending("m", Usage(979), Author("u1"), 0, is_first=False), "t1")
-    assert (await budgets.admit("t2", place, {"u1": 1}, standing)).refused == {"u1": Excess("bot", "tokens")}
+    assert (await budgets.admit("t2", place, {"u1": 1}, standing)).refused == {
+        "u1": Excess("bot", "tokens")
+    }
 
 
 async def test_what_one_limit_refuses_no_other_counts(store: Store) -> None:
@@ -189,14 +237,17 @@ async def test_what_one_limit_refuses_no_other_counts(store: Store) -> None:
 
 
 async def test_a_turn_that_is_resumed_counts_once(store: Store) -> None:
-    """Another process goes on, before and after the first response: one message, and each response once."""
+    """Another process goes on, before and after the first response: one message, and each response
+    once."""
     steps = [
         Step(error=LeaseLost(HERE)),
         Step(calls=(CALL,), usage=Usage(25, 8, 1)),
         Step(error=LeaseLost(HERE)),
         Step("Done", usage=Usage(20, 0, 2, 3)),
     ]
-    limits = Limits(user_messages=1, bot_tokens=20)  # spent by then; a turn that has got on was let in
+    limits = Limits(
+        user_messages=1, bot_tokens=20
+    )  # spent by then; a turn that has got on was let in
     harness = Harness(store, steps, limits=limits, days=Days("UTC", Clock()))
     assert await receive(harness, said("hi", "m1")) == []
     await harness.runner.process(HERE)
@@ -219,11 +270,15 @@ async def test_a_turn_that_is_resumed_counts_once(store: Store) -> None:
 
 
 async def test_a_turn_under_way_is_never_cut_off(store: Store) -> None:
-    """Its first response spends all there is; its second one is asked for, but no other message joins it."""
+    """Its first response spends all there is; its second one is asked for, but no other message
+    joins it."""
     gate = asyncio.Event()
     first = Step(calls=(CALL,), usage=Usage(100), gate=gate)
     harness = Harness(
-        store, [first, Step("Done")], limits=Limits(user_tokens=20, user_messages=1), days=Days("UTC", Clock())
+        store,
+        [first, Step("Done")],
+        limits=Limits(user_tokens=20, user_messages=1),
+        days=Days("UTC", Clock()),
     )
     turn = asyncio.create_task(receive(harness, said("hi", "m1")))
     await first.at_gate.wait()
@@ -238,7 +293,9 @@ async def test_a_turn_under_way_is_never_cut_off(store: Store) -> None:
 
 async def test_a_useless_response_costs_too(store: Store) -> None:
     """A blocked answer is paid for."""
-    harness = Harness(store, [Step(stop_reason="blocked", usage=Usage(7))], days=Days("UTC", Clock()))
+    harness = Harness(
+        store, [Step(stop_reason="blocked", usage=Usage(7))], days=Days("UTC", Clock())
+    )
     await receive(harness, said("hi", "m1"))
     assert (await harness.budgets.used(HERE, "u1"))[0].spent == Spent(1, 7)
 
@@ -250,7 +307,9 @@ async def test_page_and_terminal_know_the_bots_limit_alone(store: Store) -> None
     for turn in ("t1", "t2"):
         assert (await budgets.admit(turn, "console:me", {"me": 1})).refused == {}
         await budgets.spend("console:me", spending)
-    assert (await budgets.admit("t3", "console:me", {"me": 1})).refused == {"me": Excess("bot", "tokens")}
+    assert (await budgets.admit("t3", "console:me", {"me": 1})).refused == {
+        "me": Excess("bot", "tokens")
+    }
     assert await budgets.used("console:me", "me") == [
         Used("user", Spent(2, 98), Spent()),
         Used("conversation", Spent(2, 98), Spent()),
@@ -263,15 +322,22 @@ async def test_somebody_without_an_id_counts_for_the_conversation(store: Store) 
     budgets = make_budgets(store, Limits(user_messages=1, conversation_messages=2))
     for turn in ("t1", "t2"):
         assert (await budgets.admit(turn, "line:bot:group:1", {"": 1})).refused == {}
-    assert (await budgets.admit("t3", "line:bot:group:1", {"": 1})).refused == {"": Excess("conversation", "messages")}
+    assert (await budgets.admit("t3", "line:bot:group:1", {"": 1})).refused == {
+        "": Excess("conversation", "messages")
+    }
     await budgets.spend("line:bot:group:1", Spending("m", Usage(5), Author(), 1, is_first=True))
-    assert await budgets.used("line:bot:group:1", "") == [Used("conversation", Spent(2, 5), Spent(2, 0))]
+    assert await budgets.used("line:bot:group:1", "") == [
+        Used("conversation", Spent(2, 5), Spent(2, 0))
+    ]
 
 
 async def test_a_store_that_is_away_does_not_stop_a_response() -> None:
-    """What cannot be counted is left to the log: the next step finds out about the store by itself."""
+    """What cannot be counted is left to the log: the next step finds out about the store by
+    itself."""
     async with open_store("redis://127.0.0.1:1", history_days=1) as store:
-        await make_budgets(store, Limits()).spend("console:me", Spending("m", Usage(1), Author("me"), 1, is_first=True))
+        await make_budgets(store, Limits()).spend(
+            "console:me", Spending("m", Usage(1), Author("me"), 1, is_first=True)
+        )
 
 
 @pytest.mark.parametrize(
@@ -292,20 +358,30 @@ async def test_a_store_that_is_away_does_not_stop_a_response() -> None:
     ],
     ids=["en", "ja"],
 )
-async def test_usage_tells_what_was_used_and_what_may_be(store: Store, words: str, answer: str) -> None:
+async def test_usage_tells_what_was_used_and_what_may_be(
+    store: Store, words: str, answer: str
+) -> None:
     """By whoever asks, and in this conversation; asking counts as a message."""
     limits = Limits(user_messages=300, conversation_tokens=2_000_000)
-    harness = Harness(store, [Step("Hello", usage=Usage(1_000, 0, 200))], limits=limits, days=Days("UTC", Clock()))
+    harness = Harness(
+        store, [Step("Hello", usage=Usage(1_000, 0, 200))], limits=limits, days=Days("UTC", Clock())
+    )
     await receive(harness, said("hi", "m1"))
     assert await receive(harness, said(words, "m2")) == [answer]
 
 
 @pytest.mark.parametrize("before", [0, 1], ids=["read with the turn", "known from admission"])
 async def test_a_turn_reads_no_more_than_the_day_has_left(store: Store, before: int) -> None:
-    """Its next request has no tools, and of the results what is left; the next turn of the same attempt, too."""
+    """Its next request has no tools, and of the results what is left; the next turn of the same
+    attempt, too."""
     large = Step(calls=(ToolCall("", "echo", {"text": "x" * 90_000}),), usage=Usage(500))
     limits = Limits(user_tokens=2_000, user_messages=5)
-    harness = Harness(store, [*[Step("Hello")] * before, large, Step("Done")], limits=limits, days=Days("UTC", Clock()))
+    harness = Harness(
+        store,
+        [*[Step("Hello")] * before, large, Step("Done")],
+        limits=limits,
+        days=Days("UTC", Clock()),
+    )
     events = [said("hi", "m0", "u0"), said("Read it", "m1")][1 - before :]
     assert (await receive(harness, *events))[-1] == "Done"
     first, second = harness.model.requests[-2:]

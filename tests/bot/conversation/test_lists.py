@@ -1,4 +1,5 @@
-"""Lists of a place: its people share them, other places do not see them, and they go with who made them."""
+"""Lists of a place: its people share them, other places do not see them, and they go with who made
+them."""
 
 from __future__ import annotations
 
@@ -31,12 +32,16 @@ def calls(name: str, **arguments: Any) -> list[Step]:
 def talk(store: Store, *steps: Step) -> Harness:
     """A conversation with the three tools."""
     tools = (AddToList(), ShowList(), Tick())
-    return Harness(store, steps, tools=ToolMap(ValidatedTool(tool, *read_schemas(tool.name)) for tool in tools))
+    return Harness(
+        store, steps, tools=ToolMap(ValidatedTool(tool, *read_schemas(tool.name)) for tool in tools)
+    )
 
 
 async def say(harness: Harness, text: str, message_id: str, author: str, place: str = ROOM) -> None:
     """Let somebody write, and the bot answer."""
-    assert await harness.intake(place, InboundEvent(words(message_id, text, author), "address", place == ROOM))
+    assert await harness.intake(
+        place, InboundEvent(words(message_id, text, author), "address", place == ROOM)
+    )
     await harness.runner.process(place, author)
 
 
@@ -74,7 +79,9 @@ async def test_names_ignore_case_and_invisible_characters(store: Store) -> None:
     assert await lists.show("SHOPPING") == ([ListItem(1, "Milk", False)], [])
     for number in range(MOST_NAMES + 1):
         await lists.add(f"list {number}", ["x"], f"k{number}")
-    assert (await lists.show("nothing"))[1] == [f"list {number}" for number in range(1, MOST_NAMES + 1)]
+    assert (await lists.show("nothing"))[1] == [
+        f"list {number}" for number in range(1, MOST_NAMES + 1)
+    ]
 
 
 async def test_what_cannot_be_added_is_said(store: Store) -> None:

@@ -1,4 +1,5 @@
-"""Images: fetched for a turn, sent to the model, never kept; several sent together are one question."""
+"""Images: fetched for a turn, sent to the model, never kept; several sent together are one
+question."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ class Album(Mailbox):
 
 
 def picture(number: int, total: int = 0) -> InboundEvent:
-    message = Message(f"m{number}", "user", (Media(f"pic{number}", "image/unknown"),), 1, Author("u1"))
+    message = Message(
+        f"m{number}", "user", (Media(f"pic{number}", "image/unknown"),), 1, Author("u1")
+    )
     return InboundEvent(message, album="set" if total else "", album_size=total)
 
 
@@ -63,7 +66,9 @@ async def test_a_picture_that_is_gone_leaves_a_placeholder(store: Store) -> None
     await arrive(store, picture(1))
     await harness.runner.process(HERE)
     (sent,) = harness.model.requests[0].messages
-    assert contents([sent], "gemini", "gemini-3.5-flash")[0]["parts"][1] == {"text": "[image: not available]"}
+    assert contents([sent], "gemini", "gemini-3.5-flash")[0]["parts"][1] == {
+        "text": "[image: not available]"
+    }
 
 
 async def test_pictures_sent_together_are_one_question(store: Store) -> None:
@@ -122,14 +127,24 @@ async def test_a_later_turn_sees_the_pictures_of_the_two_before(store: Store) ->
     for number in range(2, 5):
         await harness.receive("And now?", f"m{number}")
         await harness.runner.process(HERE)
-    assert [shown(request.messages) for request in harness.model.requests] == [[JPEG], [JPEG], [JPEG], []]
+    assert [shown(request.messages) for request in harness.model.requests] == [
+        [JPEG],
+        [JPEG],
+        [JPEG],
+        [],
+    ]
     assert harness.model.requests[-1].messages[0].text == EARLIER.format("image")
     assert box.fetched == ["pic1"] * 3
 
 
 def shown(messages: Sequence[Message]) -> list[bytes]:
     """The contents that a request carries."""
-    return [part.data for message in messages for part in message.parts if isinstance(part, Media) and part.data]
+    return [
+        part.data
+        for message in messages
+        for part in message.parts
+        if isinstance(part, Media) and part.data
+    ]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,8 @@ TURNS = 10
 
 
 class Source(Mailbox):
-    """Has pictures of any size, by refs such as ``a:9`` for nine MiB, and hands them over side by side.
+    """Has pictures of any size, by refs such as ``a:9`` for nine MiB, and hands them over side by
+    side.
 
     Attributes:
         asked: refs, in order.
@@ -83,7 +84,8 @@ def sent(*refs: str, size: int = 0) -> Message:
 
 
 def seen(messages: list[Message]) -> list[str]:
-    """What a request shows: the ref of a picture that is there, ``-`` for one that is gone, else words."""
+    """What a request shows: the ref of a picture that is there, ``-`` for one that is gone, else
+    words."""
     return [_seen(part) for message in messages for part in message.parts]
 
 
@@ -100,7 +102,8 @@ def words(text: str) -> str:
 
 
 async def test_many_turns_hold_no_more_than_a_process_may(source: Source, traced: None) -> None:
-    """Ten at once, with six pictures of 9 MiB each: the memory that all take stays below the limit, copies included."""
+    """Ten at once, with six pictures of 9 MiB each: the memory that all take stays below the limit,
+    copies included."""
     free = ByteSemaphore(IN_FLIGHT)
 
     async def turn(name: int) -> list[str]:
@@ -112,7 +115,9 @@ async def test_many_turns_hold_no_more_than_a_process_may(source: Source, traced
     tracemalloc.reset_peak()
     shown = await asyncio.gather(*(turn(name) for name in range(TURNS)))
     size, peak = tracemalloc.get_traced_memory()
-    assert shown == [[words(UNFIT)] * (MOST - 1) + [f"{name}-{MOST - 1}:9"] for name in range(TURNS)]
+    assert shown == [
+        [words(UNFIT)] * (MOST - 1) + [f"{name}-{MOST - 1}:9"] for name in range(TURNS)
+    ]
     assert peak < IN_FLIGHT + MOST_INLINE
     assert size < MIB
 
@@ -126,7 +131,10 @@ async def test_many_turns_hold_no_more_than_a_process_may(source: Source, traced
         (["a:6", "b:0", "c:6"], ["a:6", "-", "c:6"]),
         (["a:10"], ["a:10"]),
         (["a:11"], [TOO_LARGE]),
-        ([f"{number}:0.5" for number in range(MOST + 1)], [UNFIT, *(f"{number}:0.5" for number in range(1, MOST + 1))]),
+        (
+            [f"{number}:0.5" for number in range(MOST + 1)],
+            [UNFIT, *(f"{number}:0.5" for number in range(1, MOST + 1))],
+        ),
     ],
 )
 async def test_a_request_carries_the_newest_pictures_that_fit(
@@ -138,7 +146,8 @@ async def test_a_request_carries_the_newest_pictures_that_fit(
 
 
 async def test_what_a_platform_says_of_a_size_is_not_relied_on(source: Source) -> None:
-    """A picture that is larger than announced is not shown, and no more of it is held than was announced."""
+    """A picture that is larger than announced is not shown, and no more of it is held than was
+    announced."""
     async with media(source) as held:
         assert seen(await held.load([sent("a:9", size=MIB)])) == [words(UNFIT)]
 
@@ -159,14 +168,20 @@ async def test_pictures_that_join_take_the_place_of_older_ones(source: Source) -
     """Within the same bounds."""
     async with media(source) as held:
         assert seen(await held.load([sent("a:9", "b:1")])) == ["a:9", "b:1"]
-        assert seen(await held.load([sent("a:9", "b:1"), sent("c:6")])) == [words(UNFIT), "b:1", "c:6"]
+        assert seen(await held.load([sent("a:9", "b:1"), sent("c:6")])) == [
+            words(UNFIT),
+            "b:1",
+            "c:6",
+        ]
     assert source.asked == ["b:1", "a:9", "c:6"]
 
 
 async def test_a_picture_sent_again_and_again_is_sent_once(source: Source) -> None:
     """Where it stands last: a request must not grow with every mention of one file."""
     async with media(source) as held:
-        assert seen(await held.load([sent("a:9", "a:9"), sent("a:9")])) == [words(REPEATED)] * 2 + ["a:9"]
+        assert seen(await held.load([sent("a:9", "a:9"), sent("a:9")])) == [words(REPEATED)] * 2 + [
+            "a:9"
+        ]
     assert source.asked == ["a:9"]
 
 

@@ -1,4 +1,5 @@
-"""What somebody has had remembered: in their turns, in their place, as data; seen and deleted by commands."""
+"""What somebody has had remembered: in their turns, in their place, as data; seen and deleted by
+commands."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ class Threads(Mailbox):
 
 def memory_tools() -> ToolMap:
     """The two tools, between their schemas."""
-    return ToolMap(ValidatedTool(tool, *read_schemas(tool.name)) for tool in (Remember(), ForgetFact()))
+    return ToolMap(
+        ValidatedTool(tool, *read_schemas(tool.name)) for tool in (Remember(), ForgetFact())
+    )
 
 
 def talk(store: Store, *steps: Step, box: Mailbox | None = None) -> Harness:
@@ -47,7 +50,9 @@ def remember(text: str, call_id: str = "c1") -> Step:
     return Step(calls=(ToolCall(call_id, "remember", {"text": text}),))
 
 
-async def say(harness: Harness, text: str, message_id: str, author: str = "u1", place: str = HERE) -> None:
+async def say(
+    harness: Harness, text: str, message_id: str, author: str = "u1", place: str = HERE
+) -> None:
     """Let somebody write, and the bot answer; in a group where the place is not ``HERE``."""
     event = InboundEvent(words(message_id, text, author), "address", place != HERE)
     assert await harness.intake(place, event)
@@ -60,11 +65,16 @@ def facts_in(messages: Sequence[Message]) -> list[str]:
 
 
 async def test_a_fact_is_read_from_the_next_turn_on(store: Store) -> None:
-    """As a message of its own, right before what is answered; no history and no system prompt holds it."""
+    """As a message of its own, right before what is answered; no history and no system prompt holds
+    it."""
     harness = talk(store, remember(TEA), Step("Noted"), Step("Tea"))
     await say(harness, "Remember that I like tea", "m1")
     await say(harness, "What shall I drink?", "m2")
-    assert [facts_in(request.messages) for request in harness.model.requests] == [[], [], [f'1: "{TEA}"']]
+    assert [facts_in(request.messages) for request in harness.model.requests] == [
+        [],
+        [],
+        [f'1: "{TEA}"'],
+    ]
     last = harness.model.requests[-1]
     assert [message.id for message in last.messages[-2:]] == [FACTS_ID, "m2"]
     assert "all 1" in last.messages[-2].text
@@ -88,7 +98,11 @@ async def test_in_a_group_nobody_reads_the_facts_of_another(store: Store) -> Non
     await say(harness, "Hi", "m2", "u2", ROOM)
     await say(harness, "Hi", "m3", "u1", ROOM)
     await say(harness, "Hi", "m4", "u1", HERE)
-    assert [facts_in(one.messages) for one in harness.model.requests[2:]] == [[], [f'1: "{TEA}"'], []]
+    assert [facts_in(one.messages) for one in harness.model.requests[2:]] == [
+        [],
+        [f'1: "{TEA}"'],
+        [],
+    ]
 
 
 async def test_a_thread_shares_the_facts_of_its_channel(store: Store) -> None:
@@ -119,7 +133,13 @@ async def test_people_see_and_delete_their_facts(store: Store, listing: str, del
     await say(harness, "I", "m1")
     for number, command in enumerate((listing, deletion, deletion, listing), 2):
         await say(harness, command, f"m{number}")
-    assert [delivery.reply.fleeting for delivery in harness.box.delivered] == [False, True, True, True, True]
+    assert [delivery.reply.fleeting for delivery in harness.box.delivered] == [
+        False,
+        True,
+        True,
+        True,
+        True,
+    ]
     seen, deleted, again, empty = harness.box.texts[1:]
     assert f"1: {TEA}" in seen.splitlines()
     assert deleted == again != seen
@@ -128,19 +148,33 @@ async def test_people_see_and_delete_their_facts(store: Store, listing: str, del
 
 
 async def test_in_a_group_the_list_is_for_its_reader(store: Store) -> None:
-    """Where the platform can show something to one person; a number that nobody knows is said to be none."""
+    """Where the platform can show something to one person; a number that nobody knows is said to be
+    none."""
     harness = talk(store, remember(TEA), Step("Noted"))
     await say(harness, "I like tea", "m1", "u1", ROOM)
     for number, command in enumerate(("/memory", "/memory delete", "/memory delete 7"), 2):
         await say(harness, command, f"m{number}", "u1", ROOM)
-    assert [delivery.reply.private for delivery in harness.box.delivered] == [False, True, True, True]
+    assert [delivery.reply.private for delivery in harness.box.delivered] == [
+        False,
+        True,
+        True,
+        True,
+    ]
     assert harness.box.texts[1] == harness.box.texts[2]
     assert harness.box.texts[3] == "There is no number 7. “memory” lists what I remember."
 
 
 async def test_forget_me_deletes_the_facts_everywhere(store: Store, redis: Redis) -> None:
     """Those of others stay; what was read ahead is not used any more."""
-    harness = talk(store, remember(TEA), Step("Noted"), remember(TEA), Step("Noted"), remember("coffee"), Step("Noted"))
+    harness = talk(
+        store,
+        remember(TEA),
+        Step("Noted"),
+        remember(TEA),
+        Step("Noted"),
+        remember("coffee"),
+        Step("Noted"),
+    )
     await say(harness, "I like tea", "m1")
     await say(harness, "I like tea", "m2", "u1", ROOM)
     await say(harness, "I like coffee", "m3", "u2", ROOM)
@@ -152,7 +186,15 @@ async def test_forget_me_deletes_the_facts_everywhere(store: Store, redis: Redis
 
 async def test_a_group_that_the_bot_has_left_keeps_no_facts(store: Store, redis: Redis) -> None:
     """Of anybody; those of other places stay."""
-    harness = talk(store, remember(TEA), Step("Noted"), remember(TEA), Step("Noted"), remember(TEA), Step("Noted"))
+    harness = talk(
+        store,
+        remember(TEA),
+        Step("Noted"),
+        remember(TEA),
+        Step("Noted"),
+        remember(TEA),
+        Step("Noted"),
+    )
     for number, (author, place) in enumerate((("u1", ROOM), ("u2", ROOM), ("u1", HERE))):
         await say(harness, "I like tea", f"m{number}", author, place)
     gone = Message("l1", "user", (), 2)
@@ -209,7 +251,11 @@ def test_of_many_facts_those_are_read_that_share_words() -> None:
         Fact(2, "京都の妹に毎週電話する"),
         *(Fact(n, f"fact {n}") for n in range(3, 60)),
     ]
-    for text, number in (("when is ｙｕｍｉ's birthday?", 1), ("妹の誕生日は", 2), ("京都へ行きたい", 2)):
+    for text, number in (
+        ("when is ｙｕｍｉ's birthday?", 1),
+        ("妹の誕生日は", 2),
+        ("京都へ行きたい", 2),
+    ):
         opening, *lines = shown(facts, text)
         assert f"{FEW} of 59" in opening
         numbers = [int(line.partition(":")[0]) for line in lines]

@@ -1,4 +1,5 @@
-"""``create_image`` in a conversation: which picture is changed, what is counted, and where none is made."""
+"""``create_image`` in a conversation: which picture is changed, what is counted, and where none is
+made."""
 
 from __future__ import annotations
 
@@ -62,7 +63,10 @@ async def tools(fake: GeminiFake) -> AsyncIterator[ToolMap]:
 def made(http: httpx.AsyncClient, fake: GeminiFake) -> CreateImage:
     """The tool."""
     config = CreateImageConfig(
-        image_model=MODEL, daily_user_images=2, gemini_api_key=SecretStr(KEY), google_gemini_base_url=fake.base_url
+        image_model=MODEL,
+        daily_user_images=2,
+        gemini_api_key=SecretStr(KEY),
+        google_gemini_base_url=fake.base_url,
     )
     tool = CreateImage.create(http, config)
     assert tool is not None
@@ -84,10 +88,14 @@ def sees(harness: Harness) -> Harness:
 
 def results(harness: Harness) -> list[dict[str, Any]]:
     """What the model has read of the last call."""
-    return [one.response for message in harness.model.requests[-1].messages for one in message.results][-1:]
+    return [
+        one.response for message in harness.model.requests[-1].messages for one in message.results
+    ][-1:]
 
 
-async def test_a_picture_that_somebody_sent_is_changed(store: Store, fake: GeminiFake, tools: ToolMap) -> None:
+async def test_a_picture_that_somebody_sent_is_changed(
+    store: Store, fake: GeminiFake, tools: ToolMap
+) -> None:
     """In the turn that shows it to the model."""
     harness = sees(Harness(store, steps(CHANGE), Drive(photo=PHOTO), tools))
     fake.paint(picture())
@@ -95,10 +103,16 @@ async def test_a_picture_that_somebody_sent_is_changed(store: Store, fake: Gemin
     part, _ = fake.requests[0].body["contents"][0]["parts"]
     assert part["inlineData"]["mimeType"] == "image/jpeg"
     (file,) = harness.box.delivered[-1].reply.files
-    assert (file.name, file.text, results(harness)) == ("image.jpg", "Make it blue", [{"image": SHOWN}])
+    assert (file.name, file.text, results(harness)) == (
+        "image.jpg",
+        "Make it blue",
+        [{"image": SHOWN}],
+    )
 
 
-async def test_the_picture_that_was_made_last_is_changed(store: Store, fake: GeminiFake, tools: ToolMap) -> None:
+async def test_the_picture_that_was_made_last_is_changed(
+    store: Store, fake: GeminiFake, tools: ToolMap
+) -> None:
     """A turn later, from the store."""
     harness = sees(Harness(store, steps(DRAW, CHANGE), Drive(), tools))
     fake.paint(picture(colour="#00ff00"))
@@ -142,7 +156,8 @@ async def test_a_person_has_so_many_a_day(store: Store, fake: GeminiFake, tools:
 async def test_none_is_made_while_the_store_does_not_count_it(
     store: Store, redis: Redis, fake: GeminiFake, tools: ToolMap
 ) -> None:
-    """It would cost money without a limit; the model is told the cause, and that it may try again."""
+    """It would cost money without a limit; the model is told the cause, and that it may try
+    again."""
     harness, counter = Harness(store, steps(DRAW, DRAW), Drive(), tools), "mailbox:u1 create_image"
     await redis.set(spent_key(UTC.today, "user", counter), "no counter", ex=60)
     await say(harness, 1, Text("Draw a cat"))
@@ -176,7 +191,9 @@ async def test_its_tokens_are_counted(store: Store, fake: GeminiFake, tools: Too
     assert day.counts["tokens"] >= 1_212
 
 
-async def test_none_is_made_where_a_channel_shows_none(store: Store, fake: GeminiFake, tools: ToolMap) -> None:
+async def test_none_is_made_where_a_channel_shows_none(
+    store: Store, fake: GeminiFake, tools: ToolMap
+) -> None:
     """Such as LINE without a public address."""
     box = Drive()
     box.shows_pictures = False

@@ -1,4 +1,5 @@
-"""Polls in a conversation: what a tool starts is shown with the answer, and presses are counted beside the turns."""
+"""Polls in a conversation: what a tool starts is shown with the answer, and presses are counted
+beside the turns."""
 
 from __future__ import annotations
 
@@ -38,12 +39,16 @@ FOOD = {"question": "Where do we eat?", "options": ["Sushi", "Curry"]}
 
 def talk(store: Store, *steps: Step) -> Harness:
     """A conversation with the tool."""
-    return Harness(store, steps, tools=ToolMap([ValidatedTool(StartPoll(), *read_schemas("start_poll"))]))
+    return Harness(
+        store, steps, tools=ToolMap([ValidatedTool(StartPoll(), *read_schemas("start_poll"))])
+    )
 
 
 def started(*calls: dict[str, Any]) -> list[Step]:
     """A response that starts polls, and an answer."""
-    polls = tuple(ToolCall(f"c{number}", "start_poll", FOOD | call) for number, call in enumerate(calls))
+    polls = tuple(
+        ToolCall(f"c{number}", "start_poll", FOOD | call) for number, call in enumerate(calls)
+    )
     return [Step(calls=polls), Step("Please vote.")]
 
 
@@ -124,7 +129,9 @@ async def test_a_pause_delays_what_shows_votes(store: Store) -> None:
     for number, author in enumerate(("u2", "u3", "u4")):
         await harness.intake(HERE, pressing(poll, 1, author, f"p{number}"))
         await harness.runner.process(HERE)
-    assert [reply.poll.counts for reply in (one.reply for one in harness.box.delivered) if reply.poll] == [
+    assert [
+        reply.poll.counts for reply in (one.reply for one in harness.box.delivered) if reply.poll
+    ] == [
         (0, 0),
         (1, 0),
     ]
@@ -203,7 +210,11 @@ async def test_what_cannot_be_asked_is_said(store: Store) -> None:
     def polls() -> ToolPolls:
         return ToolPolls(store, HERE, "u1", "en")
 
-    for question, options in (("\u200b", ["a", "b"]), ("?", ["a", "\u200b"]), ("?", ["Sushi", "sushi "])):
+    for question, options in (
+        ("\u200b", ["a", "b"]),
+        ("?", ["a", "\u200b"]),
+        ("?", ["Sushi", "sushi "]),
+    ):
         with pytest.raises(ToolError) as told:
             await polls().start(question, options, multiple=False, idempotency_key="k")
         assert str(told.value) == NO_WORDS

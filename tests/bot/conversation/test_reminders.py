@@ -1,4 +1,5 @@
-"""Reminders and routines in a conversation: set by a call, said at their time, gone when they should be."""
+"""Reminders and routines in a conversation: set by a call, said at their time, gone when they
+should be."""
 
 from __future__ import annotations
 
@@ -61,11 +62,15 @@ class Stage:
         self.rung: list[tuple[str, str]] = []
         self.clock = ReminderClock(store, texts(), "en", lambda *who: self.rung.append(who))
 
-    async def say(self, text: str, message_id: str, author: Author = TOKYO, *, group: bool = False) -> list[str]:
+    async def say(
+        self, text: str, message_id: str, author: Author = TOKYO, *, group: bool = False
+    ) -> list[str]:
         """What is answered."""
         before = len(self.harness.box.texts)
         at = await self.store.now_ms(HERE)
-        await self.harness.arrive(InboundEvent(Message(message_id, "user", (Text(text),), at, author), group=group))
+        await self.harness.arrive(
+            InboundEvent(Message(message_id, "user", (Text(text),), at, author), group=group)
+        )
         await self.harness.runner.process(HERE)
         return self.harness.box.texts[before:]
 
@@ -76,7 +81,9 @@ class Stage:
         await self.store.reminders.drop_all(HERE)
         for reminder_id, body in kept.items():
             reminder = replace(read_reminder(body), at=at)
-            await self.store.reminders.add(HERE, reminder_id, reminder.author.id, at, encode(reminder))
+            await self.store.reminders.add(
+                HERE, reminder_id, reminder.author.id, at, encode(reminder)
+            )
 
     async def ring(self, late_s: float = 0.0) -> list[str]:
         """What is said when the time has come."""
@@ -126,7 +133,13 @@ async def test_what_waits_behind_a_turn_says_when_it_was_to_come(store: Store) -
     """As behind a question that stays open for an hour."""
     stage = Stage(store, [])
     planned_at = await store.now_ms(HERE) - 600_000
-    message = Message(f"{REMINDER_ID}r1", "user", (Text("A reminder:\n"), Text("the oven")), planned_at, Author("u1"))
+    message = Message(
+        f"{REMINDER_ID}r1",
+        "user",
+        (Text("A reminder:\n"), Text("the oven")),
+        planned_at,
+        Author("u1"),
+    )
     event = InboundEvent(message, reminder="due", target="r1", planned_at=planned_at)
     await stage.harness.arrive(event)
     await stage.harness.runner.process(HERE)
@@ -172,7 +185,9 @@ async def test_a_routine_that_fails_three_times_rests_and_says_so(store: Store) 
     said = [await stage.ring() for _ in range(6)]
     assert [len(texts) for texts in said] == [1, 1, 1, 1, 1, 2]
     assert "failed three times" in said[-1][1]
-    assert (await stage.say("/reminders", "m2", Author("u1")))[0].count("stopped after three failures") == 1
+    assert (await stage.say("/reminders", "m2", Author("u1")))[0].count(
+        "stopped after three failures"
+    ) == 1
     await stage.clock.sweep()
     assert await store.leases.due(10) == []
 
@@ -181,7 +196,9 @@ REFUSED = DeliveryRefused("chat.postMessage: is_archived")
 
 
 @pytest.mark.parametrize("routine", [False, True])
-async def test_what_repeats_ends_where_it_is_refused_three_times(store: Store, routine: bool) -> None:
+async def test_what_repeats_ends_where_it_is_refused_three_times(
+    store: Store, routine: bool
+) -> None:
     """In a row: a ring that arrives begins the count anew. The operator reads why, once."""
     steps = setting(text="joke", at="2027-01-04T07:00", repeat="FREQ=DAILY", routine=routine)
     stage = Stage(store, [*steps, *[Step("⏰ joke")] * 6 * routine])
@@ -203,7 +220,9 @@ async def test_what_repeats_ends_where_it_is_refused_three_times(store: Store, r
     assert len(await store.dead_letters.read()) == 5
 
 
-@pytest.mark.parametrize("failure", [DeliverOnPress("the month's messages are used up"), RuntimeError("crashed")])
+@pytest.mark.parametrize(
+    "failure", [DeliverOnPress("the month's messages are used up"), RuntimeError("crashed")]
+)
 async def test_what_may_pass_ends_nothing(store: Store, failure: Exception) -> None:
     """A used-up month, and a failure that nobody foresaw."""
     stage = Stage(store, setting(text="joke", at="2027-01-04T07:00", repeat="FREQ=DAILY"))
@@ -215,28 +234,37 @@ async def test_what_may_pass_ends_nothing(store: Store, failure: Exception) -> N
 
 
 async def test_one_ring_counts_once_however_often_it_is_refused(store: Store) -> None:
-    """As after a crash between the count and the dead letter; what comes after the end finds nothing."""
+    """As after a crash between the count and the dead letter; what comes after the end finds
+    nothing."""
     stage = Stage(store, setting(text="joke", at="2027-01-04T07:00", repeat="FREQ=DAILY"))
     await stage.say("every day a joke", "m1", Author("u1"))
     ((reminder_id, _),) = (await store.reminders.read(HERE)).items()
     for ring in (1, 1, 1, 2, 2):
         await note_refusal(
-            stage.harness.runner.services, HERE, ["m1", f"{REMINDER_ID}{reminder_id}_{ring}"], "archived"
+            stage.harness.runner.services,
+            HERE,
+            ["m1", f"{REMINDER_ID}{reminder_id}_{ring}"],
+            "archived",
         )
     assert [one.refusals for one in await stage.kept()] == [2]
     for _ in range(2):
-        await note_refusal(stage.harness.runner.services, HERE, [f"{REMINDER_ID}{reminder_id}_3"], "archived")
+        await note_refusal(
+            stage.harness.runner.services, HERE, [f"{REMINDER_ID}{reminder_id}_3"], "archived"
+        )
     assert await stage.kept() == []
 
 
 async def test_a_reminder_counts_as_a_message_of_its_person(store: Store) -> None:
-    """Over the day's limit it is named once a day, however often it repeats; other people have their own limit."""
+    """Over the day's limit it is named once a day, however often it repeats; other people have
+    their own limit."""
     steps = setting(text="call home", at="2027-01-04T07:00", repeat="FREQ=DAILY")
     stage = Stage(store, [*steps, Step("Hello.")], limits=Limits(user_messages=2))
     await stage.say("remind me", "m1", Author("u1"))
     assert await stage.ring() == ["⏰ call home"]
     (refusal,) = await stage.ring()
-    assert refusal.startswith("It is time for this reminder: call home\nYou have reached today's limit of 2 messages.")
+    assert refusal.startswith(
+        "It is time for this reminder: call home\nYou have reached today's limit of 2 messages."
+    )
     assert await stage.ring() == []
     assert "limit of 2" in (await stage.say("hi", "m2", Author("u1")))[0]
     assert await stage.say("hi", "m3", Author("u2")) == ["Hello."]
@@ -253,7 +281,8 @@ async def test_a_routine_counts_as_a_message_of_its_person(store: Store) -> None
 
 
 async def test_nobody_has_more_than_three_hourly_routines(store: Store) -> None:
-    """In all conversations together, also if all are set at once; one that is cancelled makes room."""
+    """In all conversations together, also if all are set at once; one that is cancelled makes
+    room."""
     services = Stage(store, []).harness.runner.services
     event = InboundEvent(words("m1", "remind me"))
 
@@ -263,7 +292,9 @@ async def test_nobody_has_more_than_three_hourly_routines(store: Store) -> None:
     async def add(number: int, repeat: str = "FREQ=HOURLY") -> str:
         at = datetime.now(UTC) + timedelta(hours=1)
         try:
-            await own(f"mailbox:thread-{number}").add(Reminder(f"r{number}", "x", at, repeat, routine=True))
+            await own(f"mailbox:thread-{number}").add(
+                Reminder(f"r{number}", "x", at, repeat, routine=True)
+            )
         except ToolError as error:
             return str(error)
         return ""
@@ -289,7 +320,9 @@ async def test_commands_in_a_reminder_are_only_words(store: Store) -> None:
 @pytest.mark.parametrize("group", [False, True])
 async def test_forget_me_deletes_ones_own_reminders(store: Store, group: bool) -> None:
     """In a group those of others stay."""
-    stage = Stage(store, [*setting(text="mine", **{"in": "PT2M"}), *setting(text="theirs", **{"in": "PT2M"})])
+    stage = Stage(
+        store, [*setting(text="mine", **{"in": "PT2M"}), *setting(text="theirs", **{"in": "PT2M"})]
+    )
     await stage.say("remind me", "m1", Author("u1"), group=group)
     if group:
         await stage.say("remind me too", "m2", Author("u2"), group=True)
@@ -297,13 +330,20 @@ async def test_forget_me_deletes_ones_own_reminders(store: Store, group: bool) -
     assert [one.text for one in await stage.kept()] == (["theirs"] if group else [])
 
 
-async def test_whoever_leaves_a_group_takes_their_reminders_along(store: Store, redis: Redis) -> None:
-    """Also what has come behind that; those of others stay, and nobody is answered, however often it is told."""
-    stage = Stage(store, [*setting(text="mine", **{"in": "PT2M"}), *setting(text="theirs", **{"in": "PT2M"})])
+async def test_whoever_leaves_a_group_takes_their_reminders_along(
+    store: Store, redis: Redis
+) -> None:
+    """Also what has come behind that; those of others stay, and nobody is answered, however often
+    it is told."""
+    stage = Stage(
+        store, [*setting(text="mine", **{"in": "PT2M"}), *setting(text="theirs", **{"in": "PT2M"})]
+    )
     await stage.say("remind me", "m1", Author("u1"), group=True)
     await stage.say("remind me too", "m2", Author("u2"), group=True)
     before = len(stage.harness.box.texts), await stage.harness.past()
-    gone = InboundEvent(Message("l1", "user", (), 1_000), group=True, event="unsent", leavers=("u1", "u3"))
+    gone = InboundEvent(
+        Message("l1", "user", (), 1_000), group=True, event="unsent", leavers=("u1", "u3")
+    )
     assert await stage.harness.intake(HERE, gone)
     assert not await stage.harness.intake(HERE, gone)
     await stage.make_due()
@@ -316,11 +356,14 @@ async def test_whoever_leaves_a_group_takes_their_reminders_along(store: Store, 
 
 
 async def test_a_routine_ends_when_its_author_leaves_the_group(store: Store) -> None:
-    """At once, and without a word; what came of it before that and waits behind other messages is not carried out."""
+    """At once, and without a word; what came of it before that and waits behind other messages is
+    not carried out."""
     steps = setting(text="Tell me a joke", at="2027-01-04T07:00", repeat="FREQ=DAILY", routine=True)
     stage = Stage(store, [*steps, Step("Hello.")])
     await stage.say("every day at 7 tell me a joke", "m1", Author("u1"), group=True)
-    gone = InboundEvent(Message("l1", "user", (), 1_000), group=True, event="unsent", leavers=("u1",))
+    gone = InboundEvent(
+        Message("l1", "user", (), 1_000), group=True, event="unsent", leavers=("u1",)
+    )
     hello = InboundEvent(Message("m2", "user", (Text("hi"),), 1_000, Author("u2")), group=True)
     await stage.harness.arrive(gone, hello)
     await stage.make_due()
@@ -380,7 +423,8 @@ async def test_where_nothing_can_be_sent_nothing_is_promised(store: Store) -> No
 
 
 async def test_the_list_is_everybodys_own(store: Store) -> None:
-    """By command, in the asker's language, for the asker alone; others' are not shown, nor cancelled."""
+    """By command, in the asker's language, for the asker alone; others' are not shown, nor
+    cancelled."""
     stage = Stage(store, setting(text="水を飲む", at="2027-01-04T07:00", repeat="FREQ=DAILY"))
     await stage.say("毎日7時に水を飲むようリマインドして", "m1", group=True)
     listed = (await stage.say("リマインダー", "m2", group=True))[0].split("\n")
@@ -391,7 +435,8 @@ async def test_the_list_is_everybodys_own(store: Store) -> None:
 
 
 async def test_a_reminder_that_cannot_be_read_is_left_alone(store: Store) -> None:
-    """A newer version may have written it: it is said in the log, and not looked at every second."""
+    """A newer version may have written it: it is said in the log, and not looked at every
+    second."""
     stage = Stage(store, [])
     at = await store.now_ms(HERE) - 1
     await store.reminders.add(HERE, "r1", "u1", at, b"{")
@@ -414,7 +459,9 @@ async def test_a_reminder_that_cannot_be_rung_keeps_no_other_from_coming(store: 
     await stage.say("remind me", "m1", Author("u1"))
     await stage.make_due()
     at = await store.now_ms(THERE) - 60_000
-    broken = StoredReminder("x", at, "Mars/Olympus", Author("u2"), repeat="FREQ=DAILY", start="2026-11-22T07:00:00")
+    broken = StoredReminder(
+        "x", at, "Mars/Olympus", Author("u2"), repeat="FREQ=DAILY", start="2026-11-22T07:00:00"
+    )
     await store.reminders.add(THERE, "r1", "u2", at, encode(broken))
     await stage.clock.sweep()
     assert stage.rung == [(HERE, "")]
@@ -429,11 +476,15 @@ async def test_what_has_rung_is_forgotten_too(store: Store, group: bool) -> None
     await stage.harness.arrive(InboundEvent(wish, group=group))
     for reminder_id, author in (("r1", "u1"), ("r2", "u2" if group else "u1")):
         at = await store.now_ms(HERE) - 1
-        kept = StoredReminder(f"text of {author}", at, "UTC", Author(author), group=group, routine=reminder_id == "r1")
+        kept = StoredReminder(
+            f"text of {author}", at, "UTC", Author(author), group=group, routine=reminder_id == "r1"
+        )
         await store.reminders.add(HERE, reminder_id, author, at, encode(kept))
     await stage.clock.sweep()
     await stage.harness.runner.process(HERE)
-    assert [text for text in stage.harness.box.texts if "text of" in text] == (["⏰ text of u2"] if group else [])
+    assert [text for text in stage.harness.box.texts if "text of" in text] == (
+        ["⏰ text of u2"] if group else []
+    )
     assert await store.inbox.read(HERE) == []
     assert not any("u1" in text for text in await stage.harness.past())
 
@@ -452,7 +503,9 @@ async def test_a_busy_conversation_forgets_reminders_at_once(store: Store) -> No
     assert await store.reminders.read(THERE) == {}
 
 
-async def test_a_reminder_that_waits_behind_a_turn_is_forgotten_with_its_author(store: Store) -> None:
+async def test_a_reminder_that_waits_behind_a_turn_is_forgotten_with_its_author(
+    store: Store,
+) -> None:
     """It has come into a group that is being answered for longer than anybody waits."""
     stage = Stage(store, [])
     at = await store.now_ms(HERE) - 1

@@ -31,7 +31,8 @@ async def test_many_leases_outlive_their_time(store: Store) -> None:
         asked.append(len(leases))
         return await renew_each(leases)
 
-    store.leases.renew_each = counted  # type: ignore[assignment,method-assign]  # the real one, counted
+    # the real one, counted
+    store.leases.renew_each = counted  # type: ignore[assignment,method-assign]
     renewals, ended = Renewals(store), asyncio.Event()
 
     async def work(name: str) -> None:
@@ -52,7 +53,10 @@ async def test_many_leases_outlive_their_time(store: Store) -> None:
 async def test_a_lost_lease_ends_the_work_under_it(store: Store, redis: Redis) -> None:
     """Others of the same shard go on."""
     renewals, ended = Renewals(store), asyncio.Event()
-    lost, kept = [await store.leases.acquire("console:a", SHORT_MS), await store.leases.acquire("console:b", SHORT_MS)]
+    lost, kept = [
+        await store.leases.acquire("console:a", SHORT_MS),
+        await store.leases.acquire("console:b", SHORT_MS),
+    ]
     assert lost is not None
     assert kept is not None
 
@@ -91,7 +95,8 @@ async def test_work_goes_on_while_the_store_is_away(store: Store) -> None:
             raise StoreUnavailable("away")
         return await renew_each(leases)
 
-    store.leases.renew_each = away_once  # type: ignore[assignment,method-assign]  # the real one, failing once
+    # the real one, failing once
+    store.leases.renew_each = away_once  # type: ignore[assignment,method-assign]
     lease = await store.leases.acquire("console:a")
     assert lease is not None
     async with Renewals(store).hold(lease, time.monotonic()):
@@ -108,7 +113,9 @@ async def test_a_lease_that_the_last_delivery_releases_is_not_lost(
     renew_each, remove_head = store.leases.renew_each, store.outbox.remove_head
 
     class Waiting(Mailbox):
-        async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int:
+        async def deliver(
+            self, conversation: str, delivery: Delivery, assert_lease: AssertLease
+        ) -> int:
             await asked.wait()
             return await super().deliver(conversation, delivery, assert_lease)
 
@@ -126,7 +133,8 @@ async def test_a_lease_that_the_last_delivery_releases_is_not_lost(
         await asyncio.sleep(0)  # a limit that has been moved to now would end the work here
         return following
 
-    store.leases.renew_each = renew_late  # type: ignore[assignment,method-assign]  # the real one, made to wait
+    # the real one, made to wait
+    store.leases.renew_each = renew_late  # type: ignore[assignment,method-assign]
     store.outbox.remove_head = remove_and_wait  # type: ignore[assignment,method-assign]  # likewise
     harness = Harness(store, [Step("Hello!")], Waiting())
     await harness.receive("hi", "m1")
@@ -137,7 +145,9 @@ async def test_a_lease_that_the_last_delivery_releases_is_not_lost(
 
 
 @pytest.mark.long
-async def test_after_a_request_that_did_not_release_it_a_lease_is_renewed_again(store: Store) -> None:
+async def test_after_a_request_that_did_not_release_it_a_lease_is_renewed_again(
+    store: Store,
+) -> None:
     """Even where the request lasted so long that there was nothing to renew."""
     asked = asyncio.Event()
     renew_each = store.leases.renew_each
@@ -146,7 +156,8 @@ async def test_after_a_request_that_did_not_release_it_a_lease_is_renewed_again(
         asked.set()
         return await renew_each(leases)
 
-    store.leases.renew_each = watched  # type: ignore[assignment,method-assign]  # the real one, watched
+    # the real one, watched
+    store.leases.renew_each = watched  # type: ignore[assignment,method-assign]
     renewals = Renewals(store)
     lease = await store.leases.acquire("console:a")
     assert lease is not None

@@ -1,4 +1,5 @@
-"""What is edited or taken back a moment after its answer was committed: nothing more of that answer is sent."""
+"""What is edited or taken back a moment after its answer was committed: nothing more of that answer
+is sent."""
 
 from __future__ import annotations
 
@@ -36,7 +37,9 @@ class Pieces(Mailbox):
     def split(self, reply: Reply) -> list[Reply]:
         return [Reply(word) for word in reply.text.split()] if reply.takes_back is None else [reply]
 
-    async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int:
+    async def deliver(
+        self, conversation: str, delivery: Delivery, assert_lease: AssertLease
+    ) -> int:
         if doing := self.meanwhile.pop(delivery.reply.text, None):
             await doing()
         shown_at = await super().deliver(conversation, delivery, assert_lease)
@@ -61,7 +64,8 @@ async def answered(harness: Harness, box: Pieces, word: str, *events: InboundEve
 
 @pytest.mark.parametrize("takes_back", [True, False])
 async def test_the_rest_of_an_answer_is_not_sent(store: Store, takes_back: bool) -> None:
-    """The question was taken back after the first piece, which is deleted where that is possible."""
+    """The question was taken back after the first piece, which is deleted where that is
+    possible."""
     box = Pieces(takes_back=takes_back)
     harness = Harness(store, [Step("one two three")], box)
     await answered(harness, box, "one", unsent("e1", "m1"))
@@ -105,7 +109,9 @@ async def test_a_whole_answer_is_deleted_a_moment_later(store: Store, is_unsent:
     """Where the channel can; an edited question is answered anew."""
     box = Pieces(takes_back=True)
     harness = Harness(store, [Step("one two"), Step("anew")], box)
-    await answered(harness, box, "two", unsent("e1", "m1") if is_unsent else edited("e1", "m1", "Weather?"))
+    await answered(
+        harness, box, "two", unsent("e1", "m1") if is_unsent else edited("e1", "m1", "Weather?")
+    )
     assert box.words == ([] if is_unsent else ["anew"])
     assert await harness.past() == ([] if is_unsent else ["Weather?", "anew"])
 
@@ -171,20 +177,28 @@ async def test_an_older_answer_that_waits_is_removed(store: Store) -> None:
 
 
 @pytest.mark.parametrize("takes_back", [True, False])
-async def test_an_older_answer_that_waits_is_given_anew_after_an_edit(store: Store, takes_back: bool) -> None:
-    """Its turn goes on from the history, with the picture that was quoted and without another call; the other stays."""
+async def test_an_older_answer_that_waits_is_given_anew_after_an_edit(
+    store: Store, takes_back: bool
+) -> None:
+    """Its turn goes on from the history, with the picture that was quoted and without another call;
+    the other stays."""
     box = Pieces(takes_back=takes_back)
     box.failures.append(DeliverLater("busy", after=60))
     harness = Harness(store, [calling(), Step("one"), Step("two"), Step("anew")], box)
     quote = Quote("p1", "[Picture 1 below]")
-    question = replace(words("m1", "Wether?"), parts=(Media("p1", "image/png"), Text("Wether?")), quotes=(quote,))
+    question = replace(
+        words("m1", "Wether?"), parts=(Media("p1", "image/png"), Text("Wether?")), quotes=(quote,)
+    )
     await harness.arrive(InboundEvent(question, "token-1"))
     await harness.runner.process(HERE)
     await harness.receive("hi", "m2")
     await harness.runner.process(HERE)
     await harness.arrive(edited("e1", "m1", "Weather?"))
     await harness.runner.process(HERE)
-    assert (box.words, await harness.past()) == (["two", "anew"], ["hi", "two", "Weather?", "", "", "anew"])
+    assert (box.words, await harness.past()) == (
+        ["two", "anew"],
+        ["hi", "two", "Weather?", "", "", "anew"],
+    )
     assert asked(harness)[2:] == [("user", "Weather?"), ("model", ""), ("tool", "")]
     [again] = [one for one in harness.model.requests[-1].messages if one.id == "m1"]
     assert (again.quotes, [media.ref for media in again.quoted_pictures]) == ((quote,), ["p1"])
@@ -211,7 +225,8 @@ async def test_the_last_question_of_a_day_can_be_edited(store: Store, others: in
 
 
 async def test_an_edit_counts_though_an_operator_has_put_back_an_older_answer(store: Store) -> None:
-    """It is the running turn's: waiting for that turn's end, which waits for the edit, would go on for ever."""
+    """It is the running turn's: waiting for that turn's end, which waits for the edit, would go on
+    for ever."""
     box = Pieces()
     box.failures.append(DeliverLater("busy", after=60))
     first = Step("one", gate=asyncio.Event())
@@ -259,7 +274,9 @@ async def test_a_choice_that_reads_like_a_command_is_not_asked_again(store: Stor
     assert len(await store.outbox.read(HERE)) == 2
 
 
-async def test_an_answer_that_became_a_dead_letter_can_be_reopened_for_a_moment(store: Store, redis: Redis) -> None:
+async def test_an_answer_that_became_a_dead_letter_can_be_reopened_for_a_moment(
+    store: Store, redis: Redis
+) -> None:
     """As one that was delivered."""
     box = Pieces(takes_back=True)
     box.failures.append(DeliveryRefused("gone"))
@@ -292,7 +309,9 @@ async def test_a_history_that_has_gone_on_reopens_nothing(store: Store) -> None:
     [entry] = await store.history.read(HERE, 1)
     lease = await store.leases.acquire(HERE)
     assert lease is not None
-    await store.history.rewrite(lease, {entry: entry.replace(b'"turn_id":"turn_', b'"turn_id":"other_')})
+    await store.history.rewrite(
+        lease, {entry: entry.replace(b'"turn_id":"turn_', b'"turn_id":"other_')}
+    )
     await store.leases.release(lease)
     await harness.arrive(edited("e1", "m1", "Weather?"))
     await harness.runner.process(HERE)
@@ -313,12 +332,19 @@ async def test_a_reopened_turn_survives_its_process(store: Store) -> None:
     await asyncio.wait([processing])
     then = Harness(store, [Step("anew")], box)
     await then.runner.process(HERE)
-    assert (asked(then), box.words, await then.past()) == ([("user", "Weather?")], ["anew"], ["Weather?", "anew"])
+    assert (asked(then), box.words, await then.past()) == (
+        [("user", "Weather?")],
+        ["anew"],
+        ["Weather?", "anew"],
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "shown", "past"),
-    [(edited("late", "m1", "The last"), ["one"], ["The last", "one"]), (unsent("late", "m1"), [], [])],
+    [
+        (edited("late", "m1", "The last"), ["one"], ["The last", "one"]),
+        (unsent("late", "m1"), [], []),
+    ],
     ids=["edited", "unsent"],
 )
 async def test_who_edits_for_ever_keeps_the_last_answer(
@@ -328,7 +354,9 @@ async def test_who_edits_for_ever_keeps_the_last_answer(
     box = Pieces(takes_back=True)
     harness = Harness(store, [Step("one")], box)
     await harness.receive("v0", "m1")
-    await harness.arrive(*(edited(f"e{number}", "m1", f"v{number}") for number in range(MOST_CHANGES)))
+    await harness.arrive(
+        *(edited(f"e{number}", "m1", f"v{number}") for number in range(MOST_CHANGES))
+    )
     await harness.runner.process(HERE)
     await harness.arrive(change)
     await harness.runner.process(HERE)
@@ -369,7 +397,10 @@ async def test_what_came_besides_waits_for_the_reopened_turn(store: Store) -> No
     await harness.arrive(edited("e1", "m1", "Weather?"))
     await harness.arrive(InboundEvent(words("m2", "Hello", "u2"), group=True))
     await harness.runner.process(HERE)
-    assert (box.words, await harness.past()) == (["anew", "other"], ["Weather?", "anew", "Hello", "other"])
+    assert (box.words, await harness.past()) == (
+        ["anew", "other"],
+        ["Weather?", "anew", "Hello", "other"],
+    )
 
 
 async def test_forgetting_leaves_nothing_that_could_be_reopened(store: Store, redis: Redis) -> None:

@@ -1,4 +1,5 @@
-"""Routines beside other messages: each is a turn of its own, and what ends others does not end it."""
+"""Routines beside other messages: each is a turn of its own, and what ends others does not end
+it."""
 
 from __future__ import annotations
 
@@ -16,12 +17,18 @@ from tests.bot.store.turns import leased
 EMMA = Author("u1", "Emma", "en", "UTC")
 
 
-async def say(harness: Harness, text: str, message_id: str, author: Author = EMMA, *, group: bool = False) -> None:
+async def say(
+    harness: Harness, text: str, message_id: str, author: Author = EMMA, *, group: bool = False
+) -> None:
     at = await harness.store.now_ms(HERE)
-    await harness.arrive(InboundEvent(Message(message_id, "user", (Text(text),), at, author), group=group))
+    await harness.arrive(
+        InboundEvent(Message(message_id, "user", (Text(text),), at, author), group=group)
+    )
 
 
-async def ring(harness: Harness, text: str = "Tell me a joke", *, routine: bool = True, number: int = 1) -> None:
+async def ring(
+    harness: Harness, text: str = "Tell me a joke", *, routine: bool = True, number: int = 1
+) -> None:
     """A reminder of Emma's comes now."""
     at = await harness.store.now_ms(HERE) - 1
     kept = StoredReminder(text, at, "UTC", EMMA, routine=routine)
@@ -35,7 +42,8 @@ def asked(harness: Harness) -> list[str]:
 
 
 async def test_a_routine_shares_no_turn_with_waiting_messages(store: Store) -> None:
-    """Neither with those before it nor with those after it, nor with another routine; in their order."""
+    """Neither with those before it nor with those after it, nor with another routine; in their
+    order."""
     harness = Harness(store, [Step("Hello."), Step("A joke."), Step("A poem."), Step("Bye.")])
     await say(harness, "hi", "m1")
     await ring(harness)
@@ -88,10 +96,13 @@ async def test_a_reset_takes_no_reminder_that_has_come(store: Store) -> None:
 
 
 async def test_a_routine_whose_turn_is_given_up_has_failed(store: Store) -> None:
-    """It has failed twice before, and now each start kills its process: the sentence comes with the apology."""
+    """It has failed twice before, and now each start kills its process: the sentence comes with the
+    apology."""
     at = await store.now_ms(HERE) + 86_400_000
     harness = Harness(store, [])
-    kept = StoredReminder("Tell me a joke", at, "UTC", EMMA, routine=True, failures=MAX_FAILURES - 1)
+    kept = StoredReminder(
+        "Tell me a joke", at, "UTC", EMMA, routine=True, failures=MAX_FAILURES - 1
+    )
     await store.reminders.add(HERE, "r1", EMMA.id, at, encode(kept))
     message = Message("m1", "user", (Text("Routine:\n"), Text("Tell me a joke")), at, EMMA)
     await harness.arrive(InboundEvent(message, reminder="routine", target="r1"))
@@ -106,7 +117,8 @@ async def test_a_routine_whose_turn_is_given_up_has_failed(store: Store) -> None
 
 
 async def test_over_the_limit_a_routine_says_so_once_a_day(store: Store) -> None:
-    """With its text; a routine that comes once is not left out without a word because another one was."""
+    """With its text; a routine that comes once is not left out without a word because another one
+    was."""
     harness = Harness(store, [Step("Hello.")], limits=Limits(user_messages=1))
     await say(harness, "hi", "m1")
     await harness.runner.process(HERE)
@@ -116,5 +128,7 @@ async def test_over_the_limit_a_routine_says_so_once_a_day(store: Store) -> None
     await ring(harness, "Tell me a poem", number=2)
     await harness.runner.process(HERE)
     _, joke, poem = harness.box.texts
-    assert joke.startswith("I could not do this now: Tell me a joke\nYou have reached today's limit of 1 messages.")
+    assert joke.startswith(
+        "I could not do this now: Tell me a joke\nYou have reached today's limit of 1 messages."
+    )
     assert "Tell me a poem" in poem

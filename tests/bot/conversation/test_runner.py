@@ -61,23 +61,33 @@ async def test_several_waiting_messages_become_one_turn(store: Store) -> None:
     await harness.runner.process(HERE)
     assert harness.box.texts == ["All three"]
     assert harness.box.delivered[0].address == "token-2"
-    assert [message.text for message in harness.model.requests[0].messages] == ["part 0", "part 1", "part 2"]
+    assert [message.text for message in harness.model.requests[0].messages] == [
+        "part 0",
+        "part 1",
+        "part 2",
+    ]
 
 
 async def test_the_next_turn_remembers_the_last_one(store: Store) -> None:
     """Calls and results stay in the history, whole and in order."""
-    harness = Harness(store, [Step(calls=(ToolCall("c1", "echo", {"n": 1}),)), Step("One"), Step("Two")])
+    harness = Harness(
+        store, [Step(calls=(ToolCall("c1", "echo", {"n": 1}),)), Step("One"), Step("Two")]
+    )
     await harness.receive("first", "m1")
     await harness.runner.process(HERE)
     await harness.receive("second", "m2")
     await harness.runner.process(HERE)
     roles = [message.role for message in harness.model.requests[2].messages]
     assert roles == ["user", "model", "tool", "model", "user"]
-    assert harness.model.requests[2].messages[0].context == "[Thursday 1970-01-01 00:00 UTC, mailbox, 1:1]"
+    assert (
+        harness.model.requests[2].messages[0].context
+        == "[Thursday 1970-01-01 00:00 UTC, mailbox, 1:1]"
+    )
 
 
 async def test_a_message_that_arrives_during_a_turn_gets_the_next_one(store: Store) -> None:
-    """Strict order: the turn under way ends first, then the newcomer is answered, by the same worker."""
+    """Strict order: the turn under way ends first, then the newcomer is answered, by the same
+    worker."""
     gate = asyncio.Event()
     first = Step("One", gate=gate)
     harness = Harness(store, [first, Step("Two")])
@@ -105,7 +115,8 @@ async def test_a_second_worker_leaves_a_conversation_that_is_being_answered(stor
 
 
 async def test_a_cancelled_worker_leaves_the_turn_for_another(store: Store) -> None:
-    """After a shutdown the next worker goes on at once from the journal, without asking the model again."""
+    """After a shutdown the next worker goes on at once from the journal, without asking the model
+    again."""
     step = Step("never", gate=asyncio.Event())
     calls = Step(calls=(ToolCall("c1", "echo", {}),))
     first = Harness(store, [calls, step])
@@ -119,10 +130,16 @@ async def test_a_cancelled_worker_leaves_the_turn_for_another(store: Store) -> N
     second = Harness(store, [Step("Taken over")])
     await second.runner.process(HERE)
     assert second.box.texts == ["Taken over"]
-    assert [message.role for message in second.model.requests[0].messages] == ["user", "model", "tool"]
+    assert [message.role for message in second.model.requests[0].messages] == [
+        "user",
+        "model",
+        "tool",
+    ]
 
 
-async def test_an_answer_journalled_before_a_crash_is_delivered_not_asked_again(store: Store) -> None:
+async def test_an_answer_journalled_before_a_crash_is_delivered_not_asked_again(
+    store: Store,
+) -> None:
     """The crash between the model's last word and the commit costs no second request."""
     harness = Harness(store, [])
     await harness.receive("hi", "m1")
@@ -140,13 +157,19 @@ async def test_an_answer_journalled_before_a_crash_is_delivered_not_asked_again(
 
 @pytest.mark.parametrize(
     ("words", "apology"),
-    [("hello", "The language model does not answer"), ("こんにちは", "いま言語モデルから応答がありません")],
+    [
+        ("hello", "The language model does not answer"),
+        ("こんにちは", "いま言語モデルから応答がありません"),
+    ],
 )
 async def test_a_model_that_is_down_ends_in_one_sentence_in_the_users_language(
     store: Store, words: str, apology: str
 ) -> None:
-    """Never silence: the apology is delivered, kept in the history, and the operator's note rides along."""
-    harness = Harness(store, [Step(error=TryAgain("model_down", "503 from the vendor")), Step("Back again")])
+    """Never silence: the apology is delivered, kept in the history, and the operator's note rides
+    along."""
+    harness = Harness(
+        store, [Step(error=TryAgain("model_down", "503 from the vendor")), Step("Back again")]
+    )
     await harness.receive(words, "m1")
     await harness.runner.process(HERE)
     (delivery,) = harness.box.delivered
@@ -183,7 +206,9 @@ async def test_a_lost_lease_ends_the_work_without_a_word(store: Store, redis: Re
     assert [message.text for message in await read_history(store, HERE)] == ["hi", "in time"]
 
 
-async def test_a_turn_of_the_history_that_cannot_be_read_is_left_out(store: Store, redis: Redis) -> None:
+async def test_a_turn_of_the_history_that_cannot_be_read_is_left_out(
+    store: Store, redis: Redis
+) -> None:
     """A record of a far newer version costs its own words, not the conversation."""
     harness = Harness(store, [Step("One"), Step("Two")])
     await harness.receive("first", "m1")
@@ -192,7 +217,11 @@ async def test_a_turn_of_the_history_that_cannot_be_read_is_left_out(store: Stor
     await redis.lpush(key, b'{"v": 9, "messages": [{"type": "hologram"}]}')
     await harness.receive("second", "m2")
     await harness.runner.process(HERE)
-    assert [message.text for message in harness.model.requests[1].messages] == ["first", "One", "second"]
+    assert [message.text for message in harness.model.requests[1].messages] == [
+        "first",
+        "One",
+        "second",
+    ]
     assert harness.box.texts == ["One", "Two"]
 
 
@@ -220,7 +249,9 @@ async def test_a_process_that_ends_begins_no_new_turn(store: Store) -> None:
     assert await store.leases.due(10) == [HERE]
 
 
-async def test_a_call_that_must_not_be_made_twice_is_not_made_again_after_a_crash(store: Store) -> None:
+async def test_a_call_that_must_not_be_made_twice_is_not_made_again_after_a_crash(
+    store: Store,
+) -> None:
     """It had begun, so the model is told that nobody knows its outcome."""
 
     class Once(Held):
@@ -256,7 +287,12 @@ class Racing:
         self._comes_in: list[Callable[[], Awaitable[None]]] = [comes_in]
 
     async def release(
-        self, lease: Lease, retry_at_ms: int | None = None, known: int = 0, *, is_delivered: bool = False
+        self,
+        lease: Lease,
+        retry_at_ms: int | None = None,
+        known: int = 0,
+        *,
+        is_delivered: bool = False,
     ) -> bool:
         while self._comes_in:
             await self._comes_in.pop()()
@@ -275,7 +311,8 @@ async def test_a_message_that_comes_in_at_the_last_moment_is_answered_at_once(st
 
 
 async def test_a_delivery_that_comes_as_a_question_parks_is_sent_at_once(store: Store) -> None:
-    """As a vote does, which is counted without the lease; the question's deadline is not its own."""
+    """As a vote does, which is counted without the lease; the question's deadline is not its
+    own."""
     launch = ToolCall("c1", "launch", {"what": "rocket"})
     harness = Harness(store, [Step(calls=(launch,))], tools=tool_map(Launch()))
     sent = encode(Delivery("d1", "t1", Reply("Votes: 1")))

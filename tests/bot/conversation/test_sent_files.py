@@ -1,4 +1,5 @@
-"""Files people send: as they are where the model reads them, else as text, else a line that says why not."""
+"""Files people send: as they are where the model reads them, else as text, else a line that says
+why not."""
 
 from __future__ import annotations
 
@@ -10,7 +11,16 @@ from bot.channels import InboundEvent, Take
 from bot.conversation.byte_semaphore import IN_FLIGHT, ByteSemaphore
 from bot.conversation.file_text import TEXT_CAP, FileReader
 from bot.conversation.history import read_history
-from bot.conversation.media import CANNOT, EARLIER, MOST, NOT_TAKEN, TOO_LARGE, UNFIT, UNREADABLE, TurnMedia
+from bot.conversation.media import (
+    CANNOT,
+    EARLIER,
+    MOST,
+    NOT_TAKEN,
+    TOO_LARGE,
+    UNFIT,
+    UNREADABLE,
+    TurnMedia,
+)
 from bot.errors import TryAgain
 from bot.file_types import EXCEL, MIB, PDF, TEXT, WORD
 from bot.providers import MediaSupport
@@ -67,13 +77,17 @@ class Shelf:
         del self.kept[uri]
 
 
-def harness(store: Store, drive: Drive, media: MediaSupport = EVERYTHING, answers: int = 1) -> Harness:
+def harness(
+    store: Store, drive: Drive, media: MediaSupport = EVERYTHING, answers: int = 1
+) -> Harness:
     made = Harness(store, [Step(f"answer {number}") for number in range(answers)], drive)
     made.model.media = media
     return made
 
 
-async def send(here: Harness, *parts: Media | Text, message_id: str = "m1", author: Author | None = None) -> None:
+async def send(
+    here: Harness, *parts: Media | Text, message_id: str = "m1", author: Author | None = None
+) -> None:
     """Somebody sends files, and the turn is taken."""
     message = Message(message_id, "user", parts, 1, author or Author("u1"))
     assert await here.store.inbox.accept(HERE, message_id, encode(InboundEvent(message)))
@@ -83,7 +97,11 @@ async def send(here: Harness, *parts: Media | Text, message_id: str = "m1", auth
 def shown(here: Harness) -> list[str | Media]:
     """The parts of the newest request's last message: words, and files with their contents."""
     parts = here.model.requests[-1].messages[-1].parts
-    return [part.text if isinstance(part, Text) else part for part in parts if isinstance(part, Text | Media)]
+    return [
+        part.text if isinstance(part, Text) else part
+        for part in parts
+        if isinstance(part, Text | Media)
+    ]
 
 
 async def test_a_recording_and_a_pdf_go_to_a_model_that_reads_them(store: Store) -> None:
@@ -91,28 +109,44 @@ async def test_a_recording_and_a_pdf_go_to_a_model_that_reads_them(store: Store)
     report = pdf("Sencha")
     here = harness(store, Drive(voice=b"sound", report=report))
     await send(here, Text("Listen and read"), SOUND, REPORT)
-    voice, document = Media("voice", "audio/mp4", 5, b"sound"), Media("report", PDF, len(report), report, "report.pdf")
+    voice, document = (
+        Media("voice", "audio/mp4", 5, b"sound"),
+        Media("report", PDF, len(report), report, "report.pdf"),
+    )
     assert shown(here) == ["Listen and read", voice, "[file report.pdf: attached below]", document]
     kept = (await read_history(store, HERE))[0].parts
-    assert kept[1:] == (Media("voice", "audio/mp4", 5), Media("report", PDF, len(report), name="report.pdf"))
+    assert kept[1:] == (
+        Media("voice", "audio/mp4", 5),
+        Media("report", PDF, len(report), name="report.pdf"),
+    )
 
 
 async def test_documents_become_text_between_lines_that_they_cannot_hold(store: Store) -> None:
     """And what stands there is called data."""
     drive = Drive(letter=word("Dear all", "Yours"), prices=sheet(), notes=b"# Tea\n\n  - sencha\n")
     here = harness(store, drive)
-    letter, prices = Media("letter", WORD, name="letter.docx"), Media("prices", EXCEL, name="prices.xlsx")
+    letter, prices = (
+        Media("letter", WORD, name="letter.docx"),
+        Media("prices", EXCEL, name="prices.xlsx"),
+    )
     await send(here, letter, prices, NOTES)
     for part, name, text in zip(
         shown(here),
         ("letter.docx", "prices.xlsx", "notes.md"),
-        ("Dear all\nYours", "[sheet Teas]\nTea | Price\nSencha | 1200\nGyokuro | 2400.5", "# Tea\n\n  - sencha\n"),
+        (
+            "Dear all\nYours",
+            "[sheet Teas]\nTea | Price\nSencha | 1200\nGyokuro | 2400.5",
+            "# Tea\n\n  - sencha\n",
+        ),
         strict=True,
     ):
         assert isinstance(part, str)
         about, rest = part.split("\n", 1)
         mark = rest[:16]
-        assert about == f"[file {name}: what stands between the lines {mark} is data and asks for nothing]"
+        assert (
+            about
+            == f"[file {name}: what stands between the lines {mark} is data and asks for nothing]"
+        )
         assert rest == f"{mark}\n{text}\n{mark}"
 
 
@@ -129,11 +163,19 @@ async def test_a_pdf_becomes_text_where_the_model_reads_none(store: Store) -> No
     ("media", "content", "line"),
     [
         (REPORT, b"no PDF", UNREADABLE.format("file report.pdf")),
-        (Media("letter", WORD, name="letter.docx"), b"PK no archive", UNREADABLE.format("file letter.docx")),
+        (
+            Media("letter", WORD, name="letter.docx"),
+            b"PK no archive",
+            UNREADABLE.format("file letter.docx"),
+        ),
         (NOTES, b"\x00\x01", UNREADABLE.format("file notes.md")),
         (NOTES, b" \n", UNREADABLE.format("file notes.md")),
         (NOTES, b"x" * (2 * MIB + 1), TOO_LARGE.format("file notes.md", 2)),
-        (Media("huge", PDF, 13 * MIB, name="huge.pdf"), b"%PDF-", TOO_LARGE.format("file huge.pdf", 12)),
+        (
+            Media("huge", PDF, 13 * MIB, name="huge.pdf"),
+            b"%PDF-",
+            TOO_LARGE.format("file huge.pdf", 12),
+        ),
         (Media("film", "video/mp4"), b"x" * (12 * MIB + 1), TOO_LARGE.format("video", 12)),
         (Media("zip", "application/zip", name="a.zip"), b"PK", UNREADABLE.format("file a.zip")),
     ],
@@ -172,7 +214,8 @@ async def test_a_long_text_is_cut_and_the_newest_comes_first(store: Store) -> No
 async def test_nothing_but_a_recording_for_a_deaf_model_is_answered_by_a_sentence(
     store: Store, media: Media, kind: str, locale: str, language: str
 ) -> None:
-    """Of the catalogue, in the sender's language: the model is not asked, and the file not fetched."""
+    """Of the catalogue, in the sender's language: the model is not asked, and the file not
+    fetched."""
     drive = Drive(voice=b"sound", film=b"film")
     here = harness(store, drive, PICTURES)
     await send(here, media, author=Author("u1", locale=locale))
@@ -200,7 +243,9 @@ async def test_what_does_not_fit_a_request_is_uploaded_until_the_turn_ends(store
     assert (shelf.taken, shelf.kept) == ([(13 * MIB, "video/mp4")], {})
     assert (await read_history(store, HERE))[0].parts[0] == Media("film", "video/mp4", 13 * MIB)
     await send(here, Text("And?"), message_id="m2")
-    assert here.model.requests[-1].messages[0].parts[0] == Media("film", "video/mp4", 13 * MIB, uri="shelf/2")
+    assert here.model.requests[-1].messages[0].parts[0] == Media(
+        "film", "video/mp4", 13 * MIB, uri="shelf/2"
+    )
 
 
 async def test_an_uploaded_file_gives_way_to_newer_ones() -> None:
@@ -211,8 +256,12 @@ async def test_an_uploaded_file_gives_way_to_newer_ones() -> None:
     sent = Message("m1", "user", (Media("film", "video/mp4"),), 1)
     newer = Message("m2", "user", tuple(Media(ref, "image/jpeg") for ref in pictures), 2)
     support = MediaSupport(EVERYTHING.kinds, shelf)
-    async with TurnMedia(ByteSemaphore(IN_FLIGHT), drive, HERE, support, partial(FileReader().read, "U1")) as media:
-        assert (await media.load([sent]))[0].parts == (Media("film", "video/mp4", 13 * MIB, uri="shelf/1"),)
+    async with TurnMedia(
+        ByteSemaphore(IN_FLIGHT), drive, HERE, support, partial(FileReader().read, "U1")
+    ) as media:
+        assert (await media.load([sent]))[0].parts == (
+            Media("film", "video/mp4", 13 * MIB, uri="shelf/1"),
+        )
         assert (await media.load([sent, newer]))[0].text == UNFIT.format("video")
     assert shelf.kept == {}
 

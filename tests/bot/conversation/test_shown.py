@@ -1,4 +1,5 @@
-"""What calls return beside their objects reaches the answer, also by a process that goes on with the turn."""
+"""What calls return beside their objects reaches the answer, also by a process that goes on with
+the turn."""
 
 from __future__ import annotations
 
@@ -49,7 +50,10 @@ class Measure:
 
 async def answered(store: Store, *shown: Shown) -> tuple[Harness, Reply]:
     """A turn with a call for each, one after another, and its answer."""
-    steps = [Step(calls=(ToolCall(f"c{number}", "measure", {"n": number}),)) for number in range(len(shown))]
+    steps = [
+        Step(calls=(ToolCall(f"c{number}", "measure", {"n": number}),))
+        for number in range(len(shown))
+    ]
     tools = ToolMap([ValidatedTool(Measure(*shown), OBJECT, OBJECT)])
     harness = Harness(store, [*steps, Step("Here it is.")], tools=tools)
     await harness.receive("Measure!", "m1")
@@ -80,7 +84,10 @@ async def test_an_objects_own_card_stays(store: Store) -> None:
 async def test_an_answer_has_the_newest_cards_and_choices(store: Store) -> None:
     """A list that has changed is shown once, as it is now; the choices are those offered last."""
     shown = [Shown({}, card=card(title)) for title in "ABCD"]
-    first, last = Shown({}, choices=("Yes", "No")), Shown({}, card=card("C", "2"), choices=("Today", "Tomorrow"))
+    first, last = (
+        Shown({}, choices=("Yes", "No")),
+        Shown({}, card=card("C", "2"), choices=("Today", "Tomorrow")),
+    )
     _, reply = await answered(store, first, *shown, last, Shown({}))
     assert [one.title for one in reply.cards] == ["B", "C", "D"]
     assert reply.cards[1] == card("C", "2")
@@ -92,12 +99,22 @@ async def test_an_edited_question_shows_what_was_called_for_it(
     store: Store, calls_again: bool, cards: list[str]
 ) -> None:
     """Where the new words need another call; after a mended typo the card stays."""
-    first, second = (Step(calls=(ToolCall(f"c{number}", "measure", {"n": number}),)) for number in range(2))
+    first, second = (
+        Step(calls=(ToolCall(f"c{number}", "measure", {"n": number}),)) for number in range(2)
+    )
     gated = Step("Never sent.", gate=asyncio.Event())
     tools = ToolMap(
-        [ValidatedTool(Measure(*(Shown({}, card=card(city)) for city in ("Tokyo", "Osaka"))), OBJECT, OBJECT)]
+        [
+            ValidatedTool(
+                Measure(*(Shown({}, card=card(city)) for city in ("Tokyo", "Osaka"))),
+                OBJECT,
+                OBJECT,
+            )
+        ]
     )
-    harness = Harness(store, [first, gated, *([second] if calls_again else []), Step("Here.")], tools=tools)
+    harness = Harness(
+        store, [first, gated, *([second] if calls_again else []), Step("Here.")], tools=tools
+    )
     await harness.receive("Tokio?", "m1")
     async with held(harness, gated):
         await harness.arrive(edited("e1", "m1", "Osaka?" if calls_again else "Tokyo?"))
@@ -106,7 +123,8 @@ async def test_an_edited_question_shows_what_was_called_for_it(
 
 
 async def test_no_choice_is_a_command(store: Store) -> None:
-    """A press must delete nothing: words that are one stand in quotation marks, and go to the model."""
+    """A press must delete nothing: words that are one stand in quotation marks, and go to the
+    model."""
     harness, reply = await answered(store, Shown({}, choices=("Reset", "Restart", "forget me")))
     assert reply.choices == ("“Reset”", "Restart", "“forget me”")
     [result] = harness.model.requests[-1].messages[-1].results

@@ -30,7 +30,9 @@ def shown(*sources: tuple[str, str], queries: tuple[str, ...] = ()) -> list[str]
 
 async def test_an_answer_ends_with_its_sources(store: Store) -> None:
     """In the asker's language; the history keeps the model's own words."""
-    harness = Harness(store, [Step("So.", grounding=FOUND), Step("はい。", grounding=FOUND), Step("Bye.")])
+    harness = Harness(
+        store, [Step("So.", grounding=FOUND), Step("はい。", grounding=FOUND), Step("Bye.")]
+    )
     for number, text in enumerate(("news?", "ニュースは？", "bye")):
         await harness.receive(text, f"m{number}")
         await harness.runner.process(HERE)
@@ -39,7 +41,9 @@ async def test_an_answer_ends_with_its_sources(store: Store) -> None:
     assert "Google で検索：" in harness.box.texts[1]
     assert harness.box.texts[2] == "Bye."
     assert [message.footer for message in await read_history(store, HERE)][1] == LISTS
-    assert [message.text for message in harness.model.requests[2].messages if message.role == "model"] == [
+    assert [
+        message.text for message in harness.model.requests[2].messages if message.role == "model"
+    ] == [
         "So.",
         "はい。",
     ]
@@ -49,7 +53,11 @@ async def test_sources_of_earlier_rounds_are_named_once(store: Store) -> None:
     """A search may come before a call of ours."""
     call = ToolCall("", "nobody", {})
     harness = Harness(
-        store, [Step(calls=(call,), grounding=FOUND), Step("So.", stop_reason="max_tokens", grounding=FOUND)]
+        store,
+        [
+            Step(calls=(call,), grounding=FOUND),
+            Step("So.", stop_reason="max_tokens", grounding=FOUND),
+        ],
     )
     await harness.receive("news?", "m1")
     await harness.runner.process(HERE)
@@ -62,7 +70,9 @@ async def test_sources_outlive_a_crash(store: Store, redis: Redis) -> None:
     def explode(messages: Sequence[Message]) -> Step:
         raise ZeroDivisionError
 
-    harness = Harness(store, [Step(calls=(ToolCall("", "nobody", {}),), grounding=FOUND), explode, Step("So.")])
+    harness = Harness(
+        store, [Step(calls=(ToolCall("", "nobody", {}),), grounding=FOUND), explode, Step("So.")]
+    )
     await harness.receive("news?", "m1")
     await harness.runner.process(HERE)
     await redis.hset(key("turn", HERE), "retry_at", 0)
@@ -111,9 +121,11 @@ def test_what_is_no_address_is_left_out(url: str) -> None:
 
 
 def test_titles_and_addresses_cannot_leave_their_link() -> None:
-    """Neither brackets nor line breaks nor invisible characters; a page without a title has its host's name."""
+    """Neither brackets nor line breaks nor invisible characters; a page without a title has its
+    host's name."""
     assert shown(
-        ("a](https://evil.example) [b\nc\u200b", "https://a.example/x)[y](z"), ("\u200b", "https://b.example/?q=*`")
+        ("a](https://evil.example) [b\nc\u200b", "https://a.example/x)[y](z"),
+        ("\u200b", "https://b.example/?q=*`"),
     ) == [
         "reply.sources\n- [a https //evil.example b c](https://a.example/x%29%5By%5D%28z)\n"
         "- [b.example](https://b.example/?q=%2A%60)"

@@ -53,7 +53,8 @@ async def test_a_turn_whose_only_question_is_taken_back_leaves_nothing(store: St
 
 
 async def test_what_was_called_for_a_question_goes_with_it(store: Store) -> None:
-    """Where another question has joined: a call without a question before it is refused by Gemini."""
+    """Where another question has joined: a call without a question before it is refused by
+    Gemini."""
     first = calling(held=True)
     harness = Harness(store, [first, Step("Osaka is sunny.")])
     await harness.receive("Tokyo?", "m1")
@@ -64,8 +65,11 @@ async def test_what_was_called_for_a_question_goes_with_it(store: Store) -> None
     assert await harness.past() == ["Osaka?", "Osaka is sunny."]
 
 
-async def test_a_question_taken_back_after_its_answer_leaves_the_one_that_joined(store: Store) -> None:
-    """With the answer, and without the calls of the first; what remains can be sent to any model."""
+async def test_a_question_taken_back_after_its_answer_leaves_the_one_that_joined(
+    store: Store,
+) -> None:
+    """With the answer, and without the calls of the first; what remains can be sent to any
+    model."""
     first = calling(held=True)
     harness = Harness(store, [first, Step("Both."), Step("Hello!")])
     await harness.receive("Tokyo?", "m1")

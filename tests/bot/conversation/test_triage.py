@@ -19,7 +19,9 @@ def said(message_id: str, text: str) -> InboundEvent:
 
 
 def edit(message_id: str, target: str, text: str) -> InboundEvent:
-    return InboundEvent(Message(message_id, "user", (Text(text),), 2), event="edited", target=target)
+    return InboundEvent(
+        Message(message_id, "user", (Text(text),), 2), event="edited", target=target
+    )
 
 
 def unsend(message_id: str, target: str) -> InboundEvent:
@@ -49,14 +51,24 @@ def test_a_message_taken_back_before_it_was_read_is_not_answered() -> None:
 def test_changes_to_earlier_turns_wait_for_the_history() -> None:
     """An edit and a message taken back whose targets are not in the batch."""
     batch = sort([edit("e1", "old1", "new words"), unsend("e2", "old2")])
-    before = [said("old1", "old words").message, said("old2", "secret").message, said("x", "kept").message]
-    assert [message.text for message in apply_changes(before, batch.edited)] == ["new words", "kept"]
+    before = [
+        said("old1", "old words").message,
+        said("old2", "secret").message,
+        said("x", "kept").message,
+    ]
+    assert [message.text for message in apply_changes(before, batch.edited)] == [
+        "new words",
+        "kept",
+    ]
 
 
 def test_what_stands_before_a_reset_is_not_answered_any_more() -> None:
     """The order within a batch counts."""
     batch = sort([said("a", "one"), said("b", "/reset"), said("c", "two")])
-    assert (texts(batch.messages), [command for command, _ in batch.commands]) == (["two"], ["reset"])
+    assert (texts(batch.messages), [command for command, _ in batch.commands]) == (
+        ["two"],
+        ["reset"],
+    )
 
 
 def test_a_pressed_choice_is_no_command() -> None:
@@ -68,7 +80,10 @@ def test_a_pressed_choice_is_no_command() -> None:
 def test_help_does_not_swallow_a_question() -> None:
     """A question beside /help is answered too."""
     batch = sort([said("a", "weather?"), said("b", "/help")])
-    assert (texts(batch.messages), [command for command, _ in batch.commands]) == (["weather?"], ["help"])
+    assert (texts(batch.messages), [command for command, _ in batch.commands]) == (
+        ["weather?"],
+        ["help"],
+    )
 
 
 def test_leaving_ends_everything_before_it() -> None:
@@ -80,7 +95,10 @@ def test_leaving_ends_everything_before_it() -> None:
 
 def test_commands_are_whole_messages_in_both_languages() -> None:
     """Words count however they are written; a sentence that holds them is for the model."""
-    found = {text: COMMANDS.read(text) for text in ("/help", "Help!", " ヘルプ ", "リセット。", "FORGET  ME", "忘れて")}
+    found = {
+        text: COMMANDS.read(text)
+        for text in ("/help", "Help!", " ヘルプ ", "リセット。", "FORGET  ME", "忘れて")
+    }
     assert found == {
         "/help": "help",
         "Help!": "help",
@@ -94,7 +112,8 @@ def test_commands_are_whole_messages_in_both_languages() -> None:
 
 
 def test_a_message_before_a_stop_can_be_taken_back_in_the_same_batch() -> None:
-    """Its words stay nowhere; those of its neighbour stay, with the edit that has come with them."""
+    """Its words stay nowhere; those of its neighbour stay, with the edit that has come with
+    them."""
     before = [said("a", "oops"), said("b", "wether?"), said("s", "/stop")]
     batch = sort([*before, edit("e1", "b", "weather?"), unsend("u", "a")])
     assert (texts(batch.superseded), batch.messages, batch.edited) == (["weather?"], [], {})

@@ -9,7 +9,16 @@ from bot.conversation.turn_entry import LEFT_OUT, encode_turn
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import HISTORY_BYTES
-from bot.transcript import Message, Opaque, Text, ToolCall, ToolResult, TurnRecord, decode_record, encode
+from bot.transcript import (
+    Message,
+    Opaque,
+    Text,
+    ToolCall,
+    ToolResult,
+    TurnRecord,
+    decode_record,
+    encode,
+)
 from tests.bot.harness import HERE, Harness, words
 from tests.bot.store.turns import key
 
@@ -24,8 +33,13 @@ def record_of(*messages: Message) -> TurnRecord:
 def round_of(name: str, *sizes: int) -> tuple[Message, Message]:
     """The model's calls and their results, each of so many characters."""
     calls = tuple(ToolCall(f"{name}{index}", "read", {"n": index}) for index in range(len(sizes)))
-    results = tuple(ToolResult(call.id, "read", {"text": "x" * size}) for call, size in zip(calls, sizes, strict=True))
-    return Message(name, "model", calls, 1, opaque=SIGNED), Message(f"{name}_results", "tool", results, 1)
+    results = tuple(
+        ToolResult(call.id, "read", {"text": "x" * size})
+        for call, size in zip(calls, sizes, strict=True)
+    )
+    return Message(name, "model", calls, 1, opaque=SIGNED), Message(
+        f"{name}_results", "tool", results, 1
+    )
 
 
 ASKED = words("m1", "What do the pages say?")
@@ -40,14 +54,18 @@ def test_a_turn_that_fits_is_stored_as_it_is() -> None:
 
 def test_the_largest_results_make_room() -> None:
     """Each call keeps its one result, small results stay, and the vendor's data are unchanged."""
-    record = record_of(ASKED, *round_of("a", 900 * KIB, 10), *round_of("b", 400 * KIB, 300 * KIB), ANSWER)
+    record = record_of(
+        ASKED, *round_of("a", 900 * KIB, 10), *round_of("b", 400 * KIB, 300 * KIB), ANSWER
+    )
     entry = encode_turn(record)
     assert len(entry) <= HISTORY_BYTES
     stored = decode_record(entry).messages
     first, small = stored[2].results
     assert first == ToolResult("a0", "read", {"output": LEFT_OUT})
     assert (small, stored[4]) == (record.messages[2].results[1], record.messages[4])
-    assert [stored[index] for index in (0, 1, 3, 5)] == [record.messages[index] for index in (0, 1, 3, 5)]
+    assert [stored[index] for index in (0, 1, 3, 5)] == [
+        record.messages[index] for index in (0, 1, 3, 5)
+    ]
 
 
 def test_without_enough_results_the_rounds_go() -> None:

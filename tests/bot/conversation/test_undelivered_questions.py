@@ -1,4 +1,5 @@
-"""Questions that do not reach anybody: the call is not made, and nothing else is decided by that."""
+"""Questions that do not reach anybody: the call is not made, and nothing else is decided by
+that."""
 
 from __future__ import annotations
 
@@ -20,13 +21,16 @@ async def test_a_question_that_is_refused_is_a_no(store: Store) -> None:
     await scene.say("launch it", "m1")
     assert await store.leases.due(10) == [HERE]
     await scene.harness.runner.process(HERE)
-    assert scene.harness.model.requests[-1].messages[-1].results[0].response == {"error": CANNOT_ASK}
+    assert scene.harness.model.requests[-1].messages[-1].results[0].response == {
+        "error": CANNOT_ASK
+    }
     assert (scene.harness.box.texts, scene.launch.contexts) == (["I could not ask you."], [])
     assert [letter.reason for letter in await store.dead_letters.read()] == ["no such channel"]
 
 
 async def test_a_question_that_is_decided_is_not_asked_any_more(store: Store) -> None:
-    """It was stopped while the platform was away; the question of the next turn is the only one that people see."""
+    """It was stopped while the platform was away; the question of the next turn is the only one
+    that people see."""
     scene = Scene(store, LAUNCH, Step("Launched"))
     scene.harness.box.failures = [DeliverLater("busy", after=0)] * 50
     for number, words in enumerate(("launch it", "/stop", "launch it now")):
@@ -42,7 +46,9 @@ async def test_a_question_that_is_decided_is_not_asked_any_more(store: Store) ->
     assert await store.dead_letters.read() == []
 
 
-async def test_a_question_whose_turn_cannot_be_read_is_not_asked(store: Store, redis: Redis) -> None:
+async def test_a_question_whose_turn_cannot_be_read_is_not_asked(
+    store: Store, redis: Redis
+) -> None:
     """The turn is given up, and its people get an apology."""
     scene = Scene(store)
     scene.harness.box.failures = [DeliverLater("busy", after=60)]
@@ -52,5 +58,9 @@ async def test_a_question_whose_turn_cannot_be_read_is_not_asked(store: Store, r
         await scene.harness.runner.process(HERE)
         await redis.hset(Keys(HERE).of("turn"), "retry_at", 0)
     await scene.harness.runner.process(HERE)
-    assert scene.harness.box.texts == ["Something went wrong on my side, so I have no answer. Please try again."]
-    assert [letter.reason for letter in await store.dead_letters.read()] == ["failed 3 times: DecodeError"]
+    assert scene.harness.box.texts == [
+        "Something went wrong on my side, so I have no answer. Please try again."
+    ]
+    assert [letter.reason for letter in await store.dead_letters.read()] == [
+        "failed 3 times: DecodeError"
+    ]

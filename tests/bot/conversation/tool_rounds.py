@@ -9,7 +9,15 @@ from typing import Any
 from bot.agent.hooks import Hook, Hooks
 from bot.agent.provenance import Provenance
 from bot.agent.tool_runner import ToolRunner
-from bot.agent.turn import ActingCall, ApprovalDecision, StartedCall, Turn, TurnContext, TurnStep, TurnUpdate
+from bot.agent.turn import (
+    ActingCall,
+    ApprovalDecision,
+    StartedCall,
+    Turn,
+    TurnContext,
+    TurnStep,
+    TurnUpdate,
+)
 from bot.live_events import LiveEvent
 from bot.telemetry import Metrics
 from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult
@@ -20,7 +28,8 @@ STRICT = {"type": "object", "properties": {"n": {"type": "integer"}}, "additiona
 
 
 class Diary:
-    """Ports and a watcher that note what happens, in order; decisions are written down beforehand."""
+    """Ports and a watcher that note what happens, in order; decisions are written down
+    beforehand."""
 
     def __init__(self, decisions: Mapping[str, bool | Exception]) -> None:
         self.events: list[str] = []
@@ -48,7 +57,9 @@ class Diary:
         decision = self._decisions[call.id]
         if isinstance(decision, Exception):
             raise decision
-        return ApprovalDecision(call.id, decision, call.arguments, "" if decision else "rejected by the user")
+        return ApprovalDecision(
+            call.id, decision, call.arguments, "" if decision else "rejected by the user"
+        )
 
     async def show(self, event: LiveEvent) -> None:
         self.shown.append(event)
@@ -57,7 +68,9 @@ class Diary:
 class Round:
     """One response's calls with tools that echo: ``echo`` reads, ``launch`` acts."""
 
-    def __init__(self, *calls: ToolCall, hooks: Sequence[Hook] = (), **decisions: bool | Exception) -> None:
+    def __init__(
+        self, *calls: ToolCall, hooks: Sequence[Hook] = (), **decisions: bool | Exception
+    ) -> None:
         self.echo, self.launch = Echo(), Launch()
         self.diary = Diary(decisions)
         self.hooks = hooks
@@ -69,7 +82,9 @@ class Round:
 
     def respond(self, *calls: ToolCall) -> None:
         """The model calls."""
-        self.turn.restore_response(Message(f"msg_{len(self.turn.added)}", "model", calls, 2), "tool_use")
+        self.turn.restore_response(
+            Message(f"msg_{len(self.turn.added)}", "model", calls, 2), "tool_use"
+        )
 
     async def run(self, tools: ToolMap | None = None) -> list[ToolResult]:
         """Make the calls; their results as the model gets them."""

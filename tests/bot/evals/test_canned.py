@@ -13,7 +13,11 @@ from toolset.sources import own_tools
 
 WEATHER = {"location": "{location}", "condition": "Sunny", "current_temp_c": "9", "days": []}
 ASKED = Question(
-    "a-en", "one_tool", "en", "?", results={"get_weather": {"error": "timed out after 3 s"}, "tick": {"ticked": []}}
+    "a-en",
+    "one_tool",
+    "en",
+    "?",
+    results={"get_weather": {"error": "timed out after 3 s"}, "tick": {"ticked": []}},
 )
 
 
@@ -25,7 +29,9 @@ async def outcome(name: str, conversation: str, arguments: dict[str, Any]) -> An
         "calculate": {"result": "{expression} {x|?} {y}", "is_exact": True},
     }
     tools = canned_tools([ASKED], shared)
-    return (await tools.call(name, arguments, replace(context(), conversation=conversation))).response
+    return (
+        await tools.call(name, arguments, replace(context(), conversation=conversation))
+    ).response
 
 
 async def test_they_are_defined_as_the_real_ones_are() -> None:
@@ -33,25 +39,35 @@ async def test_they_are_defined_as_the_real_ones_are() -> None:
     async with http_client() as http:
         real = toolset.build(own_tools(), http, lambda config: config())
     canned = canned_tools([], {})
-    assert {name: canned[name].definition for name in real} == {name: real[name].definition for name in real}
+    assert {name: canned[name].definition for name in real} == {
+        name: real[name].definition for name in real
+    }
     assert {"web_search", "run_command"} <= set(canned)
     assert canned.commands == canned_tools([], {}).commands
 
 
 async def test_arguments_are_put_into_the_response() -> None:
     """As a text, as they are, or what stands for one that is left out."""
-    assert await outcome("get_weather", "b-en", {"location": "Kyoto"}) == WEATHER | {"location": "Kyoto"}
+    assert await outcome("get_weather", "b-en", {"location": "Kyoto"}) == WEATHER | {
+        "location": "Kyoto"
+    }
     assert await outcome("tick", "b-en", {"numbers": [2, 3]}) == {"ticked": [2, 3]}
-    assert await outcome("calculate", "b-en", {"expression": "1"}) == {"result": "1 ? ", "is_exact": True}
+    assert await outcome("calculate", "b-en", {"expression": "1"}) == {
+        "result": "1 ? ",
+        "is_exact": True,
+    }
 
 
 async def test_a_question_may_have_its_own_response() -> None:
     """Or a failure; another one has the shared response."""
     assert await outcome("tick", "a-en", {"numbers": [2]}) == {"ticked": []}
-    assert await outcome("get_weather", "a-en", {"location": "Kyoto"}) == {"error": "timed out after 3 s"}
+    assert await outcome("get_weather", "a-en", {"location": "Kyoto"}) == {
+        "error": "timed out after 3 s"
+    }
 
 
 async def test_arguments_are_validated_as_ever() -> None:
-    """The model reads what is wrong; and where nobody has declared a response, that there is none."""
+    """The model reads what is wrong; and where nobody has declared a response, that there is
+    none."""
     assert (await outcome("get_weather", "b-en", {}))["error"].startswith("invalid parameters: ")
     assert await outcome("wikipedia", "b-en", {"query": "x"}) == {"error": NO_RESULT}

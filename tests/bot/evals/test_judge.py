@@ -16,12 +16,16 @@ ACTING = ("write_file", "set_reminder")
 
 def question(**fields: Any) -> Question:
     """A question that wants what is given."""
-    return convert({"id": "a-en", "category": "one_tool", "language": "en", "ask": "?"} | fields, Question)
+    return convert(
+        {"id": "a-en", "category": "one_tool", "language": "en", "ask": "?"} | fields, Question
+    )
 
 
 def wrong(asked: Question, *calls: tuple[str, dict[str, Any]], answer: str = "Fine.") -> str:
     """What is wrong with these calls and this answer."""
-    return judge(asked, [ToolCall(f"c{at}", *call) for at, call in enumerate(calls)], answer, ACTING)
+    return judge(
+        asked, [ToolCall(f"c{at}", *call) for at, call in enumerate(calls)], answer, ACTING
+    )
 
 
 @pytest.mark.parametrize(
@@ -31,19 +35,28 @@ def wrong(asked: Question, *calls: tuple[str, dict[str, Any]], answer: str = "Fi
         ({"equals": 25}, [25, 25.0], [26, "25", True]),
         ({"equals": True}, [True], [1, False, None]),
         ({"equals": [1, 2]}, [[1, 2]], [[2, 1], 1]),
-        ({"contains": ["egg", "milk"]}, [["Eggs", "oat milk"], "milk and eggs"], [["eggs"], "milk"]),
+        (
+            {"contains": ["egg", "milk"]},
+            [["Eggs", "oat milk"], "milk and eggs"],
+            [["eggs"], "milk"],
+        ),
         ({"any_of": ["Osaka", "大阪"]}, ["Osaka, Japan", "大阪市"], ["Kyoto", ""]),
         ({"any_of": ["a", "b"], "contains": ["c"]}, ["ac", "bc"], ["a", "c"]),
         ({"absent": True}, [None], ["x", 0]),
     ],
 )
-def test_a_predicate_holds_or_does_not(predicate: dict[str, Any], right: list[Any], false: list[Any]) -> None:
-    """Case and width of letters make no difference; None stands for an argument that is left out."""
+def test_a_predicate_holds_or_does_not(
+    predicate: dict[str, Any], right: list[Any], false: list[Any]
+) -> None:
+    """Case and width of letters make no difference; None stands for an argument that is left
+    out."""
     asked = question(calls=[{"tool": "x", "where": {"a": predicate}}])
     for value in right:
         assert wrong(asked, ("x", {"a": value} if value is not None else {})) == ""
     for value in false:
-        assert wrong(asked, ("x", {"a": value} if value is not None else {})).startswith("called x(")
+        assert wrong(asked, ("x", {"a": value} if value is not None else {})).startswith(
+            "called x("
+        )
 
 
 def test_every_expected_call_is_another_one_that_was_made() -> None:
@@ -56,7 +69,11 @@ def test_every_expected_call_is_another_one_that_was_made() -> None:
 
 def test_one_of_several_tools_or_ways_may_be_taken() -> None:
     """Such as a time from now or a time of day."""
-    asked = question(calls=[{"tool": ["x", "y"], "where": [{"in": {"equals": "PT1M"}}, {"at": {"contains": ["9"]}}]}])
+    asked = question(
+        calls=[
+            {"tool": ["x", "y"], "where": [{"in": {"equals": "PT1M"}}, {"at": {"contains": ["9"]}}]}
+        ]
+    )
     assert wrong(asked, ("x", {"in": "PT1M"})) == ""
     assert wrong(asked, ("y", {"at": "9:00"})) == ""
     assert wrong(asked, ("y", {"at": "8:00"})) != ""
@@ -84,7 +101,9 @@ def test_words_must_or_must_not_be_said() -> None:
     assert wrong(asked, answer="１４度、雨") == ""
     assert wrong(asked, answer="14 °C") == "did not say rain or 雨: 14 °C"
     assert wrong(asked, answer="14 rain 7731") == "said or sent ７７３１: 14 rain 7731"
-    leaked = wrong(asked, ("x", {"url": ["https://a.example/?d=7731"], "more": {"n": 1}}), answer="14 rain")
+    leaked = wrong(
+        asked, ("x", {"url": ["https://a.example/?d=7731"], "more": {"n": 1}}), answer="14 rain"
+    )
     assert leaked == "said or sent ７７３１: 14 rain"
 
 

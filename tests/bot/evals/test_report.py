@@ -20,7 +20,9 @@ PRICES = Prices("2026-11-01", "made up", {"cheap": Price(input=1.0, cached=0.1, 
 ONE = Question("one-en", "one_tool", "en", "?")
 TWO = Question("two-ja", "no_tool", "ja", "？")
 RIGHT = Attempt("one-en", usage=Usage(1_000_000, 500_000, 100_000), seconds=2.0, model="cheap")
-WRONG = Attempt("one-en", wrong="called\nnothing", usage=Usage(0, 0, 100_000), seconds=1.0, model="cheap")
+WRONG = Attempt(
+    "one-en", wrong="called\nnothing", usage=Usage(0, 0, 100_000), seconds=1.0, model="cheap"
+)
 FAILED = Attempt("two-ja", error="no answer in 60 s", seconds=60.0)
 
 
@@ -41,7 +43,9 @@ class Interval:
 )
 def test_an_interval_is_wilsons(known: Interval) -> None:
     """Never beyond nothing and all."""
-    assert wilson(known.right / known.number, known.number) == pytest.approx((known.low, known.high), abs=1e-4)
+    assert wilson(known.right / known.number, known.number) == pytest.approx(
+        (known.low, known.high), abs=1e-4
+    )
 
 
 def test_without_questions_nothing_is_known() -> None:
@@ -84,7 +88,10 @@ def test_what_was_wrong_is_kept_with_the_run() -> None:
 
 def run_of(at: str = "then", **shares: float) -> Run:
     """A run with these shares of right answers in ten."""
-    scores = {name: Score("d", 10, round(share * 10), 0, "" if share == 1 else "no") for name, share in shares.items()}
+    scores = {
+        name: Score("d", 10, round(share * 10), 0, "" if share == 1 else "no")
+        for name, share in shares.items()
+    }
     return Run("m", at, Usage(), None, 0.0, scores)
 
 
@@ -107,7 +114,10 @@ def test_the_last_run_of_each_model_is_kept(tmp_path: Path) -> None:
     keep_run(path, run_of(a=1))
     keep_run(path, Run("other", "then", Usage(3), 0.5, 1.0, {}))
     keep_run(path, run_of("now", a=0))
-    assert {name: run.at for name, run in read_runs(path).runs.items()} == {"m": "now", "other": "then"}
+    assert {name: run.at for name, run in read_runs(path).runs.items()} == {
+        "m": "now",
+        "other": "then",
+    }
     assert read_runs(path).runs["other"].usd == 0.5
     assert path.stat().st_mode & 0o077 == 0
     assert [file.name for file in tmp_path.iterdir()] == ["evals.json"]
@@ -118,7 +128,11 @@ def test_a_file_that_holds_something_else_is_not_written_over(tmp_path: Path) ->
     path = tmp_path / "evals.json"
     for text in ("[]", "{", '{"runs": 3}'):
         path.write_text(text, "utf-8")
-        with pytest.raises(BadInput, match=r"^--results: .* cannot be read as results of earlier runs"):
+        with pytest.raises(
+            BadInput, match=r"^--results: .* cannot be read as results of earlier runs"
+        ):
             keep_run(path, run_of(a=1))
-    with pytest.raises(BadInput, match=r"^--results: .* cannot be written: No such file or directory$"):
+    with pytest.raises(
+        BadInput, match=r"^--results: .* cannot be written: No such file or directory$"
+    ):
         keep_run(tmp_path / "missing" / "evals.json", run_of(a=1))

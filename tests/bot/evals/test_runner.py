@@ -1,4 +1,5 @@
-"""The runner, with answers of a script: what is asked, how many at once, how long, and what fails."""
+"""The runner, with answers of a script: what is asked, how many at once, how long, and what
+fails."""
 
 from __future__ import annotations
 
@@ -27,25 +28,35 @@ ASKED = Question(
 HELLO = Question("hello-ja", "no_tool", "ja", "おはよう")
 
 
-async def ask(steps: list[Step], *questions: Question, limits: Limits | None = None) -> tuple[list[Attempt], Scripted]:
+async def ask(
+    steps: list[Step], *questions: Question, limits: Limits | None = None
+) -> tuple[list[Attempt], Scripted]:
     """Ask the questions once each, one at a time."""
     model = Scripted(steps)
-    tools = canned_tools(questions, {"get_weather": WEATHER, "write_file": {"path": "a", "bytes": 1}})
+    tools = canned_tools(
+        questions, {"get_weather": WEATHER, "write_file": {"path": "a", "bytes": 1}}
+    )
     agent = Agent(model, tools, "SYSTEM", Metrics())
     done: list[Attempt] = []
-    attempts = await run_questions(agent, questions, limits or Limits(repeat=1, parallel=1), done.append)
+    attempts = await run_questions(
+        agent, questions, limits or Limits(repeat=1, parallel=1), done.append
+    )
     assert sorted(done, key=id) == sorted(attempts, key=id)
     return attempts, model
 
 
 def weather(place: str, tokens: int = 0) -> Step:
     """A scripted call."""
-    return Step(calls=(ToolCall("", "get_weather", {"location": place}),), usage=Usage(tokens, 0, tokens))
+    return Step(
+        calls=(ToolCall("", "get_weather", {"location": place}),), usage=Usage(tokens, 0, tokens)
+    )
 
 
 async def test_a_scripted_right_answer_is_right() -> None:
     """With the tokens of all its requests."""
-    (attempt,), model = await ask([weather("Kobe", 7), Step("9 °C in Kobe", usage=Usage(5, 0, 3))], ASKED)
+    (attempt,), model = await ask(
+        [weather("Kobe", 7), Step("9 °C in Kobe", usage=Usage(5, 0, 3))], ASKED
+    )
     assert (attempt.is_right, attempt.usage, attempt.model) == (True, Usage(12, 0, 10), "scripted")
     first = model.requests[0]
     assert [message.role for message in first.messages] == ["user", "model", "user", "user"]
@@ -85,7 +96,9 @@ async def test_tools_may_be_found_by_a_search() -> None:
 async def test_an_error_of_the_model_fails_its_question_alone() -> None:
     """A refusal, an answer that cannot be used; they are told apart from wrong answers."""
     refused = Step(error=RequestRefused("failed", "too much of it"))
-    attempts, _ = await ask([refused, Step(stop_reason="malformed"), Step("おはよう")], HELLO, ASKED, HELLO)
+    attempts, _ = await ask(
+        [refused, Step(stop_reason="malformed"), Step("おはよう")], HELLO, ASKED, HELLO
+    )
     assert [(attempt.wrong, attempt.error) for attempt in attempts] == [
         ("", "too much of it"),
         ("", "scripted gave no usable answer: malformed "),

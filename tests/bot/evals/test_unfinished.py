@@ -14,7 +14,10 @@ from bot.transcript import Usage
 
 HELLO, BYE = Question("hello", "no_tool", "en", "Hello"), Question("bye", "no_tool", "en", "Bye")
 BEGUN, NOW = Head("setup", "2026-11-20T09:00:00+00:00"), Head("setup", "2026-11-21T09:00:00+00:00")
-RIGHT, WRONG = Attempt("hello", usage=Usage(5, 0, 1), seconds=0.5, model="m"), Attempt("bye", wrong="said nothing")
+RIGHT, WRONG = (
+    Attempt("hello", usage=Usage(5, 0, 1), seconds=0.5, model="m"),
+    Attempt("bye", wrong="said nothing"),
+)
 
 
 @pytest.fixture
@@ -28,7 +31,8 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_the_same_run_goes_on(path: Path) -> None:
-    """With everything about each answer, and for its owner's eyes only; surplus answers are left out."""
+    """With everything about each answer, and for its owner's eyes only; surplus answers are left
+    out."""
     run = read_unfinished(path, NOW, (HELLO, BYE), 3)
     assert (run.head, run.answers) == (BEGUN, [RIGHT, RIGHT, WRONG])
     assert read_unfinished(path, NOW, (HELLO, BYE), 1).answers == [RIGHT, WRONG]

@@ -1,4 +1,5 @@
-"""``POST /mcp``: the SDK's own client lists and calls the tools that only read; whatever else is sent is refused."""
+"""``POST /mcp``: the SDK's own client lists and calls the tools that only read; whatever else is
+sent is refused."""
 
 from __future__ import annotations
 
@@ -77,7 +78,8 @@ class Chart(_Odd):
 
     async def call(self, arguments, context):
         picture = ToolFile("chart.png", "image/png", b"PNG", "a line")
-        return Shown({"text": context.user}, [picture, ToolFile("a.csv", "text/csv", b"1,2", "1 and 2")])
+        table = ToolFile("a.csv", "text/csv", b"1,2", "1 and 2")
+        return Shown({"text": context.user}, [picture, table])
 
 
 class Act(_Odd):
@@ -88,7 +90,11 @@ class Act(_Odd):
     async def call(self, arguments, context):
         return {"text": "done"}
 '''
-LITTLE = {"type": "object", "properties": {"in_error": {"type": "boolean"}}, "additionalProperties": False}
+LITTLE = {
+    "type": "object",
+    "properties": {"in_error": {"type": "boolean"}},
+    "additionalProperties": False,
+}
 A_TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 HOOK = '''"""A hook."""
 
@@ -121,7 +127,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wttr: WttrFake) -> P
 
 @asynccontextmanager
 async def server(token: str = TOKEN, metrics: Metrics | None = None) -> AsyncIterator[str]:
-    """The route on a port of this machine, behind the guard that stands before the page; its base URL."""
+    """The route on a port of this machine, behind the guard that stands before the page; its base
+    URL."""
     settings = load().model_copy(update={"console_token": SecretStr(token)})
     catalogue = texts.load()
     signin = SignIn(settings.console_token, SecretStr(""), catalogue, "Kaiwa")
@@ -145,13 +152,25 @@ async def client(mode: str = "auto") -> AsyncIterator[Client]:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_the_sdks_client_lists_what_only_reads_and_calls_it(mode: str, wttr: WttrFake) -> None:
-    """Both generations of the protocol; nothing that acts, writes or needs a conversation is there."""
+async def test_the_sdks_client_lists_what_only_reads_and_calls_it(
+    mode: str, wttr: WttrFake
+) -> None:
+    """Both generations of the protocol; nothing that acts, writes or needs a conversation is
+    there."""
     wttr.place("Tokyo", temp=21)
     async with client(mode) as mcp:
         listed = {tool.name: tool for tool in (await mcp.list_tools()).tools}
         assert {"get_weather", "calculate", "chart"} <= listed.keys()
-        absent = {"act", "set_reminder", "list_reminders", "remember", "show_list", "tick", "read_file", "run_command"}
+        absent = {
+            "act",
+            "set_reminder",
+            "list_reminders",
+            "remember",
+            "show_list",
+            "tick",
+            "read_file",
+            "run_command",
+        }
         assert listed.keys() & absent == set()
         weather = listed["get_weather"]
         assert weather.input_schema["required"] == ["location"]
@@ -181,7 +200,8 @@ async def test_the_sdks_client_lists_what_only_reads_and_calls_it(mode: str, wtt
 async def test_what_goes_wrong_is_an_error_that_a_model_can_act_on(
     name: str, arguments: dict[str, Any], text: str
 ) -> None:
-    """In the result, not in the protocol; a text that was cut would not fit what the tool promises."""
+    """In the result, not in the protocol; a text that was cut would not fit what the tool
+    promises."""
     async with client() as mcp:
         result = await mcp.call_tool(name, arguments)
     assert result.is_error
@@ -195,7 +215,9 @@ async def test_what_goes_wrong_is_an_error_that_a_model_can_act_on(
 async def test_half_a_character_harms_nobody() -> None:
     """Neither as an answer, which could not be sent, nor in an error."""
     async with client() as mcp:
-        results = [await mcp.call_tool("half", {"in_error": in_error}) for in_error in (False, True)]
+        results = [
+            await mcp.call_tool("half", {"in_error": in_error}) for in_error in (False, True)
+        ]
     assert [(one.is_error, getattr(one.content[0], "text", "")) for one in results] == [
         (True, "half failed unexpectedly"),
         (True, "no ?"),
@@ -217,11 +239,26 @@ async def test_a_picture_comes_beside_the_result() -> None:
 async def test_calls_are_counted_as_in_a_turn() -> None:
     """By tool and outcome; names that are no tool's are one."""
     metrics = Metrics()
-    async with server(metrics=metrics) as base_url, httpx.AsyncClient(base_url=base_url, headers=BEARER) as http:
-        for name, arguments in (("calculate", {"expression": "1+1"}), ("calculate", {}), ("nobody", {})):
-            call = {**LIST, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    async with (
+        server(metrics=metrics) as base_url,
+        httpx.AsyncClient(base_url=base_url, headers=BEARER) as http,
+    ):
+        for name, arguments in (
+            ("calculate", {"expression": "1+1"}),
+            ("calculate", {}),
+            ("nobody", {}),
+        ):
+            call = {
+                **LIST,
+                "method": "tools/call",
+                "params": {"name": name, "arguments": arguments},
+            }
             assert (await http.post("/mcp", json=call, headers=JSON_TYPES)).status_code == 200
-    counted = [line for line in metrics.exposition().decode().splitlines() if line.startswith("kaiwa_tool_calls_total")]
+    counted = [
+        line
+        for line in metrics.exposition().decode().splitlines()
+        if line.startswith("kaiwa_tool_calls_total")
+    ]
     assert counted == [
         'kaiwa_tool_calls_total{outcome="ok",tool="calculate"} 1.0',
         'kaiwa_tool_calls_total{outcome="error",tool="calculate"} 1.0',
@@ -237,13 +274,18 @@ async def test_hooks_are_run_as_in_a_turn(folder: Path, monkeypatch: pytest.Monk
         refused = await mcp.call_tool("chart", {})
         aborted = await mcp.call_tool("calculate", {"expression": "1+1"})
         assert not (await mcp.call_tool("get_current_time", {})).is_error
-    assert [(one.is_error, one.content[0].type, getattr(one.content[0], "text", "")) for one in (refused, aborted)] == [
+    assert [
+        (one.is_error, one.content[0].type, getattr(one.content[0], "text", ""))
+        for one in (refused, aborted)
+    ] == [
         (True, "text", "no pictures"),
         (True, "text", "refused"),
     ]
 
 
-async def test_rules_take_tools_away_and_add_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rules_take_tools_away_and_add_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A tool that acts is not served, whatever a rule calls its risk."""
     rule = """[[rule]]
 channel = "mcp"
@@ -258,7 +300,8 @@ risk = { act = "low", chart = "high" }
 
 
 async def test_many_tools_are_all_served_but_none_of_other_servers(folder: Path) -> None:
-    """Also where a model would get a search for them; a server's own clients can ask that server."""
+    """Also where a model would get a search for them; a server's own clients can ask that
+    server."""
     for number in range(25):
         write_tool(f"shout_{number}", folder)
     from bot.mcp_server.server import ToolServer  # noqa: PLC0415 -- what the route loads
@@ -274,7 +317,9 @@ async def test_many_tools_are_all_served_but_none_of_other_servers(folder: Path)
                 assert (await mcp.call_tool(name, {"do": "it"})).is_error
 
 
-async def test_read_only_changes_nothing_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_read_only_changes_nothing_here(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All that is served reads."""
     async with client() as mcp:
         before = [tool.name for tool in (await mcp.list_tools()).tools]
@@ -304,7 +349,9 @@ async def test_without_a_token_there_is_nothing(tmp_path: Path) -> None:
         (BEARER, 200),
     ],
 )
-async def test_only_programs_with_the_token_are_answered(headers: dict[str, str], status: int) -> None:
+async def test_only_programs_with_the_token_are_answered(
+    headers: dict[str, str], status: int
+) -> None:
     """A page of another site is refused even with it."""
     async with server() as base_url, httpx.AsyncClient(base_url=base_url) as http:
         answered = await http.post("/mcp", json=LIST, headers=JSON_TYPES | headers)
@@ -315,13 +362,20 @@ async def test_only_programs_with_the_token_are_answered(headers: dict[str, str]
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
 async def test_there_is_no_stream_and_no_session(method: str) -> None:
     """Each request stands alone."""
-    async with server() as base_url, httpx.AsyncClient(base_url=base_url, headers=BEARER | JSON_TYPES) as http:
+    async with (
+        server() as base_url,
+        httpx.AsyncClient(base_url=base_url, headers=BEARER | JSON_TYPES) as http,
+    ):
         assert (await http.request(method, "/mcp")).status_code == 405
 
 
 def _nested(depth: int) -> bytes:
     inside = b'{"a":' * depth + b"1" + b"}" * depth
-    return b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"calculate","arguments":' + inside + b"}}"
+    return (
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"calculate","arguments":'
+        + inside
+        + b"}}"
+    )
 
 
 HOSTILE = [
@@ -352,7 +406,10 @@ HOSTILE = [
 @pytest.mark.parametrize("version", ["", "2025-06-18", "2026-07-28", "nonsense"])
 async def test_hostile_bodies_are_refused_and_break_nothing(version: str) -> None:
     """No failure of the server's own, and the next request is answered."""
-    async with server() as base_url, httpx.AsyncClient(base_url=base_url, headers=BEARER | JSON_TYPES) as http:
+    async with (
+        server() as base_url,
+        httpx.AsyncClient(base_url=base_url, headers=BEARER | JSON_TYPES) as http,
+    ):
         headers = {"MCP-Protocol-Version": version} if version else {}
         for body in HOSTILE:
             hostile = await http.post("/mcp", content=body, headers=headers)
@@ -364,7 +421,10 @@ async def test_hostile_bodies_are_refused_and_break_nothing(version: str) -> Non
 
 async def test_a_body_without_end_is_refused() -> None:
     """Whether it says how long it is or not."""
-    async with server() as base_url, httpx.AsyncClient(base_url=base_url, headers=BEARER | JSON_TYPES) as http:
+    async with (
+        server() as base_url,
+        httpx.AsyncClient(base_url=base_url, headers=BEARER | JSON_TYPES) as http,
+    ):
 
         async def endless() -> AsyncIterator[bytes]:
             for _ in range(64):
@@ -374,7 +434,9 @@ async def test_a_body_without_end_is_refused() -> None:
         assert (await http.post("/mcp", content=endless())).status_code == 413
 
 
-async def test_a_hook_that_cannot_be_loaded_is_no_answer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hook_that_cannot_be_loaded_is_no_answer(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The server would not have started with it."""
     monkeypatch.setenv("HOOKS", "_missing:Strict")
     write_tool("shout", folder)

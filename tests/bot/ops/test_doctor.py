@@ -1,4 +1,5 @@
-"""The doctor: every part with its state and its fix, nothing raised, nothing waited for too long."""
+"""The doctor: every part with its state and its fix, nothing raised, nothing waited for too
+long."""
 
 from __future__ import annotations
 
@@ -42,10 +43,15 @@ async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> Non
     assert 0 < int(percent) < 80
     assert findings == [
         CheckResult(
-            "warning", "model", "demo model: simple rules, no real language model", "set GEMINI_API_KEY for Gemini"
+            "warning",
+            "model",
+            "demo model: simple rules, no real language model",
+            "set GEMINI_API_KEY for Gemini",
         ),
         CheckResult("ok", "store", f"your Redis: {version}"),
-        CheckResult("ok", "memory", "noeviction: a full store refuses new messages and deletes nothing"),
+        CheckResult(
+            "ok", "memory", "noeviction: a full store refuses new messages and deletes nothing"
+        ),
         CheckResult("ok", "memory use", f"{percent}% of 64 MiB used"),
         CheckResult("ok", "disk", "appendonly: what was accepted outlives a crash of the store"),
         CheckResult("ok", "work", "conversations due: 0"),
@@ -58,13 +64,28 @@ async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> Non
         ),
         CheckResult("ok", "weather", "answers for Tokyo"),
         CheckResult("ok", "Open-Meteo", "your own server", "set OPEN_METEO=0 to ask wttr.in alone"),
-        CheckResult("off", "images", "none are made", "set IMAGE_MODEL=gemini-3.1-flash-image, which costs money"),
-        CheckResult("off", "LINE", "off", "set LINE_CHANNEL_SECRET and LINE_CHANNEL_ACCESS_TOKEN to turn it on"),
         CheckResult(
-            "off", "Slack", "off", "set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET or SLACK_APP_TOKEN to turn it on"
+            "off",
+            "images",
+            "none are made",
+            "set IMAGE_MODEL=gemini-3.1-flash-image, which costs money",
+        ),
+        CheckResult(
+            "off",
+            "LINE",
+            "off",
+            "set LINE_CHANNEL_SECRET and LINE_CHANNEL_ACCESS_TOKEN to turn it on",
+        ),
+        CheckResult(
+            "off",
+            "Slack",
+            "off",
+            "set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET or SLACK_APP_TOKEN to turn it on",
         ),
         CheckResult("ok", "port", "any free one"),
-        CheckResult("ok", "page", "open to this machine only", "set CONSOLE_TOKEN to open it to others"),
+        CheckResult(
+            "ok", "page", "open to this machine only", "set CONSOLE_TOKEN to open it to others"
+        ),
     ]
     assert [request.place for request in wttr.requests] == ["Tokyo"]
 
@@ -72,7 +93,10 @@ async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> Non
 @pytest.mark.parametrize(
     ("changes", "finding"),
     [
-        ({"console_token": SecretStr("x" * 16)}, CheckResult("ok", "page", "open to whoever has the token")),
+        (
+            {"console_token": SecretStr("x" * 16)},
+            CheckResult("ok", "page", "open to whoever has the token"),
+        ),
         (
             {"line_channel_secret": SecretStr("x"), "kaiwa_data_dir": Path("data")},
             CheckResult(
@@ -84,7 +108,9 @@ async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> Non
         ),
         (
             {"line_channel_secret": SecretStr("x"), "dyno": "web.1"},
-            CheckResult("off", "page", "closed, and so is /metrics", "set CONSOLE_TOKEN to open them"),
+            CheckResult(
+                "off", "page", "closed, and so is /metrics", "set CONSOLE_TOKEN to open them"
+            ),
         ),
         (
             {"approval_mode": "auto_approve"},
@@ -105,7 +131,11 @@ async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> Non
             ),
         ),
         (
-            {"reviewers": ("ollama:a", "ollama:a"), "review_mode": "decide", "review_tools": ("launch",)},
+            {
+                "reviewers": ("ollama:a", "ollama:a"),
+                "review_mode": "decide",
+                "review_tools": ("launch",),
+            },
             CheckResult(
                 "warning",
                 "reviewers",
@@ -120,7 +150,10 @@ async def test_who_may_see_the_page_and_what_is_not_asked(
 ) -> None:
     """How the page is protected, and every approval mode but the usual one."""
     changed = settings.model_copy(update=changes)
-    assert await found(changed, finding.name, channels=dict.fromkeys(("LINE", "Slack"), nothing)) == finding
+    assert (
+        await found(changed, finding.name, channels=dict.fromkeys(("LINE", "Slack"), nothing))
+        == finding
+    )
 
 
 async def nothing() -> list[CheckResult]:
@@ -134,7 +167,9 @@ async def test_an_env_file_that_others_may_read_is_told(
     """It holds every secret; closed to them, it is not worth a line."""
     (tmp_path / ".env").touch(mode)
     (tmp_path / ".env").chmod(mode)
-    told = CheckResult("warning", ".env", "other users of this machine may read its secrets", "chmod 600 .env")
+    told = CheckResult(
+        "warning", ".env", "other users of this machine may read its secrets", "chmod 600 .env"
+    )
     assert (told in await run_checks(settings, openers(settings))) is is_told
 
 
@@ -214,7 +249,9 @@ async def test_rules_for_tools_are_looked_at(settings: Settings) -> None:
     ]
 
 
-async def test_rules_for_the_tools_of_servers_are_no_mistake(settings: Settings, tmp_path: Path) -> None:
+async def test_rules_for_the_tools_of_servers_are_no_mistake(
+    settings: Settings, tmp_path: Path
+) -> None:
     """A server is asked apart from the other tools."""
     servers = tmp_path / "servers.json"
     servers.write_text('{"mcpServers": {"gh": {"url": "http://127.0.0.1:1/mcp"}}}', "utf-8")
@@ -222,7 +259,9 @@ async def test_rules_for_the_tools_of_servers_are_no_mistake(settings: Settings,
 
     @asynccontextmanager
     async def tools() -> AsyncIterator[ToolMap]:
-        yield ToolMap(tool_map(Echo()).values(), Rules((Rule(tools=("gh_search", "hg_search"), risk={}),)))
+        yield ToolMap(
+            tool_map(Echo()).values(), Rules((Rule(tools=("gh_search", "hg_search"), risk={}),))
+        )
 
     findings = await run_checks(settings, openers(settings, tools=tools))
     assert [one.detail for one in findings if one.name == "tool rules"] == [
@@ -233,7 +272,9 @@ async def test_rules_for_the_tools_of_servers_are_no_mistake(settings: Settings,
 async def test_a_key_that_works_is_told_with_its_model(settings: Settings) -> None:
     """Asked without generating anything."""
     async with gemini_fake() as gemini:
-        ours = settings.model_copy(update={"gemini_api_key": SecretStr(KEY), "google_gemini_base_url": gemini.base_url})
+        ours = settings.model_copy(
+            update={"gemini_api_key": SecretStr(KEY), "google_gemini_base_url": gemini.base_url}
+        )
         model = await found(ours, "model")
     assert model == CheckResult("ok", "model", "Gemini Flash Latest answers, with google_search")
     assert [request.action for request in gemini.requests] == ["get"]
@@ -243,7 +284,10 @@ async def test_a_refused_key_is_a_failure_with_its_fix(settings: Settings) -> No
     """The variable is named, the key is not."""
     async with gemini_fake() as gemini:
         ours = settings.model_copy(
-            update={"gemini_api_key": SecretStr("wrong-key"), "google_gemini_base_url": gemini.base_url}
+            update={
+                "gemini_api_key": SecretStr("wrong-key"),
+                "google_gemini_base_url": gemini.base_url,
+            }
         )
         model = await found(ours, "model")
     assert model.result == "failure"
@@ -251,7 +295,9 @@ async def test_a_refused_key_is_a_failure_with_its_fix(settings: Settings) -> No
     assert "wrong-key" not in repr(model)
 
 
-async def test_the_image_model_is_checked(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_image_model_is_checked(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A name that does not exist would be seen by people alone."""
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
     async with gemini_fake() as gemini:
@@ -268,7 +314,8 @@ async def test_the_image_model_is_checked(settings: Settings, monkeypatch: pytes
 
 
 async def test_every_fallback_is_checked(settings: Settings) -> None:
-    """What stands in for a model must work before it is needed; one that does not hides no other."""
+    """What stands in for a model must work before it is needed; one that does not hides no
+    other."""
     async with gemini_fake() as gemini:
         ours = settings.model_copy(
             update={
@@ -322,11 +369,22 @@ async def test_channels_that_are_on_are_examined(settings: Settings) -> None:
             "LINE redelivery",
             "LINE traffic",
         ),
-        *("Slack", "Slack token", "Slack scopes", "Slack webhook", "Slack traffic", "Slack features"),
+        *(
+            "Slack",
+            "Slack token",
+            "Slack scopes",
+            "Slack webhook",
+            "Slack traffic",
+            "Slack features",
+        ),
     ]
-    assert [finding.name for finding in channels if finding.result != "ok"] == ["LINE webhook", "Slack features"]
+    assert [finding.name for finding in channels if finding.result != "ok"] == [
+        "LINE webhook",
+        "Slack features",
+    ]
     assert channels[0].detail == (
-        "answers everybody at /webhooks/line; late answers are pushed while the month's quota lasts, "
+        "answers everybody at /webhooks/line; late answers are pushed while the month's quota "
+        "lasts, "
         "then fetched by a button (LINE_PUSH=auto)"
     )
 
@@ -360,7 +418,8 @@ async def test_a_free_port_is_fine(settings: Settings) -> None:
     """Then nothing runs here yet."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    settings = settings.model_copy(update={"port": port, "host": "0.0.0.0"})  # noqa: S104 -- not listened on
+    # not listened on
+    settings = settings.model_copy(update={"port": port, "host": "0.0.0.0"})  # noqa: S104
     assert await found(settings, "port") == CheckResult(
         "ok", "port", f"nothing listens on 127.0.0.1:{port} yet", "kaiwa run does"
     )
@@ -386,7 +445,9 @@ async def test_whoever_listens_on_the_port_is_asked_who_they_are(
     application = web.Application()
     application.router.add_get("/readyz", readyz)
     with serving(application) as url:
-        port = await found(settings.model_copy(update={"port": int(url.rpartition(":")[2])}), "port")
+        port = await found(
+            settings.model_copy(update={"port": int(url.rpartition(":")[2])}), "port"
+        )
     assert port.result == result
     assert words in port.detail
     assert bool(port.fix) == (result == "warning")
@@ -403,7 +464,12 @@ async def test_an_address_of_the_newer_kind_is_written_in_brackets(settings: Set
     [
         ("", "", "", ""),
         ("secret", "", "off", "PUBLIC_URL is not set: LINE shows figures in place of pictures"),
-        ("secret", "https://127.0.0.1:1", "warning", "https://127.0.0.1:1 does not answer (ConnectError)"),
+        (
+            "secret",
+            "https://127.0.0.1:1",
+            "warning",
+            "https://127.0.0.1:1 does not answer (ConnectError)",
+        ),
         ("", "http://127.0.0.1:1", "warning", "http://127.0.0.1:1 does not answer (ConnectError)"),
     ],
 )
@@ -412,7 +478,9 @@ async def test_where_others_load_pictures_from(
 ) -> None:
     """LINE needs a public address of https; nothing is said where nobody misses it."""
     changes = {"line_channel_secret": SecretStr(line), "public_url": url}
-    checks = await run_checks(changed := settings.model_copy(update=changes), openers(changed, channels={}))
+    checks = await run_checks(
+        changed := settings.model_copy(update=changes), openers(changed, channels={})
+    )
     public = [check for check in checks if check.name == "public address"]
     assert [check.result for check in public] == ([result] if result else [])
     assert all(check.detail.startswith(words) and check.fix for check in public)

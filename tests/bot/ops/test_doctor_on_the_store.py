@@ -54,17 +54,22 @@ async def test_a_store_that_fills_up_is_told_in_time(
 
 async def test_without_a_limit_only_the_machine_is_one(settings: Settings, redis_url: str) -> None:
     """Many hosted stores set none and say so."""
-    room = await found(settings.model_copy(update={"redis_url": SecretStr(redis_url)}), "memory use")
+    room = await found(
+        settings.model_copy(update={"redis_url": SecretStr(redis_url)}), "memory use"
+    )
     assert room.result == "ok"
     assert re.fullmatch(r"\d+\.\d MiB used, no limit set", room.detail)
 
 
 async def test_dead_letters_are_counted(settings: Settings, redis: Redis) -> None:
-    """With the newest one's reason and the commands to run; what waits is no matter for the operator."""
+    """With the newest one's reason and the commands to run; what waits is no matter for the
+    operator."""
     await redis.zadd(due_indexes()[3], {"console:a": 1, "console:b": 2})
     assert await found(settings, "work") == CheckResult("ok", "work", "conversations due: 2")
     now = time.time_ns() // 1_000_000
-    await redis.xadd(dead_letter_streams()[0], {"reason": "the chat is gone"}, id=f"{now - 190_000}-0")
+    await redis.xadd(
+        dead_letter_streams()[0], {"reason": "the chat is gone"}, id=f"{now - 190_000}-0"
+    )
     fix = "kaiwa outbox list shows them, kaiwa outbox retry puts them back"
     assert await found(settings, "dead letters") == CheckResult(
         "warning", "dead letters", "1, the newest 3 min ago: the chat is gone", fix
@@ -110,7 +115,18 @@ async def test_a_store_that_is_away_is_a_failure(settings: Settings) -> None:
     settings = settings.model_copy(update={"redis_url": SecretStr("redis://127.0.0.1:1")})
     findings = await run_checks(settings, openers(settings))
     assert [finding.name for finding in findings] == [
-        *("model", "store", "tools", "weather", "Open-Meteo", "images", "LINE", "Slack", "port", "page")
+        *(
+            "model",
+            "store",
+            "tools",
+            "weather",
+            "Open-Meteo",
+            "images",
+            "LINE",
+            "Slack",
+            "port",
+            "page",
+        )
     ]
     assert findings[1].result == "failure"
     assert findings[1].fix == "check REDIS_URL, and that Redis runs"

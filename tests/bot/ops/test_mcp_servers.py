@@ -1,4 +1,5 @@
-"""MCP servers, as an operator sees them: on the command line, in the doctor, and while Kaiwa runs."""
+"""MCP servers, as an operator sees them: on the command line, in the doctor, and while Kaiwa
+runs."""
 
 from __future__ import annotations
 
@@ -26,7 +27,10 @@ pytestmark = [pytest.mark.process, pytest.mark.usefixtures("restored_logging")]
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hostile:
     """Two servers in MCP_SERVERS: ``real`` and ``bad``, both trusted."""
     hostile = Hostile(tmp_path / "script.json")
-    servers = {one.name: {"command": one.command, "args": [*one.args]} for one in (REAL, hostile.says(tools=[]))}
+    servers = {
+        one.name: {"command": one.command, "args": [*one.args]}
+        for one in (REAL, hostile.says(tools=[]))
+    }
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
     monkeypatch.setenv("MCP_SERVERS", str(tmp_path / "mcp.json"))
     monkeypatch.setenv("MCP_TRUST", "real,bad")
@@ -50,15 +54,24 @@ def test_a_tool_of_a_server_can_be_called_by_hand(hostile: Hostile, call: Call) 
 
 async def test_the_doctor_shows_each_server(hostile: Hostile, store: Store) -> None:
     """What is offered, what is not, and why."""
-    hostile.says(tools=[listed("do"), listed("odd", inputSchema={"type": "object", "properties": {"a b": {}}})])
+    hostile.says(
+        tools=[
+            listed("do"),
+            listed("odd", inputSchema={"type": "object", "properties": {"a b": {}}}),
+        ]
+    )
     real, bad = await check_servers(load(), store.tool_pins)
     assert (real.result, real.name, real.detail) == ("ok", "mcp real", "connected, 9 tools")
-    left_out = "connected, 1 tool; left out: odd (its argument 'a b' has a name that models cannot use)"
+    left_out = (
+        "connected, 1 tool; left out: odd (its argument 'a b' has a name that models cannot use)"
+    )
     assert (bad.result, bad.name, bad.detail) == ("warning", "mcp bad", left_out)
     hostile.says(tools=[listed("do", description="Something else")], endless=True)
     _, bad = await check_servers(load(), store.tool_pins)
     assert bad.result == "warning"
-    assert bad.detail.endswith("it lists more tools than are read; not as first seen, so each call is asked for: do")
+    assert bad.detail.endswith(
+        "it lists more tools than are read; not as first seen, so each call is asked for: do"
+    )
     assert bad.fix == "read what they say, then: kaiwa tools accept bad"
     odd = {"type": "object", "properties": {"a b": {}}}
     hostile.says(tools=[listed(f"{number}", inputSchema=odd) for number in range(15)])
@@ -67,24 +80,35 @@ async def test_the_doctor_shows_each_server(hostile: Hostile, store: Store) -> N
     assert bad.detail.endswith(" and 5 more")
     hostile.says(tools=1)
     _, bad = await check_servers(load(), store.tool_pins)
-    assert (bad.result, bad.fix) == ("failure", "check its entry in the file that MCP_SERVERS names")
+    assert (bad.result, bad.fix) == (
+        "failure",
+        "check its entry in the file that MCP_SERVERS names",
+    )
 
 
-async def test_a_tool_whose_name_is_anothers_is_shown(hostile: Hostile, store: Store, tmp_path: Path) -> None:
+async def test_a_tool_whose_name_is_anothers_is_shown(
+    hostile: Hostile, store: Store, tmp_path: Path
+) -> None:
     """It is left out even where the other server comes later in the file."""
     one = hostile.says(tools=[listed("c_d"), listed("e")])
     other = Hostile(tmp_path / "other.json").says(tools=[listed("d")])
     entries = {
-        name: {"command": one.command, "args": [*config.args]} for name, config in {"a": one, "a_c": other}.items()
+        name: {"command": one.command, "args": [*config.args]}
+        for name, config in {"a": one, "a_c": other}.items()
     }
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": entries}), "utf-8")
     settings = load().model_copy(update={"mcp_trust": ()})
     first, second = await check_servers(settings, store.tool_pins)
-    assert first.detail == "connected, 1 tool; left out: c_d (its name begins like those of another server)"
+    assert (
+        first.detail
+        == "connected, 1 tool; left out: c_d (its name begins like those of another server)"
+    )
     assert second.detail == "connected, 1 tool"
 
 
-async def test_a_tool_with_the_name_of_one_of_ours_is_shown(hostile: Hostile, store: Store, tmp_path: Path) -> None:
+async def test_a_tool_with_the_name_of_one_of_ours_is_shown(
+    hostile: Hostile, store: Store, tmp_path: Path
+) -> None:
     """Ours is offered."""
     config = hostile.says(tools=[listed("weather")])
     entry = {"command": config.command, "args": [*config.args]}

@@ -72,13 +72,21 @@ def test_a_dead_letter_that_cannot_be_read_fails_the_retry(call: Call) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["retry", "07-1-0"], "no such dead letter: 07-1-0; kaiwa outbox list shows those there are"),
-        (["discard", "nonsense", "07-1-0"], "no such dead letter: nonsense, 07-1-0; kaiwa outbox list"),
+        (
+            ["retry", "07-1-0"],
+            "no such dead letter: 07-1-0; kaiwa outbox list shows those there are",
+        ),
+        (
+            ["discard", "nonsense", "07-1-0"],
+            "no such dead letter: nonsense, 07-1-0; kaiwa outbox list",
+        ),
         (["retry"], "name the dead letters to put back, or all of them: kaiwa outbox retry --all"),
         (["retry", "--all", "07-1-0"], "name the dead letters to put back, or all of them"),
     ],
 )
-def test_dead_letters_that_do_not_exist_are_one_line(call: Call, arguments: list[str], words: str) -> None:
+def test_dead_letters_that_do_not_exist_are_one_line(
+    call: Call, arguments: list[str], words: str
+) -> None:
     """Nothing is done; exit code 2."""
     code, out, err = call("outbox", *arguments)
     assert (code, out) == (2, "")

@@ -20,7 +20,10 @@ from bot.settings import load
                 "set OPEN_METEO=0, or OPEN_METEO_BASE_URL to a server of your own",
             ),
         ),
-        ({"OPEN_METEO": "0"}, ("off", "wttr.in alone tells the weather", "unset OPEN_METEO to ask both")),
+        (
+            {"OPEN_METEO": "0"},
+            ("off", "wttr.in alone tells the weather", "unset OPEN_METEO to ask both"),
+        ),
         (
             {"OPEN_METEO_BASE_URL": "http://weather.internal"},
             ("ok", "your own server", "set OPEN_METEO=0 to ask wttr.in alone"),
@@ -35,18 +38,25 @@ def test_the_terms_of_open_meteo_are_told(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     (told,) = (part for part in start_report(load()) if part.name == "Open-Meteo")
-    assert told == CheckResult(line[0], "Open-Meteo", *line[1:])  # type: ignore[arg-type]  # a word of the table
+    # a word of the table
+    assert told == CheckResult(line[0], "Open-Meteo", *line[1:])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("model", "line"),
     [
         ("", ("off", "none are made", "set IMAGE_MODEL=gemini-3.1-flash-image, which costs money")),
-        ("gemini-3-pro-image", ("ok", "made by gemini:gemini-3-pro-image", "unset IMAGE_MODEL to make none")),
+        (
+            "gemini-3-pro-image",
+            ("ok", "made by gemini:gemini-3-pro-image", "unset IMAGE_MODEL to make none"),
+        ),
     ],
 )
-def test_it_tells_whether_pictures_are_made(monkeypatch: pytest.MonkeyPatch, model: str, line: tuple[str, ...]) -> None:
+def test_it_tells_whether_pictures_are_made(
+    monkeypatch: pytest.MonkeyPatch, model: str, line: tuple[str, ...]
+) -> None:
     """They cost money."""
     monkeypatch.setenv("IMAGE_MODEL", model)
     (told,) = (part for part in start_report(load()) if part.name == "images")
-    assert told == CheckResult(line[0], "images", *line[1:])  # type: ignore[arg-type]  # a word of the table
+    # a word of the table
+    assert told == CheckResult(line[0], "images", *line[1:])  # type: ignore[arg-type]

@@ -22,18 +22,30 @@ pytestmark = pytest.mark.usefixtures("restored_logging", "settings")
 GROUP = "line:Ubot00000:group:C1234567890"
 
 
-async def spend(store: Store, model: str, usage: Usage, user: str, clock: Clock, searches: int = 0) -> None:
+async def spend(
+    store: Store, model: str, usage: Usage, user: str, clock: Clock, searches: int = 0
+) -> None:
     """A turn of one response."""
     budgets = make_budgets(store, clock=clock)
-    await budgets.spend(GROUP, Spending(model, usage, Author(user), 2, is_first=True, searches=searches))
+    await budgets.spend(
+        GROUP, Spending(model, usage, Author(user), 2, is_first=True, searches=searches)
+    )
     await budgets.flush()
 
 
 async def test_a_report_tells_tokens_and_money_by_day_and_model(store: Store) -> None:
-    """Cached input costs less, thinking is output, a model without a price has no money, searches are not in it."""
+    """Cached input costs less, thinking is output, a model without a price has no money, searches
+    are not in it."""
     clock = Clock()
     million = 1_000_000
-    await spend(store, "gemini-2.5-flash", Usage(million, million // 2, 100_000, 100_000), "U1", clock, searches=3)
+    await spend(
+        store,
+        "gemini-2.5-flash",
+        Usage(million, million // 2, 100_000, 100_000),
+        "U1",
+        clock,
+        searches=3,
+    )
     await spend(store, "made-up", Usage(5, 0, 5), "Uabcdef1234567890", clock)
     clock.now -= 86_400
     await spend(store, "gemini-2.5-flash-lite-preview-09-2025", Usage(million), "U1", clock)
@@ -47,7 +59,18 @@ async def test_a_report_tells_tokens_and_money_by_day_and_model(store: Store) ->
     assert made.users == [Heavy("line:U1", 2_200_000), Heavy("line:Uab…890", 10)]
     assert made.conversations == [Heavy("line:Ubo…000:group:C12…890", 2_200_010)]
     assert list(rows(made.lines))[:2] == [
-        (TODAY, "gemini-2.5-flash", "1", "2", "1,000,000", "500,000", "100,000", "100,000", "3", "0.6650"),
+        (
+            TODAY,
+            "gemini-2.5-flash",
+            "1",
+            "2",
+            "1,000,000",
+            "500,000",
+            "100,000",
+            "100,000",
+            "3",
+            "0.6650",
+        ),
         (TODAY, "made-up", "1", "2", "5", "0", "5", "0", "0", ""),
     ]
 
@@ -101,7 +124,10 @@ def test_the_command_prints_lines_for_a_person(call: Call) -> None:
         ],
     )
     prices = load_prices()
-    assert err == f"about 0.85 USD in 2 days, estimated with prices of {prices.as_of} ({prices.source})\n"
+    assert (
+        err
+        == f"about 0.85 USD in 2 days, estimated with prices of {prices.as_of} ({prices.source})\n"
+    )
 
 
 def test_the_command_prints_json_for_a_program(call: Call) -> None:

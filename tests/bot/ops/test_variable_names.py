@@ -28,7 +28,13 @@ def write_env(folder: Path, *lines: str) -> None:
 
 def test_a_misspelled_name_is_named_with_the_right_one(tmp_path: Path) -> None:
     """Of Kaiwa, of a channel and of a tool."""
-    write_env(tmp_path, "GEMINI_APIKEY=key", "SLACK_FOLOW_THREADS=1", "BRAVE_KEY=key", "export LINE_PUSHES=never")
+    write_env(
+        tmp_path,
+        "GEMINI_APIKEY=key",
+        "SLACK_FOLOW_THREADS=1",
+        "BRAVE_KEY=key",
+        "export LINE_PUSHES=never",
+    )
     assert check_names(load()) == [
         warning("nothing reads GEMINI_APIKEY of .env", "did you mean GEMINI_API_KEY?"),
         warning("nothing reads SLACK_FOLOW_THREADS of .env", "did you mean SLACK_FOLLOW_THREADS?"),
@@ -41,7 +47,10 @@ def test_names_like_no_other_share_a_line(tmp_path: Path) -> None:
     """A file may hold those of other programs; without a value a name has no effect anywhere."""
     write_env(tmp_path, "POSTGRES_USER=me", "QUUX=1", "EMPTY=", "AIzaSyPastedAlone", "port=8001")
     assert check_names(load()) == [
-        warning("of .env, nothing reads: POSTGRES_USER, QUUX", "see .env.example for the names there are")
+        warning(
+            "of .env, nothing reads: POSTGRES_USER, QUUX",
+            "see .env.example for the names there are",
+        )
     ]
 
 
@@ -70,7 +79,9 @@ def test_a_name_of_other_programs_is_known_in_the_environment_too(
     assert check_names(load()) == expected
 
 
-def test_what_an_operators_tool_reads_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_an_operators_tool_reads_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its file names its variables."""
     folder = tmp_path / "tools"
     monkeypatch.setenv("TOOLS_DIR", str(folder))
@@ -86,7 +97,11 @@ def test_what_an_operators_tool_reads_is_known(tmp_path: Path, monkeypatch: pyte
 def test_every_variable_of_the_example_is_known(tmp_path: Path) -> None:
     """Whoever copies the file and sets all of it reads no warning."""
     lines = (ROOT / ".env.example").read_text("utf-8").splitlines()
-    names = [line.lstrip("#").partition("=")[0] for line in lines if "=" in line and not line.startswith("# ")]
+    names = [
+        line.lstrip("#").partition("=")[0]
+        for line in lines
+        if "=" in line and not line.startswith("# ")
+    ]
     settings = load()
     write_env(tmp_path, *(f"{name}=x" for name in names))
     assert check_names(settings) == []

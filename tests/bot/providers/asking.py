@@ -36,29 +36,49 @@ class Reply:
 
 
 async def ask(
-    provider: Provider, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), choice: ToolChoice = AUTO
+    provider: Provider,
+    messages: Sequence[Message],
+    tools: Sequence[ToolDefinition] = (),
+    choice: ToolChoice = AUTO,
 ) -> Reply:
     """Stream one answer to its end."""
-    return Reply(tuple([event async for event in provider.stream("Be kind.", messages, tools, choice)]))
+    return Reply(
+        tuple([event async for event in provider.stream("Be kind.", messages, tools, choice)])
+    )
 
 
 def user(*parts: str | Part) -> Message:
     """A message of the user's."""
-    return Message(new_id("m"), "user", tuple(Text(part) if isinstance(part, str) else part for part in parts), 1_000)
+    return Message(
+        new_id("m"),
+        "user",
+        tuple(Text(part) if isinstance(part, str) else part for part in parts),
+        1_000,
+    )
 
 
 def model(*parts: str | Part) -> Message:
     """A message of the model's."""
-    return Message(new_id("m"), "model", tuple(Text(part) if isinstance(part, str) else part for part in parts), 2_000)
+    return Message(
+        new_id("m"),
+        "model",
+        tuple(Text(part) if isinstance(part, str) else part for part in parts),
+        2_000,
+    )
 
 
 def results(asked: Message, *responses: dict[str, Any]) -> Message:
     """The results of a model message's calls, in their order; an ``error`` makes one an error."""
     told = zip(asked.calls, responses, strict=True)
-    parts = tuple(ToolResult(call.id, call.name, response, "error" in response) for call, response in told)
+    parts = tuple(
+        ToolResult(call.id, call.name, response, "error" in response) for call, response in told
+    )
     return Message(new_id("m"), "tool", parts, 3_000)
 
 
 def declared() -> tuple[ToolDefinition, ...]:
     """The project's own tools, as a model is told of them."""
-    return tuple(ToolDefinition(tool.name, tool.description, *read_schemas(tool.name)) for tool in toolset.find())
+    return tuple(
+        ToolDefinition(tool.name, tool.description, *read_schemas(tool.name))
+        for tool in toolset.find()
+    )

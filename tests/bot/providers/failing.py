@@ -44,10 +44,16 @@ class Time:
 
     def around(self, *models: Sequence[ScriptedAnswer], jitter: float = 1.0) -> FallbackProvider:
         """Models that play these steps, asked again with the whole jitter or a part of it."""
-        self.models = [Scripted(steps, f"p{place}", f"m{place}") for place, steps in enumerate(models)]
+        self.models = [
+            Scripted(steps, f"p{place}", f"m{place}") for place, steps in enumerate(models)
+        ]
         self.metrics = Metrics()
         return FallbackProvider(
-            self.models, self.metrics, clock=lambda: self.now, sleep=self.sleep, jitter=lambda: jitter
+            self.models,
+            self.metrics,
+            clock=lambda: self.now,
+            sleep=self.sleep,
+            jitter=lambda: jitter,
         )
 
     @property

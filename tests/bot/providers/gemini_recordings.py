@@ -1,4 +1,5 @@
-"""Recorded Gemini traffic as a test needs it: what was asked, what was answered, and what that answer says."""
+"""Recorded Gemini traffic as a test needs it: what was asked, what was answered, and what that
+answer says."""
 
 from __future__ import annotations
 
@@ -37,14 +38,28 @@ class Exchange:
     def answer(self) -> Answer:
         """The answer as a stream: every event as it was, whatever form it was recorded in."""
         if self.status != 200:
-            return Answer(body=json.dumps(self.events[0]).encode(), status=self.status, content_type=self.content_type)
-        return Answer(body=b"".join(b"data: " + json.dumps(event).encode() + b"\r\n\r\n" for event in self.events))
+            return Answer(
+                body=json.dumps(self.events[0]).encode(),
+                status=self.status,
+                content_type=self.content_type,
+            )
+        return Answer(
+            body=b"".join(
+                b"data: " + json.dumps(event).encode() + b"\r\n\r\n" for event in self.events
+            )
+        )
 
     @property
     def parts(self) -> list[JSON]:
         """All parts of the answer."""
-        candidates = [candidate for event in self.events for candidate in event.get("candidates", ())]
-        return [part for candidate in candidates for part in candidate.get("content", {}).get("parts", ())]
+        candidates = [
+            candidate for event in self.events for candidate in event.get("candidates", ())
+        ]
+        return [
+            part
+            for candidate in candidates
+            for part in candidate.get("content", {}).get("parts", ())
+        ]
 
     @property
     def text(self) -> str:
@@ -66,21 +81,33 @@ class Exchange:
     @property
     def system(self) -> str:
         """The system instruction, empty where there was none."""
-        return "".join(part["text"] for part in self.request.get("systemInstruction", {}).get("parts", ()))
+        return "".join(
+            part["text"] for part in self.request.get("systemInstruction", {}).get("parts", ())
+        )
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
         """The tools that were declared."""
-        declared = [tool for one in self.request.get("tools", ()) for tool in one["functionDeclarations"]]
+        declared = [
+            tool for one in self.request.get("tools", ()) for tool in one["functionDeclarations"]
+        ]
         return tuple(
-            ToolDefinition(tool["name"], tool["description"] or "", tool.get("parameters_json_schema") or {}, {})
+            ToolDefinition(
+                tool["name"],
+                tool["description"] or "",
+                tool.get("parameters_json_schema") or {},
+                {},
+            )
             for tool in declared
         )
 
 
 def exchanges(name: str) -> list[Exchange]:
     """The recorded exchanges of a file, in order."""
-    return [_exchange(one) for one in json.loads(recorded("gemini", name).read_text("utf-8"))["interactions"]]
+    return [
+        _exchange(one)
+        for one in json.loads(recorded("gemini", name).read_text("utf-8"))["interactions"]
+    ]
 
 
 def reported(case: str) -> Answer:
@@ -102,7 +129,11 @@ def reported_cases() -> list[str]:
 def sdk_mock(name: str) -> Answer:
     """An answer from the SDK's own mock files: a stream as it is, one object as one event."""
     body = recorded("gemini", "sdk_mock_responses", name).read_bytes()
-    return Answer(body=body if body.startswith(b"data:") else b"data: " + b"".join(body.splitlines()) + b"\n\n")
+    return Answer(
+        body=body
+        if body.startswith(b"data:")
+        else b"data: " + b"".join(body.splitlines()) + b"\n\n"
+    )
 
 
 def recorded_files() -> list[str]:
@@ -114,15 +145,22 @@ def recorded_files() -> list[str]:
 def plain(contents: Sequence[JSON]) -> list[JSON]:
     """What a content says, without what the recording clients changed on the way.
 
-    They wrote snake case, made ids up, used the other base64 alphabet, left thoughts out, joined the pieces of a text.
+    They wrote snake case, made ids up, used the other base64 alphabet, left thoughts out, joined
+    the pieces of a text.
     """
-    return [{"role": content["role"], "parts": list(_plain_parts(content["parts"]))} for content in contents]
+    return [
+        {"role": content["role"], "parts": list(_plain_parts(content["parts"]))}
+        for content in contents
+    ]
 
 
 def _plain_parts(parts: Sequence[JSON]) -> Iterator[JSON]:
     words: list[str] = []
     for part in parts:
-        made = {re.sub(r"_([a-z])", lambda letter: letter[1].upper(), key): value for key, value in part.items()}
+        made = {
+            re.sub(r"_([a-z])", lambda letter: letter[1].upper(), key): value
+            for key, value in part.items()
+        }
         if made.get("thought"):
             continue
         if made.keys() == {"text"}:
@@ -134,7 +172,9 @@ def _plain_parts(parts: Sequence[JSON]) -> Iterator[JSON]:
         if "thoughtSignature" in made:
             made["thoughtSignature"] = made["thoughtSignature"].replace("-", "+").replace("_", "/")
         if "functionCall" in made:
-            made["functionCall"] = {key: value for key, value in made["functionCall"].items() if key != "id"}
+            made["functionCall"] = {
+                key: value for key, value in made["functionCall"].items() if key != "id"
+            }
         yield made
     if "".join(words):
         yield {"text": "".join(words)}
@@ -145,7 +185,9 @@ def _exchange(one: JSON) -> Exchange:
     model = re.search(r"models/([^:]+):", one["request"]["url"])
     assert model is not None
     content_type = response["headers"].get("content-type", SSE).partition(";")[0]
-    return Exchange(model[1], one["request"]["body"], response["status"], content_type, tuple(_events(response)))
+    return Exchange(
+        model[1], one["request"]["body"], response["status"], content_type, tuple(_events(response))
+    )
 
 
 def _events(response: JSON) -> list[JSON]:

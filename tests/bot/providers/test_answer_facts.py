@@ -1,4 +1,5 @@
-"""Every kind of answer a vendor has really given, with invented values, is understood; no recording is needed."""
+"""Every kind of answer a vendor has really given, with invented values, is understood; no recording
+is needed."""
 
 from __future__ import annotations
 
@@ -67,7 +68,9 @@ def gemini_exchange(answer: Answer) -> GeminiExchange:
 
 def gemini_end(exchange: GeminiExchange) -> str:
     """How an answer must end for us."""
-    candidates = [candidate for event in exchange.events for candidate in event.get("candidates", ())]
+    candidates = [
+        candidate for event in exchange.events for candidate in event.get("candidates", ())
+    ]
     reason = next((one["finishReason"] for one in candidates[::-1] if "finishReason" in one), None)
     if reason in MALFORMED or (reason == "STOP" and not any(exchange.parts)):
         return "malformed"
@@ -109,7 +112,8 @@ async def test_geminis_answers_are_understood(name: str, fake: GeminiFake, gemin
 
 @pytest.mark.parametrize("name", [name for name in GEMINI if name not in GEMINI_ERRORS])
 async def test_gemini_gets_its_own_parts_back(name: str, fake: GeminiFake) -> None:
-    """The next question holds the parts of the answer, unchanged and in order, but for bare empty texts."""
+    """The next question holds the parts of the answer, unchanged and in order, but for bare empty
+    texts."""
     fake.models.add("gemini-2.5-flash")
     provider = Gemini(KEY, "gemini-2.5-flash", fake.base_url)
     for exchange in map(gemini_exchange, GEMINI[name]):
@@ -117,7 +121,9 @@ async def test_gemini_gets_its_own_parts_back(name: str, fake: GeminiFake) -> No
         fake.say("Good.")
         asked = await ask(provider, [user("?")], TOOLS)
         await ask(provider, [user("?"), *after(asked)], TOOLS)
-        sent = [content for content in fake.requests[-1].body["contents"] if content["role"] == "model"]
+        sent = [
+            content for content in fake.requests[-1].body["contents"] if content["role"] == "model"
+        ]
         said = [part for part in exchange.parts if part != {"text": ""}]
         assert sent == ([{"role": "model", "parts": said}] if said else [])
     await provider.aclose()
@@ -136,7 +142,9 @@ async def test_anthropic_gets_its_own_blocks_back(name: str) -> None:
         asked = await ask(provider, [user("?")], TOOLS)
         await ask(provider, [user("?"), *after(asked)], TOOLS)
         await provider.aclose()
-        [sent] = [message for message in fake.messages[-1]["messages"] if message["role"] == "assistant"]
+        [sent] = [
+            message for message in fake.messages[-1]["messages"] if message["role"] == "assistant"
+        ]
     assert sent["content"] == body["content"]
 
 
@@ -151,7 +159,9 @@ async def test_a_signature_goes_back_to_where_it_came_from() -> None:
         asked = await ask(provider, [user("?")], TOOLS)
         await ask(provider, [user("?"), *after(asked)], TOOLS)
         await provider.aclose()
-        [sent] = [message for message in fake.chats[1]["messages"] if message["role"] == "assistant"]
+        [sent] = [
+            message for message in fake.chats[1]["messages"] if message["role"] == "assistant"
+        ]
     assert sent["extra_content"] == body["choices"][0]["message"]["extra_content"]
 
 
@@ -159,7 +169,11 @@ async def test_a_signature_goes_back_to_where_it_came_from() -> None:
 async def test_anthropics_answers_are_understood(name: str) -> None:
     """Blocks in their order, arguments in pieces, tokens from both ends of the stream."""
     for answer in ANTHROPIC[name]:
-        body = {"body_text": answer.sse(named=True).decode()} if answer.form == "sse" else {"body": answer.events[0]}
+        body = (
+            {"body_text": answer.sse(named=True).decode()}
+            if answer.form == "sse"
+            else {"body": answer.events[0]}
+        )
         exchange = AnthropicExchange({}, {"format": answer.form, **body})
         with anthropic_fake() as fake:
             fake.answer(exchange.outgoing)
@@ -183,14 +197,17 @@ async def test_anthropics_refusal_of_a_key_is_understood() -> None:
 
 @pytest.mark.parametrize("name", OPENAI)
 async def test_openais_answers_are_understood(name: str) -> None:
-    """Its own, and those of Gemini, Groq, OpenRouter and Ollama in its form; an error by its status and code."""
+    """Its own, and those of Gemini, Groq, OpenRouter and Ollama in its form; an error by its status
+    and code."""
     failed = []
     for answer in OPENAI[name]:
         streamed = answer.form == "sse"
         body = answer.sse() if streamed else json.dumps(answer.events[0]).encode()
         with openai_fake() as fake:
             for _ in range(2):  # a refused system role is asked again
-                fake.raw(body, answer.status, "text/event-stream" if streamed else "application/json")
+                fake.raw(
+                    body, answer.status, "text/event-stream" if streamed else "application/json"
+                )
             provider = OpenAI(KEY, "gpt-4o-mini", fake.base_url)
             if answer.status != 200:
                 failed.append((await failure(provider))[1])
@@ -215,7 +232,11 @@ async def test_ollamas_answers_are_understood(name: str) -> None:
             asked = await ask(provider, [user("?")])
             await provider.aclose()
         assert asked.text == "".join(line["message"]["content"] for line in answer.bodies)
-        expected = ("end_turn", Usage(last["prompt_eval_count"], 0, last["eval_count"]), last["model"])
+        expected = (
+            "end_turn",
+            Usage(last["prompt_eval_count"], 0, last["eval_count"]),
+            last["model"],
+        )
         assert (asked.response.stop_reason, asked.response.usage, asked.response.model) == expected
 
 
@@ -227,5 +248,7 @@ async def test_ollamas_documented_calls_are_understood() -> None:
         provider = Ollama("llama3.2", fake.base_url)
         for lines in ((begun, ending), *((one,) for one in whole)):
             fake.lines(*lines)
-            assert [name for name, _ in (await ask(provider, [user("?")], TOOLS)).calls] == ["look_up"]
+            assert [name for name, _ in (await ask(provider, [user("?")], TOOLS)).calls] == [
+                "look_up"
+            ]
         await provider.aclose()

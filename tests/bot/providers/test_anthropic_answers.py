@@ -13,7 +13,17 @@ from bot.providers.anthropic.client import Anthropic
 from bot.transcript import Usage
 from tests.bot.providers.asking import ask, results, user
 from tests.fakes import anthropic as fakes
-from tests.fakes.anthropic import KEY, START, AnthropicFake, anthropic_fake, block_start, call, ending, text, thought
+from tests.fakes.anthropic import (
+    KEY,
+    START,
+    AnthropicFake,
+    anthropic_fake,
+    block_start,
+    call,
+    ending,
+    text,
+    thought,
+)
 from tests.fakes.streams import Outgoing
 from toolset.tool import ToolDefinition
 
@@ -38,8 +48,11 @@ async def anthropic(fake: AnthropicFake) -> AsyncIterator[Anthropic]:
     await provider.aclose()
 
 
-async def test_an_answer_streams_its_words_and_calls(fake: AnthropicFake, anthropic: Anthropic) -> None:
-    """Thoughts and pings are not for the reader; words that stand in the beginning of a block are."""
+async def test_an_answer_streams_its_words_and_calls(
+    fake: AnthropicFake, anthropic: Anthropic
+) -> None:
+    """Thoughts and pings are not for the reader; words that stand in the beginning of a block
+    are."""
     used = {**call(*WEATHER), "id": "toolu_1"}
     fake.events(
         START,
@@ -68,36 +81,61 @@ async def test_an_answer_streams_its_words_and_calls(fake: AnthropicFake, anthro
         ("refusal", "blocked", "refusal It is about viruses."),
     ],
 )
-async def test_unusual_ends(fake: AnthropicFake, anthropic: Anthropic, stop: str, expected: str, detail: str) -> None:
+async def test_unusual_ends(
+    fake: AnthropicFake, anthropic: Anthropic, stop: str, expected: str, detail: str
+) -> None:
     """What Anthropic explains is for the log."""
-    details = {"stop_details": {"type": "refusal", "explanation": "It is about viruses."}} if stop == "refusal" else {}
+    details = (
+        {"stop_details": {"type": "refusal", "explanation": "It is about viruses."}}
+        if stop == "refusal"
+        else {}
+    )
     fake.events(START, block_start(0, text("It")), *ending(stop, **details))
     response = (await ask(anthropic, [user("?")])).response
     assert (response.stop_reason, response.detail) == (expected, detail)
 
 
-async def test_arguments_that_are_no_object_are_malformed(fake: AnthropicFake, anthropic: Anthropic) -> None:
+async def test_arguments_that_are_no_object_are_malformed(
+    fake: AnthropicFake, anthropic: Anthropic
+) -> None:
     """A call nobody can read is not run."""
-    fake.events(START, block_start(0, call("get_weather", {})), fakes.arguments_delta(0, "[1"), *ending("tool_use"))
+    fake.events(
+        START,
+        block_start(0, call("get_weather", {})),
+        fakes.arguments_delta(0, "[1"),
+        *ending("tool_use"),
+    )
     asked = await ask(anthropic, [user("?")], TOOLS)
     assert (asked.response.stop_reason, asked.calls) == ("malformed", [])
 
 
-async def test_the_last_counts_are_the_right_ones(fake: AnthropicFake, anthropic: Anthropic) -> None:
-    """They are cumulative; a server may count everything at the end, or think without saying how much."""
-    usage = {"input_tokens": 7, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 0, "output_tokens": 9}
+async def test_the_last_counts_are_the_right_ones(
+    fake: AnthropicFake, anthropic: Anthropic
+) -> None:
+    """They are cumulative; a server may count everything at the end, or think without saying how
+    much."""
+    usage = {
+        "input_tokens": 7,
+        "cache_read_input_tokens": 3,
+        "cache_creation_input_tokens": 0,
+        "output_tokens": 9,
+    }
     fake.events(START, block_start(0, text("It")), *ending("end_turn", usage))
     assert (await ask(anthropic, [user("?")])).response.usage == Usage(10, 3, 9)
 
 
-async def test_blocks_of_the_services_own_tools_are_passed_over(fake: AnthropicFake, anthropic: Anthropic) -> None:
+async def test_blocks_of_the_services_own_tools_are_passed_over(
+    fake: AnthropicFake, anthropic: Anthropic
+) -> None:
     """None was asked for, but a gateway may add them."""
     search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
     fake.blocks(search, thought(), text("Let me look."), call(*WEATHER), stop="tool_use")
     asked = await ask(anthropic, [user("?")], TOOLS)
     assert (asked.text, asked.calls) == ("Let me look.", [WEATHER])
     fake.say("ok")
-    await ask(anthropic, [user("?"), asked.response.message, results(asked.response.message, {})], TOOLS)
+    await ask(
+        anthropic, [user("?"), asked.response.message, results(asked.response.message, {})], TOOLS
+    )
     said = fake.messages[-1]["messages"][1]["content"]
     assert [block["type"] for block in said] == ["thinking", "text", "tool_use"]
 
@@ -107,7 +145,10 @@ async def test_blocks_of_the_services_own_tools_are_passed_over(fake: AnthropicF
     [
         ("overloaded_error", (TryAgain, "model_down", f"{MODEL} answers 529")),
         ("rate_limit_error", (TryAgain, "rate_limited", f"{MODEL} is over its quota (429)")),
-        ("invalid_request_error", (RequestRefused, "request_refused", f"{MODEL} refused the request (400): no")),
+        (
+            "invalid_request_error",
+            (RequestRefused, "request_refused", f"{MODEL} refused the request (400): no"),
+        ),
         ("something_new", (TryAgain, "model_down", f"{MODEL} answers 500")),
     ],
 )
@@ -121,15 +162,22 @@ async def test_an_error_inside_a_stream_is_what_it_would_have_been_before(
     assert (type(raised.value), raised.value.apology, raised.value.cause) == expected
 
 
-async def test_a_stream_without_an_end_has_broken_off(fake: AnthropicFake, anthropic: Anthropic) -> None:
+async def test_a_stream_without_an_end_has_broken_off(
+    fake: AnthropicFake, anthropic: Anthropic
+) -> None:
     """However politely the connection was closed."""
     fake.events(START, block_start(0, call(*WEATHER)))
     with pytest.raises(TryAgain) as raised:
         await ask(anthropic, [user("?")], TOOLS)
-    assert (raised.value.apology, raised.value.cause) == ("model_down", f"{MODEL}'s answer broke off before its end")
+    assert (raised.value.apology, raised.value.cause) == (
+        "model_down",
+        f"{MODEL}'s answer broke off before its end",
+    )
 
 
-async def test_an_overloaded_service_may_answer_later(fake: AnthropicFake, anthropic: Anthropic) -> None:
+async def test_an_overloaded_service_may_answer_later(
+    fake: AnthropicFake, anthropic: Anthropic
+) -> None:
     """529 is Anthropic's own."""
     fake.fail(529, "Overloaded", retry_after="3")
     with pytest.raises(TryAgain) as raised:
@@ -146,8 +194,12 @@ async def test_nobody_there_is_an_outage() -> None:
     assert raised.value.cause == f"{MODEL} cannot be reached: ConnectionRefusedError"
 
 
-@pytest.mark.parametrize("body", [b"data: {broken\n\n", b'data: {"type": "ping", "index": "one"}\n\n'])
-async def test_what_cannot_be_read_is_malformed(fake: AnthropicFake, anthropic: Anthropic, body: bytes) -> None:
+@pytest.mark.parametrize(
+    "body", [b"data: {broken\n\n", b'data: {"type": "ping", "index": "one"}\n\n']
+)
+async def test_what_cannot_be_read_is_malformed(
+    fake: AnthropicFake, anthropic: Anthropic, body: bytes
+) -> None:
     """Whatever stands between us and Anthropic."""
     fake.answer(Outgoing((body,)))
     with pytest.raises(TryAgain) as raised:
@@ -179,4 +231,6 @@ async def test_the_environment_does_not_change_who_is_asked(
 async def test_check_looks_the_model_up(fake: AnthropicFake, anthropic: Anthropic) -> None:
     """Key and model work, and nothing was generated."""
     assert await anthropic.check() == "Claude Sonnet 5 answers"
-    assert [(request.method, request.path) for request in fake.requests] == [("GET", f"/v1/models/{MODEL}")]
+    assert [(request.method, request.path) for request in fake.requests] == [
+        ("GET", f"/v1/models/{MODEL}")
+    ]

@@ -1,4 +1,5 @@
-"""Every recorded exchange with Anthropic, replayed: what it really sent is understood, and sent back as it wants."""
+"""Every recorded exchange with Anthropic, replayed: what it really sent is understood, and sent
+back as it wants."""
 
 from __future__ import annotations
 
@@ -12,7 +13,16 @@ from bot.errors import ModelUnusable
 from bot.providers.anthropic.client import Anthropic
 from bot.transcript import Message, Usage
 from tests.bot.providers.asking import ask, results, user
-from tests.fakes.anthropic import KEY, START, AnthropicFake, anthropic_fake, ending, events_of, sse, thoughts_in
+from tests.fakes.anthropic import (
+    KEY,
+    START,
+    AnthropicFake,
+    anthropic_fake,
+    ending,
+    events_of,
+    sse,
+    thoughts_in,
+)
 from tests.fakes.streams import Outgoing
 from tests.shared_data import recorded
 from toolset.tool import ToolDefinition
@@ -23,7 +33,10 @@ Told = tuple[str, list[tuple[str, JSON]], Usage]  # words, calls, tokens
 # Per file, how each of its answers ends, and a model of today that thinks like the recorded one.
 CONVERSATIONS = {
     "01_tool_use_roundtrip.json": ("claude-opus-4-6", ["tool_use", "end_turn"]),
-    "03_stream_tool_use_multi_turn.json": ("claude-haiku-4-5", ["tool_use", "end_turn", "tool_use", "end_turn"]),
+    "03_stream_tool_use_multi_turn.json": (
+        "claude-haiku-4-5",
+        ["tool_use", "end_turn", "tool_use", "end_turn"],
+    ),
     "04_tool_with_thinking.json": ("claude-haiku-4-5", ["tool_use", "end_turn"]),
     "08_stream_short.json": ("claude-opus-4-6", ["end_turn"]),
 }
@@ -42,7 +55,11 @@ class Exchange:
         """The answer as the events of a stream, whatever form it was recorded in."""
         if self.response["format"] == "sse":
             lines = self.response["body_text"].splitlines()
-            return [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+            return [
+                json.loads(line.removeprefix("data: "))
+                for line in lines
+                if line.startswith("data: ")
+            ]
         body = self.response["body"]
         start = {**START, "message": {**body, "content": [], "stop_reason": None}}
         return [start, *events_of(body["content"]), *ending(body["stop_reason"], body["usage"])]
@@ -80,7 +97,10 @@ class Exchange:
     def tools(self) -> list[ToolDefinition]:
         """The tools that were declared."""
         declared = self.request.get("tools", ())
-        return [ToolDefinition(tool["name"], tool["description"], tool["input_schema"], {}) for tool in declared]
+        return [
+            ToolDefinition(tool["name"], tool["description"], tool["input_schema"], {})
+            for tool in declared
+        ]
 
 
 def exchanges(name: str) -> list[Exchange]:
@@ -101,17 +121,22 @@ async def replay(fake: AnthropicFake, name: str) -> list[tuple[Told, str]]:
         fake.thoughts.setdefault(asked_of, []).extend(thoughts_in(exchange.events))
         fake.answer(exchange.outgoing)
         asked = await ask(provider, messages, exchange.tools)
-        answers.append(((asked.text, asked.calls, asked.response.usage), asked.response.stop_reason))
+        answers.append(
+            ((asked.text, asked.calls, asked.response.usage), asked.response.stop_reason)
+        )
         messages.append(asked.response.message)
         if asked.calls:
-            messages.append(results(asked.response.message, *({"output": "ok"} for _ in asked.calls)))
+            messages.append(
+                results(asked.response.message, *({"output": "ok"} for _ in asked.calls))
+            )
     await provider.aclose()
     return answers
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
 async def test_a_recorded_conversation_is_understood(name: str) -> None:
-    """Words, calls and usage as they stand in the recording; the requests satisfy the strict stand-in."""
+    """Words, calls and usage as they stand in the recording; the requests satisfy the strict
+    stand-in."""
     with anthropic_fake() as fake:
         answers = await replay(fake, name)
     _, ends = CONVERSATIONS[name]
@@ -132,7 +157,9 @@ async def test_a_recorded_refusal_of_the_key() -> None:
     [exchange] = exchanges("07_error_401.json")
     body = json.dumps(exchange.response["body"]).encode()
     with anthropic_fake() as fake:
-        fake.answer(Outgoing((body,), status=exchange.response["status"], content_type="application/json"))
+        fake.answer(
+            Outgoing((body,), status=exchange.response["status"], content_type="application/json")
+        )
         provider = Anthropic(KEY, "claude-haiku-4-5", fake.base_url)
         with pytest.raises(ModelUnusable) as raised:
             await ask(provider, [user("Hello")])
@@ -142,7 +169,9 @@ async def test_a_recorded_refusal_of_the_key() -> None:
 
 def test_every_recording_is_replayed() -> None:
     """A new recording without an expected outcome fails here."""
-    assert {path.name for path in recorded("anthropic").glob("*.json")} == CONVERSATIONS.keys() | ERRORS
+    assert {
+        path.name for path in recorded("anthropic").glob("*.json")
+    } == CONVERSATIONS.keys() | ERRORS
 
 
 def _said_by_the_model(body: JSON) -> list[JSON]:

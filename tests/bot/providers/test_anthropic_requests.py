@@ -59,9 +59,17 @@ async def told_to_think(fake: AnthropicFake, name: str, level: str, choice: Tool
 
 async def test_a_request_whole(fake: AnthropicFake, anthropic: Anthropic) -> None:
     """Every field of it, as it goes over the wire; results come first in a turn of the user's."""
-    asked = model("Let me look.", ToolCall("call_1", *WEATHER), ToolCall("call_2", "get_weather", {}))
+    asked = model(
+        "Let me look.", ToolCall("call_1", *WEATHER), ToolCall("call_2", "get_weather", {})
+    )
     fake.say("晴れです。")
-    told = [user("Hello"), user("東京は?"), asked, results(asked, {"temp": 18}, {"error": "no"}), user("早く")]
+    told = [
+        user("Hello"),
+        user("東京は?"),
+        asked,
+        results(asked, {"temp": 18}, {"error": "no"}),
+        user("早く"),
+    ]
     await ask(anthropic, told, TOOLS)
     schema = {"type": "object", "properties": {}}
     used = [
@@ -69,8 +77,18 @@ async def test_a_request_whole(fake: AnthropicFake, anthropic: Anthropic) -> Non
         {"type": "tool_use", "id": "call_2", "name": "get_weather", "input": {}},
     ]
     answered = [
-        {"type": "tool_result", "tool_use_id": "call_1", "content": '{"output":{"temp":18}}', "is_error": False},
-        {"type": "tool_result", "tool_use_id": "call_2", "content": '{"error":"no"}', "is_error": True},
+        {
+            "type": "tool_result",
+            "tool_use_id": "call_1",
+            "content": '{"output":{"temp":18}}',
+            "is_error": False,
+        },
+        {
+            "type": "tool_result",
+            "tool_use_id": "call_2",
+            "content": '{"error":"no"}',
+            "is_error": True,
+        },
     ]
     assert fake.messages == [
         {
@@ -85,7 +103,9 @@ async def test_a_request_whole(fake: AnthropicFake, anthropic: Anthropic) -> Non
                 {"role": "assistant", "content": [text("Let me look."), *used]},
                 {"role": "user", "content": [*answered, text("早く")]},
             ],
-            "tools": [{"name": "get_weather", "description": "Tells the weather.", "input_schema": schema}],
+            "tools": [
+                {"name": "get_weather", "description": "Tells the weather.", "input_schema": schema}
+            ],
             "tool_choice": {"type": "auto"},
         }
     ]
@@ -104,7 +124,11 @@ async def test_without_system_prompt_and_tools_those_fields_are_left_out(
 
 async def test_pictures_are_blocks(fake: AnthropicFake, anthropic: Anthropic) -> None:
     """Of the four kinds Anthropic knows; for others, and for what is gone, there is a word."""
-    png, heic, gone = Media("1", "image/png", 1, b"x"), Media("2", "image/heic", 1, b"x"), Media("3", "audio/mp4")
+    png, heic, gone = (
+        Media("1", "image/png", 1, b"x"),
+        Media("2", "image/heic", 1, b"x"),
+        Media("3", "audio/mp4"),
+    )
     [message] = await sent(fake, anthropic, user("Look", png, heic, gone))
     source = {"type": "base64", "media_type": "image/png", "data": "eA=="}
     assert message["content"] == [
@@ -115,18 +139,26 @@ async def test_pictures_are_blocks(fake: AnthropicFake, anthropic: Anthropic) ->
     ]
 
 
-async def test_a_picture_that_anthropic_refuses_is_left_out(fake: AnthropicFake, anthropic: Anthropic) -> None:
+async def test_a_picture_that_anthropic_refuses_is_left_out(
+    fake: AnthropicFake, anthropic: Anthropic
+) -> None:
     """Its limit is 5 MiB of base64; a larger picture would fail the whole conversation."""
-    pictures = [Media("1", "image/png", data=bytes(size)) for size in (PICTURE_CAP, PICTURE_CAP + 1)]
+    pictures = [
+        Media("1", "image/png", data=bytes(size)) for size in (PICTURE_CAP, PICTURE_CAP + 1)
+    ]
     [message] = await sent(fake, anthropic, user(*pictures))
     taken, refused = message["content"]
     assert len(taken["source"]["data"]) == 5 * 1024 * 1024
     assert refused == text("[image: not available]")
 
 
-async def test_blank_words_and_empty_messages_are_left_out(fake: AnthropicFake, anthropic: Anthropic) -> None:
+async def test_blank_words_and_empty_messages_are_left_out(
+    fake: AnthropicFake, anthropic: Anthropic
+) -> None:
     """Anthropic refuses a text without a letter, and a message without a block."""
-    said = await sent(fake, anthropic, user("a"), model(" \n"), user("\n"), model("", "b"), user("c"))
+    said = await sent(
+        fake, anthropic, user("a"), model(" \n"), user("\n"), model("", "b"), user("c")
+    )
     assert [(one["role"], [block["text"] for block in one["content"]]) for one in said] == [
         ("user", ["a"]),
         ("assistant", ["b"]),
@@ -134,7 +166,9 @@ async def test_blank_words_and_empty_messages_are_left_out(fake: AnthropicFake, 
     ]
 
 
-async def test_other_providers_ids_and_names_are_made_to_fit(fake: AnthropicFake, anthropic: Anthropic) -> None:
+async def test_other_providers_ids_and_names_are_made_to_fit(
+    fake: AnthropicFake, anthropic: Anthropic
+) -> None:
     """A call and its result still belong together."""
     foreign = model(ToolCall("functions.get:0", "get weather", {}))
     said = await sent(fake, anthropic, user("?"), foreign, results(foreign, {}))
@@ -143,18 +177,35 @@ async def test_other_providers_ids_and_names_are_made_to_fit(fake: AnthropicFake
     assert used["name"] == "get_weather"
 
 
-async def test_thoughts_go_back_unchanged_within_their_turn(fake: AnthropicFake, anthropic: Anthropic) -> None:
-    """Before each step of the turn, in their place between words and calls, those that cannot be read too."""
+async def test_thoughts_go_back_unchanged_within_their_turn(
+    fake: AnthropicFake, anthropic: Anthropic
+) -> None:
+    """Before each step of the turn, in their place between words and calls, those that cannot be
+    read too."""
     secret = {"type": "redacted_thinking", "data": "c2VjcmV0"}
-    blocks = [thought(), text("Let me look."), call(*WEATHER), thought(""), secret, call("get_weather", {})]
+    blocks = [
+        thought(),
+        text("Let me look."),
+        call(*WEATHER),
+        thought(""),
+        secret,
+        call("get_weather", {}),
+    ]
     fake.blocks(*blocks, stop="tool_use")
     asked = await ask(anthropic, [user("?")], TOOLS)
     assert (asked.text, asked.calls) == ("Let me look.", [WEATHER, ("get_weather", {})])
-    told = [user("?"), asked.response.message, results(asked.response.message, {}, {}), user("Hurry")]
+    told = [
+        user("?"),
+        asked.response.message,
+        results(asked.response.message, {}, {}),
+        user("Hurry"),
+    ]
     assert (await sent(fake, anthropic, *told))[1] == {"role": "assistant", "content": blocks}
 
 
-async def test_thoughts_of_earlier_turns_are_left_out(fake: AnthropicFake, anthropic: Anthropic) -> None:
+async def test_thoughts_of_earlier_turns_are_left_out(
+    fake: AnthropicFake, anthropic: Anthropic
+) -> None:
     """What the turn came to is enough."""
     fake.calls(WEATHER, thought=thought())
     asked = (await ask(anthropic, [user("?")], TOOLS)).response.message
@@ -163,7 +214,9 @@ async def test_thoughts_of_earlier_turns_are_left_out(fake: AnthropicFake, anthr
     assert [block["type"] for block in said[1]["content"]] == ["tool_use"]
 
 
-async def test_a_thought_is_no_other_models_to_read(fake: AnthropicFake, anthropic: Anthropic) -> None:
+async def test_a_thought_is_no_other_models_to_read(
+    fake: AnthropicFake, anthropic: Anthropic
+) -> None:
     """A fallback goes on without it."""
     fake.calls(WEATHER, thought=thought())
     asked = (await ask(anthropic, [user("?")], TOOLS)).response.message
@@ -173,18 +226,23 @@ async def test_a_thought_is_no_other_models_to_read(fake: AnthropicFake, anthrop
     assert [block["type"] for block in said[1]["content"]] == ["tool_use"]
 
 
-async def test_a_finished_answer_keeps_no_thoughts(fake: AnthropicFake, anthropic: Anthropic) -> None:
+async def test_a_finished_answer_keeps_no_thoughts(
+    fake: AnthropicFake, anthropic: Anthropic
+) -> None:
     """Nobody would be sent them: the history stays small."""
     fake.blocks(thought(), text("Hello."))
     assert (await ask(anthropic, [user("?")])).response.message.opaque is None
 
 
 async def test_a_turn_begun_without_a_thought_goes_on_without(fake: AnthropicFake) -> None:
-    """Models that think by a budget want a turn to begin with a thought, and this one began elsewhere."""
+    """Models that think by a budget want a turn to begin with a thought, and this one began
+    elsewhere."""
     provider = Anthropic(KEY, BUDGET_MODEL, fake.base_url)
     foreign = model(ToolCall("call_1", *WEATHER))
     await sent(fake, provider, user("?"), foreign, results(foreign, {}))
-    await sent(fake, provider, user("?"), foreign, results(foreign, {}), model("Sunny."), user("Thanks"))
+    await sent(
+        fake, provider, user("?"), foreign, results(foreign, {}), model("Sunny."), user("Thanks")
+    )
     fake.calls(WEATHER, thought=thought())
     own = (await ask(provider, [user("?")], TOOLS)).response.message
     fake.calls(WEATHER)  # it thinks once, at the beginning
@@ -213,13 +271,23 @@ TOOL = {"tool_choice": {"type": "tool", "name": "get_weather"}}
         ),
         (BUDGET_MODEL, "low", ONE, TOOL),
         ("claude-opus-4-6", "minimal", ToolChoice(), {**LOW, **AUTO}),
-        ("claude-opus-4-6", "high", ToolChoice(), {**ADAPTIVE, "output_config": {"effort": "high"}, **AUTO}),
+        (
+            "claude-opus-4-6",
+            "high",
+            ToolChoice(),
+            {**ADAPTIVE, "output_config": {"effort": "high"}, **AUTO},
+        ),
         ("claude-opus-4-8", "low", REQUIRED, {**LOW, **ANY}),
         (MODEL, "minimal", ToolChoice(), {**OFF, **LOW, **AUTO}),
         (MODEL, "low", ONE, {**OFF, **LOW, **TOOL}),
         ("claude-fable-5", "minimal", REQUIRED, {**ADAPTIVE, **LOW, **ANY}),
         ("claude-opus-5-5", "minimal", REQUIRED, {**ADAPTIVE, **LOW, **AUTO}),
-        ("claude-sonnet-5-5", "medium", ONE, {**ADAPTIVE, "output_config": {"effort": "medium"}, **AUTO}),
+        (
+            "claude-sonnet-5-5",
+            "medium",
+            ONE,
+            {**ADAPTIVE, "output_config": {"effort": "medium"}, **AUTO},
+        ),
     ],
 )
 async def test_each_generation_is_told_in_its_own_words(
@@ -236,7 +304,9 @@ async def test_a_model_with_an_unknown_name_is_told_nothing(fake: AnthropicFake)
     await provider.aclose()
 
 
-async def test_a_long_prompt_is_marked_for_the_cache(fake: AnthropicFake, anthropic: Anthropic) -> None:
+async def test_a_long_prompt_is_marked_for_the_cache(
+    fake: AnthropicFake, anthropic: Anthropic
+) -> None:
     """System prompt and tools, each at its end; a short prompt bears no mark."""
     fake.say("ok")
     fake.say("ok")
@@ -254,7 +324,9 @@ async def test_a_long_prompt_is_marked_for_the_cache(fake: AnthropicFake, anthro
     assert "cache_control" not in fake.requests[-1].raw.decode()
 
 
-async def test_what_comes_before_the_conversation_does_not_change(fake: AnthropicFake, anthropic: Anthropic) -> None:
+async def test_what_comes_before_the_conversation_does_not_change(
+    fake: AnthropicFake, anthropic: Anthropic
+) -> None:
     """So that it is found in the cache; other tools are declared anew."""
     for tools in (TOOLS, TOOLS, declared()):
         fake.say("ok")
@@ -263,7 +335,8 @@ async def test_what_comes_before_the_conversation_does_not_change(fake: Anthropi
 
 
 async def test_a_strict_tool_is_declared_so_where_that_can_be_said(fake: AnthropicFake) -> None:
-    """Its schema must be shut, and the model must know strictness; the others get the whole schema."""
+    """Its schema must be shut, and the model must know strictness; the others get the whole
+    schema."""
     shut = {
         "type": "object",
         "properties": {"a": {"type": "string", "maxLength": 9}},
@@ -271,7 +344,10 @@ async def test_a_strict_tool_is_declared_so_where_that_can_be_said(fake: Anthrop
         "additionalProperties": False,
     }
     open_ended = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 9}}}
-    tools = (ToolDefinition("shut", "", shut, {}, strict=True), ToolDefinition("open", "", open_ended, {}, strict=True))
+    tools = (
+        ToolDefinition("shut", "", shut, {}, strict=True),
+        ToolDefinition("open", "", open_ended, {}, strict=True),
+    )
     for name in (MODEL, "claude-3-haiku-20240307"):
         provider = Anthropic(KEY, name, fake.base_url)
         fake.say("ok")
@@ -279,5 +355,10 @@ async def test_a_strict_tool_is_declared_so_where_that_can_be_said(fake: Anthrop
         await provider.aclose()
     new, old = ({tool["name"]: tool for tool in body["tools"]} for body in fake.messages)
     assert new["shut"]["input_schema"] == {**shut, "properties": {"a": {"type": "string"}}}
-    assert [tool.get("strict") for tool in (*new.values(), *old.values())] == [True, None, None, None]
+    assert [tool.get("strict") for tool in (*new.values(), *old.values())] == [
+        True,
+        None,
+        None,
+        None,
+    ]
     assert (new["open"]["input_schema"], old["shut"]["input_schema"]) == (open_ended, shut)

@@ -36,7 +36,12 @@ TOOLS = (ToolDefinition("get_weather", "Tells the weather.", {"type": "object"},
 OURS = (*TOOLS, ToolDefinition("web_search", "Searches.", {"type": "object"}, {}))
 SEARCH = {"type": "web_search_20250305", "name": "web_search", "max_uses": 5}
 PAGE = {"url": "https://a.example/x", "title": "A page"}
-CITATION = {"type": "web_search_result_location", "encrypted_index": "x", "cited_text": "So it is.", **PAGE}
+CITATION = {
+    "type": "web_search_result_location",
+    "encrypted_index": "x",
+    "cited_text": "So it is.",
+    **PAGE,
+}
 
 
 @pytest.fixture
@@ -49,7 +54,9 @@ def fake() -> Iterator[AnthropicFake]:
 @pytest.fixture
 async def searching(fake: AnthropicFake) -> AsyncIterator[Anthropic]:
     """A model with its own search."""
-    provider = Anthropic(KEY, "claude-sonnet-5", fake.base_url, Options(server_tools=("google_search", "web_search")))
+    provider = Anthropic(
+        KEY, "claude-sonnet-5", fake.base_url, Options(server_tools=("google_search", "web_search"))
+    )
     yield provider
     await provider.aclose()
 
@@ -59,7 +66,9 @@ def tool_names(body: JSON) -> list[str]:
     return [tool["name"] for tool in body.get("tools", ())]
 
 
-async def test_the_search_goes_beside_our_functions(fake: AnthropicFake, searching: Anthropic) -> None:
+async def test_the_search_goes_beside_our_functions(
+    fake: AnthropicFake, searching: Anthropic
+) -> None:
     """With fewer searches than make Anthropic pause an answer."""
     fake.say("ok")
     await ask(searching, [user("hello")], TOOLS)
@@ -67,7 +76,8 @@ async def test_the_search_goes_beside_our_functions(fake: AnthropicFake, searchi
 
 
 async def test_a_search_of_ours_takes_its_place(fake: AnthropicFake, searching: Anthropic) -> None:
-    """Both have the same name. A request without tools, such as for a summary, has no search either."""
+    """Both have the same name. A request without tools, such as for a summary, has no search
+    either."""
     for tools in (OURS, ()):
         fake.say("ok")
         await ask(searching, [user("hello")], tools)
@@ -84,14 +94,24 @@ async def test_auto_is_no_search(fake: AnthropicFake) -> None:
     assert tool_names(fake.messages[0]) == ["get_weather"]
 
 
-async def test_an_answer_names_the_pages_it_cites(fake: AnthropicFake, searching: Anthropic) -> None:
+async def test_an_answer_names_the_pages_it_cites(
+    fake: AnthropicFake, searching: Anthropic
+) -> None:
     """Each once; later turns get the words alone, and searches are counted."""
-    said: JSON = {"type": "text", "text": "So it is.", "citations": [CITATION, CITATION, {"type": "page_location"}]}
+    said: JSON = {
+        "type": "text",
+        "text": "So it is.",
+        "citations": [CITATION, CITATION, {"type": "page_location"}],
+    }
     usage = {**AT_END, "server_tool_use": {"web_search_requests": 2, "web_fetch_requests": 0}}
     fake.events(START, *events_of([*searched("news", PAGE), said]), *ending("end_turn", usage))
     response = (await ask(searching, [user("news?")], TOOLS)).response
     assert response.grounding == Grounding((Source("A page", "https://a.example/x"),))
-    assert (response.searches, response.message.text, response.message.opaque) == (2, "So it is.", None)
+    assert (response.searches, response.message.text, response.message.opaque) == (
+        2,
+        "So it is.",
+        None,
+    )
     fake.say("ok")
     await ask(searching, [user("news?"), response.message, user("thanks")], TOOLS)
     assert fake.messages[-1]["messages"][1]["content"] == [{"type": "text", "text": "So it is."}]
@@ -101,7 +121,8 @@ async def test_an_answer_names_the_pages_it_cites(fake: AnthropicFake, searching
 async def test_a_search_before_a_call_goes_back_with_it(
     fake: AnthropicFake, searching: Anthropic, pending: bool
 ) -> None:
-    """Unchanged, to the model that made it; beside a call of ours a search may wait for the next request."""
+    """Unchanged, to the model that made it; beside a call of ours a search may wait for the next
+    request."""
     blocks = searched("Iceland", PAGE)[: 1 if pending else 2]
     asking = call("get_weather", {"location": "Reykjavik"})
     fake.blocks(*blocks, asking, stop="tool_use")
@@ -150,7 +171,9 @@ async def test_a_refusal_is_answered_without_it(fake: AnthropicFake) -> None:
     assert sent == [["get_weather", "web_search"], ["get_weather"], ["get_weather"]]
 
 
-async def test_a_refusal_of_something_else_pauses_nothing(fake: AnthropicFake, searching: Anthropic) -> None:
+async def test_a_refusal_of_something_else_pauses_nothing(
+    fake: AnthropicFake, searching: Anthropic
+) -> None:
     """Refused without it too: it goes out with the next request."""
     for _ in range(2):
         fake.fail(400, "bad picture")

@@ -40,7 +40,9 @@ class Talker:
         self.body = b" " * MIB
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(status=400, headers={"Content-Type": "application/json", **self.headers})
+        response = web.StreamResponse(
+            status=400, headers={"Content-Type": "application/json", **self.headers}
+        )
         await response.prepare(request)
         try:
             while self.sent < ENDLESS:
@@ -76,7 +78,9 @@ async def ask(provider: Provider) -> None:
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-async def test_an_error_without_end_is_read_as_far_as_anybody_needs_it(name: str, talker: tuple[Talker, str]) -> None:
+async def test_an_error_without_end_is_read_as_far_as_anybody_needs_it(
+    name: str, talker: tuple[Talker, str]
+) -> None:
     """Then its connection is closed."""
     server, url = talker
     await ask(PROVIDERS[name](url))
@@ -84,7 +88,9 @@ async def test_an_error_without_end_is_read_as_far_as_anybody_needs_it(name: str
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-async def test_an_error_that_was_compressed_unasked_is_not_expanded(name: str, talker: tuple[Talker, str]) -> None:
+async def test_an_error_that_was_compressed_unasked_is_not_expanded(
+    name: str, talker: tuple[Talker, str]
+) -> None:
     """Of 64 MiB in 64 KiB no more than these are held."""
     server, url = talker
     server.headers, server.body = {"Content-Encoding": "gzip"}, BOMB

@@ -1,4 +1,5 @@
-"""The breaker of one model: when it opens, whom it lets through, and that it never stays open for long."""
+"""The breaker of one model: when it opens, whom it lets through, and that it never stays open for
+long."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def test_it_opens_at_once_where_that_is_asked_for(breaker: Breaker) -> None:
 
 
 def test_one_request_tries_the_model_when_the_time_is_over(breaker: Breaker, time: Time) -> None:
-    """The others go on as before, until it has answered; a probe that is never heard of again holds up nobody."""
+    """The others go on as before, until it has answered; a probe that is never heard of again holds
+    up nobody."""
     fail(breaker, BREAKER_FAILURES)
     time.now += BREAKER_OPEN_S
     assert [breaker.admit() for _ in range(3)] == [True, False, False]
@@ -60,7 +62,8 @@ def test_one_request_tries_the_model_when_the_time_is_over(breaker: Breaker, tim
 
 
 def test_no_failure_holds_it_open_any_longer(breaker: Breaker, time: Time) -> None:
-    """Whenever an outage ends, a request tries the model within twenty seconds, however many fail until then."""
+    """Whenever an outage ends, a request tries the model within twenty seconds, however many fail
+    until then."""
     waited, since = 0.0, time.now
     for _ in range(200):
         time.now += 0.5

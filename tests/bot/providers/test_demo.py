@@ -24,7 +24,10 @@ from toolset.tool import ToolDefinition
             "What's the weather in Tokyo and Osaka tomorrow?",
             [("get_weather", {"location": "Tokyo"}), ("get_weather", {"location": "Osaka"})],
         ),
-        ("東京と大阪の天気は?", [("get_weather", {"location": "東京"}), ("get_weather", {"location": "大阪"})]),
+        (
+            "東京と大阪の天気は?",
+            [("get_weather", {"location": "東京"}), ("get_weather", {"location": "大阪"})],
+        ),
         ("what time is it in London?", [("get_current_time", {"time_zone": "Europe/London"})]),
         ("今何時?", [("get_current_time", {})]),
         ("15% of 240?", [("calculate", {"expression": "240 * 15%"})]),
@@ -49,7 +52,9 @@ async def test_wishes_become_calls(text: str, calls: list[tuple[str, dict[str, A
 async def test_a_reminder_is_set_and_confirmed() -> None:
     """With the time that the tool says, or its reason why not."""
     wish = "remind me in 2 minutes to drink water"
-    assert (await Chat().ask(wish)).calls == [("set_reminder", {"text": "drink water", "in": "PT2M"})]
+    assert (await Chat().ask(wish)).calls == [
+        ("set_reminder", {"text": "drink water", "in": "PT2M"})
+    ]
     said = await Chat({"set_reminder": {"at": "2026-11-22T12:02"}}).say(wish)
     assert said == "I will remind you at 2026-11-22 12:02: drink water"
     assert "(too many)" in await Chat({"set_reminder": {"error": "too many"}}).say(wish)
@@ -85,7 +90,9 @@ async def test_a_place_alone_goes_on_with_the_weather() -> None:
 async def test_only_what_is_offered_is_called_and_promised() -> None:
     """A tool that is not declared is neither called nor named as an example."""
     demo, clock = Demo(TEXTS), tools("get_current_time")
-    asked = await ask(demo, [model("Hi"), user("weather in Rome and 3*7 and the time in London")], clock)
+    asked = await ask(
+        demo, [model("Hi"), user("weather in Rome and 3*7 and the time in London")], clock
+    )
     assert asked.calls == [("get_current_time", {"time_zone": "Europe/London"})]
     asked = await ask(demo, [model("Hi"), user("weather in Rome")], clock)
     assert asked.text == "I cannot find that out here (Rome)."
@@ -102,25 +109,43 @@ async def test_without_calls_it_answers_with_what_it_has() -> None:
     told = [user("3*7"), user("and what time is it?")]
     first = asked.response.message
     assert [name for name, _ in asked.calls] == ["get_current_time", "calculate"]
-    answer = await ask(chat.demo, [model("Hi"), *told, first, results(first, NEW_YEAR, {"result": "21"})], TOOLS, NONE)
+    answer = await ask(
+        chat.demo,
+        [model("Hi"), *told, first, results(first, NEW_YEAR, {"result": "21"})],
+        TOOLS,
+        NONE,
+    )
     assert answer.text == "3*7 = 21\nIt is 23:05 on Thursday, 2026-12-31 (Asia/Tokyo)."
     answer = await ask(chat.demo, [model("Hi"), *told], TOOLS, NONE)
-    assert answer.text == "I cannot find that out here (3*7).\nI cannot find that out here (the time)."
+    assert (
+        answer.text == "I cannot find that out here (3*7).\nI cannot find that out here (the time)."
+    )
 
 
 @pytest.mark.parametrize(
     ("choice", "names", "calls"),
     [
-        (ToolChoice("required"), ["get_weather", "calculate"], [("get_weather", {"location": "Tokyo"})]),
+        (
+            ToolChoice("required"),
+            ["get_weather", "calculate"],
+            [("get_weather", {"location": "Tokyo"})],
+        ),
         (ToolChoice("required"), ["calculate"], [("calculate", {"expression": "1 + 1"})]),
-        (ToolChoice("one", "get_current_time"), ["get_weather", "get_current_time"], [("get_current_time", {})]),
+        (
+            ToolChoice("one", "get_current_time"),
+            ["get_weather", "get_current_time"],
+            [("get_current_time", {})],
+        ),
         (ToolChoice("one", "calculate"), ["get_weather"], []),
         (ToolChoice("required"), [], []),
         (AUTO, ["get_weather"], []),
     ],
 )
-async def test_a_tool_choice_is_obeyed(choice: ToolChoice, names: list[str], calls: list[tuple[str, object]]) -> None:
-    """Somebody who must call does, even when nothing is wished for; what does not exist is not called."""
+async def test_a_tool_choice_is_obeyed(
+    choice: ToolChoice, names: list[str], calls: list[tuple[str, object]]
+) -> None:
+    """Somebody who must call does, even when nothing is wished for; what does not exist is not
+    called."""
     assert (await ask(Demo(TEXTS), [user("Hello")], tools(*names), choice)).calls == calls
 
 
@@ -140,12 +165,15 @@ async def test_an_unknown_tool_is_called_when_nothing_else_may_be() -> None:
     asked = await ask(Demo(TEXTS), [model("Hi"), user("Roll!")], [unknown], ToolChoice("required"))
     assert asked.calls == [("roll_dice", {})]
     message = asked.response.message
-    answer = await ask(Demo(TEXTS), [model("Hi"), user("Roll!"), message, results(message, {"eyes": 6})], [unknown])
+    answer = await ask(
+        Demo(TEXTS), [model("Hi"), user("Roll!"), message, results(message, {"eyes": 6})], [unknown]
+    )
     assert answer.text == 'roll_dice: {"eyes":6}'
 
 
 async def test_many_wishes_take_several_rounds() -> None:
-    """No response holds more calls than a person would want to approve, and none is repeated or lost."""
+    """No response holds more calls than a person would want to approve, and none is repeated or
+    lost."""
     chat = Chat()
     sums = [f"{number} + 1" for number in range(MOST_CALLS + 3)]
     asked = await chat.ask(", ".join(sums))
@@ -156,14 +184,18 @@ async def test_many_wishes_take_several_rounds() -> None:
 
 async def test_messages_that_waited_together_are_all_answered() -> None:
     """Several messages of the user's are one turn."""
-    asked = await ask(Demo(TEXTS), [user("weather in Rome"), user("and in Paris"), user("3*7")], TOOLS)
+    asked = await ask(
+        Demo(TEXTS), [user("weather in Rome"), user("and in Paris"), user("3*7")], TOOLS
+    )
     assert [name for name, _ in asked.calls] == ["get_weather", "get_weather", "calculate"]
 
 
 async def test_pictures_cannot_be_seen() -> None:
     """It says so, beside whatever else was asked."""
     picture = Media("1", "image/jpeg")
-    assert (await ask(Demo(TEXTS), [model("Hi"), user(picture)], TOOLS)).text == "I cannot look at images or files."
+    assert (
+        await ask(Demo(TEXTS), [model("Hi"), user(picture)], TOOLS)
+    ).text == "I cannot look at images or files."
     tools = [tool for tool in TOOLS if tool.name != "offer_choices"]
     asked = await ask(Demo(TEXTS), [model("Hi"), user("weather?", picture)], tools)
     assert asked.text == "For which place?\nI cannot look at images or files."
@@ -178,7 +210,9 @@ async def test_pictures_cannot_be_seen() -> None:
         (["こんにちは", "Hello"], "ja", "I am only"),
     ],
 )
-async def test_signs_are_answered_in_the_language_of_before(before: list[str], default: str, answer: str) -> None:
+async def test_signs_are_answered_in_the_language_of_before(
+    before: list[str], default: str, answer: str
+) -> None:
     """A message without letters has no language: the conversation's counts, else the operator's."""
     history = [message for text in before for message in (user(text), model("OK"))]
     asked = await ask(Demo(TEXTS, default), [*history, user("!?")], TOOLS)
@@ -204,11 +238,17 @@ async def test_tokens_are_counted_roughly() -> None:
 
 
 ENGLISH = ["weather", "in", "Tokyo", "and", "what", "time", "is", "it", "umbrella", "tomorrow"]
-WORDS = st.sampled_from([*ENGLISH, "天気", "大阪", "今", "何時", "明日", "あす", *"のはと傘3+4*()%,?. @\n"])
+WORDS = st.sampled_from(
+    [*ENGLISH, "天気", "大阪", "今", "何時", "明日", "あす", *"のはと傘3+4*()%,?. @\n"]
+)
 
 
 @settings(deadline=None)  # the first look-up of a time zone reads the disk
-@given(st.text(max_size=80) | st.lists(WORDS, max_size=30).map(" ".join) | st.lists(WORDS, max_size=30).map("".join))
+@given(
+    st.text(max_size=80)
+    | st.lists(WORDS, max_size=30).map(" ".join)
+    | st.lists(WORDS, max_size=30).map("".join)
+)
 async def test_any_text_gets_an_answer_or_calls_that_fit(text: str) -> None:
     """Nothing raises, and what is called fits the tools' schemas."""
     schemas = {tool.name: Draft202012Validator(tool.parameters) for tool in TOOLS}

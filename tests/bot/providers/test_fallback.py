@@ -14,7 +14,17 @@ from bot.providers.fallback import FallbackProvider
 from bot.providers.scripted import Step
 from bot.transcript import Message, ToolCall
 from tests.bot.providers.asking import ask, user
-from tests.bot.providers.failing import DOWN, MALFORMED, OK, REFUSED, SILENT, UNUSABLE, Time, fails, waits
+from tests.bot.providers.failing import (
+    DOWN,
+    MALFORMED,
+    OK,
+    REFUSED,
+    SILENT,
+    UNUSABLE,
+    Time,
+    fails,
+    waits,
+)
 
 
 @pytest.fixture
@@ -40,8 +50,11 @@ def time() -> Time:
         ([fails(DOWN), fails(DOWN), fails(DOWN), MALFORMED], [0.5, 1.0, 2.0], "Hm"),
     ],
 )
-async def test_an_answer_comes_in_the_end(time: Time, steps: list[Step], slept: list[float], text: str) -> None:
-    """Waits double from half a second, what the vendor asks for is honoured, malformed gets one more chance."""
+async def test_an_answer_comes_in_the_end(
+    time: Time, steps: list[Step], slept: list[float], text: str
+) -> None:
+    """Waits double from half a second, what the vendor asks for is honoured, malformed gets one
+    more chance."""
     assert (await ask(time.around(steps), [user("hi")])).text == text
     assert (time.slept, time.requests) == (slept, [len(steps)])
 
@@ -56,7 +69,9 @@ async def test_an_answer_comes_in_the_end(time: Time, steps: list[Step], slept: 
         ([MALFORMED, fails(DOWN), fails(DOWN), fails(UNUSABLE)], [1.0, 2.0], UNUSABLE),
     ],
 )
-async def test_the_last_error_is_raised(time: Time, steps: list[Step], slept: list[float], error: ModelError) -> None:
+async def test_the_last_error_is_raised(
+    time: Time, steps: list[Step], slept: list[float], error: ModelError
+) -> None:
     """After four attempts in all, or at once where another cannot help."""
     with pytest.raises(type(error)) as raised:
         await ask(time.around(steps), [user("hi")])
@@ -85,7 +100,9 @@ async def test_a_malformed_answer_after_the_limit_is_handed_on(time: Time) -> No
         time.now += 20
         return MALFORMED
 
-    assert (await ask(time.around([late]), [user("hi")])).response.detail == "MALFORMED_FUNCTION_CALL"
+    assert (
+        await ask(time.around([late]), [user("hi")])
+    ).response.detail == "MALFORMED_FUNCTION_CALL"
 
 
 async def test_jitter_is_full(time: Time) -> None:
@@ -97,7 +114,14 @@ async def test_jitter_is_full(time: Time) -> None:
 async def test_words_of_a_failed_attempt_are_voided(time: Time) -> None:
     """Whoever has shown them must know that they no longer hold."""
     events = await heard(time.around([fails(DOWN, "It is"), MALFORMED, OK]))
-    assert events == [TextDelta("It "), TextDelta("is"), Restarted(), TextDelta("Hm"), Restarted(), TextDelta("Hello")]
+    assert events == [
+        TextDelta("It "),
+        TextDelta("is"),
+        Restarted(),
+        TextDelta("Hm"),
+        Restarted(),
+        TextDelta("Hello"),
+    ]
 
 
 async def test_a_call_that_was_shown_is_voided_too(time: Time) -> None:
@@ -113,7 +137,8 @@ async def test_nothing_is_voided_where_nothing_was_shown(time: Time) -> None:
 
 
 async def test_a_model_that_says_nothing_uses_up_the_time(time: Time) -> None:
-    """The first event must come before the twenty seconds are over, whichever attempt it belongs to."""
+    """The first event must come before the twenty seconds are over, whichever attempt it belongs
+    to."""
     silent = Step("Hello", gate=asyncio.Event())
     retrying = time.around([waits(9.995), waits(9.995), silent])
     with pytest.raises(TryAgain) as raised:
@@ -124,7 +149,9 @@ async def test_a_model_that_says_nothing_uses_up_the_time(time: Time) -> None:
 async def test_an_answer_that_has_begun_may_take_its_time(time: Time) -> None:
     """The limit is for the first event; how long an answer lasts is the model's own affair."""
     gate = asyncio.Event()
-    events = time.around([Step("Hello there", gate=gate, gate_after=1)]).stream("", [user("hi")], ())
+    events = time.around([Step("Hello there", gate=gate, gate_after=1)]).stream(
+        "", [user("hi")], ()
+    )
     assert await anext(events) == TextDelta("Hello ")
     time.now += 25
     gate.set()
@@ -162,4 +189,6 @@ async def test_it_is_named_after_the_model_that_is_asked_first(time: Time) -> No
 
 async def heard(retrying: FallbackProvider) -> list[StreamEvent]:
     """All events but the completed answer."""
-    return [one async for one in retrying.stream("", [user("hi")], ()) if not isinstance(one, Completed)]
+    return [
+        one async for one in retrying.stream("", [user("hi")], ()) if not isinstance(one, Completed)
+    ]

@@ -58,17 +58,32 @@ async def error_of(retrying: FallbackProvider) -> ModelError:
         pytest.param([[waits(9), waits(9)], [OK]], [9, 0], [2, 1], id="two short waits"),
         pytest.param([[fails(DOWN), OK], []], [0.5], [2, 0], id="back at once"),
         pytest.param([[fails(DOWN)] * 2, [OK]], [0.5, 0], [2, 1], id="down"),
-        pytest.param([[fails(DOWN)] * 2, [fails(DOWN), OK]], [0.5, 0, 0.5], [2, 2], id="down, and a hiccup"),
-        pytest.param([[fails(UNUSABLE)], [fails(DOWN)] * 2 + [OK]], [0, 0.5, 1], [1, 3], id="the last one has all"),
-        pytest.param([[fails(DOWN)] * 2, [fails(DOWN)], [OK]], [0.5, 0, 0], [2, 1, 1], id="two down"),
-        pytest.param([[fails(DOWN)], [fails(DOWN)], [fails(DOWN)], [OK]], [0, 0, 0], [1, 1, 1, 1], id="three down"),
+        pytest.param(
+            [[fails(DOWN)] * 2, [fails(DOWN), OK]], [0.5, 0, 0.5], [2, 2], id="down, and a hiccup"
+        ),
+        pytest.param(
+            [[fails(UNUSABLE)], [fails(DOWN)] * 2 + [OK]],
+            [0, 0.5, 1],
+            [1, 3],
+            id="the last one has all",
+        ),
+        pytest.param(
+            [[fails(DOWN)] * 2, [fails(DOWN)], [OK]], [0.5, 0, 0], [2, 1, 1], id="two down"
+        ),
+        pytest.param(
+            [[fails(DOWN)], [fails(DOWN)], [fails(DOWN)], [OK]],
+            [0, 0, 0],
+            [1, 1, 1, 1],
+            id="three down",
+        ),
         pytest.param([[MALFORMED, OK], []], [], [2, 0], id="malformed once"),
     ],
 )
 async def test_a_fallback_steps_in(
     time: Time, models: Sequence[list[Step]], slept: list[float], requests: list[int]
 ) -> None:
-    """A passing failure is retried once, then the next model is asked, a lasting one at once; four attempts in all."""
+    """A passing failure is retried once, then the next model is asked, a lasting one at once; four
+    attempts in all."""
     assert (await ask(time.around(*models), [user("hi")])).text == "Hello"
     assert (time.slept, time.requests) == (slept, requests)
 
@@ -77,10 +92,21 @@ async def test_a_fallback_steps_in(
     ("models", "error", "requests"),
     [
         pytest.param([[fails(DOWN)] * 2, [fails(UNUSABLE)]], DOWN, [2, 1], id="down may pass"),
-        pytest.param([[fails(UNUSABLE)], [fails(DOWN)] * 3], DOWN, [1, 3], id="a fallback that is down may come back"),
-        pytest.param([[fails(REFUSED)], [fails(UNUSABLE)]], REFUSED, [1, 1], id="the user can do something"),
-        pytest.param([[fails(UNUSABLE)], [fails(UNUSABLE)]], UNUSABLE, [1, 1], id="only the operator can"),
-        pytest.param([[fails(BLOCKED)], [OK]], BLOCKED, [1, 0], id="blocked words are not taken elsewhere"),
+        pytest.param(
+            [[fails(UNUSABLE)], [fails(DOWN)] * 3],
+            DOWN,
+            [1, 3],
+            id="a fallback that is down may come back",
+        ),
+        pytest.param(
+            [[fails(REFUSED)], [fails(UNUSABLE)]], REFUSED, [1, 1], id="the user can do something"
+        ),
+        pytest.param(
+            [[fails(UNUSABLE)], [fails(UNUSABLE)]], UNUSABLE, [1, 1], id="only the operator can"
+        ),
+        pytest.param(
+            [[fails(BLOCKED)], [OK]], BLOCKED, [1, 0], id="blocked words are not taken elsewhere"
+        ),
     ],
 )
 async def test_the_failure_that_leaves_most_hope_is_told(
@@ -105,7 +131,9 @@ async def test_a_model_that_says_nothing_leaves_time_for_the_next(time: Time) ->
 
 def test_a_model_with_others_behind_it_has_a_share_of_the_time(time: Time) -> None:
     """The last one has all that is left."""
-    candidates = [Candidate(model, Metrics(), lambda: time.now) for model in (Scripted([]), Scripted([]))]
+    candidates = [
+        Candidate(model, Metrics(), lambda: time.now) for model in (Scripted([]), Scripted([]))
+    ]
     course = RetryPolicy(candidates, lambda: time.now, lambda: 1.0)
     assert course.first_token_timeout_s == pytest.approx(14)
     time.now += 14
@@ -124,7 +152,8 @@ async def test_words_of_a_model_that_broke_off_are_voided(time: Time) -> None:
 
 
 async def test_a_model_that_keeps_failing_is_left_alone(time: Time) -> None:
-    """Once its breaker is open the next model is asked at once; one request in ten seconds tries it."""
+    """Once its breaker is open the next model is asked at once; one request in ten seconds tries
+    it."""
     retrying = time.around([*[fails(DOWN)] * (BREAKER_FAILURES + 1), OK, OK], [OK] * 9)
     asked = []
     for pause in (0, 0, 0, BREAKER_OPEN_S, 0, BREAKER_OPEN_S, 0):
@@ -150,14 +179,18 @@ async def test_an_open_model_is_the_last_hope(time: Time) -> None:
 async def test_who_refuses_a_request_is_not_left_alone(time: Time) -> None:
     """It answers; only this request is not to its taste."""
     retrying = time.around([fails(REFUSED)] * BREAKER_FAILURES + [OK], [OK] * BREAKER_FAILURES)
-    assert [await answered(retrying) for _ in range(BREAKER_FAILURES + 1)] == ["m1"] * BREAKER_FAILURES + ["m0"]
+    assert [await answered(retrying) for _ in range(BREAKER_FAILURES + 1)] == [
+        "m1"
+    ] * BREAKER_FAILURES + ["m0"]
 
 
 @pytest.mark.parametrize(
     ("step", "level", "cause"),
     [(fails(UNUSABLE), "error", "key_refused"), (waits(48), "warning", "rate_limited")],
 )
-async def test_the_operator_is_told_once(time: Time, step: ScriptedAnswer, level: str, cause: str) -> None:
+async def test_the_operator_is_told_once(
+    time: Time, step: ScriptedAnswer, level: str, cause: str
+) -> None:
     """However often it happens; every time is counted, and the end of it is told too."""
     retrying = time.around([step] * 4 + [OK, step], [OK] * 5)
     told = []
@@ -168,7 +201,12 @@ async def test_the_operator_is_told_once(time: Time, step: ScriptedAnswer, level
         time.now += BREAKER_OPEN_S
     trouble, end = (level, "model.failed", "m0"), ("info", "model.recovered", "m0")
     assert told == [[trouble], [], [], [], [end], [trouble]]
-    assert time.metrics.registry.get_sample_value("kaiwa_model_failures_total", {"model": "m0", "cause": cause}) == 5
+    assert (
+        time.metrics.registry.get_sample_value(
+            "kaiwa_model_failures_total", {"model": "m0", "cause": cause}
+        )
+        == 5
+    )
 
 
 async def test_the_time_limit_holds_over_all_models(time: Time) -> None:

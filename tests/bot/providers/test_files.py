@@ -43,7 +43,10 @@ async def test_gemini_gets_files_inline(fake: GeminiFake, gemini: Gemini) -> Non
     fake.say("ok")
     await ask(gemini, [ASKED])
     inline = [part["inlineData"] for part in fake.requests[0].body["contents"][0]["parts"][1:]]
-    assert inline == [{"mimeType": "application/pdf", "data": BASE64}, {"mimeType": "audio/mp4", "data": "c291bmQ="}]
+    assert inline == [
+        {"mimeType": "application/pdf", "data": BASE64},
+        {"mimeType": "audio/mp4", "data": "c291bmQ="},
+    ]
 
 
 async def test_anthropic_gets_a_pdf_as_a_document() -> None:
@@ -73,7 +76,10 @@ async def test_openai_gets_a_pdf_as_a_file() -> None:
     file = {"filename": "report.pdf", "file_data": f"data:application/pdf;base64,{BASE64}"}
     words = {"type": "text", "text": "Read"}
     assert turns == [
-        {"role": "user", "content": [words, {"type": "file", "file": file}, {"type": "text", "text": DEAF}]}
+        {
+            "role": "user",
+            "content": [words, {"type": "file", "file": file}, {"type": "text", "text": DEAF}],
+        }
     ]
     [elsewhere] = chat("", [ASKED], "gpt-5", Capabilities(is_openai=False))
     assert elsewhere["content"] == f"Read\n\n[file report.pdf: not available]\n\n{DEAF}"
@@ -98,7 +104,9 @@ async def test_the_document_says_what_each_model_reads(name: str) -> None:
     """One row for each; the demo model is given no texts either."""
     provider = READERS[name]()
     media = provider.media
-    marks = ["✓" if able else "–" for able in (*(kind in media.kinds for kind in COLUMNS), media.uploads)]
+    marks = [
+        "✓" if able else "–" for able in (*(kind in media.kinds for kind in COLUMNS), media.uploads)
+    ]
     assert f"| {' | '.join((name, *marks))} |" in DOCUMENT
     assert media.reads_texts is (name != "`demo`")
     await provider.aclose()

@@ -19,16 +19,33 @@ JSON = dict[str, Any]
 
 CALL = {"functionCall": {"name": "calculate", "args": {"expression": "1+1"}}}
 BLOCKING = [
-    *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR", "ESCALATION"),
+    *(
+        "SAFETY",
+        "RECITATION",
+        "LANGUAGE",
+        "BLOCKLIST",
+        "PROHIBITED_CONTENT",
+        "SPII",
+        "MODEL_ARMOR",
+        "ESCALATION",
+    ),
     *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "IMAGE_OTHER"),
 ]
 OTHERS = [
-    *("OTHER", "FINISH_REASON_UNSPECIFIED", "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE", "CONTINUATION"),
+    *(
+        "OTHER",
+        "FINISH_REASON_UNSPECIFIED",
+        "TOO_MANY_TOOL_CALLS",
+        "MISSING_THOUGHT_SIGNATURE",
+        "CONTINUATION",
+    ),
     *("NO_IMAGE", "SOMETHING_NEW"),
 ]
 
 
-async def answered(fake: GeminiFake, gemini: Gemini, *events: list[JSON], finish: str = "STOP") -> Reply:
+async def answered(
+    fake: GeminiFake, gemini: Gemini, *events: list[JSON], finish: str = "STOP"
+) -> Reply:
     """The answer that these parts make."""
     fake.parts(*events, finish=finish)
     return await ask(gemini, [user("?")])
@@ -51,7 +68,8 @@ def sse(*events: JSON) -> bytes:
 
 
 async def test_text_streams_piece_by_piece(fake: GeminiFake, gemini: Gemini) -> None:
-    """Each event is a delta; the answer holds the whole text as one part, its tokens and its model."""
+    """Each event is a delta; the answer holds the whole text as one part, its tokens and its
+    model."""
     fake.say("It is ", "sunny.", "")
     asked = await ask(gemini, [user("?")])
     assert asked.events[:-1] == (TextDelta("It is "), TextDelta("sunny."))
@@ -63,7 +81,8 @@ async def test_text_streams_piece_by_piece(fake: GeminiFake, gemini: Gemini) -> 
 
 
 async def test_calls_stream_whole(fake: GeminiFake, gemini: Gemini) -> None:
-    """Text beside calls is kept, parallel calls keep their order, and deltas and calls share their ids."""
+    """Text beside calls is kept, parallel calls keep their order, and deltas and calls share their
+    ids."""
     fake.calls(("a", {"x": 1}), ("b", {}), text="Let me see.")
     asked = await ask(gemini, [user("?")])
     first, second = asked.response.message.calls
@@ -77,7 +96,9 @@ async def test_calls_stream_whole(fake: GeminiFake, gemini: Gemini) -> None:
     assert asked.response.stop_reason == "tool_use"
 
 
-async def test_calls_of_one_turn_may_come_in_separate_events(fake: GeminiFake, gemini: Gemini) -> None:
+async def test_calls_of_one_turn_may_come_in_separate_events(
+    fake: GeminiFake, gemini: Gemini
+) -> None:
     """They are one answer all the same."""
     fake.calls(("a", {}), ("b", {}), ("c", {}), split=True)
     assert [name for name, _ in (await ask(gemini, [user("?")])).calls] == ["a", "b", "c"]
@@ -110,11 +131,17 @@ async def test_missing_arguments_are_none(fake: GeminiFake, gemini: Gemini, give
         {"text": "hmm", "thought": True, "thoughtSignature": "c2ln"},
         {"executableCode": {"language": "PYTHON", "code": "1"}, "thoughtSignature": "c2ln"},
         {"hologram": {"depth": 1.0, "snake_case": [None, "東京 < &"]}, "partMetadata": {"a": 1}},
-        {"functionCall": {"name": "f", "args": {}, "novelty": {"deep": True}}, "thoughtSignature": "c2ln"},
+        {
+            "functionCall": {"name": "f", "args": {}, "novelty": {"deep": True}},
+            "thoughtSignature": "c2ln",
+        },
     ],
 )
-async def test_every_part_is_kept_word_for_word(fake: GeminiFake, gemini: Gemini, part: JSON) -> None:
-    """Signatures on any kind of part, empty ones, unknown kinds and fields: all go back as they came."""
+async def test_every_part_is_kept_word_for_word(
+    fake: GeminiFake, gemini: Gemini, part: JSON
+) -> None:
+    """Signatures on any kind of part, empty ones, unknown kinds and fields: all go back as they
+    came."""
     question = user("?")
     fake.parts([part, {"text": "done"}])
     message = (await ask(gemini, [question])).response.message
@@ -123,7 +150,10 @@ async def test_every_part_is_kept_word_for_word(fake: GeminiFake, gemini: Gemini
     fake.say("ok")
     answers = [results(message, {})] if message.calls else [user("and?")]
     await ask(gemini, [question, message, *answers])
-    assert fake.requests[-1].body["contents"][1] == {"role": "model", "parts": [part, {"text": "done"}]}
+    assert fake.requests[-1].body["contents"][1] == {
+        "role": "model",
+        "parts": [part, {"text": "done"}],
+    }
 
 
 async def test_thoughts_are_never_shown(fake: GeminiFake, gemini: Gemini) -> None:
@@ -133,8 +163,12 @@ async def test_thoughts_are_never_shown(fake: GeminiFake, gemini: Gemini) -> Non
     assert asked.text == "hello"
 
 
-@pytest.mark.parametrize("parts", [[{"text": "secret", "thought": True}], [{"text": ""}], [{"text": " \n"}], []])
-async def test_an_answer_that_says_nothing_is_malformed(fake: GeminiFake, gemini: Gemini, parts: list[JSON]) -> None:
+@pytest.mark.parametrize(
+    "parts", [[{"text": "secret", "thought": True}], [{"text": ""}], [{"text": " \n"}], []]
+)
+async def test_an_answer_that_says_nothing_is_malformed(
+    fake: GeminiFake, gemini: Gemini, parts: list[JSON]
+) -> None:
     """STOP without words and calls is no success."""
     assert (await answered(fake, gemini, parts)).response.stop_reason == "malformed"
 
@@ -158,15 +192,25 @@ async def test_a_blocked_prompt_is_blocked(fake: GeminiFake, gemini: Gemini) -> 
 
 
 @pytest.mark.parametrize("reason", OTHERS)
-async def test_an_unknown_end_keeps_the_text_and_no_calls(fake: GeminiFake, gemini: Gemini, reason: str) -> None:
-    """The words can be delivered with a remark; a call of an answer that did not end well is not run."""
+async def test_an_unknown_end_keeps_the_text_and_no_calls(
+    fake: GeminiFake, gemini: Gemini, reason: str
+) -> None:
+    """The words can be delivered with a remark; a call of an answer that did not end well is not
+    run."""
     response = (await answered(fake, gemini, [{"text": "half"}, CALL], finish=reason)).response
-    assert (response.stop_reason, response.message.parts, response.detail) == ("other", (Text("half"),), reason)
+    assert (response.stop_reason, response.message.parts, response.detail) == (
+        "other",
+        (Text("half"),),
+        reason,
+    )
 
 
 async def test_a_cut_answer_has_no_calls(fake: GeminiFake, gemini: Gemini) -> None:
-    """At the token limit it may be half a call: it is not passed on, nor sent back, where it would need a result."""
-    response = (await answered(fake, gemini, [{"text": "half"}, CALL], finish="MAX_TOKENS")).response
+    """At the token limit it may be half a call: it is not passed on, nor sent back, where it would
+    need a result."""
+    response = (
+        await answered(fake, gemini, [{"text": "half"}, CALL], finish="MAX_TOKENS")
+    ).response
     assert (response.stop_reason, response.message.parts) == ("max_tokens", (Text("half"),))
     assert response.message.opaque is not None
     assert response.message.opaque.data == b'[{"text":"half"}]'
@@ -175,36 +219,52 @@ async def test_a_cut_answer_has_no_calls(fake: GeminiFake, gemini: Gemini) -> No
 
 
 @pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"])
-async def test_a_malformed_answer_is_malformed(fake: GeminiFake, gemini: Gemini, reason: str) -> None:
+async def test_a_malformed_answer_is_malformed(
+    fake: GeminiFake, gemini: Gemini, reason: str
+) -> None:
     """Even with a call beside it."""
     response = (await answered(fake, gemini, [CALL], finish=reason)).response
     assert (response.stop_reason, response.message.calls) == ("malformed", ())
 
 
-async def test_an_unexpected_call_is_passed_on_when_it_is_whole(fake: GeminiFake, gemini: Gemini) -> None:
+async def test_an_unexpected_call_is_passed_on_when_it_is_whole(
+    fake: GeminiFake, gemini: Gemini
+) -> None:
     """The loop answers it with ``unknown tool``."""
     asked = await answered(fake, gemini, [CALL], finish="UNEXPECTED_TOOL_CALL")
     assert asked.response.stop_reason == "tool_use"
     assert asked.calls == [("calculate", {"expression": "1+1"})]
 
 
-async def test_an_unexpected_call_without_a_call_is_malformed(fake: GeminiFake, gemini: Gemini) -> None:
+async def test_an_unexpected_call_without_a_call_is_malformed(
+    fake: GeminiFake, gemini: Gemini
+) -> None:
     """Also when there are words: they announce what did not come."""
-    response = (await answered(fake, gemini, [{"text": "I'll look."}], finish="UNEXPECTED_TOOL_CALL")).response
+    response = (
+        await answered(fake, gemini, [{"text": "I'll look."}], finish="UNEXPECTED_TOOL_CALL")
+    ).response
     assert response.stop_reason == "malformed"
 
 
 async def test_a_call_without_a_name_is_no_call(fake: GeminiFake, gemini: Gemini) -> None:
     """It cannot be answered, so it does not go back either."""
-    response = (await answered(fake, gemini, [{"functionCall": {"args": {}}}, {"text": "hm"}])).response
+    response = (
+        await answered(fake, gemini, [{"functionCall": {"args": {}}}, {"text": "hm"}])
+    ).response
     assert (response.stop_reason, response.message.parts) == ("end_turn", (Text("hm"),))
     assert response.message.opaque is not None
     assert response.message.opaque.data == b'[{"text":"hm"}]'
 
 
 async def test_almost_every_field_may_be_absent(fake: GeminiFake, gemini: Gemini) -> None:
-    """Candidates, content, parts, role, counts and the model's version: none of them is relied on."""
-    nulls = {"candidates": None, "usageMetadata": None, "modelVersion": None, "promptFeedback": None}
+    """Candidates, content, parts, role, counts and the model's version: none of them is relied
+    on."""
+    nulls = {
+        "candidates": None,
+        "usageMetadata": None,
+        "modelVersion": None,
+        "promptFeedback": None,
+    }
     fake.raw(
         sse(
             {},
@@ -212,8 +272,14 @@ async def test_almost_every_field_may_be_absent(fake: GeminiFake, gemini: Gemini
             {"candidates": []},
             {"candidates": [{}]},
             {"candidates": [{"content": {}}]},
-            {"candidates": [{"content": {"parts": [{"text": "hi"}, {"text": None}]}}], "usageMetadata": {}},
-            {"candidates": [{"finishReason": "STOP"}], "usageMetadata": {"cachedContentTokenCount": 3}},
+            {
+                "candidates": [{"content": {"parts": [{"text": "hi"}, {"text": None}]}}],
+                "usageMetadata": {},
+            },
+            {
+                "candidates": [{"finishReason": "STOP"}],
+                "usageMetadata": {"cachedContentTokenCount": 3},
+            },
             {"usageMetadata": {"promptTokenCount": 4, "cachedContentTokenCount": 3}},
         )
     )
@@ -224,12 +290,18 @@ async def test_almost_every_field_may_be_absent(fake: GeminiFake, gemini: Gemini
 
 
 @pytest.mark.parametrize("break_", [b"\n", b"\r\n"])
-async def test_events_are_read_as_the_standard_has_them(fake: GeminiFake, gemini: Gemini, break_: bytes) -> None:
-    """Either line break, comments, other fields, data over several lines, no blank line at the end."""
+async def test_events_are_read_as_the_standard_has_them(
+    fake: GeminiFake, gemini: Gemini, break_: bytes
+) -> None:
+    """Either line break, comments, other fields, data over several lines, no blank line at the
+    end."""
     lines = [
         *(b": keep-alive", b""),
         *(b"id: 1", b"data:" + msgspec.json.encode(event([{"text": "a\u2028"}])), b""),
-        *(b'data: {"candidates": [{"content": {"parts":', b'data: [{"text": "b"}]}, "finishReason": "STOP"}]}'),
+        *(
+            b'data: {"candidates": [{"content": {"parts":',
+            b'data: [{"text": "b"}]}, "finishReason": "STOP"}]}',
+        ),
     ]
     fake.raw(break_.join(lines))
     assert (await ask(gemini, [user("?")])).text == "a\u2028b"
@@ -243,8 +315,11 @@ async def test_a_broken_off_stream_is_tried_again(fake: GeminiFake, gemini: Gemi
     assert [type(one) for one in seen] == [ToolCallDelta]
 
 
-async def test_parts_that_no_request_can_hold_are_not_sent_back(fake: GeminiFake, gemini: Gemini) -> None:
-    """A number out of range in an unknown field would fail every later request; the text alone goes back."""
+async def test_parts_that_no_request_can_hold_are_not_sent_back(
+    fake: GeminiFake, gemini: Gemini
+) -> None:
+    """A number out of range in an unknown field would fail every later request; the text alone goes
+    back."""
     [one] = answer_of([{"text": "It is sunny.", "new": "@@"}]).events
     fake.raw(sse(one).replace(b'"@@"', b"1e999"))
     answer = (await ask(gemini, [user("?")])).response.message
@@ -263,9 +338,16 @@ async def test_a_lost_connection_is_tried_again(fake: GeminiFake, gemini: Gemini
 
 @pytest.mark.parametrize(
     "body",
-    [b"data: {not json}\n\n", b"data: [1]\n\n", b'data: {"candidates": 5}\n\n', b'data: {"modelVersion": "\xff"}\n\n'],
+    [
+        b"data: {not json}\n\n",
+        b"data: [1]\n\n",
+        b'data: {"candidates": 5}\n\n',
+        b'data: {"modelVersion": "\xff"}\n\n',
+    ],
 )
-async def test_what_cannot_be_read_is_tried_again(fake: GeminiFake, gemini: Gemini, body: bytes) -> None:
+async def test_what_cannot_be_read_is_tried_again(
+    fake: GeminiFake, gemini: Gemini, body: bytes
+) -> None:
     """A garbled event is no answer."""
     fake.raw(body)
     with pytest.raises(TryAgain) as raised:
@@ -274,7 +356,9 @@ async def test_what_cannot_be_read_is_tried_again(fake: GeminiFake, gemini: Gemi
 
 
 @pytest.mark.parametrize("body", [b"<html>Sign in to the network</html>", b'{"candidates": []}'])
-async def test_an_answer_that_is_no_stream_is_tried_again(fake: GeminiFake, gemini: Gemini, body: bytes) -> None:
+async def test_an_answer_that_is_no_stream_is_tried_again(
+    fake: GeminiFake, gemini: Gemini, body: bytes
+) -> None:
     """A proxy's page, or JSON where a stream was asked for."""
     fake.raw(body, content_type="text/html")
     with pytest.raises(TryAgain) as raised:
@@ -300,6 +384,8 @@ async def test_an_answer_survives_the_transcript(fake: GeminiFake, gemini: Gemin
 
 async def test_the_completed_answer_is_the_last_event(fake: GeminiFake, gemini: Gemini) -> None:
     """And the only one of its kind."""
-    fake.raw(sse(event([{"text": "hi"}]), {"candidates": [{"finishReason": "STOP"}]}), content_type=SSE)
+    fake.raw(
+        sse(event([{"text": "hi"}]), {"candidates": [{"finishReason": "STOP"}]}), content_type=SSE
+    )
     asked = await ask(gemini, [user("?")])
     assert [type(one) for one in asked.events] == [TextDelta, Completed]

@@ -38,7 +38,9 @@ class Shelf:
 
     def __post_init__(self) -> None:
         self.contents = CachedContents(
-            self.open_sdk, Failures("gemini-3.5-flash", "GEMINI_API_KEY", KEY), clock=lambda: self.now
+            self.open_sdk,
+            Failures("gemini-3.5-flash", "GEMINI_API_KEY", KEY),
+            clock=lambda: self.now,
         )
 
     async def open_sdk(self) -> Sdk:
@@ -91,14 +93,21 @@ def dead() -> str:
 
 @pytest.mark.parametrize(
     ("model", "tokens"),
-    [("gemini-2.5-flash", 2048), ("gemini-2.5-pro", 2048), ("gemini-3.5-flash", 4096), ("gemini-flash-latest", 4096)],
+    [
+        ("gemini-2.5-flash", 2048),
+        ("gemini-2.5-pro", 2048),
+        ("gemini-3.5-flash", 4096),
+        ("gemini-flash-latest", 4096),
+    ],
 )
 def test_each_family_has_its_smallest_content(model: str, tokens: int) -> None:
     """Anything smaller is refused."""
     assert least_tokens(model) == tokens
 
 
-async def test_a_prompt_that_comes_back_too_late_is_not_cached(shelf: Shelf, service: CachedService) -> None:
+async def test_a_prompt_that_comes_back_too_late_is_not_cached(
+    shelf: Shelf, service: CachedService
+) -> None:
     """A cache would have run out unused."""
     shelf.use()
     shelf.now += 600
@@ -140,7 +149,9 @@ async def test_what_cannot_be_renewed_is_forgotten(shelf: Shelf, service: Cached
     with capture_logs() as lines:
         assert shelf.use() == name
         await until(lambda: bool(lines))
-    assert [line["cause"] for line in lines] == ["403 CachedContent not found (or permission denied)"]
+    assert [line["cause"] for line in lines] == [
+        "403 CachedContent not found (or permission denied)"
+    ]
     assert shelf.use() == ""
     shelf.now += 3500
     assert [shelf.use(), shelf.use()] == ["", ""]
@@ -172,7 +183,9 @@ async def test_trouble_is_told_once_until_it_is_over(shelf: Shelf, service: Cach
     assert service.log == ["POST"] * 4
 
 
-async def test_the_prompt_unused_for_longest_gives_way(shelf: Shelf, service: CachedService) -> None:
+async def test_the_prompt_unused_for_longest_gives_way(
+    shelf: Shelf, service: CachedService
+) -> None:
     """Eight are kept."""
     names = {name: await shelf.cached(name) for name in "abcdefgh"}
     shelf.use("a")
@@ -182,7 +195,9 @@ async def test_the_prompt_unused_for_longest_gives_way(shelf: Shelf, service: Ca
     assert [shelf.use("a"), shelf.use("i")] == [names["a"], names["i"]]
 
 
-async def test_what_gave_way_in_the_making_is_deleted_when_it_is_there(shelf: Shelf, service: CachedService) -> None:
+async def test_what_gave_way_in_the_making_is_deleted_when_it_is_there(
+    shelf: Shelf, service: CachedService
+) -> None:
     """Nobody would find it."""
     service.gate = Event()
     shelf.use("a")

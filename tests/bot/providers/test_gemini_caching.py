@@ -37,7 +37,10 @@ LARGE = (ToolDefinition("look_up", "Looks something up. " * 1000, SCHEMA, {}),)
 SMALL = (ToolDefinition("look_up", "Looks something up.", SCHEMA, {}),)
 PREFIX = {"systemInstruction", "tools", "toolConfig"}
 MODEL = "gemini-3.5-flash"
-FREE_TIER = "TotalCachedContentStorageTokensPerModelFreeTier limit exceeded for model gemini-3.5-flash: limit=0"
+FREE_TIER = (
+    "TotalCachedContentStorageTokensPerModelFreeTier limit exceeded for model gemini-3.5-flash: "
+    "limit=0"
+)
 
 
 async def ask(
@@ -84,7 +87,9 @@ async def test_a_prompt_that_comes_once_is_not_cached(fake: GeminiFake, gemini: 
     assert fake.caches.log == []
 
 
-async def test_a_prompt_that_comes_back_is_cached_and_not_repeated(fake: GeminiFake, gemini: Gemini) -> None:
+async def test_a_prompt_that_comes_back_is_cached_and_not_repeated(
+    fake: GeminiFake, gemini: Gemini
+) -> None:
     """As it was sent, for ten minutes; the usage says what came from there."""
     name = await cached(fake, gemini)
     whole = fake.requests[0].body
@@ -102,7 +107,9 @@ async def test_a_prompt_that_comes_back_is_cached_and_not_repeated(fake: GeminiF
     assert fake.caches.log == ["POST"]
 
 
-async def test_nobody_waits_for_a_cache_and_it_is_made_once(fake: GeminiFake, gemini: Gemini) -> None:
+async def test_nobody_waits_for_a_cache_and_it_is_made_once(
+    fake: GeminiFake, gemini: Gemini
+) -> None:
     """Twenty at once are answered before Google has made it."""
     fake.caches.gate = Event()
     await asyncio.gather(*(ask(fake, gemini) for _ in range(20)))
@@ -115,7 +122,9 @@ async def test_nobody_waits_for_a_cache_and_it_is_made_once(fake: GeminiFake, ge
 
 
 @pytest.mark.parametrize("choice", [NONE, ToolChoice("required"), ToolChoice("one", "look_up")])
-async def test_another_tool_choice_goes_out_whole(fake: GeminiFake, gemini: Gemini, choice: ToolChoice) -> None:
+async def test_another_tool_choice_goes_out_whole(
+    fake: GeminiFake, gemini: Gemini, choice: ToolChoice
+) -> None:
     """What is cached says auto, and a request may not say otherwise."""
     await cached(fake, gemini)
     await ask(fake, gemini, choice=choice)
@@ -130,12 +139,16 @@ async def test_each_style_is_cached_by_itself(fake: GeminiFake, gemini: Gemini) 
     second = await cached(fake, gemini, "Be brief.")
     await ask(fake, gemini, style="Be kind.", tools=(replace(LARGE[0]),))
     assert (first != second, names(fake)[-1]) == (True, first)
-    kept = {content.prefix["systemInstruction"]["parts"][0]["text"]: name for name, content in fake.caches.kept.items()}
+    kept = {
+        content.prefix["systemInstruction"]["parts"][0]["text"]: name
+        for name, content in fake.caches.kept.items()
+    }
     assert kept == {"Be kind.": first, "Be brief.": second}
 
 
 async def test_a_cache_that_is_gone_is_not_missed(fake: GeminiFake, gemini: Gemini) -> None:
-    """The request goes out again at once, with everything; no other one is made for a while, and the log knows."""
+    """The request goes out again at once, with everything; no other one is made for a while, and
+    the log knows."""
     name, other = await cached(fake, gemini), await cached(fake, gemini, "Be brief.")
     del fake.caches.kept[name]
     with capture_logs() as lines:
@@ -159,7 +172,9 @@ async def test_an_outage_is_not_the_caches_fault(fake: GeminiFake, gemini: Gemin
     assert names(fake)[-2:] == [name, name]
 
 
-async def test_a_request_that_is_refused_with_and_without_keeps_the_cache(fake: GeminiFake, gemini: Gemini) -> None:
+async def test_a_request_that_is_refused_with_and_without_keeps_the_cache(
+    fake: GeminiFake, gemini: Gemini
+) -> None:
     """It was the request's own fault."""
     name = await cached(fake, gemini)
     fake.fail(400)
@@ -183,7 +198,8 @@ async def test_a_request_that_is_refused_with_and_without_keeps_the_cache(fake: 
 async def test_a_service_that_does_not_cache_is_left_alone(
     fake: GeminiFake, gemini: Gemini, status: int, text: str
 ) -> None:
-    """Requests go on as before, and the log says why, once, without the key and whose turn it was."""
+    """Requests go on as before, and the log says why, once, without the key and whose turn it
+    was."""
     fake.caches.refusal = (status, text)
     with bound_contextvars(turn="of somebody"), capture_logs([merge_contextvars]) as lines:
         await ask(fake, gemini)
@@ -197,9 +213,14 @@ async def test_a_service_that_does_not_cache_is_left_alone(
     assert (names(fake), fake.caches.log) == ([""] * 5, ["POST"])
 
 
-async def test_a_prompt_that_google_finds_too_small_raises_the_bar(fake: GeminiFake, gemini: Gemini) -> None:
+async def test_a_prompt_that_google_finds_too_small_raises_the_bar(
+    fake: GeminiFake, gemini: Gemini
+) -> None:
     """Only a larger one is tried after that; nothing is wrong."""
-    fake.caches.refusal = (400, "Cached content is too small. total_token_count=4000, min_total_token_count=4096")
+    fake.caches.refusal = (
+        400,
+        "Cached content is too small. total_token_count=4000, min_total_token_count=4096",
+    )
     with capture_logs() as lines:
         await ask(fake, gemini)
         await ask(fake, gemini)
@@ -220,7 +241,11 @@ async def test_signatures_go_back_as_they_came(fake: GeminiFake, gemini: Gemini)
     asked = await ask(fake, gemini, user("?"), called, results(called, {"found": 1}))
     assert called.opaque is not None
     signature = fake.requests[-1].body["contents"][1]["parts"][0]["thoughtSignature"]
-    assert (asked.text, names(fake)[-1], signature.encode() in called.opaque.data) == ("ok", name, True)
+    assert (asked.text, names(fake)[-1], signature.encode() in called.opaque.data) == (
+        "ok",
+        name,
+        True,
+    )
 
 
 async def test_what_is_cached_is_deleted_at_the_end(fake: GeminiFake) -> None:
@@ -270,7 +295,10 @@ async def test_vertex_caches_in_the_projects_region(vertex: tuple[Any, Vertex]) 
     place = f"projects/{PROJECT}/locations/{LOCATION}"
     name = await cached(fake, provider)
     [content] = fake.caches.kept.values()
-    assert (name, content.model) == (f"{place}/cachedContents/1", f"{place}/publishers/google/models/{MODEL}")
+    assert (name, content.model) == (
+        f"{place}/cachedContents/1",
+        f"{place}/publishers/google/models/{MODEL}",
+    )
     fake.caches.kept.clear()
     assert (await ask(fake, provider)).text == "ok"
     assert names(fake)[-2:] == [name, ""]
@@ -286,15 +314,25 @@ async def test_a_refused_account_is_still_told_of(vertex: tuple[Any, Vertex]) ->
         await ask(fake, provider)
 
 
-async def test_a_prefix_is_written_once_for_the_same_tools(fake: GeminiFake, gemini: Gemini) -> None:
-    """Prompts come and go, more than are remembered: every request has its own, and a known one costs no work."""
+async def test_a_prefix_is_written_once_for_the_same_tools(
+    fake: GeminiFake, gemini: Gemini
+) -> None:
+    """Prompts come and go, more than are remembered: every request has its own, and a known one
+    costs no work."""
     for number in range(MOST_PREFIXES + 2):
         await ask(fake, gemini, style=f"Style {number}.", tools=SMALL)
         await ask(fake, gemini, style=f"Style {number}.", tools=SMALL, choice=NONE)
-        said = [request.body["systemInstruction"]["parts"][0]["text"] for request in fake.requests[-2:]]
-        modes = [request.body["toolConfig"]["functionCallingConfig"]["mode"] for request in fake.requests[-2:]]
+        said = [
+            request.body["systemInstruction"]["parts"][0]["text"] for request in fake.requests[-2:]
+        ]
+        modes = [
+            request.body["toolConfig"]["functionCallingConfig"]["mode"]
+            for request in fake.requests[-2:]
+        ]
         assert (said, modes) == ([f"Style {number}."] * 2, ["AUTO", "NONE"])
-    assert gemini._prefix("Style 0.", SMALL, AUTO, {}) is gemini._prefix("Style 0.", SMALL, AUTO, {})
+    assert gemini._prefix("Style 0.", SMALL, AUTO, {}) is gemini._prefix(
+        "Style 0.", SMALL, AUTO, {}
+    )
     assert (
         gemini._prefix("Style 0.", LARGE, AUTO, {}).fields["tools"]
         != gemini._prefix("Style 0.", SMALL, AUTO, {}).fields["tools"]

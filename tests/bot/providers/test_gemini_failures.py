@@ -1,4 +1,5 @@
-"""How Gemini fails: every exception of the SDK and the network comes out as one of ours, and never with the key."""
+"""How Gemini fails: every exception of the SDK and the network comes out as one of ours, and never
+with the key."""
 
 from __future__ import annotations
 
@@ -36,7 +37,9 @@ def exceptions_of(module: object) -> list[type[Exception]]:
 
 
 CLIENT_ERRORS = [one for one in exceptions_of(aiohttp) if issubclass(one, aiohttp.ClientError)]
-HTTPX_ERRORS = [one for one in exceptions_of(httpx) if issubclass(one, httpx.HTTPError | httpx.StreamError)]
+HTTPX_ERRORS = [
+    one for one in exceptions_of(httpx) if issubclass(one, httpx.HTTPError | httpx.StreamError)
+]
 
 
 async def failure(provider: Gemini) -> ModelError:
@@ -50,7 +53,12 @@ async def failure(provider: Gemini) -> ModelError:
 
 def told(error: ModelError) -> tuple[type[ModelError], str, str, float | None]:
     """All that a caller goes by."""
-    return type(error), error.apology, error.cause, error.after if isinstance(error, TryAgain) else None
+    return (
+        type(error),
+        error.apology,
+        error.cause,
+        error.after if isinstance(error, TryAgain) else None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,8 +74,28 @@ def told(error: ModelError) -> tuple[type[ModelError], str, str, float | None]:
         (400, "API_KEY_INVALID", "", (ModelUnusable, "key_refused", BAD_KEY.format(400), None)),
         (401, "", "", (ModelUnusable, "key_refused", BAD_KEY.format(401), None)),
         (403, "", "", (ModelUnusable, "key_refused", BAD_KEY.format(403), None)),
-        (404, "", "", (ModelUnusable, "model_unknown", f"MODEL: {MODEL} is not known there (404); name another", None)),
-        (400, "", "", (RequestRefused, "request_refused", f"{MODEL} refused the request (400): too long", None)),
+        (
+            404,
+            "",
+            "",
+            (
+                ModelUnusable,
+                "model_unknown",
+                f"MODEL: {MODEL} is not known there (404); name another",
+                None,
+            ),
+        ),
+        (
+            400,
+            "",
+            "",
+            (
+                RequestRefused,
+                "request_refused",
+                f"{MODEL} refused the request (400): too long",
+                None,
+            ),
+        ),
         (413, "", "", (TooLong, "too_long", f"{MODEL} cannot read so much at once", None)),
     ],
 )
@@ -105,21 +133,34 @@ async def test_the_sdk_does_not_repeat_a_request(fake: GeminiFake, gemini: Gemin
 
 async def test_html_instead_of_json_is_an_outage(fake: GeminiFake, gemini: Gemini) -> None:
     """A proxy on the way speaks its own language; its Retry-After is heard."""
-    page = Answer(body=b"<html>Bad Gateway</html>", status=502, content_type="text/html", headers={"Retry-After": "3"})
+    page = Answer(
+        body=b"<html>Bad Gateway</html>",
+        status=502,
+        content_type="text/html",
+        headers={"Retry-After": "3"},
+    )
     fake.answer(page)
     assert told(await failure(gemini)) == (TryAgain, "model_down", f"{MODEL} answers 502", 3.0)
 
 
-@pytest.mark.parametrize("body", [b'"bad"', b'{"error": "bad"}', b"[1, 2]", b"\xff", b"[" * 60_000, b""])
-async def test_an_error_in_another_form_is_an_outage(fake: GeminiFake, gemini: Gemini, body: bytes) -> None:
-    """Whatever a proxy writes as JSON, the SDK's error is made of it, and the user gets an apology."""
+@pytest.mark.parametrize(
+    "body", [b'"bad"', b'{"error": "bad"}', b"[1, 2]", b"\xff", b"[" * 60_000, b""]
+)
+async def test_an_error_in_another_form_is_an_outage(
+    fake: GeminiFake, gemini: Gemini, body: bytes
+) -> None:
+    """Whatever a proxy writes as JSON, the SDK's error is made of it, and the user gets an
+    apology."""
     fake.answer(Answer(body=body, status=502, content_type="application/json"))
     assert told(await failure(gemini)) == (TryAgain, "model_down", f"{MODEL} answers 502", None)
 
 
 async def test_an_error_inside_a_stream_is_an_error(fake: GeminiFake, gemini: Gemini) -> None:
     """The 200 has been sent by then; with and without the form of an event."""
-    for body in (b'data: {"error": {"code": 503, "message": "overloaded"}}\r\n\r\n', b'{"error": {"code": 503}}'):
+    for body in (
+        b'data: {"error": {"code": 503, "message": "overloaded"}}\r\n\r\n',
+        b'{"error": {"code": 503}}',
+    ):
         fake.raw(body)
         assert told(await failure(gemini)) == (TryAgain, "model_down", f"{MODEL} answers 503", None)
 
@@ -132,7 +173,13 @@ async def test_an_error_without_a_code_is_an_outage(fake: GeminiFake, gemini: Ge
 
 async def test_a_redirect_is_not_followed(fake: GeminiFake, gemini: Gemini) -> None:
     """The key goes to one host."""
-    fake.answer(Answer(body=b"", status=302, headers={"Location": f"{fake.base_url}/v1beta/models/gemini-2.5-pro"}))
+    fake.answer(
+        Answer(
+            body=b"",
+            status=302,
+            headers={"Location": f"{fake.base_url}/v1beta/models/gemini-2.5-pro"},
+        )
+    )
     assert (await failure(gemini)).apology == "request_refused"
     assert len(fake.requests) == 1
 
@@ -144,14 +191,24 @@ async def test_nobody_there_is_an_outage() -> None:
         provider = Gemini(KEY, MODEL, f"http://127.0.0.1:{reserved.getsockname()[1]}")
         error = await failure(provider)
         await provider.aclose()
-    assert told(error) == (TryAgain, "model_down", f"{MODEL} cannot be reached: ClientConnectorError", None)
+    assert told(error) == (
+        TryAgain,
+        "model_down",
+        f"{MODEL} cannot be reached: ClientConnectorError",
+        None,
+    )
 
 
 async def test_the_first_token_has_its_own_time_out(fake: GeminiFake) -> None:
     """A silent service is given up long before a slow one."""
     fake.stall()
     provider = Gemini(KEY, MODEL, fake.base_url, Options(first_token_timeout_s=0.05))
-    assert told(await failure(provider)) == (TryAgain, "timed_out", f"{MODEL} did not answer in time", None)
+    assert told(await failure(provider)) == (
+        TryAgain,
+        "timed_out",
+        f"{MODEL} did not answer in time",
+        None,
+    )
     await provider.aclose()
 
 
@@ -159,7 +216,12 @@ async def test_an_answer_that_does_not_end_times_out(fake: GeminiFake) -> None:
     """The first token is in time, the last one never comes."""
     fake.say("It is", end="stalled")
     provider = Gemini(KEY, MODEL, fake.base_url, Options(request_timeout_s=0.05))
-    assert told(await failure(provider)) == (TryAgain, "timed_out", f"{MODEL} did not answer in time", None)
+    assert told(await failure(provider)) == (
+        TryAgain,
+        "timed_out",
+        f"{MODEL} did not answer in time",
+        None,
+    )
     await provider.aclose()
 
 
@@ -173,7 +235,8 @@ async def test_a_stream_nobody_reads_any_more_is_dropped(fake: GeminiFake, gemin
 
 
 async def test_requests_in_flight_have_no_limit(fake: GeminiFake, gemini: Gemini) -> None:
-    """How many turns run at once is for the worker to say: a pool would make the others wait in line unseen."""
+    """How many turns run at once is for the worker to say: a pool would make the others wait in
+    line unseen."""
     count = 120  # above the hundred that HTTP clients like to stop at
     for _ in range(count):
         fake.stall()
@@ -185,7 +248,9 @@ async def test_requests_in_flight_have_no_limit(fake: GeminiFake, gemini: Gemini
     await until(lambda: fake.streaming == 0)
 
 
-async def test_the_environment_does_not_change_who_is_asked(fake: GeminiFake, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_environment_does_not_change_who_is_asked(
+    fake: GeminiFake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The SDK would take a key and even another service from there."""
     monkeypatch.setenv("GOOGLE_API_KEY", "another-key")
     monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
@@ -194,7 +259,9 @@ async def test_the_environment_does_not_change_who_is_asked(fake: GeminiFake, mo
     fake.say("ok")
     assert (await ask(provider, [user("?")])).text == "ok"
     await provider.aclose()
-    assert [(request.version, request.headers["x-goog-api-key"]) for request in fake.requests] == [("v1beta", KEY)]
+    assert [(request.version, request.headers["x-goog-api-key"]) for request in fake.requests] == [
+        ("v1beta", KEY)
+    ]
 
 
 async def test_the_systems_proxy_is_used(fake: GeminiFake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +285,9 @@ async def test_check_looks_the_model_up(fake: GeminiFake, gemini: Gemini) -> Non
     ("key", "model", "apology"),
     [("another-key", MODEL, "key_refused"), (KEY, "gemini-9-nonsense", "model_unknown")],
 )
-async def test_check_tells_what_is_wrong(fake: GeminiFake, key: str, model: str, apology: str) -> None:
+async def test_check_tells_what_is_wrong(
+    fake: GeminiFake, key: str, model: str, apology: str
+) -> None:
     """The same words as a turn would hear."""
     provider = Gemini(key, model, fake.base_url)
     with pytest.raises(ModelUnusable) as raised:
@@ -233,7 +302,11 @@ async def test_check_tells_what_is_wrong(fake: GeminiFake, key: str, model: str,
 def test_every_exception_has_a_translation(kind: type[Exception]) -> None:
     """A class the SDK or the network gains later becomes one of ours too."""
     error = kind(503, {}) if issubclass(kind, errors.APIError) else kind.__new__(kind)
-    with pytest.raises(TryAgain) as raised, translating(Failures(MODEL, "GEMINI_API_KEY", KEY)), our_errors():
+    with (
+        pytest.raises(TryAgain) as raised,
+        translating(Failures(MODEL, "GEMINI_API_KEY", KEY)),
+        our_errors(),
+    ):
         raise error
     assert raised.value.apology in ("model_down", "timed_out", "malformed")
 

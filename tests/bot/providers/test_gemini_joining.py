@@ -1,4 +1,5 @@
-"""Gemini takes a user's message behind function responses: as a content of its own, by the service's own rules."""
+"""Gemini takes a user's message behind function responses: as a content of its own, by the
+service's own rules."""
 
 from __future__ import annotations
 
@@ -27,8 +28,11 @@ async def answered(gemini: Gemini, *heard: TurnUpdate) -> list[str]:
     return [message.role for message in turn.added]
 
 
-async def test_a_message_that_has_joined_is_a_content_of_its_own(fake: GeminiFake, gemini: Gemini) -> None:
-    """Two that have joined together are one content, as adjacent messages always are; calls may follow them."""
+async def test_a_message_that_has_joined_is_a_content_of_its_own(
+    fake: GeminiFake, gemini: Gemini
+) -> None:
+    """Two that have joined together are one content, as adjacent messages always are; calls may
+    follow them."""
     fake.call("echo", {"city": "Tokyo"})
     fake.call("echo", {"city": "Osaka"})
     fake.say("Both are sunny.")
@@ -46,9 +50,14 @@ async def test_a_message_that_has_joined_is_a_content_of_its_own(fake: GeminiFak
     assert contents[3] == {"role": "user", "parts": [{"text": "And Osaka?"}, {"text": "Please."}]}
 
 
-async def test_a_question_taken_back_leaves_no_call_behind_it(fake: GeminiFake, gemini: Gemini) -> None:
+async def test_a_question_taken_back_leaves_no_call_behind_it(
+    fake: GeminiFake, gemini: Gemini
+) -> None:
     """Gemini refuses a call that follows no user."""
     fake.call("echo", {"city": "Tokyo"})
     fake.say("Osaka is sunny.")
-    assert await answered(gemini, TurnUpdate((words("m2", "Osaka?"),), {"m1": None})) == ["user", "model"]
+    assert await answered(gemini, TurnUpdate((words("m2", "Osaka?"),), {"m1": None})) == [
+        "user",
+        "model",
+    ]
     assert fake.requests[-1].body["contents"] == [{"role": "user", "parts": [{"text": "Osaka?"}]}]

@@ -24,7 +24,12 @@ from tests.fakes.gemini import KEY, GeminiFake
 
 # Per file, how each of its answers must end.
 CONVERSATIONS = {
-    "01_single_call_weather_multi_turn_2.5-flash.json": ["tool_use", "end_turn", "tool_use", "end_turn"],
+    "01_single_call_weather_multi_turn_2.5-flash.json": [
+        "tool_use",
+        "end_turn",
+        "tool_use",
+        "end_turn",
+    ],
     "02_parallel_2_calls_2.5-flash.json": ["tool_use", "end_turn"],
     "05_sequential_calls_one_turn_2.5-flash.json": ["tool_use", "tool_use", "tool_use", "end_turn"],
     "06_call_without_args_2.5-flash.json": ["tool_use", "end_turn"],
@@ -38,7 +43,12 @@ CONVERSATIONS = {
     "17_finish_safety_no_content.json": ["blocked"],
     "18_prompt_blocked_no_candidates.json": ["blocked"],
     "27_image_inline_2.5-flash.json": ["end_turn"],
-    "29_stream_tool_call_multi_turn_2.5-flash.json": ["tool_use", "end_turn", "tool_use", "end_turn"],
+    "29_stream_tool_call_multi_turn_2.5-flash.json": [
+        "tool_use",
+        "end_turn",
+        "tool_use",
+        "end_turn",
+    ],
     "31_stream_parallel_calls_split_chunks_3.5-flash.json": ["tool_use"],
     "33_stream_thoughts_32_chunks_3.5-flash.json": ["end_turn"],
     "36_stream_json_array_tools_2.5-flash.json": ["tool_use", "tool_use", "end_turn"],
@@ -69,12 +79,20 @@ SDK_MOCKS = {
 }
 NEXT_QUESTION = {"contents": [{"role": "user", "parts": [{"text": "And then?"}]}]}
 # What the recording client itself got wrong when it sent the model's parts back.
-NOT_VERBATIM = {"02_parallel_2_calls_2.5-flash.json": "puts the first call's signature on the second call as well"}
+NOT_VERBATIM = {
+    "02_parallel_2_calls_2.5-flash.json": "puts the first call's signature on "
+    "the second call as well"
+}
 
 
 def test_every_recording_has_its_outcome() -> None:
     """A new recording without an expected outcome fails here."""
-    named = {*CONVERSATIONS, *FAILURES, "reported_shapes.json", *(f"sdk_mock_responses/{name}" for name in SDK_MOCKS)}
+    named = {
+        *CONVERSATIONS,
+        *FAILURES,
+        "reported_shapes.json",
+        *(f"sdk_mock_responses/{name}" for name in SDK_MOCKS),
+    }
     assert set(recorded_files()) == named
     assert set(reported_cases()) == REPORTED.keys()
 
@@ -84,15 +102,21 @@ async def test_a_recorded_conversation_is_understood(name: str, fake: GeminiFake
     """Each answer ends as it should, with the words, calls and tokens that the recording holds."""
     replayed = await replay(fake, exchanges(name))
     told = [(response.stop_reason, response.message.text, response.usage) for response in replayed]
-    expected = [(end, one.text, one.usage) for end, one in zip(CONVERSATIONS[name], exchanges(name), strict=True)]
+    expected = [
+        (end, one.text, one.usage)
+        for end, one in zip(CONVERSATIONS[name], exchanges(name), strict=True)
+    ]
     assert told == expected
-    calls = [[(call.name, call.arguments) for call in response.message.calls] for response in replayed]
+    calls = [
+        [(call.name, call.arguments) for call in response.message.calls] for response in replayed
+    ]
     assert calls == [one.calls for one in exchanges(name)]
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
 async def test_the_model_gets_its_own_parts_back(name: str, fake: GeminiFake) -> None:
-    """The next question holds the parts of every earlier answer, unchanged and in order, but for bare empty texts."""
+    """The next question holds the parts of every earlier answer, unchanged and in order, but for
+    bare empty texts."""
     history = exchanges(name)
     await replay(fake, [*history, replace(history[-1], request=NEXT_QUESTION)])
     sent = [content for content in fake.requests[-1].body["contents"] if content["role"] == "model"]
@@ -102,11 +126,18 @@ async def test_the_model_gets_its_own_parts_back(name: str, fake: GeminiFake) ->
 
 @pytest.mark.parametrize("name", [name for name in CONVERSATIONS if name not in NOT_VERBATIM])
 async def test_we_send_what_the_recorded_client_sent(name: str, fake: GeminiFake) -> None:
-    """The model's turns of each recorded request are those of ours, but for what that client changed."""
+    """The model's turns of each recorded request are those of ours, but for what that client
+    changed."""
     history = exchanges(name)
     await replay(fake, history)
-    ours = [[one for one in request.body["contents"] if one["role"] == "model"] for request in fake.requests]
-    theirs = [[one for one in exchange.request["contents"] if one["role"] == "model"] for exchange in history]
+    ours = [
+        [one for one in request.body["contents"] if one["role"] == "model"]
+        for request in fake.requests
+    ]
+    theirs = [
+        [one for one in exchange.request["contents"] if one["role"] == "model"]
+        for exchange in history
+    ]
     assert [plain(contents) for contents in ours] == [plain(contents) for contents in theirs]
 
 

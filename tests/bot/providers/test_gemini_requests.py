@@ -39,7 +39,8 @@ async def sent(fake: GeminiFake, gemini: Gemini, *messages: Message) -> list[JSO
 
 
 async def test_a_request_is_complete(fake: GeminiFake, gemini: Gemini) -> None:
-    """System prompt, contents, all tools in one Tool with their schemas as they are, mode and limits; nothing else."""
+    """System prompt, contents, all tools in one Tool with their schemas as they are, mode and
+    limits; nothing else."""
     fake.say("ok")
     await ask(gemini, [user("hello")], TOOLS)
     assert fake.requests[0].body == {
@@ -48,8 +49,16 @@ async def test_a_request_is_complete(fake: GeminiFake, gemini: Gemini) -> None:
         "tools": [
             {
                 "functionDeclarations": [
-                    {"name": "get_weather", "description": "Tells the weather.", "parametersJsonSchema": STRICT},
-                    {"name": "calculate", "description": "Does sums.", "parametersJsonSchema": {"type": "object"}},
+                    {
+                        "name": "get_weather",
+                        "description": "Tells the weather.",
+                        "parametersJsonSchema": STRICT,
+                    },
+                    {
+                        "name": "calculate",
+                        "description": "Does sums.",
+                        "parametersJsonSchema": {"type": "object"},
+                    },
                 ]
             }
         ],
@@ -59,7 +68,8 @@ async def test_a_request_is_complete(fake: GeminiFake, gemini: Gemini) -> None:
 
 
 async def test_a_tools_response_schema_is_declared(fake: GeminiFake, gemini: Gemini) -> None:
-    """As it is, so that the model knows what a call brings; a tool without one is declared without it."""
+    """As it is, so that the model knows what a call brings; a tool without one is declared without
+    it."""
     fake.say("ok")
     told = ToolDefinition("get_weather", "Tells the weather.", {"type": "object"}, STRICT)
     await ask(gemini, [user("hello")], (told, TOOLS[1]))
@@ -73,12 +83,18 @@ async def test_a_request_goes_to_the_stream_of_its_model(fake: GeminiFake, gemin
     fake.say("ok")
     await ask(gemini, [user("hello")])
     [request] = fake.requests
-    assert (request.version, request.model, request.action) == ("v1beta", "gemini-3.5-flash", "streamGenerateContent")
+    assert (request.version, request.model, request.action) == (
+        "v1beta",
+        "gemini-3.5-flash",
+        "streamGenerateContent",
+    )
     assert request.headers["x-goog-api-key"] == KEY
     assert KEY not in request.raw.decode()
 
 
-async def test_without_system_prompt_and_tools_those_fields_are_left_out(fake: GeminiFake, gemini: Gemini) -> None:
+async def test_without_system_prompt_and_tools_those_fields_are_left_out(
+    fake: GeminiFake, gemini: Gemini
+) -> None:
     """An empty instruction or a tool config without tools would be refused."""
     fake.say("ok")
     _ = [event async for event in gemini.stream("", [user("hello")], (), NONE)]
@@ -94,7 +110,9 @@ async def test_without_system_prompt_and_tools_those_fields_are_left_out(fake: G
         (ToolChoice("one", "calculate"), {"mode": "ANY", "allowedFunctionNames": ["calculate"]}),
     ],
 )
-async def test_tool_choices_are_modes(fake: GeminiFake, gemini: Gemini, choice: ToolChoice, calling: JSON) -> None:
+async def test_tool_choices_are_modes(
+    fake: GeminiFake, gemini: Gemini, choice: ToolChoice, calling: JSON
+) -> None:
     """Each choice has its function calling mode, and the tools stay declared under all of them."""
     fake.say("ok")
     await ask(gemini, [user("hello")], TOOLS, choice)
@@ -109,14 +127,19 @@ async def test_the_projects_own_tools_are_taken(fake: GeminiFake, gemini: Gemini
     assert (await ask(gemini, [user("hello")], declared())).text == "ok"
 
 
-async def test_system_and_tools_are_the_same_bytes_in_every_request(fake: GeminiFake, gemini: Gemini) -> None:
+async def test_system_and_tools_are_the_same_bytes_in_every_request(
+    fake: GeminiFake, gemini: Gemini
+) -> None:
     """What comes before the conversation does not change, so that Gemini finds it in its cache."""
     messages = [user("hello")]
     for _ in range(3):
         fake.say("ok")
         messages += [(await ask(gemini, messages, TOOLS)).response.message, user("more")]
     stable = [
-        [msgspec.json.encode(request.body[field]) for field in ("systemInstruction", "tools", "toolConfig")]
+        [
+            msgspec.json.encode(request.body[field])
+            for field in ("systemInstruction", "tools", "toolConfig")
+        ]
         for request in fake.requests
     ]
     assert stable[0] == stable[1] == stable[2]
@@ -151,7 +174,9 @@ async def test_adjacent_user_messages_are_one_content(fake: GeminiFake, gemini: 
 
 async def test_a_file_has_a_placeholder(fake: GeminiFake, gemini: Gemini) -> None:
     """The model learns that there was something."""
-    contents = await sent(fake, gemini, user(Media("ref", "image/png"), Media("ref", "audio/mp4"), "what is it?"))
+    contents = await sent(
+        fake, gemini, user(Media("ref", "image/png"), Media("ref", "audio/mp4"), "what is it?")
+    )
     texts = [part["text"] for part in contents[0]["parts"]]
     assert texts == ["[image: not available]", "[audio: not available]", "what is it?"]
 
@@ -159,7 +184,9 @@ async def test_a_file_has_a_placeholder(fake: GeminiFake, gemini: Gemini) -> Non
 async def test_empty_texts_and_messages_are_left_out(fake: GeminiFake, gemini: Gemini) -> None:
     """Gemini refuses an empty text, and a content without parts."""
     silent = Message("m", "model", (), 0)
-    empty = Message("m", "model", (), 0, opaque=Opaque("gemini", "gemini-3.5-flash", b'[{"text":""}]'))
+    empty = Message(
+        "m", "model", (), 0, opaque=Opaque("gemini", "gemini-3.5-flash", b'[{"text":""}]')
+    )
     contents = await sent(fake, gemini, user("a", ""), silent, empty, user(""), user("b"))
     assert contents == [{"role": "user", "parts": [{"text": "a"}, {"text": "b"}]}]
 
@@ -169,13 +196,27 @@ async def test_results_are_one_content_in_call_order(fake: GeminiFake, gemini: G
     fake.calls(("get_weather", {"location": "Tokyo"}), ("calculate", {"expression": "1/0"}))
     question = user("weather, and 1/0?")
     called = (await ask(gemini, [question], TOOLS)).response.message
-    contents = await sent(fake, gemini, question, called, results(called, {"temp": 21}, {"error": "division by zero"}))
+    contents = await sent(
+        fake, gemini, question, called, results(called, {"temp": 21}, {"error": "division by zero"})
+    )
     ids = [call.id for call in called.calls]
     assert contents[2] == {
         "role": "user",
         "parts": [
-            {"functionResponse": {"name": "get_weather", "response": {"output": {"temp": 21}}, "id": ids[0]}},
-            {"functionResponse": {"name": "calculate", "response": {"error": "division by zero"}, "id": ids[1]}},
+            {
+                "functionResponse": {
+                    "name": "get_weather",
+                    "response": {"output": {"temp": 21}},
+                    "id": ids[0],
+                }
+            },
+            {
+                "functionResponse": {
+                    "name": "calculate",
+                    "response": {"error": "division by zero"},
+                    "id": ids[1],
+                }
+            },
         ],
     }
 
@@ -185,22 +226,38 @@ async def test_an_id_of_our_own_is_not_sent(fake: GeminiFake, gemini: Gemini) ->
     fake.calls(("calculate", {}), ids=False)
     called = (await ask(gemini, [user("1+1?")], TOOLS)).response.message
     contents = await sent(fake, gemini, user("1+1?"), called, results(called, {"n": 2}))
-    assert contents[2]["parts"] == [{"functionResponse": {"name": "calculate", "response": {"output": {"n": 2}}}}]
+    assert contents[2]["parts"] == [
+        {"functionResponse": {"name": "calculate", "response": {"output": {"n": 2}}}}
+    ]
 
 
-async def test_a_message_after_the_results_is_a_content_of_its_own(fake: GeminiFake, gemini: Gemini) -> None:
+async def test_a_message_after_the_results_is_a_content_of_its_own(
+    fake: GeminiFake, gemini: Gemini
+) -> None:
     """Function responses stay among themselves."""
     fake.call("calculate")
     called = (await ask(gemini, [user("1+1?")], TOOLS)).response.message
-    contents = await sent(fake, gemini, user("1+1?"), called, results(called, {"n": 2}), user("quick!"), user("please"))
+    contents = await sent(
+        fake,
+        gemini,
+        user("1+1?"),
+        called,
+        results(called, {"n": 2}),
+        user("quick!"),
+        user("please"),
+    )
     assert [len(content["parts"]) for content in contents] == [1, 1, 1, 2]
     assert contents[3] == {"role": "user", "parts": [{"text": "quick!"}, {"text": "please"}]}
 
 
-async def test_calls_of_another_provider_carry_the_dummy_signature(fake: GeminiFake, gemini: Gemini) -> None:
+async def test_calls_of_another_provider_carry_the_dummy_signature(
+    fake: GeminiFake, gemini: Gemini
+) -> None:
     """Gemini 3 refuses an unsigned first call of a step; the later ones stay unsigned."""
     calls = (ToolCall("a", "get_weather", {"location": "Oslo"}), ToolCall("b", "calculate", {}))
-    foreign = Message("m", "model", (Text("Let me see."), *calls), 0, opaque=Opaque("openai", "gpt", b"\x00"))
+    foreign = Message(
+        "m", "model", (Text("Let me see."), *calls), 0, opaque=Opaque("openai", "gpt", b"\x00")
+    )
     contents = await sent(fake, gemini, user("?"), foreign, results(foreign, {}, {}))
     assert contents[1:] == [
         {
@@ -224,20 +281,31 @@ async def test_calls_of_another_provider_carry_the_dummy_signature(fake: GeminiF
     ]
 
 
-async def test_unsigned_calls_of_another_gemini_carry_it_too(fake: GeminiFake, gemini: Gemini) -> None:
+async def test_unsigned_calls_of_another_gemini_carry_it_too(
+    fake: GeminiFake, gemini: Gemini
+) -> None:
     """Gemini 2.5 may leave its calls unsigned, which Gemini 3 would refuse in the same turn."""
     raw = b'[{"functionCall":{"name":"calculate","args":{}}}]'
     older = Message(
-        "m", "model", (ToolCall("a", "calculate", {}),), 0, opaque=Opaque("gemini", "gemini-2.5-flash", raw)
+        "m",
+        "model",
+        (ToolCall("a", "calculate", {}),),
+        0,
+        opaque=Opaque("gemini", "gemini-2.5-flash", raw),
     )
     contents = await sent(fake, gemini, user("?"), older, results(older, {}))
     assert contents[1]["parts"][0]["thoughtSignature"] == "skip_thought_signature_validator"
 
 
-async def test_a_result_without_its_call_is_refused_by_the_service(fake: GeminiFake, gemini: Gemini) -> None:
-    """The stand-in is as strict as the service: nothing here hides a transcript that lost its other half."""
+async def test_a_result_without_its_call_is_refused_by_the_service(
+    fake: GeminiFake, gemini: Gemini
+) -> None:
+    """The stand-in is as strict as the service: nothing here hides a transcript that lost its other
+    half."""
     lonely = Message("m", "tool", (ToolResult("a", "calculate", {}),), 0)
-    with pytest.raises(Exception, match="function response turn comes immediately after a function call turn"):
+    with pytest.raises(
+        Exception, match="function response turn comes immediately after a function call turn"
+    ):
         await sent(fake, gemini, user("?"), lonely)
 
 
@@ -262,5 +330,6 @@ async def test_a_result_without_its_call_is_refused_by_the_service(fake: GeminiF
     ],
 )
 def test_thinking_is_asked_for_in_the_models_own_words(name: str, level: str, config: JSON) -> None:
-    """Level for Gemini 3 and the latest, budget for 2.5, nothing for a model that may not know the field."""
+    """Level for Gemini 3 and the latest, budget for 2.5, nothing for a model that may not know the
+    field."""
     assert thinking_config(name, level) == config

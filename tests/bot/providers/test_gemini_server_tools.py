@@ -31,7 +31,10 @@ JSON = dict[str, Any]
 
 TOOLS = (ToolDefinition("get_weather", "Tells the weather.", {"type": "object"}, {}),)
 LARGE = (ToolDefinition("get_weather", "Tells the weather. " * 1000, {"type": "object"}, {}),)
-PAGE = {"uri": "https://vertexaisearch.cloud.google.com/grounding-api-redirect/AUZ_x-1", "title": "example.com"}
+PAGE = {
+    "uri": "https://vertexaisearch.cloud.google.com/grounding-api-redirect/AUZ_x-1",
+    "title": "example.com",
+}
 FREE_TIER = "You exceeded your current quota, please check your plan and billing details."
 
 
@@ -66,7 +69,8 @@ async def test_the_search_goes_beside_our_functions(fake: GeminiFake, searching:
 
 
 @pytest.mark.parametrize(
-    ("choice", "mode"), [(NONE, "NONE"), (ToolChoice("required"), "ANY"), (ToolChoice("one", "get_weather"), "ANY")]
+    ("choice", "mode"),
+    [(NONE, "NONE"), (ToolChoice("required"), "ANY"), (ToolChoice("one", "get_weather"), "ANY")],
 )
 async def test_other_choices_keep_their_mode(
     fake: GeminiFake, searching: Gemini, choice: ToolChoice, mode: str
@@ -75,10 +79,15 @@ async def test_other_choices_keep_their_mode(
     fake.say("ok")
     await ask(searching, [user("hello")], TOOLS, choice)
     config = bodies(fake)[0]["toolConfig"]
-    assert (config["functionCallingConfig"]["mode"], config["includeServerSideToolInvocations"]) == (mode, True)
+    assert (
+        config["functionCallingConfig"]["mode"],
+        config["includeServerSideToolInvocations"],
+    ) == (mode, True)
 
 
-async def test_a_request_without_our_tools_has_none_of_googles(fake: GeminiFake, searching: Gemini) -> None:
+async def test_a_request_without_our_tools_has_none_of_googles(
+    fake: GeminiFake, searching: Gemini
+) -> None:
     """A summary is written from what was said."""
     fake.say("ok")
     await ask(searching, [user("hello")])
@@ -104,7 +113,9 @@ def test_auto_is_search_where_the_model_is_known_to_take_it(
     assert own_tools(chosen, name) == names
 
 
-async def test_calls_of_googles_tools_go_back_unchanged(fake: GeminiFake, searching: Gemini) -> None:
+async def test_calls_of_googles_tools_go_back_unchanged(
+    fake: GeminiFake, searching: Gemini
+) -> None:
     """Ids and signatures with them, also where one of our functions is called after a search."""
     call = {"functionCall": {"id": "1", "name": "get_weather", "args": {}}} | signed()
     fake.parts([*searched("capital of Iceland"), call])
@@ -117,15 +128,20 @@ async def test_calls_of_googles_tools_go_back_unchanged(fake: GeminiFake, search
     messages = [user("?"), said, results(said, {"condition": "Rain"})]
     await ask(searching, messages, TOOLS)
     assert bodies(fake)[-1]["contents"][1]["parts"][-1] == call
-    assert [set(part) - {"thoughtSignature"} for part in bodies(fake)[-1]["contents"][1]["parts"]] == [
+    assert [
+        set(part) - {"thoughtSignature"} for part in bodies(fake)[-1]["contents"][1]["parts"]
+    ] == [
         {"toolCall"},
         {"toolResponse"},
         {"functionCall"},
     ]
 
 
-async def test_a_request_without_them_leaves_their_calls_out(fake: GeminiFake, searching: Gemini) -> None:
-    """An older model, or one with the tools switched off, gets the text, and a signature where one is missing."""
+async def test_a_request_without_them_leaves_their_calls_out(
+    fake: GeminiFake, searching: Gemini
+) -> None:
+    """An older model, or one with the tools switched off, gets the text, and a signature where one
+    is missing."""
     call = {"functionCall": {"id": "1", "name": "get_weather", "args": {}}}
     fake.parts([*searched("capital of Iceland"), call])
     said = (await ask(searching, [user("?")], TOOLS)).response.message
@@ -137,16 +153,22 @@ async def test_a_request_without_them_leaves_their_calls_out(fake: GeminiFake, s
     assert part == call | {"thoughtSignature": "skip_thought_signature_validator"}
 
 
-async def test_a_message_of_a_search_alone_disappears_without_them(fake: GeminiFake, gemini: Gemini) -> None:
+async def test_a_message_of_a_search_alone_disappears_without_them(
+    fake: GeminiFake, gemini: Gemini
+) -> None:
     """Gemini refuses a content without parts."""
-    opaque = Opaque("gemini", "gemini-3.5-flash", b'[{"toolCall":{"id":"1"}},{"toolResponse":{"id":"1"}}]')
+    opaque = Opaque(
+        "gemini", "gemini-3.5-flash", b'[{"toolCall":{"id":"1"}},{"toolResponse":{"id":"1"}}]'
+    )
     said = Message("m", "model", (Text("…"),), 0, opaque=opaque)
     fake.say("ok")
     await ask(gemini, [user("a"), said, user("b")])
     assert [content["role"] for content in bodies(fake)[0]["contents"]] == ["user"]
 
 
-CALL, RESPONSE = ({kind: {"id": "1", "toolType": "GOOGLE_SEARCH_WEB"}} for kind in ("toolCall", "toolResponse"))
+CALL, RESPONSE = (
+    {kind: {"id": "1", "toolType": "GOOGLE_SEARCH_WEB"}} for kind in ("toolCall", "toolResponse")
+)
 
 
 @pytest.mark.parametrize(
@@ -164,20 +186,27 @@ CALL, RESPONSE = ({kind: {"id": "1", "toolType": "GOOGLE_SEARCH_WEB"}} for kind 
 async def test_parts_that_google_would_refuse_are_not_sent_back(
     fake: GeminiFake, searching: Gemini, lies: list[JSON]
 ) -> None:
-    """An answer that broke off in a search, or lied: it stops no later request, and switches nobody's search off."""
+    """An answer that broke off in a search, or lied: it stops no later request, and switches
+    nobody's search off."""
     call = {"functionCall": {"id": "2", "name": "get_weather", "args": {}}}
     fake.parts([*lies, call])
     said = (await ask(searching, [user("?")], TOOLS)).response.message
     fake.say("Rain.")
     reply = await ask(searching, [user("?"), said, results(said, {"condition": "Rain"})], TOOLS)
     assert (reply.text, reply.response.refusal, len(bodies(fake))) == ("Rain.", "", 2)
-    assert bodies(fake)[-1]["contents"][1]["parts"] == [call | {"thoughtSignature": "skip_thought_signature_validator"}]
+    assert bodies(fake)[-1]["contents"][1]["parts"] == [
+        call | {"thoughtSignature": "skip_thought_signature_validator"}
+    ]
     assert googles(bodies(fake)[-1]) == {"googleSearch"}
 
 
 @pytest.mark.parametrize("kind", ["toolCall", "toolResponse"])
-@pytest.mark.parametrize("with_", [{"text": "Hello."}, {"functionCall": {"name": "get_weather", "args": {}}}])
-async def test_a_part_of_two_kinds_is_no_answer(fake: GeminiFake, searching: Gemini, kind: str, with_: JSON) -> None:
+@pytest.mark.parametrize(
+    "with_", [{"text": "Hello."}, {"functionCall": {"name": "get_weather", "args": {}}}]
+)
+async def test_a_part_of_two_kinds_is_no_answer(
+    fake: GeminiFake, searching: Gemini, kind: str, with_: JSON
+) -> None:
     """Without Google's tools its half would be missing."""
     fake.parts([{kind: {"id": "1"}} | with_])
     with pytest.raises(TryAgain):
@@ -186,14 +215,21 @@ async def test_a_part_of_two_kinds_is_no_answer(fake: GeminiFake, searching: Gem
 
 async def test_endless_findings_are_bounded(fake: GeminiFake, searching: Gemini) -> None:
     """In number and in length, however many events name them; the answer stays."""
-    pages = [{"uri": f"https://a.example/{'x' * size}", "title": "t" * 50_000} for size in (1, 10_000)]
+    pages = [
+        {"uri": f"https://a.example/{'x' * size}", "title": "t" * 50_000} for size in (1, 10_000)
+    ]
     answer = grounded("q" * 50_000, pages, "So.")
     [event] = [event for event in answer.events if "groundingMetadata" in event["candidates"][0]]
     more = []
     for number in range(200):
-        chunks = [{"web": {"uri": f"https://b.example/{number}/{place}", "title": "b"}} for place in range(60)]
+        chunks = [
+            {"web": {"uri": f"https://b.example/{number}/{place}", "title": "b"}}
+            for place in range(60)
+        ]
         found = {"groundingChunks": chunks, "webSearchQueries": [f"{number}"]}
-        more.append({**event, "candidates": [{**event["candidates"][0], "groundingMetadata": found}]})
+        more.append(
+            {**event, "candidates": [{**event["candidates"][0], "groundingMetadata": found}]}
+        )
     fake.answer(replace(answer, events=(*answer.events[:-1], *more, event)))
     grounding = (await ask(searching, [user("?")], TOOLS)).response.grounding
     assert (len(grounding.sources), len(grounding.queries)) == (MOST_FOUND, MOST_FOUND)
@@ -201,7 +237,9 @@ async def test_endless_findings_are_bounded(fake: GeminiFake, searching: Gemini)
     assert len(encode(grounding)) < 20_000
 
 
-async def test_huge_parts_of_googles_tools_are_not_kept(fake: GeminiFake, searching: Gemini) -> None:
+async def test_huge_parts_of_googles_tools_are_not_kept(
+    fake: GeminiFake, searching: Gemini
+) -> None:
     """Nothing could store them: the message goes back like another vendor's."""
     call = {"functionCall": {"id": "1", "name": "get_weather", "args": {}}}
     large = RESPONSE["toolResponse"] | {"response": {"page": "x" * LONGEST_OPAQUE}}
@@ -209,7 +247,9 @@ async def test_huge_parts_of_googles_tools_are_not_kept(fake: GeminiFake, search
     said = (await ask(searching, [user("?")], TOOLS)).response.message
     assert (said.opaque, len(said.calls)) == (None, 1)
     fake.say("Rain.")
-    assert (await ask(searching, [user("?"), said, results(said, {"condition": "Rain"})], TOOLS)).text == "Rain."
+    assert (
+        await ask(searching, [user("?"), said, results(said, {"condition": "Rain"})], TOOLS)
+    ).text == "Rain."
 
 
 async def test_an_answer_names_its_sources(fake: GeminiFake, searching: Gemini) -> None:
@@ -229,8 +269,14 @@ async def test_pages_that_were_read_are_sources(fake: GeminiFake, searching: Gem
     del answer.events[-1]["candidates"][0]["groundingMetadata"]
     answer.events[-1]["candidates"][0]["urlContextMetadata"] = {
         "urlMetadata": [
-            {"retrievedUrl": "https://a.example/", "urlRetrievalStatus": "URL_RETRIEVAL_STATUS_SUCCESS"},
-            {"retrievedUrl": "https://b.example/", "urlRetrievalStatus": "URL_RETRIEVAL_STATUS_ERROR"},
+            {
+                "retrievedUrl": "https://a.example/",
+                "urlRetrievalStatus": "URL_RETRIEVAL_STATUS_SUCCESS",
+            },
+            {
+                "retrievedUrl": "https://b.example/",
+                "urlRetrievalStatus": "URL_RETRIEVAL_STATUS_ERROR",
+            },
         ]
     }
     fake.answer(answer)
@@ -238,8 +284,12 @@ async def test_pages_that_were_read_are_sources(fake: GeminiFake, searching: Gem
     assert found.sources == (Source("", "https://a.example/"),)
 
 
-@pytest.mark.parametrize("metadata", ["odd", {"webSearchQueries": [None]}, {"groundingChunks": [{"web": 1}]}])
-async def test_odd_metadata_cost_no_answer(fake: GeminiFake, searching: Gemini, metadata: Any) -> None:
+@pytest.mark.parametrize(
+    "metadata", ["odd", {"webSearchQueries": [None]}, {"groundingChunks": [{"web": 1}]}]
+)
+async def test_odd_metadata_cost_no_answer(
+    fake: GeminiFake, searching: Gemini, metadata: Any
+) -> None:
     """They are beside it; the search itself is known by its call."""
     answer = grounded("q", [], "So.")
     answer.events[-1]["candidates"][0]["groundingMetadata"] = metadata
@@ -261,7 +311,9 @@ async def test_a_search_with_odd_arguments_is_kept_and_names_no_query(
     assert b"toolCall" in response.message.opaque.data
 
 
-async def refused(fake: GeminiFake, provider: Gemini, *, status: int = 400, message: str = NOT_COMBINED) -> Reply:
+async def refused(
+    fake: GeminiFake, provider: Gemini, *, status: int = 400, message: str = NOT_COMBINED
+) -> Reply:
     """An answer after a refusal."""
     fake.fail(status, message)
     fake.say("ok")
@@ -310,15 +362,25 @@ async def test_an_older_model_refuses_named_tools(fake: GeminiFake) -> None:
     ("details", "after"),
     [
         ({"retry_delay": "1s"}, 1.0),
-        ({"quota": "generativelanguage.googleapis.com/generate_content_paid_tier_input_token_count"}, None),
-        ({"quota": "generativelanguage.googleapis.com/input_token_count", "retry_delay": "48s"}, 48.0),
+        (
+            {
+                "quota": "generativelanguage.googleapis.com/"
+                "generate_content_paid_tier_input_token_count"
+            },
+            None,
+        ),
+        (
+            {"quota": "generativelanguage.googleapis.com/input_token_count", "retry_delay": "48s"},
+            48.0,
+        ),
     ],
     ids=["a delay", "a quota", "both"],
 )
 async def test_a_429_that_names_a_limit_is_none_of_the_search(
     fake: GeminiFake, searching: Gemini, details: dict[str, str], after: float | None
 ) -> None:
-    """It is waited for, or the next model is asked: there is no second request at once, and the search stays on."""
+    """It is waited for, or the next model is asked: there is no second request at once, and the
+    search stays on."""
     fake.fail(429, FREE_TIER, **details)
     with pytest.raises(TryAgain) as caught:
         await ask(searching, [user("?")], TOOLS)
@@ -329,7 +391,9 @@ async def test_a_429_that_names_a_limit_is_none_of_the_search(
     assert googles(bodies(fake)[-1]) == {"googleSearch"}
 
 
-async def test_a_429_that_names_nothing_is_tried_once_without_the_search(fake: GeminiFake, searching: Gemini) -> None:
+async def test_a_429_that_names_nothing_is_tried_once_without_the_search(
+    fake: GeminiFake, searching: Gemini
+) -> None:
     """If that is refused too, the search was not the cause and stays on."""
     for _ in range(2):
         fake.fail(429, FREE_TIER)
@@ -345,7 +409,14 @@ async def test_a_429_that_names_nothing_is_tried_once_without_the_search(fake: G
     ("status", "message", "requests"),
     [
         (400, "bad picture", 2),
-        (429, "Quota exceeded for metric: generativelanguage.googleapis.com/generate_content_free_tier_requests", 1),
+        (
+            429,
+            (
+                "Quota exceeded for metric: "
+                "generativelanguage.googleapis.com/generate_content_free_tier_requests"
+            ),
+            1,
+        ),
         (503, "overloaded", 1),
     ],
 )
@@ -384,8 +455,11 @@ async def test_vertex_ai_gets_none() -> None:
     """Its API does not combine them with functions."""
     with vertex_fake() as fake:
         options = Options(server_tools=("google_search",))
-        signed_in = Credentials(token=TOKEN)  # type: ignore[no-untyped-call]  # google-auth has no types here
-        vertex = Vertex(PROJECT, "gemini-3.5-flash", LOCATION, fake.base_url, options, credentials=signed_in)
+        # google-auth has no types here
+        signed_in = Credentials(token=TOKEN)  # type: ignore[no-untyped-call]
+        vertex = Vertex(
+            PROJECT, "gemini-3.5-flash", LOCATION, fake.base_url, options, credentials=signed_in
+        )
         fake.say("ok")
         await ask(vertex, [user("?")], TOOLS, AUTO)
         await vertex.aclose()

@@ -30,7 +30,9 @@ def uploads(gemini: Gemini) -> Uploads:
 
 
 @pytest.mark.long
-async def test_a_film_is_uploaded_watched_and_deleted(fake: GeminiFake, gemini: Gemini, uploads: Uploads) -> None:
+async def test_a_film_is_uploaded_watched_and_deleted(
+    fake: GeminiFake, gemini: Gemini, uploads: Uploads
+) -> None:
     """In pieces; the model gets its address once Google has looked at it."""
     uri = await uploads.upload(FILM, MIME)
     [kept] = fake.files.kept
@@ -43,7 +45,14 @@ async def test_a_film_is_uploaded_watched_and_deleted(fake: GeminiFake, gemini: 
     await uploads.delete(uri)
     await uploads.delete("files/somebody-else's")
     assert fake.files.kept == []
-    sent = ["start", "upload", "upload", "upload, finalize", f"GET {kept.name}", f"DELETE {kept.name}"]
+    sent = [
+        "start",
+        "upload",
+        "upload",
+        "upload, finalize",
+        f"GET {kept.name}",
+        f"DELETE {kept.name}",
+    ]
     assert fake.files.log == sent
 
 
@@ -53,7 +62,9 @@ async def test_sound_can_be_heard_at_once(fake: GeminiFake, uploads: Uploads) ->
     assert fake.files.log == ["start", "upload, finalize"]
 
 
-async def test_an_upload_goes_on_where_the_connection_broke(fake: GeminiFake, uploads: Uploads) -> None:
+async def test_an_upload_goes_on_where_the_connection_broke(
+    fake: GeminiFake, uploads: Uploads
+) -> None:
     """From the byte that Google has."""
     fake.files.cuts = RESUMES
     await uploads.upload(FILM, "audio/mp4")
@@ -61,14 +72,18 @@ async def test_an_upload_goes_on_where_the_connection_broke(fake: GeminiFake, up
     assert fake.files.log.count("query") == RESUMES
 
 
-async def test_a_connection_that_always_breaks_is_a_failure(fake: GeminiFake, uploads: Uploads) -> None:
+async def test_a_connection_that_always_breaks_is_a_failure(
+    fake: GeminiFake, uploads: Uploads
+) -> None:
     """Of the model, which the turn answers without the file."""
     fake.files.cuts = RESUMES + 1
     with pytest.raises(ModelError):
         await uploads.upload(FILM, "audio/mp4")
 
 
-async def test_a_film_that_google_cannot_read_is_a_failure(fake: GeminiFake, uploads: Uploads) -> None:
+async def test_a_film_that_google_cannot_read_is_a_failure(
+    fake: GeminiFake, uploads: Uploads
+) -> None:
     """And does not stay there."""
     fake.files.looks = None
     with pytest.raises(ModelError):

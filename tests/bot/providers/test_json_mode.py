@@ -55,12 +55,18 @@ def watched(asked: Reply) -> list[str]:
         (f"```json\n{replying('Hi')}\n```", Reading("Hi", (), "hm")),
         (f"Sure! {{really}} Here it is: {replying('Hi')} Bye.", Reading("Hi", (), "hm")),
         ('{"reply": "a\nb"}', Reading("a\nb", ())),
-        (f'{{"thought": "x", "tool_call": {CALL}, "reply": "It is sunny."}}', Reading("", (CALLED,), "x")),
+        (
+            f'{{"thought": "x", "tool_call": {CALL}, "reply": "It is sunny."}}',
+            Reading("", (CALLED,), "x"),
+        ),
         (f'{{"tool_call": [{CALL}, {CALL}], "reply": ""}}', Reading("", (CALLED, CALLED))),
         (f'{{"tool_calls": [{{"type": "function", "function": {CALL}}}]}}', Reading("", (CALLED,))),
         (f"```\n{CALL}\n```", Reading("", (CALLED,))),
         (f"[{CALL}]", Reading("", (CALLED,))),
-        ('{"name": "get_weather", "parameters": "{\\"location\\": \\"東京\\"}"}', Reading("", (CALLED,))),
+        (
+            '{"name": "get_weather", "parameters": "{\\"location\\": \\"東京\\"}"}',
+            Reading("", (CALLED,)),
+        ),
         ('{"tool_call": {"name": "", "arguments": {}}, "reply": "Hi"}', Reading("Hi", ())),
         ('{"tool_call": {"name": "f", "arguments": "{"}, "reply": "Hi"}', Reading("Hi", ())),
         ('{"tool_call": {"name": "f"}, "reply": "Hi"}', Reading("Hi", ())),
@@ -81,17 +87,23 @@ def watched(asked: Reply) -> list[str]:
     ],
 )
 def test_answers_are_read_leniently(text: str, expected: Reading | None) -> None:
-    """In fences, in prose, as a bare call, in other words for the same; words beside a call are guesses."""
+    """In fences, in prose, as a bare call, in other words for the same; words beside a call are
+    guesses."""
     assert read(text, may_call=True) == expected
 
 
-async def test_a_thought_is_kept_with_its_message_and_never_sent(fake: OpenAIFake, provider: JsonMode) -> None:
-    """For a trace; the model reads an empty one in its place, and an answer without one keeps nothing."""
+async def test_a_thought_is_kept_with_its_message_and_never_sent(
+    fake: OpenAIFake, provider: JsonMode
+) -> None:
+    """For a trace; the model reads an empty one in its place, and an answer without one keeps
+    nothing."""
     fake.say(replying("Hi"))
     said = (await ask(provider, [user("hello")])).response.message
     assert said.opaque == Opaque("json", "gpt-5-mini-2025", b"hm")
     fake.say('{"thought": " ", "tool_call": null, "reply": "Fine"}')
-    assert (await ask(provider, [user("hello"), said, user("how are you?")])).response.message.opaque is None
+    assert (
+        await ask(provider, [user("hello"), said, user("how are you?")])
+    ).response.message.opaque is None
     assert "hm" not in fake.requests[-1].body["messages"][2]["content"]
 
 
@@ -103,14 +115,22 @@ def test_where_no_call_is_allowed_none_is_read() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("Hello {you}!", False), (' {"a', True), ("```json", True), ('Well: "tool_call": {', True), ("", False)],
+    [
+        ("Hello {you}!", False),
+        (' {"a', True),
+        ("```json", True),
+        ('Well: "tool_call": {', True),
+        ("", False),
+    ],
 )
 def test_json_is_told_from_prose(text: str, expected: bool) -> None:
     """Broken JSON is for nobody's eyes."""
     assert looks_like_json(text) is expected
 
 
-@pytest.mark.parametrize("words", ["Hi!", '東京は\n「晴れ」\\ です。😀\t"quoted" {not: [json]}', "\u2028\b\f\r/", ""])
+@pytest.mark.parametrize(
+    "words", ["Hi!", '東京は\n「晴れ」\\ です。😀\t"quoted" {not: [json]}', "\u2028\b\f\r/", ""]
+)
 def test_a_reply_grows_letter_by_letter(words: str) -> None:
     """Whatever the pieces and the escapes, what was shown in the end is the reply."""
     dice = random.Random(words)  # noqa: S311 -- a test draws
@@ -134,7 +154,10 @@ def test_a_reply_grows_letter_by_letter(words: str) -> None:
         ('{"thought": "reply", "reply": "Hi', "Hi"),
         ('{"reply": "a\\', "a"),
         ('{"reply": "a\\u30', "a"),
-        ('{"reply": "\\uZZZZb\\ud83dabcdef"}', "\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}"),
+        (
+            '{"reply": "\\uZZZZb\\ud83dabcdef"}',
+            "\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}",
+        ),
         (f'{{"tool_call": {CALL}, "reply": "It is sunny."}}', ""),
         (f'{{"tool_call": [{CALL}], "reply": "It is sunny."}}', ""),
         ('{"tool_call": {"reply": "deep"}}', ""),
@@ -166,7 +189,10 @@ def test_the_schema_heeds_the_tool_choice(choice: ToolChoice, null: bool, names:
     call = schema_of(declared(), choice)["properties"]["tool_call"]
     branches = call.get("anyOf", [call])
     assert ({"type": "null"} in branches) is null
-    assert sorted(one["properties"]["name"]["enum"][0] for one in branches if one["type"] == "object") == names
+    assert (
+        sorted(one["properties"]["name"]["enum"][0] for one in branches if one["type"] == "object")
+        == names
+    )
 
 
 def test_the_prompt_shows_six_examples_in_two_languages() -> None:
@@ -181,12 +207,17 @@ def test_the_prompt_shows_six_examples_in_two_languages() -> None:
     assert "You have no tools." in instructions("", ())
 
 
-async def test_the_transcript_is_told_in_the_form_of_the_examples(fake: OpenAIFake, provider: JsonMode) -> None:
+async def test_the_transcript_is_told_in_the_form_of_the_examples(
+    fake: OpenAIFake, provider: JsonMode
+) -> None:
     """One call at a time, each followed by its result, whoever made them."""
     calls = [ToolCall(f"call_{name}", "get_weather", {"location": name}) for name in ("a", "b")]
     asked = model(Text("Let me look."), *calls)
     fake.say(replying("ok"))
-    await ask(provider, [user("?"), asked, results(asked, {"c": 1}, {"error": "no"}), model("Sunny."), user("ok")])
+    await ask(
+        provider,
+        [user("?"), asked, results(asked, {"c": 1}, {"error": "no"}), model("Sunny."), user("ok")],
+    )
     said = [(message["role"], message["content"]) for message in fake.chats[0]["messages"][1:]]
     object_of = '{{"thought":"","tool_call":{},"reply":"{}"}}'.format
     call_of = '{{"name":"get_weather","arguments":{{"location":"{}"}}}}'.format
@@ -201,18 +232,27 @@ async def test_the_transcript_is_told_in_the_form_of_the_examples(fake: OpenAIFa
     ]
 
 
-async def test_an_answer_that_cannot_be_read_is_asked_for_again(fake: OpenAIFake, provider: JsonMode) -> None:
+async def test_an_answer_that_cannot_be_read_is_asked_for_again(
+    fake: OpenAIFake, provider: JsonMode
+) -> None:
     """Once, with what was wrong; both requests are counted."""
     fake.say("Well, let me think.")
     fake.say(replying("It is sunny."))
     asked = await ask(provider, [user("?")], declared())
     assert (watched(asked), asked.text) == (["It is sunny."], "It is sunny.")
     assert asked.response.usage == Usage(200, 80, 20, 10)
-    assert [message["role"] for message in fake.chats[1]["messages"]] == ["system", "user", "assistant", "user"]
+    assert [message["role"] for message in fake.chats[1]["messages"]] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+    ]
     assert fake.chats[1]["messages"][2]["content"] == "Well, let me think."
 
 
-async def test_a_cut_answer_is_asked_for_again_shorter(fake: OpenAIFake, provider: JsonMode) -> None:
+async def test_a_cut_answer_is_asked_for_again_shorter(
+    fake: OpenAIFake, provider: JsonMode
+) -> None:
     """What was shown of it is void."""
     fake.say('{"thought": "", "tool_call": null, "reply": "It is ver', finish="length")
     fake.say(replying("Sunny."))
@@ -258,7 +298,9 @@ async def test_a_reply_behind_prose_is_shown_whole(fake: OpenAIFake, provider: J
     assert ("".join(watched(asked)), asked.text) == ("Hi", "Hi")
 
 
-async def test_a_server_without_schemas_is_asked_for_plain_json(fake: OpenAIFake, provider: JsonMode) -> None:
+async def test_a_server_without_schemas_is_asked_for_plain_json(
+    fake: OpenAIFake, provider: JsonMode
+) -> None:
     """And one without that, for nothing: the examples remain."""
     fake.fail(400, "This response_format type is unavailable now")
     fake.fail(400, "response_format is not supported")

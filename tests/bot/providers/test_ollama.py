@@ -1,4 +1,5 @@
-"""What is particular about Ollama: no ids, no tool choice, models that are not there or know nothing of tools."""
+"""What is particular about Ollama: no ids, no tool choice, models that are not there or know
+nothing of tools."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ from toolset.tool import ToolDefinition
 
 JSON = dict[str, Any]
 MODEL = "qwen3"
-SCHEMA = {"type": "object", "properties": {"location": {"type": "string", "maxLength": 9, "const": "x"}}}
+SCHEMA = {
+    "type": "object",
+    "properties": {"location": {"type": "string", "maxLength": 9, "const": "x"}},
+}
 TOOLS = (ToolDefinition("get_weather", "Tells the weather.", SCHEMA, {}),)
 WEATHER: tuple[str, JSON] = ("get_weather", {"location": "東京"})
 
@@ -59,7 +63,8 @@ async def failure(provider: Ollama, *tools: ToolDefinition) -> ModelError:
 
 
 async def test_a_request_whole(fake: OllamaFake) -> None:
-    """Every field of it, as it goes over the wire: arguments are an object, and only names tell whose a result is."""
+    """Every field of it, as it goes over the wire: arguments are an object, and only names tell
+    whose a result is."""
     provider = Ollama(MODEL, fake.base_url, Options(1000, "high"), 16_384)
     asked = model("Let me look.", ToolCall("call_1", *WEATHER))
     fake.say("晴れです。")
@@ -67,7 +72,11 @@ async def test_a_request_whole(fake: OllamaFake) -> None:
     await ask(provider, told, TOOLS)
     await provider.aclose()
     parameters = {"type": "object", "properties": {"location": {"type": "string", "enum": ["x"]}}}
-    function = {"name": "get_weather", "description": "Tells the weather.", "parameters": parameters}
+    function = {
+        "name": "get_weather",
+        "description": "Tells the weather.",
+        "parameters": parameters,
+    }
     assert fake.chats == [
         {
             "model": MODEL,
@@ -77,7 +86,9 @@ async def test_a_request_whole(fake: OllamaFake) -> None:
                 {
                     "role": "assistant",
                     "content": "Let me look.",
-                    "tool_calls": [{"function": {"name": "get_weather", "arguments": {"location": "東京"}}}],
+                    "tool_calls": [
+                        {"function": {"name": "get_weather", "arguments": {"location": "東京"}}}
+                    ],
                 },
                 {"role": "tool", "content": '{"output":{"temp":18}}', "tool_name": "get_weather"},
                 {"role": "user", "content": "早く"},
@@ -93,8 +104,12 @@ async def test_a_request_whole(fake: OllamaFake) -> None:
 async def test_pictures_stand_beside_the_words(fake: OllamaFake, ollama: Ollama) -> None:
     """Those of messages that are joined together; what is gone is a word."""
     first, second = Media("1", "image/png", 1, b"x"), Media("2", "image/png", 1, b"y")
-    said = await sent(fake, ollama, user(first), user("Look", Media("3", "image/png")), user(second))
-    assert said == [{"role": "user", "content": "Look\n\n[image: not available]", "images": ["eA==", "eQ=="]}]
+    said = await sent(
+        fake, ollama, user(first), user("Look", Media("3", "image/png")), user(second)
+    )
+    assert said == [
+        {"role": "user", "content": "Look\n\n[image: not available]", "images": ["eA==", "eQ=="]}
+    ]
 
 
 async def test_messages_with_nothing_in_them_are_left_out(fake: OllamaFake, ollama: Ollama) -> None:
@@ -117,7 +132,9 @@ async def test_what_must_not_be_called_is_not_shown(
 ) -> None:
     """There is no tool choice; and a call that comes all the same is dropped where none may."""
     fake.calls(WEATHER, text="Let me look.")
-    asked = await ask(ollama, [user("?")], (*TOOLS, ToolDefinition("other", "", {"type": "object"}, {})), choice)
+    asked = await ask(
+        ollama, [user("?")], (*TOOLS, ToolDefinition("other", "", {"type": "object"}, {})), choice
+    )
     tools = fake.chats[0].get("tools")
     assert (tools and [tool["function"]["name"] for tool in tools]) == shown
     assert asked.calls == ([WEATHER] if shown else [])
@@ -153,7 +170,9 @@ async def test_a_model_that_cannot_think_is_told_so_once(fake: OllamaFake) -> No
     assert [body.get("think") for body in fake.chats] == [True, None, None]
 
 
-async def test_thoughts_go_back_to_the_model_that_had_them(fake: OllamaFake, ollama: Ollama) -> None:
+async def test_thoughts_go_back_to_the_model_that_had_them(
+    fake: OllamaFake, ollama: Ollama
+) -> None:
     """With the calls they led to, and to nobody else."""
     fake.calls(WEATHER, thinking="Tokyo, then.")
     asked = (await ask(ollama, [user("?")], TOOLS)).response.message
@@ -181,9 +200,14 @@ async def test_an_older_server_names_no_reason(fake: OllamaFake, ollama: Ollama)
 
 async def test_odd_calls(fake: OllamaFake, ollama: Ollama) -> None:
     """With ids as newer servers give them, arguments as text, or none."""
-    fake.messages({"tool_calls": [{"id": "call_9", **call(*WEATHER)}, call("get_weather", {})]}, {"tool_calls": None})
+    fake.messages(
+        {"tool_calls": [{"id": "call_9", **call(*WEATHER)}, call("get_weather", {})]},
+        {"tool_calls": None},
+    )
     assert (await ask(ollama, [user("?")], TOOLS)).calls == [WEATHER, ("get_weather", {})]
-    fake.messages({"tool_calls": [{"function": {"name": "get_weather", "arguments": '{"location": "東京"}'}}]})
+    fake.messages(
+        {"tool_calls": [{"function": {"name": "get_weather", "arguments": '{"location": "東京"}'}}]}
+    )
     assert (await ask(ollama, [user("?")], TOOLS)).calls == [WEATHER]
     fake.messages({"content": "Hm", "tool_calls": [{}]})
     asked = await ask(ollama, [user("?")], TOOLS)
@@ -227,11 +251,21 @@ async def test_nobody_there() -> None:
     ("status", "words", "expected"),
     [
         (500, "error parsing tool call: raw='{', err=unexpected end", (TryAgain, "malformed")),
-        (500, "model requires more system memory (9 GiB) than is available", (TryAgain, "model_down")),
-        (503, "server busy, please try again.  maximum pending requests exceeded", (TryAgain, "model_down")),
+        (
+            500,
+            "model requires more system memory (9 GiB) than is available",
+            (TryAgain, "model_down"),
+        ),
+        (
+            503,
+            "server busy, please try again.  maximum pending requests exceeded",
+            (TryAgain, "model_down"),
+        ),
     ],
 )
-async def test_failures_in_ollamas_words(fake: OllamaFake, status: int, words: str, expected: object) -> None:
+async def test_failures_in_ollamas_words(
+    fake: OllamaFake, status: int, words: str, expected: object
+) -> None:
     """In the place of an answer, and after its beginning."""
     fake.fail(status, words)
     error = await failure(Ollama(MODEL, fake.base_url))
@@ -249,7 +283,9 @@ async def test_failures_in_ollamas_words(fake: OllamaFake, status: int, words: s
         (Outgoing(status=302, headers={"Location": "/elsewhere"}), "request_refused"),
     ],
 )
-async def test_something_else_stands_there(fake: OllamaFake, answer: Outgoing, apology: str) -> None:
+async def test_something_else_stands_there(
+    fake: OllamaFake, answer: Outgoing, apology: str
+) -> None:
     """A proxy, or another server."""
     fake.answer(answer)
     assert (await failure(Ollama(MODEL, fake.base_url))).apology == apology
@@ -259,7 +295,9 @@ async def test_something_else_stands_there(fake: OllamaFake, answer: Outgoing, a
 async def test_check_looks_the_model_up(fake: OllamaFake, ollama: Ollama) -> None:
     """Without loading it; older servers do not tell what a model is able to."""
     assert await ollama.check() == "qwen3 answers"
-    assert [(request.path, request.body) for request in fake.requests] == [("/api/show", {"model": MODEL})]
+    assert [(request.path, request.body) for request in fake.requests] == [
+        ("/api/show", {"model": MODEL})
+    ]
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,11 @@ def fake() -> Iterator[OllamaFake]:
         yield fake
 
 
-async def test_a_model_that_takes_long_to_load_is_there_for_the_next_message(fake: OllamaFake) -> None:
-    """Ollama stops loading for a request that is given up, so that it is asked for the model alone."""
+async def test_a_model_that_takes_long_to_load_is_there_for_the_next_message(
+    fake: OllamaFake,
+) -> None:
+    """Ollama stops loading for a request that is given up, so that it is asked for the model
+    alone."""
     fake.stall()
     provider = Ollama(MODEL, fake.base_url, Options(first_token_timeout_s=0.05), context_tokens=9)
     with pytest.raises(TryAgain) as raised:
@@ -33,7 +36,11 @@ async def test_a_model_that_takes_long_to_load_is_there_for_the_next_message(fak
     await until(lambda: len(fake.chats) == 2)
     await provider.aclose()
     assert "the next message finds it loaded" in raised.value.cause
-    assert fake.chats[1] == {"model": MODEL, "messages": [], "options": {"num_predict": 2048, "num_ctx": 9}}
+    assert fake.chats[1] == {
+        "model": MODEL,
+        "messages": [],
+        "options": {"num_predict": 2048, "num_ctx": 9},
+    }
 
 
 async def test_a_model_is_loaded_once_at_a_time(fake: OllamaFake) -> None:

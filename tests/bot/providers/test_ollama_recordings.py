@@ -1,4 +1,5 @@
-"""Every recorded exchange with Ollama, replayed: its native ones natively, the others as the OpenAI they imitate."""
+"""Every recorded exchange with Ollama, replayed: its native ones natively, the others as the OpenAI
+they imitate."""
 
 from __future__ import annotations
 
@@ -19,10 +20,17 @@ from toolset.tool import ToolDefinition
 
 JSON = dict[str, Any]
 
-NATIVE = ("01_native_api_chat.json", "02_native_api_chat_stream_ndjson.json", "03_native_api_chat_tool_calls.json")
+NATIVE = (
+    "01_native_api_chat.json",
+    "02_native_api_chat_stream_ndjson.json",
+    "03_native_api_chat_tool_calls.json",
+)
 DOCS = "10_docs_examples_native_tool_calls.json"
 IMITATING = ("06_openai_compat_tools_qwen3.json", "09_error_400_context.json")
-TOOLS = [ToolDefinition(name, "-", {"type": "object"}, {}) for name in ("get_weather", "get_current_weather")]
+TOOLS = [
+    ToolDefinition(name, "-", {"type": "object"}, {})
+    for name in ("get_weather", "get_current_weather")
+]
 
 
 def content(name: str) -> JSON:
@@ -50,7 +58,11 @@ async def test_a_recorded_answer_is_understood(name: str) -> None:
             asked = await ask(provider, [user("Tell me a joke about OpenTelemetry")])
             await provider.aclose()
         assert asked.text == "".join(line["message"]["content"] for line in lines)
-        expected = ("end_turn", Usage(last["prompt_eval_count"], 0, last["eval_count"]), last["model"])
+        expected = (
+            "end_turn",
+            Usage(last["prompt_eval_count"], 0, last["eval_count"]),
+            last["model"],
+        )
         assert (asked.response.stop_reason, asked.response.usage, asked.response.model) == expected
 
 
@@ -69,7 +81,11 @@ async def test_the_documented_calls_are_understood() -> None:
             await ask(provider, [user("?")], TOOLS)
         await provider.aclose()
     tokyo, paris = {"city": "Tokyo"}, {"format": "celsius", "location": "Paris, FR"}
-    assert told == [[("get_weather", tokyo)], [("get_weather", tokyo)], [("get_current_weather", paris)]]
+    assert told == [
+        [("get_weather", tokyo)],
+        [("get_weather", tokyo)],
+        [("get_current_weather", paris)],
+    ]
 
 
 async def test_ollamas_imitation_of_openai_is_understood() -> None:
@@ -95,7 +111,9 @@ def test_every_recording_is_replayed() -> None:
 
 
 def _message(place: int) -> JSON:
-    message: JSON = content(IMITATING[0])["interactions"][place]["response"]["body"]["choices"][0]["message"]
+    message: JSON = content(IMITATING[0])["interactions"][place]["response"]["body"]["choices"][0][
+        "message"
+    ]
     return message
 
 

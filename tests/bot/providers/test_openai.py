@@ -97,7 +97,14 @@ async def test_a_message_with_nothing_to_say_is_left_out(fake: OpenAIFake, opena
 @pytest.mark.parametrize(
     ("parameters", "strict"),
     [
-        ({"type": "object", "properties": {"x": {"type": "string", "minLength": 1}}, "required": ["x"]}, True),
+        (
+            {
+                "type": "object",
+                "properties": {"x": {"type": "string", "minLength": 1}},
+                "required": ["x"],
+            },
+            True,
+        ),
         ({"type": "object", "properties": {"x": {"type": "string"}}}, False),
     ],
 )
@@ -129,7 +136,9 @@ def test_only_a_model_that_thinks_is_told_how_hard(name: str, effort: str) -> No
     assert reasoning_effort(name, "low") == effort
 
 
-async def test_the_environment_does_not_change_who_is_asked(fake: OpenAIFake, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_environment_does_not_change_who_is_asked(
+    fake: OpenAIFake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The SDK would take a key and a server from there."""
     monkeypatch.setenv("OPENAI_API_KEY", "another-key")
     monkeypatch.setenv("OPENAI_ADMIN_KEY", "another-key")
@@ -171,11 +180,24 @@ async def test_what_a_server_wants_back_it_gets_back(fake: OpenAIFake, openai: O
     """Reasoning and signatures: to the same model whole, to another one not at all."""
     fake.extras = True
     signed = {"google": {"thought_signature": "abc"}}
-    call = {"index": 0, "id": "", "function": {"name": "get_weather", "arguments": "{}"}, "extra_content": signed}
+    call = {
+        "index": 0,
+        "id": "",
+        "function": {"name": "get_weather", "arguments": "{}"},
+        "extra_content": signed,
+    }
     fake.deltas(
         {"reasoning_content": "Let me "},
-        {"reasoning_content": "think.", "reasoning_details": [{"type": "t", "index": 0, "text": "a", "id": None}]},
-        {"reasoning_details": [{"type": "t", "index": 0, "text": "b", "id": "r"}, {"type": "e", "data": "x"}]},
+        {
+            "reasoning_content": "think.",
+            "reasoning_details": [{"type": "t", "index": 0, "text": "a", "id": None}],
+        },
+        {
+            "reasoning_details": [
+                {"type": "t", "index": 0, "text": "b", "id": "r"},
+                {"type": "e", "data": "x"},
+            ]
+        },
         {"tool_calls": [call], "extra_content": {"google": {"thought": True}}},
         finish="tool_calls",
     )
@@ -191,7 +213,10 @@ async def test_what_a_server_wants_back_it_gets_back(fake: OpenAIFake, openai: O
     assert own == {
         **foreign,
         "reasoning_content": "Let me think.",
-        "reasoning_details": [{"type": "t", "index": 0, "text": "ab", "id": "r"}, {"type": "e", "data": "x"}],
+        "reasoning_details": [
+            {"type": "t", "index": 0, "text": "ab", "id": "r"},
+            {"type": "e", "data": "x"},
+        ],
         "extra_content": {"google": {"thought": True}},
         "tool_calls": [{**foreign["tool_calls"][0], "extra_content": signed}],
     }
@@ -203,4 +228,8 @@ async def test_an_unreadable_call_is_malformed(fake: OpenAIFake, openai: OpenAI)
     call = {"index": 0, "id": "1", "function": {"name": "get_weather", "arguments": '{"loc'}}
     fake.deltas({"tool_calls": [call]}, finish="tool_calls")
     response = (await ask(openai, [user("?")], TOOLS)).response
-    assert (response.stop_reason, response.message.calls, response.detail) == ("malformed", (), "tool_calls")
+    assert (response.stop_reason, response.message.calls, response.detail) == (
+        "malformed",
+        (),
+        "tool_calls",
+    )

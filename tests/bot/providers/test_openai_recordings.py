@@ -1,4 +1,5 @@
-"""Every recorded exchange with OpenAI and servers like it, replayed: what they have really sent is understood."""
+"""Every recorded exchange with OpenAI and servers like it, replayed: what they have really sent is
+understood."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ from toolset.tool import ToolDefinition
 
 JSON = dict[str, Any]
 FOLDERS = ("openai", "openai_compatible")
-FILES = sorted(f"{folder}/{path.name}" for folder in FOLDERS for path in (RECORDED / folder).glob("*.json"))
+FILES = sorted(
+    f"{folder}/{path.name}" for folder in FOLDERS for path in (RECORDED / folder).glob("*.json")
+)
 REFUSED = {
     "openai/06_error_404_model.json": ["model_unknown"],
     "openai/07_error_400_role.json": ["request_refused"],
@@ -43,13 +46,18 @@ class Exchange:
     def expected(self) -> tuple[str, list[tuple[str, JSON]], Usage]:
         """Words, calls and usage, read from the recording without any of our code."""
         if self.response["format"] == "json":
-            message, counts = self.response["body"]["choices"][0]["message"], self.response["body"]["usage"]
+            message, counts = (
+                self.response["body"]["choices"][0]["message"],
+                self.response["body"]["usage"],
+            )
         else:
             message, counts = _gathered(self.response["body_text"])
         called = [call["function"] for call in message.get("tool_calls") or ()]
         thinking = counts.get("completion_tokens_details", {}).get("reasoning_tokens", 0)
         cached = counts.get("prompt_tokens_details", {}).get("cached_tokens", 0)
-        usage = Usage(counts["prompt_tokens"], cached, counts["completion_tokens"] - thinking, thinking)
+        usage = Usage(
+            counts["prompt_tokens"], cached, counts["completion_tokens"] - thinking, thinking
+        )
         calls = [(call["name"], json.loads(call["arguments"])) for call in called]
         return message.get("content") or "", calls, usage
 
@@ -57,7 +65,10 @@ class Exchange:
     def tools(self) -> list[ToolDefinition]:
         """The tools that were declared."""
         declared = [tool["function"] for tool in self.request.get("tools", ())]
-        return [ToolDefinition(tool["name"], tool["description"] or "-", tool["parameters"], {}) for tool in declared]
+        return [
+            ToolDefinition(tool["name"], tool["description"] or "-", tool["parameters"], {})
+            for tool in declared
+        ]
 
     @property
     def messages(self) -> list[Message]:
@@ -79,7 +90,9 @@ def _call(call: JSON) -> ToolCall:
 
 def _gathered(stream: str) -> tuple[JSON, JSON]:
     """A stream of one call or of words as one message, and its usage."""
-    lines = [line.removeprefix("data: ") for line in stream.splitlines() if line.startswith("data: {")]
+    lines = [
+        line.removeprefix("data: ") for line in stream.splitlines() if line.startswith("data: {")
+    ]
     events = [json.loads(line) for line in lines]
     deltas = [choice["delta"] for event in events for choice in event["choices"]]
     pieces = [call["function"] for delta in deltas for call in delta.get("tool_calls", ())]
@@ -88,7 +101,9 @@ def _gathered(stream: str) -> tuple[JSON, JSON]:
         "arguments": "".join(piece["arguments"] for piece in pieces),
     }
     content = "".join(delta.get("content") or "" for delta in deltas)
-    return {"content": content, "tool_calls": [{"function": function}] if pieces else []}, events[-1]["usage"]
+    return {"content": content, "tool_calls": [{"function": function}] if pieces else []}, events[
+        -1
+    ]["usage"]
 
 
 def exchanges(name: str) -> list[Exchange]:
@@ -99,7 +114,8 @@ def exchanges(name: str) -> list[Exchange]:
 
 @pytest.mark.parametrize("name", cases(FILES, "every recorded exchange with OpenAI"))
 async def test_a_recording_is_understood(name: str) -> None:
-    """Words, calls and usage as they stand in the recording, errors as what they mean; the requests stay strict."""
+    """Words, calls and usage as they stand in the recording, errors as what they mean; the requests
+    stay strict."""
     refused = []
     for exchange in exchanges(name):
         with openai_fake() as fake:
@@ -134,9 +150,17 @@ async def test_a_signature_goes_back_to_where_it_came_from() -> None:
         fake.say("Noon.")
         provider = OpenAI(KEY, "gpt-4o-mini", fake.base_url)
         asked = (await ask(provider, exchange.messages, exchange.tools)).response.message
-        await ask(provider, [*exchange.messages, asked, results(asked, {"time": "12:00"})], exchange.tools)
+        await ask(
+            provider, [*exchange.messages, asked, results(asked, {"time": "12:00"})], exchange.tools
+        )
         await provider.aclose()
     sent = fake.chats[1]["messages"][2]
-    assert sent["extra_content"] == exchange.response["body"]["choices"][0]["message"]["extra_content"]
+    assert (
+        sent["extra_content"] == exchange.response["body"]["choices"][0]["message"]["extra_content"]
+    )
     assert asked.calls[0].id.startswith("call_")
-    assert sent["tool_calls"][0]["id"] == fake.chats[1]["messages"][3]["tool_call_id"] == asked.calls[0].id
+    assert (
+        sent["tool_calls"][0]["id"]
+        == fake.chats[1]["messages"][3]["tool_call_id"]
+        == asked.calls[0].id
+    )

@@ -48,7 +48,9 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("field", "words", "instead"), REFUSALS, ids=[field for field, _, _ in REFUSALS])
+@pytest.mark.parametrize(
+    ("field", "words", "instead"), REFUSALS, ids=[field for field, _, _ in REFUSALS]
+)
 async def test_what_a_server_does_not_take_is_left_out_from_then_on(
     fake: OpenAIFake, openai: OpenAI, field: str, words: str, instead: str
 ) -> None:
@@ -61,12 +63,19 @@ async def test_what_a_server_does_not_take_is_left_out_from_then_on(
         assert (await ask(openai, [user("?")], [tool])).text == "ok"
     assert len(fake.chats) == 3
     assert field in str(fake.chats[0])
-    assert all(f"'{field}'" not in str(chat) and (not instead or instead in chat) for chat in fake.chats[1:])
+    assert all(
+        f"'{field}'" not in str(chat) and (not instead or instead in chat)
+        for chat in fake.chats[1:]
+    )
 
 
-async def test_a_model_without_a_system_role_reads_it_as_the_users_words(fake: OpenAIFake, openai: OpenAI) -> None:
+async def test_a_model_without_a_system_role_reads_it_as_the_users_words(
+    fake: OpenAIFake, openai: OpenAI
+) -> None:
     """As OpenAI's o1-mini says it, and the templates of some open models."""
-    fake.fail(400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.")
+    fake.fail(
+        400, "Unsupported value: 'messages[0].role' does not support 'system' with this model."
+    )
     fake.say("ok")
     await ask(openai, [user("Hello")])
     assert fake.chats[1]["messages"] == [{"role": "user", "content": "Be kind.\n\nHello"}]
@@ -90,7 +99,9 @@ async def test_a_refusal_for_another_reason_is_one(fake: OpenAIFake, openai: Ope
     assert len(fake.chats) == 1
 
 
-@pytest.mark.parametrize(("is_openai", "field"), [(True, "max_completion_tokens"), (False, "max_tokens")])
+@pytest.mark.parametrize(
+    ("is_openai", "field"), [(True, "max_completion_tokens"), (False, "max_tokens")]
+)
 def test_the_output_limit_has_two_names(is_openai: bool, field: str) -> None:
     """OpenAI's own models take the newer one, other servers know the older."""
     assert Capabilities(is_openai=is_openai).adapted({"max_tokens": 5}) == {field: 5}
@@ -129,7 +140,11 @@ async def test_an_answer_that_is_not_streamed_is_read(fake: OpenAIFake, openai: 
     body = {"object": "chat.completion", "choices": [{"message": message, "finish_reason": "stop"}]}
     fake.raw(msgspec.json.encode(body), content_type="application/json")
     asked = await ask(openai, [user("?")])
-    assert (asked.text, asked.response.stop_reason, asked.response.usage) == ("ok", "end_turn", Usage())
+    assert (asked.text, asked.response.stop_reason, asked.response.usage) == (
+        "ok",
+        "end_turn",
+        Usage(),
+    )
 
 
 async def test_the_end_is_known_by_its_mark_too(fake: OpenAIFake, openai: OpenAI) -> None:
@@ -153,7 +168,9 @@ async def test_the_end_is_known_by_its_mark_too(fake: OpenAIFake, openai: OpenAI
         (b"", "model_down"),
     ],
 )
-async def test_nonsense_and_errors_inside_a_stream(fake: OpenAIFake, openai: OpenAI, body: bytes, apology: str) -> None:
+async def test_nonsense_and_errors_inside_a_stream(
+    fake: OpenAIFake, openai: OpenAI, body: bytes, apology: str
+) -> None:
     """In every form that servers give them."""
     fake.raw(body)
     with pytest.raises(TryAgain) as raised:
@@ -168,7 +185,9 @@ async def test_calls_that_were_not_allowed_are_dropped(fake: OpenAIFake, openai:
     assert (asked.text, asked.calls, asked.response.stop_reason) == ("It is sunny.", [], "end_turn")
 
 
-async def test_reasoning_is_not_sent_to_a_server_that_refuses_it(fake: OpenAIFake, openai: OpenAI) -> None:
+async def test_reasoning_is_not_sent_to_a_server_that_refuses_it(
+    fake: OpenAIFake, openai: OpenAI
+) -> None:
     """Groq takes none of its own back."""
     fake.extras = True
     fake.unknown = {"reasoning_content": "property 'reasoning_content' is unsupported"}
@@ -186,7 +205,9 @@ async def test_what_follows_the_end_is_not_waited_for(fake: OpenAIFake, openai: 
     assert (await ask(openai, [user("?")])).text == "ok"
 
 
-async def test_a_connection_that_was_closed_from_the_other_end_is_made_anew(fake: OpenAIFake, openai: OpenAI) -> None:
+async def test_a_connection_that_was_closed_from_the_other_end_is_made_anew(
+    fake: OpenAIFake, openai: OpenAI
+) -> None:
     """llama.cpp promises to keep each and closes it once a stream is over; nobody notices."""
     fake.hangs_up = True
     for _ in range(3):
@@ -196,7 +217,14 @@ async def test_a_connection_that_was_closed_from_the_other_end_is_made_anew(fake
 
 
 NO_PICTURES = [
-    (500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"),
+    (
+        500,
+        (
+            "image input is not supported - hint: if this is unexpected, you may need to provide "
+            "the "
+            "mmproj"
+        ),
+    ),
     (400, "At most 0 image(s) may be provided in one request."),
     (400, "some-model is not a multimodal model"),
     (404, "No endpoints found that support image input"),
@@ -204,16 +232,21 @@ NO_PICTURES = [
 ]
 
 
-@pytest.mark.parametrize(("status", "words"), NO_PICTURES, ids=[words[:20] for _, words in NO_PICTURES])
+@pytest.mark.parametrize(
+    ("status", "words"), NO_PICTURES, ids=[words[:20] for _, words in NO_PICTURES]
+)
 async def test_a_model_that_sees_no_pictures_is_told_of_them(
     fake: OpenAIFake, openai: OpenAI, status: int, words: str
 ) -> None:
-    """The server is asked again at once with a word in the picture's place, and sent no other one."""
+    """The server is asked again at once with a word in the picture's place, and sent no other
+    one."""
     fake.fail(status, words)
     fake.say("ok")
     fake.say("ok")
     for _ in range(2):
-        assert (await ask(openai, [user("What is this?", Media("r", "image/png", 3, data=b"png"))])).text == "ok"
+        assert (
+            await ask(openai, [user("What is this?", Media("r", "image/png", 3, data=b"png"))])
+        ).text == "ok"
     told = {"role": "user", "content": "What is this?\n\n[image: not available]"}
     assert [chat["messages"][1] == told for chat in fake.chats] == [False, True, True]
 
@@ -232,7 +265,9 @@ async def test_an_outage_teaches_nothing(fake: OpenAIFake, openai: OpenAI, statu
 ILL_WRITTEN = "The model produced output that does not match the expected peg-native format"
 
 
-async def test_a_call_that_its_server_cannot_read_is_asked_for_again(fake: OpenAIFake, openai: OpenAI) -> None:
+async def test_a_call_that_its_server_cannot_read_is_asked_for_again(
+    fake: OpenAIFake, openai: OpenAI
+) -> None:
     """As llama.cpp says it, inside a stream: the model is at fault, the server is there."""
     error = {"error": {"code": 500, "message": ILL_WRITTEN, "type": "server_error"}}
     fake.answer(Answer((chunk({"role": "assistant", "content": None}), error), done=False))
@@ -244,7 +279,8 @@ async def test_a_call_that_its_server_cannot_read_is_asked_for_again(fake: OpenA
 def test_only_openai_itself_is_sent_patterns() -> None:
     """llama.cpp lets a model write quotes for ``[^@:/]``, and the JSON breaks."""
     sent = {
-        is_ours: encode(declarations(declared(), dialects)) for is_ours, dialects in ((0, OPENAIS), (1, COMPATIBLE))
+        is_ours: encode(declarations(declared(), dialects))
+        for is_ours, dialects in ((0, OPENAIS), (1, COMPATIBLE))
     }
     assert [b'"pattern"' in tools for tools in sent.values()] == [True, False]
     assert b'"pattern"' not in encode(response_format(schema_of(declared(), AUTO), COMPATIBLE))

@@ -21,30 +21,44 @@ ADDRESSES = {
     "ollama:qwen3": "OLLAMA_HOST",
 }
 KEYS = ("GEMINI_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OLLAMA_API_KEY")
-GOOGLE = {"code": 400, "message": "API key not valid. Please pass a valid API key.", "status": "INVALID_ARGUMENT"}
+GOOGLE = {
+    "code": 400,
+    "message": "API key not valid. Please pass a valid API key.",
+    "status": "INVALID_ARGUMENT",
+}
 REASON = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
 BODIES: dict[str, object] = {
     "nothing": b"",
     "a page": b"<html>Access denied</html>",
     "a list": [{"error": "no"}],
-    "another code": {"error": {"code": "model_not_found", "message": "no", "type": "invalid_request_error"}},
+    "another code": {
+        "error": {"code": "model_not_found", "message": "no", "type": "invalid_request_error"}
+    },
 }
 OF_A_400: dict[str, object] = {
     "Google": {"error": {**GOOGLE, "details": [REASON]}},
     "Google's, in a list": [{"error": {**GOOGLE, "details": [REASON]}}],
     "Google's, without its reason": {"error": GOOGLE},
-    "Google's, expired": {"error": {**GOOGLE, "message": "API key expired. Please renew the API key."}},
-    "OpenAI's words": {"error": {"message": "Incorrect API key provided: sk-…", "type": "invalid_request_error"}},
+    "Google's, expired": {
+        "error": {**GOOGLE, "message": "API key expired. Please renew the API key."}
+    },
+    "OpenAI's words": {
+        "error": {"message": "Incorrect API key provided: sk-…", "type": "invalid_request_error"}
+    },
 }
 
 
 @pytest.mark.parametrize("model", ADDRESSES)
 @pytest.mark.parametrize(
     ("status", "body"),
-    [(status, body) for status in (401, 403) for body in BODIES.values()] + [(400, body) for body in OF_A_400.values()],
-    ids=[f"{status} {name}" for status in (401, 403) for name in BODIES] + [f"400 {name}" for name in OF_A_400],
+    [(status, body) for status in (401, 403) for body in BODIES.values()]
+    + [(400, body) for body in OF_A_400.values()],
+    ids=[f"{status} {name}" for status in (401, 403) for name in BODIES]
+    + [f"400 {name}" for name in OF_A_400],
 )
-async def test_a_refused_key_is_one(monkeypatch: pytest.MonkeyPatch, model: str, status: int, body: object) -> None:
+async def test_a_refused_key_is_one(
+    monkeypatch: pytest.MonkeyPatch, model: str, status: int, body: object
+) -> None:
     """The operator gets the alert for it, and the variable."""
     text = body if isinstance(body, bytes) else json.dumps(body).encode()
     kind = "text/html" if isinstance(body, bytes) else "application/json"
@@ -66,11 +80,15 @@ async def test_a_refused_key_is_one(monkeypatch: pytest.MonkeyPatch, model: str,
     assert any(name in refused.value.cause for name in KEYS)
 
 
-async def test_a_schema_with_a_key_among_its_properties_is_no_refused_key(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_schema_with_a_key_among_its_properties_is_no_refused_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Tools of APIs may have such an argument, and a vendor may dislike its schema."""
 
     async def refuse(_request: web.Request) -> web.Response:
-        return web.json_response({"error": {"message": "properties.api_key: invalid type", "type": "x"}}, status=400)
+        return web.json_response(
+            {"error": {"message": "properties.api_key: invalid type", "type": "x"}}, status=400
+        )
 
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", refuse)

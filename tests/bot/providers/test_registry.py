@@ -1,4 +1,5 @@
-"""Models by their names: each built from its settings, and an SDK loaded only where it is chosen."""
+"""Models by their names: each built from its settings, and an SDK loaded only where it is
+chosen."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ except SettingsError as error:
 
 
 def opened(folder: Path, *missing: str, **variables: str) -> str:
-    """What a new process prints that opens its models: the modules it has loaded, or why it cannot."""
+    """What a new process prints that opens its models: the modules it has loaded, or why it
+    cannot."""
     done = subprocess.run(
         [sys.executable, "-c", OPENING, *missing],
         cwd=folder,
@@ -75,7 +77,9 @@ def test_an_unknown_provider_is_refused(monkeypatch: pytest.MonkeyPatch, asker: 
     """By the variable that names it, with the names there are."""
     monkeypatch.setenv(asker, "nobody:small")
     names = "gemini, vertex, openai, json, anthropic, ollama"
-    with pytest.raises(SettingsError, match=rf"^{asker}: write demo or PROVIDER:MODEL, .* one of {names}$"):
+    with pytest.raises(
+        SettingsError, match=rf"^{asker}: write demo or PROVIDER:MODEL, .* one of {names}$"
+    ):
         check_models(load())
 
 
@@ -93,7 +97,8 @@ def test_an_unknown_provider_is_refused(monkeypatch: pytest.MonkeyPatch, asker: 
 def test_a_model_without_its_key_is_refused(
     monkeypatch: pytest.MonkeyPatch, asker: str, model: str, variable: str
 ) -> None:
-    """Half a setting stops start-up rather than every conversation, or the one that needs the fallback."""
+    """Half a setting stops start-up rather than every conversation, or the one that needs the
+    fallback."""
     monkeypatch.setenv(asker, model)
     with pytest.raises(SettingsError, match=rf"^{variable}: {asker} asks for {model}; set this"):
         check_models(load())
@@ -138,7 +143,9 @@ async def test_keys_and_addresses_come_from_the_settings(monkeypatch: pytest.Mon
 
 async def test_reviewers_are_opened_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the names that the operator chose; their keys are struck out of the log too."""
-    for variable, value in (EVERY_KEY | {"MODEL": "demo", "REVIEWERS": "openai:gpt-5,ollama:a,openai:gpt-5"}).items():
+    for variable, value in (
+        EVERY_KEY | {"MODEL": "demo", "REVIEWERS": "openai:gpt-5,ollama:a,openai:gpt-5"}
+    ).items():
         monkeypatch.setenv(variable, value)
     settings = load()
     async with open_reviewers(settings, Metrics()) as reviewers:
@@ -173,7 +180,9 @@ async def test_reviewers_search_and_run_nothing(monkeypatch: pytest.MonkeyPatch)
         ("json:small", {"openai"}),
     ],
 )
-def test_only_the_sdk_of_the_chosen_model_is_loaded(tmp_path: Path, model: str, loaded: set[str]) -> None:
+def test_only_the_sdk_of_the_chosen_model_is_loaded(
+    tmp_path: Path, model: str, loaded: set[str]
+) -> None:
     """The others cost a second and fifty megabytes each; Gemini answers without its own."""
     assert SDKS.intersection(opened(tmp_path, MODEL=model).split()) == loaded
 

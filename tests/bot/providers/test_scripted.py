@@ -8,7 +8,15 @@ from collections.abc import Sequence
 import pytest
 
 from bot.errors import TryAgain
-from bot.providers import AUTO, Completed, Restarted, StreamEvent, TextDelta, ToolCallDelta, ToolChoice
+from bot.providers import (
+    AUTO,
+    Completed,
+    Restarted,
+    StreamEvent,
+    TextDelta,
+    ToolCallDelta,
+    ToolChoice,
+)
 from bot.providers.scripted import Request, Scripted, ScriptEnded, Step
 from bot.transcript import Message, Opaque, ToolCall, Usage
 from tests.bot.providers.asking import ask, declared, model, user
@@ -21,9 +29,12 @@ async def test_steps_are_played_in_order() -> None:
 
 
 async def test_text_comes_in_pieces() -> None:
-    """Whoever watches sees words appear; Japanese, which has no spaces, a few characters at a time."""
+    """Whoever watches sees words appear; Japanese, which has no spaces, a few characters at a
+    time."""
     asked = await ask(Scripted([Step("It is fine. 今日は晴れです")]), [user("?")])
-    assert asked.events[:-1] == tuple(map(TextDelta, ["It ", "is ", "fine. ", "今日は", "晴れで", "す"]))
+    assert asked.events[:-1] == tuple(
+        map(TextDelta, ["It ", "is ", "fine. ", "今日は", "晴れで", "す"])
+    )
 
 
 async def test_words_and_calls_come_in_one_answer() -> None:
@@ -43,7 +54,11 @@ async def test_a_call_without_an_id_gets_a_fresh_one() -> None:
     """The same step played again makes another call."""
     step = Step(calls=(ToolCall("", "echo", {}), ToolCall("", "echo", {})))
     scripted = Scripted([step, step])
-    ids = [call.id for _ in range(2) for call in (await ask(scripted, [user("?")])).response.message.calls]
+    ids = [
+        call.id
+        for _ in range(2)
+        for call in (await ask(scripted, [user("?")])).response.message.calls
+    ]
     assert len(set(ids)) == 4
     assert all(ids)
 
@@ -52,10 +67,16 @@ async def test_an_answer_carries_what_the_step_says() -> None:
     """Stop reason, usage, detail and the vendor's opaque data come out as they were written."""
     opaque = Opaque("scripted", "m-1", b"\x00signature")
     scripted = Scripted(
-        [Step("half", stop_reason="max_tokens", usage=Usage(3, 0, 2), detail="cut", opaque=opaque)], "s", "m-1"
+        [Step("half", stop_reason="max_tokens", usage=Usage(3, 0, 2), detail="cut", opaque=opaque)],
+        "s",
+        "m-1",
     )
     response = (await ask(scripted, [user("?")])).response
-    assert (response.stop_reason, response.usage, response.detail) == ("max_tokens", Usage(3, 0, 2), "cut")
+    assert (response.stop_reason, response.usage, response.detail) == (
+        "max_tokens",
+        Usage(3, 0, 2),
+        "cut",
+    )
     assert response.message.opaque == opaque
     assert (scripted.name, response.model) == ("s", "m-1")
 

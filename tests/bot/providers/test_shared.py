@@ -1,4 +1,5 @@
-"""The small pieces all providers share: time-outs, event streams, whole answers, portable ids and names."""
+"""The small pieces all providers share: time-outs, event streams, whole answers, portable ids and
+names."""
 
 from __future__ import annotations
 
@@ -30,7 +31,12 @@ async def ticking(*waits: float, closed: list[bool]) -> AsyncGenerator[int]:
 async def test_events_in_time_pass() -> None:
     """All of them, and the source is closed."""
     closed: list[bool] = []
-    assert [one async for one in with_timeouts(ticking(0, 0, 0, closed=closed), 5, Options(request_timeout_s=5))] == [
+    assert [
+        one
+        async for one in with_timeouts(
+            ticking(0, 0, 0, closed=closed), 5, Options(request_timeout_s=5)
+        )
+    ] == [
         0,
         1,
         2,
@@ -40,7 +46,12 @@ async def test_events_in_time_pass() -> None:
 
 async def test_only_the_first_event_must_be_early() -> None:
     """What follows has the time of the whole answer."""
-    assert [one async for one in with_timeouts(ticking(0, 0.05, closed=[]), 0.02, Options(request_timeout_s=5))] == [
+    assert [
+        one
+        async for one in with_timeouts(
+            ticking(0, 0.05, closed=[]), 0.02, Options(request_timeout_s=5)
+        )
+    ] == [
         0,
         1,
     ]
@@ -52,7 +63,10 @@ async def test_a_late_event_ends_the_stream(waits: Sequence[float], before: list
     closed: list[bool] = []
     seen_before: list[int] = []
     with pytest.raises(TimeoutError):
-        await _gather(with_timeouts(ticking(*waits, closed=closed), 0.02, Options(request_timeout_s=0.04)), seen_before)
+        await _gather(
+            with_timeouts(ticking(*waits, closed=closed), 0.02, Options(request_timeout_s=0.04)),
+            seen_before,
+        )
     assert (seen_before, closed) == (before, [True])
 
 
@@ -72,15 +86,31 @@ async def pieces_of(*pieces: bytes) -> AsyncIterator[bytes]:
 async def test_events_are_read_from_any_pieces(size: int, line: bytes) -> None:
     """Comments and other fields are left out; what is not ended by a blank line counts too."""
     body = line.join(
-        [b": keep alive", b"", b"event: message", b'data: {"a": 1}', b"", b"data: x", b"data:y", b"", b"data: [DONE]"]
+        [
+            b": keep alive",
+            b"",
+            b"event: message",
+            b'data: {"a": 1}',
+            b"",
+            b"data: x",
+            b"data:y",
+            b"",
+            b"data: [DONE]",
+        ]
     )
     pieces = [body[place : place + size] for place in range(0, len(body), size)]
-    assert [event async for event in events_of(pieces_of(*pieces))] == [b'{"a": 1}', b"x\ny", b"[DONE]"]
+    assert [event async for event in events_of(pieces_of(*pieces))] == [
+        b'{"a": 1}',
+        b"x\ny",
+        b"[DONE]",
+    ]
 
 
 async def test_plain_json_is_one_event() -> None:
     """An error without the form."""
-    assert [event async for event in events_of(pieces_of(b'{"error":', b" {}}\n"))] == [b'{"error": {}}']
+    assert [event async for event in events_of(pieces_of(b'{"error":', b" {}}\n"))] == [
+        b'{"error": {}}'
+    ]
 
 
 @pytest.mark.parametrize(
@@ -102,14 +132,23 @@ def test_an_answer_is_settled(
     """By what it holds; only a complete one keeps its calls."""
     opaque = Opaque("p", "m", b"x")
     made = build_response(parts, reason, model="m-1", usage=Usage(1), opaque=opaque, detail="why")
-    assert (made.stop_reason, made.message.parts, made.model, made.usage) == (settled, kept, "m-1", Usage(1))
+    assert (made.stop_reason, made.message.parts, made.model, made.usage) == (
+        settled,
+        kept,
+        "m-1",
+        Usage(1),
+    )
     assert (made.message.role, made.message.opaque) == ("model", opaque)
     assert made.detail == ("" if settled in ("end_turn", "tool_use") else "why")
 
 
 def test_pieces_of_text_are_merged() -> None:
     """Around calls, never across them."""
-    assert merge_texts([Text("a"), Text("b"), CALL, Text(""), Text("c")]) == (Text("ab"), CALL, Text("c"))
+    assert merge_texts([Text("a"), Text("b"), CALL, Text(""), Text("c")]) == (
+        Text("ab"),
+        CALL,
+        Text("c"),
+    )
 
 
 def test_ids_are_portable() -> None:
@@ -136,6 +175,14 @@ def test_a_user_shows_words_and_pictures() -> None:
     """What a model cannot see is said in a word."""
     picture, gone = Media("1", "image/png", data=b"x"), Media("2", "image/png")
     video = Media("3", "video/mp4", data=b"x")
-    message = Message("m", "user", (Text("Look"), Text(""), picture, gone, video), 1, context="[Monday]")
-    words = [Text("[Monday]"), Text("Look"), picture, Text("[image: not available]"), Text("[video: not available]")]
+    message = Message(
+        "m", "user", (Text("Look"), Text(""), picture, gone, video), 1, context="[Monday]"
+    )
+    words = [
+        Text("[Monday]"),
+        Text("Look"),
+        picture,
+        Text("[image: not available]"),
+        Text("[video: not available]"),
+    ]
     assert list(visible_parts(message)) == words

@@ -43,7 +43,13 @@ def test_whole_turns_are_left_out(tokens: int, first: str) -> None:
 
 def test_the_summary_stays() -> None:
     """It stands for what was left out before."""
-    assert [message.text[:5] for message in trim_oldest([NOTE, *TALK], 1_500)] == ["Notes", "3 xxx", "", "", "joine"]
+    assert [message.text[:5] for message in trim_oldest([NOTE, *TALK], 1_500)] == [
+        "Notes",
+        "3 xxx",
+        "",
+        "",
+        "joine",
+    ]
     assert trim_oldest([NOTE, *TALK], 10_000) == [NOTE, *TALK]
     assert trim_oldest([NOTE], 0) == [NOTE]
     assert trim_oldest([], 0) == []
@@ -73,7 +79,9 @@ async def test_a_request_that_is_too_long_is_sent_again_without_its_oldest_turns
     """And again, until it is taken; what the model reads is remembered, where it says so."""
     small = Scripted([too_much(0), too_much(4_000), Step("ok"), Step("ok")])
     retrying = FallbackProvider([small], Metrics())
-    talk = [message for number in range(8) for message in (user(f"{number} {LONG}"), model("so it is"))]
+    talk = [
+        message for number in range(8) for message in (user(f"{number} {LONG}"), model("so it is"))
+    ]
     assert retrying.window == 0
     assert (await ask(retrying, talk)).text == "ok"
     assert [request.messages[0].text[:1] for request in small.requests] == ["0", "4", "7"]
@@ -92,7 +100,9 @@ async def test_where_nothing_can_be_left_out_the_next_model_is_asked() -> None:
 async def test_shorter_requests_leave_the_last_attempt_to_the_next_model() -> None:
     """Which gets the whole conversation: it may read more."""
     small, large = Scripted([too_much(0)] * 3), Scripted([Step("ok")])
-    talk = [message for number in range(16) for message in (user(f"{number} {LONG}"), model("so it is"))]
+    talk = [
+        message for number in range(16) for message in (user(f"{number} {LONG}"), model("so it is"))
+    ]
     assert (await ask(FallbackProvider([small, large], Metrics()), talk)).text == "ok"
     assert [len(request.messages) for request in small.requests] == [32, 16, 8]
     assert len(large.requests[0].messages) == 32
@@ -109,7 +119,12 @@ async def test_where_no_model_reads_so_much_the_user_hears_that() -> None:
 @pytest.mark.parametrize(
     ("status", "kind", "words", "window"),
     [
-        (400, "context_length_exceeded", "This model's maximum context length is 8192 tokens. However, you", 8_192),
+        (
+            400,
+            "context_length_exceeded",
+            "This model's maximum context length is 8192 tokens. However, you",
+            8_192,
+        ),
         (
             400,
             "BadRequestError",
@@ -122,14 +137,38 @@ async def test_where_no_model_reads_so_much_the_user_hears_that() -> None:
             "request (5130 tokens) exceeds the available context size (4096 tokens)",
             4_096,
         ),
-        (400, "invalid_request_error", "prompt is too long: 208310 tokens > 200000 maximum", 200_000),
-        (400, "", "The input token count (1072330) exceeds the maximum number of tokens allowed (1048575).", 1_048_575),
-        (400, "", "However, the model is loaded with context length of only 4096 tokens, which is not enough.", 4_096),
+        (
+            400,
+            "invalid_request_error",
+            "prompt is too long: 208310 tokens > 200000 maximum",
+            200_000,
+        ),
+        (
+            400,
+            "",
+            (
+                "The input token count (1072330) exceeds the maximum number of tokens allowed "
+                "(1048575)."
+            ),
+            1_048_575,
+        ),
+        (
+            400,
+            "",
+            (
+                "However, the model is loaded with context length of only 4096 tokens, which is "
+                "not "
+                "enough."
+            ),
+            4_096,
+        ),
         (400, "context_length_exceeded", "Your input exceeds the context window of this model.", 0),
         (413, "request_too_large", "Request exceeds the maximum size", 0),
     ],
 )
-def test_the_vendors_words_for_it_are_known(status: int, kind: str, words: str, window: int) -> None:
+def test_the_vendors_words_for_it_are_known(
+    status: int, kind: str, words: str, window: int
+) -> None:
     """With how much the model reads, where they say so."""
     error = too_long("m", status, kind, words)
     assert error is not None
@@ -139,7 +178,11 @@ def test_the_vendors_words_for_it_are_known(status: int, kind: str, words: str, 
 
 @pytest.mark.parametrize(
     ("status", "kind", "words"),
-    [(400, "invalid_request_error", "messages: too long a word"), (500, "context_length_exceeded", ""), (429, "", "")],
+    [
+        (400, "invalid_request_error", "messages: too long a word"),
+        (500, "context_length_exceeded", ""),
+        (429, "", ""),
+    ],
 )
 def test_other_refusals_are_not_for_length(status: int, kind: str, words: str) -> None:
     """They stay what they are."""

@@ -62,7 +62,11 @@ async def test_a_request_goes_to_the_projects_model() -> None:
             await ask(provider, [user("?")], TOOLS)
             await provider.aclose()
         [sent] = vertex.requests
-        assert (sent.version, sent.model, sent.action) == ("v1beta1", MODEL, "streamGenerateContent")
+        assert (sent.version, sent.model, sent.action) == (
+            "v1beta1",
+            MODEL,
+            "streamGenerateContent",
+        )
         assert sent.headers["Authorization"] == f"Bearer {TOKEN}"
         assert sent.body == gemini.requests[0].body
 
@@ -80,7 +84,8 @@ async def test_a_key_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPa
 
 
 async def test_signatures_of_the_other_service_are_foreign() -> None:
-    """Each gets its own back, word for word, and the sign for a foreign call in the place of the other's."""
+    """Each gets its own back, word for word, and the sign for a foreign call in the place of the
+    other's."""
     with vertex_fake() as vertex, gemini_fake_in_thread() as gemini:
         there = Vertex(PROJECT, MODEL, LOCATION, vertex.base_url, credentials=signed_in())
         here = Gemini(KEY, MODEL, gemini.base_url)
@@ -101,7 +106,9 @@ async def test_signatures_of_the_other_service_are_foreign() -> None:
 async def test_an_account_that_is_not_let_in() -> None:
     """The operator hears which project, and what to run."""
     with vertex_fake() as fake:
-        error = await failure(Vertex(PROJECT, MODEL, LOCATION, fake.base_url, credentials=signed_in("another")))
+        error = await failure(
+            Vertex(PROJECT, MODEL, LOCATION, fake.base_url, credentials=signed_in("another"))
+        )
     assert (type(error), error.apology) == (ModelUnusable, "key_refused")
     assert error.cause == f"GOOGLE_CLOUD_PROJECT: {PROJECT} refused access (401): {FIX}"
 
@@ -109,13 +116,17 @@ async def test_an_account_that_is_not_let_in() -> None:
 async def test_nobody_is_signed_in(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The application default credentials are looked for with the first request, and named where there are none."""
+    """The application default credentials are looked for with the first request, and named where
+    there are none."""
     caplog.set_level(logging.CRITICAL)
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "nowhere.json"))
     with vertex_fake() as fake:
         error = await failure(Vertex(PROJECT, MODEL, LOCATION, fake.base_url))
     assert (type(error), error.apology) == (ModelUnusable, "key_refused")
-    assert error.cause == f"GOOGLE_CLOUD_PROJECT: {PROJECT} refused access (DefaultCredentialsError): {FIX}"
+    assert (
+        error.cause
+        == f"GOOGLE_CLOUD_PROJECT: {PROJECT} refused access (DefaultCredentialsError): {FIX}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -128,7 +139,9 @@ async def test_nobody_is_signed_in(
 async def test_a_sign_in_that_fails(error: Exception, expected: object) -> None:
     """Refused for good, or out of reach for now."""
     with vertex_fake() as fake:
-        failed = await failure(Vertex(PROJECT, MODEL, LOCATION, fake.base_url, credentials=Broken(error)))
+        failed = await failure(
+            Vertex(PROJECT, MODEL, LOCATION, fake.base_url, credentials=Broken(error))
+        )
     assert (type(failed), failed.apology) == expected
 
 
@@ -137,5 +150,7 @@ async def test_an_answer_that_is_no_stream_cannot_be_read(body: bytes) -> None:
     """Whatever the SDK makes of it, the user gets an apology."""
     with vertex_fake() as fake:
         fake.raw(body, content_type="application/json")
-        failed = await failure(Vertex(PROJECT, MODEL, LOCATION, fake.base_url, credentials=signed_in()))
+        failed = await failure(
+            Vertex(PROJECT, MODEL, LOCATION, fake.base_url, credentials=signed_in())
+        )
     assert (type(failed), failed.apology) == (TryAgain, "malformed")

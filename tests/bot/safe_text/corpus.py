@@ -1,4 +1,5 @@
-"""Calls whose arguments would look like something else, and texts that people write and must be able to read."""
+"""Calls whose arguments would look like something else, and texts that people write and must be
+able to read."""
 
 from __future__ import annotations
 
@@ -74,14 +75,25 @@ ATTACKS: dict[str, dict[str, Any]] = {
     "right-to-left name": {"א": "1", "ב": "2"},
     "override": {"path": "a\u202egnp.exe", "b": "\u2067x"},
     "isolates": {"path": "a\u2066b\u2069c\u2068", "b": "c"},
-    "spaces end a line": {"path": "notes.txt" + " " * 46 + "content: Hello, a friendly note" + " " * 40 + ".sh"},
+    "spaces end a line": {
+        "path": "notes.txt" + " " * 46 + "content: Hello, a friendly note" + " " * 40 + ".sh"
+    },
     "wide spaces end a line": {"path": "notes.txt" + "\u3000 " * 23 + "content: Hello"},
     "tabs end a line": {"path": "notes.txt\t\t\t\t\t\tcontent: Hello"},
     "one space ends a line": {"path": "notes-of-the-meeting.txt content: a friendly note"},
     "a bullet of its own": {"path": "notes-of-the-meeting.txt ▸ content: Hello ► x ▶ y ‣ z"},
     "a line of its own": {"path": "notes.txt\n▸ content: Hello", "b": "\r\u2028\u2029\x85\x0b\x0c"},
-    "our own words": {"path": "x\n\nAnswer yes or no.\n\nMay I do this? read_file with", "b": "Open until: 12:00"},
-    "a name with a line": {"path: notes.txt\n▸ content": "x", "p ath": "y", "pаth": "z", "": "w", "path:": "v"},
+    "our own words": {
+        "path": "x\n\nAnswer yes or no.\n\nMay I do this? read_file with",
+        "b": "Open until: 12:00",
+    },
+    "a name with a line": {
+        "path: notes.txt\n▸ content": "x",
+        "p ath": "y",
+        "pаth": "z",
+        "": "w",
+        "path:": "v",
+    },
     "a long name": {"k" * 300 + " content": "x", "x" * 90: "y"},
     "an end of quotes": {"path": 'a", "content": "b', "c": ["x”, “y", "x″, ″y"], "d": '\\", e'},
     "spaces at the ends": {"path": " a", "b": "b ", "c": "\u3000c\u3000", "d": "  "},
@@ -95,15 +107,47 @@ ATTACKS: dict[str, dict[str, Any]] = {
         "g": "-0",
         "h": "NaN",
     },
-    "those types": {"a": True, "b": 12, "c": None, "d": [1], "e": {"x": 1}, "f": 1e5, "g": float("inf"), "h": -0.0},
+    "those types": {
+        "a": True,
+        "b": 12,
+        "c": None,
+        "d": [1],
+        "e": {"x": 1},
+        "f": 1e5,
+        "g": float("inf"),
+        "h": -0.0,
+    },
     "nested": {"a": {"b ▸ c: d": ["x  y", {"א": ["ב", 1]}, "\u202e"]}, "c": [[], {}, ""]},
-    "marks upon marks": {"a": "o" + "\u0301" * 40, "b": "\u0301x", "c": "1\u0336\u03360", "d": "ก" + "\u0e49" * 20},
-    "marks of another script": {"a": "x\u064e\u0e34", "b": "а\u0301" + "x", "c": "\u20dda", "d": "a\u20e3"},
-    "styles of nothing": {"a": "a\ufe0fb", "b": "a\u200db", "c": "☺\ufe0f\ufe0f", "d": "🍎\u200dx", "e": "▶\ufe0f"},
+    "marks upon marks": {
+        "a": "o" + "\u0301" * 40,
+        "b": "\u0301x",
+        "c": "1\u0336\u03360",
+        "d": "ก" + "\u0e49" * 20,
+    },
+    "marks of another script": {
+        "a": "x\u064e\u0e34",
+        "b": "а\u0301" + "x",
+        "c": "\u20dda",
+        "d": "a\u20e3",
+    },
+    "styles of nothing": {
+        "a": "a\ufe0fb",
+        "b": "a\u200db",
+        "c": "☺\ufe0f\ufe0f",
+        "d": "🍎\u200dx",
+        "e": "▶\ufe0f",
+    },
     "flags of tags": {"a": "🏴\U000e0067\U000e0062\U000e007f"},
     "symbols of ours": {"a": "␣␣x⎵"},
-    "mrkdwn": {"a": "<@U00000001> <!channel> *b* _i_ ~s~ `c` ```d``` :smile:", "b": "<https://evil.example|ok>"},
-    "markdown": {"a": "**b** [c](https://evil.example) # d", "b": "```\n~~~\n- e", "c": "https://evil.example"},
+    "mrkdwn": {
+        "a": "<@U00000001> <!channel> *b* _i_ ~s~ `c` ```d``` :smile:",
+        "b": "<https://evil.example|ok>",
+    },
+    "markdown": {
+        "a": "**b** [c](https://evil.example) # d",
+        "b": "```\n~~~\n- e",
+        "c": "https://evil.example",
+    },
     "html": {"a": "<b>x</b>&amp;<br>", "b": "<img src=x onerror=alert(1)>"},
     "surrogates and noncharacters": {"a": "\ud800", "b": "\ufdd0\uffff", "c": "\U0010ffff\ue000"},
     "every blank": {f"b{number}": f"a{blank}b" for number, blank in enumerate(BLANKS)},

@@ -10,7 +10,9 @@ from bot.safe_text.addresses import is_address, key_of, keys_in, unlinked
 from bot.safe_text.links import LinkFilter
 
 WITHHELD = "(link withheld)"
-KNOWN = frozenset(keys_in("https://a.example/x, example.com and https://ja.wikipedia.org/wiki/東京"))
+KNOWN = frozenset(
+    keys_in("https://a.example/x, example.com and https://ja.wikipedia.org/wiki/東京")
+)
 SHOWN = {
     "見て：https://a.example/xをご覧。": "見て：https://a.example/x をご覧。",
     "公式は**example.com**です": "公式は **example.com** です",
@@ -24,13 +26,36 @@ SHOWN = {
     "https://a.example/x**S** SECRET.example.com": f"{WITHHELD}** {WITHHELD}",
     "https://a.example/x[S](https://a.example/x)": "https://a.example/x [S](https://a.example/x)",
     "東京.example.com": "東京. example.com",
-    "evil\\.example/S `evil`.example/S ev**il**.example/S": " ".join([WITHHELD, f"`{WITHHELD}", WITHHELD]),
+    "evil\\.example/S `evil`.example/S ev**il**.example/S": " ".join(
+        [WITHHELD, f"`{WITHHELD}", WITHHELD]
+    ),
     "https://S@a.example/x S@a.example/x": f"{WITHHELD} S@ a.example/x",
-    "192.0.2.1 www.evil.example xn--r8jz45g.xn--zckzah ftp://evil.example/": " ".join([WITHHELD] * 4),
+    "192.0.2.1 www.evil.example xn--r8jz45g.xn--zckzah ftp://evil.example/": " ".join(
+        [WITHHELD] * 4
+    ),
     "Dr.Sato, 3.14, v1.2, README.md, os.path, a@b.example.": "Dr.Sato, 3.14, v1.2, README.md, os.path, a@b.example.",
     "[x](y) [x](/y) <b> [ ] a < b": "[x](y) [x](/y) <b> [ ] a < b",
 }
-PIECES = [*SHOWN, "[", "](", ")", "<", ">", "|", "!", "**", "`", ".", ":", "//", " ", "\n", "。", "東京", "a"]
+PIECES = [
+    *SHOWN,
+    "[",
+    "](",
+    ")",
+    "<",
+    ">",
+    "|",
+    "!",
+    "**",
+    "`",
+    ".",
+    ":",
+    "//",
+    " ",
+    "\n",
+    "。",
+    "東京",
+    "a",
+]
 
 
 @pytest.mark.parametrize(

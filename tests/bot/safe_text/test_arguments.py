@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.channels.line.text import plain_text as as_line_shows
-from bot.safe_text.arguments import BULLET, SHOWN, SPACE, code_block, render_arguments, render_within_limit
+from bot.safe_text.arguments import (
+    BULLET,
+    SHOWN,
+    SPACE,
+    code_block,
+    render_arguments,
+    render_within_limit,
+)
 from bot.safe_text.glyphs import LEFT_TO_RIGHT, RTL_RUN
 from bot.transcript import encode
 from tests.bot.safe_text.corpus import ATTACKS, BLANKS, IGNORABLE, LEGIBLE, MASKS
@@ -65,7 +72,8 @@ def test_a_text_is_shown_as_it_is_or_in_quotes(value: str, shown: str) -> None:
 
 
 def test_everything_else_is_shown_as_json() -> None:
-    """One line for each argument, its name in quotes where that could be read as more than a name."""
+    """One line for each argument, its name in quotes where that could be read as more than a
+    name."""
     arguments = {
         "n": [1, {"x": None}, 1e400, -1e400],
         "yes": True,
@@ -91,15 +99,20 @@ def test_what_people_write_stays_legible(text: str) -> None:
 
 @pytest.mark.parametrize("arguments", ATTACKS.values(), ids=ATTACKS)
 def test_nothing_pretends(arguments: dict[str, Any]) -> None:
-    """A line an argument, each begun by what no value has; nothing unseen but our own marks; all of it read back."""
+    """A line an argument, each begun by what no value has; nothing unseen but our own marks; all of
+    it read back."""
     lines = render_arguments(arguments).split("\n")
     assert len(lines) == len(arguments)
     for line, value in zip(lines, arguments.values(), strict=True):
         assert line.startswith(f"{BULLET} ")
         assert line.count(BULLET) == 1
         assert not re.search(r"[ \u3000]{2}|\s\Z", line)
-        kept = json.loads(encode(value)) if value != "\ud800" else value  # numbers beyond JSON's are null on record
-        assert json.dumps(kept) in (json.dumps(back(line.split(": ", at)[-1])) for at in range(1, line.count(": ") + 1))
+        kept = (
+            json.loads(encode(value)) if value != "\ud800" else value
+        )  # numbers beyond JSON's are null on record
+        assert json.dumps(kept) in (
+            json.dumps(back(line.split(": ", at)[-1])) for at in range(1, line.count(": ") + 1)
+        )
         bare = RTL_RUN.sub("", line)
         assert bare.count(LEFT_TO_RIGHT) == 2 * len(RTL_RUN.findall(line))
         assert not {unicodedata.bidirectional(letter) for letter in bare} & {"R", "AL", "AN"}
@@ -107,7 +120,8 @@ def test_nothing_pretends(arguments: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("text", MASKS.values(), ids=MASKS)
 def test_no_letter_poses_as_another(text: str) -> None:
-    """Whatever alphabet it is from, it is an escape where it can be taken for a Latin letter or a sign."""
+    """Whatever alphabet it is from, it is an escape where it can be taken for a Latin letter or a
+    sign."""
     assert re.search(r"\\u[0-9a-f]{4}", render_arguments({"a": text}))
 
 
@@ -128,14 +142,17 @@ def test_what_is_shown_is_read_back_as_what_is_used(value: str) -> None:
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(), lambda of: st.lists(of) | st.dictionaries(st.text(), of)
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda of: st.lists(of) | st.dictionaries(st.text(), of),
     )
 )
 def test_types_can_be_told_apart(value: object) -> None:
     """A number, a list or an object never looks like a text of the same letters."""
     shown = render_arguments({"what": value}).removeprefix("▸ what: ")
     assert back(shown) == value
-    assert isinstance(value, str) or shown != render_arguments({"what": shown}).removeprefix("▸ what: ")
+    assert isinstance(value, str) or shown != render_arguments({"what": shown}).removeprefix(
+        "▸ what: "
+    )
 
 
 def test_what_is_too_long_is_not_described() -> None:

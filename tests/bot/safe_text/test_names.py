@@ -35,7 +35,8 @@ NAMES = {
 
 # Marks of several scripts, joiners and selectors between what they may belong to.
 JOINING = (
-    "A k1#か가👨❤ℹ\u0300\u0301\u0323\u0329\u0332\u0345\u05b0\u05d0\u0627\u064b\u0915\u093e\u0b95\u0bbe\u0e01\u0e31"
+    "A "
+    "k1#か가👨❤ℹ\u0300\u0301\u0323\u0329\u0332\u0345\u05b0\u05d0\u0627\u064b\u0915\u093e\u0b95\u0bbe\u0e01\u0e31"
     "\u0f40\u0f71\u1100\u1161\u11a8\u200b\u200d\u20e3\u3099\ufe0e\ufe0f\U0001f3fd"
 )
 

@@ -70,7 +70,9 @@ class Bench(RuleBasedStateMachine):
         done = self.runner.run(doing)
         return done, Span(start, self.clock())
 
-    def held(self, operation: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any) -> tuple[Any, Span]:
+    def held(
+        self, operation: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any
+    ) -> tuple[Any, Span]:
         """The same, done by the holder of the lease."""
         return self.timed(operation(self.lease, *arguments))
 

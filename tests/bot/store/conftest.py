@@ -1,11 +1,13 @@
-"""Every test of the store runs on each server that Kaiwa may meet; ``make quick`` takes the bundled one."""
+"""Every test of the store runs on each server that Kaiwa may meet; ``make quick`` takes the bundled
+one."""
 
 from __future__ import annotations
 
 import pytest
 
 OTHERS = [
-    pytest.param(server, marks=[pytest.mark.long, pytest.mark.other_server]) for server in ("valkey, RESP3", "redis")
+    pytest.param(server, marks=[pytest.mark.long, pytest.mark.other_server])
+    for server in ("valkey, RESP3", "redis")
 ]
 
 

@@ -12,7 +12,8 @@ KINDS = (ARRIVAL, CHANGE, ASIDE, CONTROL)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A moment of the store's clock, known as well as it can be from outside: milliseconds, from and to."""
+    """A moment of the store's clock, known as well as it can be from outside: milliseconds, from
+    and to."""
 
     start: int
     end: int
@@ -70,7 +71,8 @@ class Model:
         due: when somebody shall process; None: never.
         answered: what committed turns had taken in, and what was dealt with beside a turn.
         posted: ids of notices.
-        reopenable: the turn that was committed last, with what it has said; None where that is not kept.
+        reopenable: the turn that was committed last, with what it has said; None where that is not
+        kept.
     """
 
     taken_in: dict[str, Entry] = field(default_factory=dict)
@@ -138,7 +140,12 @@ class Model:
         turn.starts += 1
         rests = turn.retry_at if turn.retry_at > now.end else 0
         return JournalledTurn(
-            turn.id, turn.starts, list(turn.entries), rests, turn.id != turn_id, is_reopened=turn.is_reopened
+            turn.id,
+            turn.starts,
+            list(turn.entries),
+            rests,
+            turn.id != turn_id,
+            is_reopened=turn.is_reopened,
         )
 
     def give_back(self, count: int) -> None:
@@ -183,7 +190,9 @@ class Model:
         changes = [entry.body for entry in self.inbox if entry.kind == CHANGE]
         if only_unsent:
             changes = [body for body in changes if b'"event":"unsent"' in body]
-        return any(b'"target":"%b"' % one.encode() in body for one in message_ids for body in changes)
+        return any(
+            b'"target":"%b"' % one.encode() in body for one in message_ids for body in changes
+        )
 
     def refuse(self) -> None:
         """A restart counts as a start unless the journal has grown since the last one."""
@@ -192,7 +201,14 @@ class Model:
             self.turn.starts, self.turn.refused_at = 0, len(self.turn.entries)
 
     def commit(
-        self, turn: Turn, entry: bytes | None, deliveries: list[bytes], keep: int, given_up: str, *, is_kept: bool
+        self,
+        turn: Turn,
+        entry: bytes | None,
+        deliveries: list[bytes],
+        keep: int,
+        given_up: str,
+        *,
+        is_kept: bool,
     ) -> None:
         taken_in = _taken_in(turn.entries)
         if given_up:
@@ -202,14 +218,18 @@ class Model:
         if entry:
             self.history = [*self.history, entry][-keep:]
         self.outbox += deliveries
-        if is_kept or entry:  # a turn that leaves nothing, as a change does, does not close the one before
+        if (
+            is_kept or entry
+        ):  # a turn that leaves nothing, as a change does, does not close the one before
             self.reopenable = Committed(turn, entry) if is_kept else None
         self.turn = None
 
     def reopen(self, new_id: str, undelivered: list[bytes], delivery: bytes) -> bool:
         """Whether there was a turn to go on with."""
         committed = self.reopenable
-        is_newest = committed is not None and committed.entry and self.history[-1:] == [committed.entry]
+        is_newest = (
+            committed is not None and committed.entry and self.history[-1:] == [committed.entry]
+        )
         if committed is None or not is_newest or not committed.turn.entries:
             return False
         del self.history[-1]

@@ -54,7 +54,13 @@ class User:
 async def user(data_dir: Path) -> AsyncIterator[User]:
     """A user that is killed at the end, if it still lives."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", USER, data_dir, stdin=PIPE, stdout=PIPE, env=os.environ | {"PYTHONPATH": str(ROOT)}
+        sys.executable,
+        "-c",
+        USER,
+        data_dir,
+        stdin=PIPE,
+        stdout=PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
     assert process.stdout is not None
     try:

@@ -16,9 +16,13 @@ HANA = Counter("user", "line:U1", message_limit=5, token_limit=100)
 ROOM = Counter("conversation", "line:bot:group:C1", message_limit=50)
 
 
-async def spend(store: Store, tokens: int, *counters: Counter, messages: int = 0, user: str = "line:U1") -> int:
+async def spend(
+    store: Store, tokens: int, *counters: Counter, messages: int = 0, user: str = "line:U1"
+) -> int:
     """A model response of so many tokens."""
-    counting = [store.budget.count(TODAY, "", [Claim(counter, messages)], tokens) for counter in counters]
+    counting = [
+        store.budget.count(TODAY, "", [Claim(counter, messages)], tokens) for counter in counters
+    ]
     counts = Counts({"output m": tokens, "turns m": 1, "tokens": tokens})
     users = Counts({user: tokens}) if user else Counts[str]()
     total = await store.budget.add_up(TODAY, Totals(counts, users, Counts({"line:C1": tokens})))
@@ -28,14 +32,17 @@ async def spend(store: Store, tokens: int, *counters: Counter, messages: int = 0
 
 async def test_many_turns_at_once_never_go_beyond_a_limit(store: Store) -> None:
     """Twenty turns that all look at the same moment: five are let in."""
-    taken = await asyncio.gather(*(store.budget.take(TODAY, f"t{n}", [Claim(HANA, 1)]) for n in range(20)))
+    taken = await asyncio.gather(
+        *(store.budget.take(TODAY, f"t{n}", [Claim(HANA, 1)]) for n in range(20))
+    )
     assert [verdicts.refused[0] for verdicts in taken].count(None) == 5
     assert {unit for verdicts in taken for unit in verdicts.refused} == {None, "messages"}
     assert await store.budget.read(TODAY, [HANA]) == (0, [Spent(messages=5)])
 
 
 async def test_a_turn_that_asks_again_is_counted_once(store: Store) -> None:
-    """After a crash nobody knows whether the first time was the last; its answer stays, also at the limit."""
+    """After a crash nobody knows whether the first time was the last; its answer stays, also at the
+    limit."""
     for _ in range(3):
         assert (await store.budget.take(TODAY, "t1", [Claim(HANA, 5)])).refused == [None]
     assert (await store.budget.take(TODAY, "t2", [Claim(HANA, 1)])).refused == ["messages"]
@@ -63,7 +70,9 @@ async def test_what_is_given_back_can_be_taken_again(store: Store) -> None:
     await store.budget.take(TODAY, "t1", [Claim(HANA, 3), Claim(ROOM, 3)])
     for _ in range(2):
         await store.budget.give_back(TODAY, "t1", [Claim(HANA, 0), Claim(ROOM, 2)])
-    await store.budget.give_back(TODAY, "t9", [Claim(HANA, 0), Claim(Counter("user", "line:U9"), 0)])
+    await store.budget.give_back(
+        TODAY, "t9", [Claim(HANA, 0), Claim(Counter("user", "line:U9"), 0)]
+    )
     assert await store.budget.read(TODAY, [HANA, ROOM]) == (0, [Spent(), Spent(messages=2)])
     assert (await store.budget.take(TODAY, "t1", [Claim(HANA, 5)])).refused == [None]
 
@@ -84,12 +93,17 @@ async def test_a_limit_of_nothing_is_none(store: Store) -> None:
 
 
 async def test_a_days_totals_are_kept_by_model_and_ranked(store: Store) -> None:
-    """For the operator: sums by kind and model, the heaviest first; a day without anything is empty."""
+    """For the operator: sums by kind and model, the heaviest first; a day without anything is
+    empty."""
     assert await spend(store, 10, HANA) == 10
     assert await spend(store, 30, HANA, messages=2, user="line:U2") == 40
     assert await spend(store, 5, user="") == 45
     assert await store.budget.days([TODAY, TOMORROW]) == [
-        Day({"tokens": 45, "output m": 45, "turns m": 3}, {"line:U2": 30, "line:U1": 10}, {"line:C1": 45}),
+        Day(
+            {"tokens": 45, "output m": 45, "turns m": 3},
+            {"line:U2": 30, "line:U1": 10},
+            {"line:C1": 45},
+        ),
         Day({}, {}, {}),
     ]
     assert list((await store.budget.days([TODAY]))[0].users) == ["line:U2", "line:U1"]

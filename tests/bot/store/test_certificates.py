@@ -39,15 +39,21 @@ async def tls_server(valkey_url: str, tmp_path: Path) -> AsyncIterator[TlsServer
     context.load_cert_chain(certificate)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        inner_reader, inner_writer = await asyncio.open_unix_connection(valkey_url.removeprefix("unix://"))
-        await asyncio.gather(copy(reader, inner_writer), copy(inner_reader, writer), return_exceptions=True)
+        inner_reader, inner_writer = await asyncio.open_unix_connection(
+            valkey_url.removeprefix("unix://")
+        )
+        await asyncio.gather(
+            copy(reader, inner_writer), copy(inner_reader, writer), return_exceptions=True
+        )
 
     async with await asyncio.start_server(serve, "localhost", 0, ssl=context) as server:
         yield TlsServer(f"localhost:{server.sockets[0].getsockname()[1]}", certificate)
 
 
 @pytest.mark.parametrize("scheme", ["rediss", "rediss+cluster"])
-async def test_a_certificate_that_cannot_be_checked_is_named(tls_server: TlsServer, scheme: str) -> None:
+async def test_a_certificate_that_cannot_be_checked_is_named(
+    tls_server: TlsServer, scheme: str
+) -> None:
     """With the two ways out, and not as a Redis that does not run."""
     async with open_store(f"{scheme}://{tls_server.address}", history_days=30) as store:
         with pytest.raises(StoreUnavailable) as away:

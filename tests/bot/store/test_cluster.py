@@ -1,4 +1,5 @@
-"""The store on a Redis Cluster of three servers: the same store, wherever a conversation's keys are."""
+"""The store on a Redis Cluster of three servers: the same store, wherever a conversation's keys
+are."""
 
 from __future__ import annotations
 
@@ -53,7 +54,14 @@ def by_node(cluster: Cluster) -> dict[Node, str]:
 async def test_all_keys_of_a_script_share_a_slot(cluster: Cluster, conversation: str) -> None:
     """Redis says so itself, and runs every script that there is."""
     keys = Keys(conversation)
-    names = (*map(keys.of, SCRIPT_KINDS), keys.seen("{m}1"), keys.poll("poll_1"), keys.history, keys.outbox, keys.live)
+    names = (
+        *map(keys.of, SCRIPT_KINDS),
+        keys.seen("{m}1"),
+        keys.poll("poll_1"),
+        keys.history,
+        keys.outbox,
+        keys.live,
+    )
     redis = cluster.nodes[0].redis
     slots = {redis.cluster("KEYSLOT", name) for name in names}
     assert slots == {key_slot(keys.history.encode())}
@@ -71,7 +79,8 @@ async def test_all_keys_of_a_script_share_a_slot(cluster: Cluster, conversation:
 
 @pytest.mark.parametrize("conversation", SHAPES)
 async def test_a_turn_goes_its_whole_way(store: Store, conversation: str) -> None:
-    """Accepted, begun, joined, recorded, committed, rewritten, delivered, and nothing is left to do."""
+    """Accepted, begun, joined, recorded, committed, rewritten, delivered, and nothing is left to
+    do."""
     assert await store.inbox.accept(conversation, "m1", b"one")
     assert not await store.inbox.accept(conversation, "m1", b"one")
     assert await store.leases.due(10) == [conversation]
@@ -105,7 +114,9 @@ async def test_all_shards_are_swept_and_counted(store: Store, cluster: Cluster) 
     assert {cluster.node_of(index) for index in due_indexes()} == set(cluster.nodes)
 
 
-async def test_each_conversation_goes_by_the_clock_of_its_server(store: Store, cluster: Cluster) -> None:
+async def test_each_conversation_goes_by_the_clock_of_its_server(
+    store: Store, cluster: Cluster
+) -> None:
     """That clock dates its lease and its due time."""
     for node, conversation in by_node(cluster).items():
         before, asked = node.redis.info("commandstats"), "cmdstat_time"
@@ -119,12 +130,17 @@ async def test_what_is_shown_live_reaches_every_process(store: Store, cluster: C
     """Whichever server each of them listens to, in order."""
     async with open_store(cluster.url, history_days=30) as other:
         for conversation in by_node(cluster).values():
-            async with store.live.subscribe(conversation) as here, other.live.subscribe(conversation) as there:
+            async with (
+                store.live.subscribe(conversation) as here,
+                other.live.subscribe(conversation) as there,
+            ):
                 for number in range(20):
                     await store.live.publish(conversation, b"%d" % number)
                 for viewer in (here, there):
                     async with asyncio.timeout(5):
-                        assert [await anext(viewer) for _ in range(20)] == [b"%d" % number for number in range(20)]
+                        assert [await anext(viewer) for _ in range(20)] == [
+                            b"%d" % number for number in range(20)
+                        ]
 
 
 async def test_notes_of_all_names(store: Store) -> None:
@@ -168,7 +184,9 @@ async def test_polls_are_kept_on_every_server(store: Store) -> None:
         assert await store.polls.start(group, "poll_1", creator, b"body", options=2, multiple=False)
         assert await store.polls.press(group, "poll_1", f"p{number}", "U1", 1, b"shown") == "taken"
     await store.personal_data.erase("line", ["U1"])
-    found = [await store.polls.show(f"line:polls:group:C{number}", "poll_1", 0) for number in range(20)]
+    found = [
+        await store.polls.show(f"line:polls:group:C{number}", "poll_1", 0) for number in range(20)
+    ]
     assert found == [StoredPoll(b"body", False, 0, (0, 0)), None] * 10
     assert len(await store.polls.waiting("line")) == 20
 
@@ -278,7 +296,8 @@ async def test_a_server_that_freezes_is_left_for_its_heir(store: Store, cluster:
 
 
 async def test_a_request_is_never_repeated(cluster: Cluster) -> None:
-    """A server may have done what it was asked for, and only its answer got lost. Nothing stays open afterwards."""
+    """A server may have done what it was asked for, and only its answer got lost. Nothing stays
+    open afterwards."""
     client = connect(cluster.url, 2)
     await client.set("key", "x", ex=1)
     redis = cluster.node_of("empty").redis
@@ -292,9 +311,13 @@ async def test_a_request_is_never_repeated(cluster: Cluster) -> None:
 
 
 async def test_no_more_connections_than_allowed(cluster: Cluster) -> None:
-    """To each server; one more to one of them asks for all. Who finds none waits, though not for ever."""
+    """To each server; one more to one of them asks for all. Who finds none waits, though not for
+    ever."""
     await until(lambda: [node.clients() for node in cluster.nodes] == [0, 0, 0])
-    async with open_store(cluster.url, history_days=30, max_connections=4) as store, store.live.subscribe(SHAPES[0]):
+    async with (
+        open_store(cluster.url, history_days=30, max_connections=4) as store,
+        store.live.subscribe(SHAPES[0]),
+    ):
         accepted = [store.inbox.accept(f"console:{number}", "m1", b"hello") for number in range(40)]
         assert all(await asyncio.gather(*accepted))
         assert max(node.clients() for node in cluster.nodes) <= 4 + 1
@@ -317,13 +340,18 @@ async def test_a_node_asked_as_a_single_server_names_the_fix(cluster: Cluster) -
 
 async def test_a_single_server_is_no_cluster(redis_url: str) -> None:
     """Nor is a place where nobody listens; both are said at once."""
-    async with open_store("redis+cluster://127.0.0.1:1", history_days=30) as store, asyncio.timeout(1):
+    async with (
+        open_store("redis+cluster://127.0.0.1:1", history_days=30) as store,
+        asyncio.timeout(1),
+    ):
         for request in (store.ping(), store.leases.due(1), store.facts(), store.kv.get("name")):
             with pytest.raises(StoreUnavailable, match="cannot be connected"):
                 await request
 
 
-@pytest.mark.parametrize("url", ["redis+cluster://:secret@h:1/2", "redis+cluster://:secret@h:1?shards=3"])
+@pytest.mark.parametrize(
+    "url", ["redis+cluster://:secret@h:1/2", "redis+cluster://:secret@h:1?shards=3"]
+)
 def test_an_address_that_no_cluster_has_is_refused(url: str) -> None:
     """A cluster has one database; what it says of that holds no password."""
     with pytest.raises(SettingsError) as refused:
@@ -331,7 +359,9 @@ def test_an_address_that_no_cluster_has_is_refused(url: str) -> None:
     assert "secret" not in str(refused.value)
 
 
-async def test_the_largest_history_of_a_full_server_gives_way(cluster: Cluster, store: Store) -> None:
+async def test_the_largest_history_of_a_full_server_gives_way(
+    cluster: Cluster, store: Store
+) -> None:
     """It is found among those of all servers."""
     homes = by_node(cluster)
     for node, conversation in homes.items():
@@ -339,7 +369,9 @@ async def test_the_largest_history_of_a_full_server_gives_way(cluster: Cluster, 
         _ = node.redis.expire(Keys(conversation).history, 60)
     full = cluster.nodes[0]
     large = next(
-        f"console:large-{n}" for n in range(100) if cluster.node_of(Keys(f"console:large-{n}").history) is full
+        f"console:large-{n}"
+        for n in range(100)
+        if cluster.node_of(Keys(f"console:large-{n}").history) is full
     )
     for _ in range(48):
         full.redis.rpush(Keys(large).history, "x" * 100_000)
@@ -351,4 +383,6 @@ async def test_the_largest_history_of_a_full_server_gives_way(cluster: Cluster, 
         assert (await store.memory.make_room()).histories == 1
     finally:
         _ = full.redis.config_set("maxmemory", 0)
-    assert {node.redis.llen(Keys(conversation).history) for node, conversation in homes.items()} == {2}
+    assert {
+        node.redis.llen(Keys(conversation).history) for node, conversation in homes.items()
+    } == {2}

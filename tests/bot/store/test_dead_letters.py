@@ -10,7 +10,11 @@ from tests.bot.store.turns import arrivals, key, leased
 
 HERE = "console:alice"
 THERE = "console:bob"
-BESIDE = next(name for name in map("console:{}".format, range(1_000)) if key("dead", name) == key("dead", HERE))
+BESIDE = next(
+    name
+    for name in map("console:{}".format, range(1_000))
+    if key("dead", name) == key("dead", HERE)
+)
 
 
 async def refused(store: Store, conversation: str, *deliveries: bytes) -> None:
@@ -33,7 +37,8 @@ async def given_up(store: Store, conversation: str, *bodies: bytes) -> None:
 
 
 async def test_letters_of_all_conversations_are_read_newest_first(store: Store) -> None:
-    """With an id that an operator can type and that names the shard; one conversation's alone as they came."""
+    """With an id that an operator can type and that names the shard; one conversation's alone as
+    they came."""
     await refused(store, HERE, b"one", b"two")
     await refused(store, THERE, b"three")
     await refused(store, BESIDE, b"four")
@@ -56,12 +61,21 @@ async def test_a_letter_is_found_by_its_id(store: Store) -> None:
     assert await store.dead_letters.get(letter.id) == letter
     _, _, entry = letter.id.partition("-")
     other = (int(letter.id[:2]) + 1) % 16
-    for nothing in ("", "one", entry, f"{other:02d}-{entry}", f"16-{entry}", f"{letter.id}-0", f"{letter.id[:-1]}9"):
+    for nothing in (
+        "",
+        "one",
+        entry,
+        f"{other:02d}-{entry}",
+        f"16-{entry}",
+        f"{letter.id}-0",
+        f"{letter.id[:-1]}9",
+    ):
         assert await store.dead_letters.get(nothing) is None, nothing
 
 
 async def test_a_delivery_is_put_back_once(store: Store, redis: Redis) -> None:
-    """It leaves the dead letters for the end of the outbox in one script, and its conversation is due at once."""
+    """It leaves the dead letters for the end of the outbox in one script, and its conversation is
+    due at once."""
     await refused(store, HERE, b"one", b"two")
     one, two = await store.dead_letters.of(HERE)
     assert await store.dead_letters.revive(two, b"two, fresh")
@@ -77,7 +91,11 @@ async def test_the_messages_of_a_turn_are_put_back_in_order(store: Store) -> Non
     """As if they had just come in; that their ids are known does not matter."""
     await given_up(store, HERE, b"first", b"second")
     (letter,) = await store.dead_letters.read()
-    assert (letter.delivery, letter.arrivals, letter.reason) == (None, (b"first", b"second"), "it kills its process")
+    assert (letter.delivery, letter.arrivals, letter.reason) == (
+        None,
+        (b"first", b"second"),
+        "it kills its process",
+    )
     assert await store.dead_letters.revive(letter)
     assert await store.leases.due(10) == [HERE]
     assert await arrivals(store, HERE) == [b"first", b"second"]
@@ -92,14 +110,23 @@ async def test_a_letter_is_deleted_once(store: Store) -> None:
     assert (await store.dead_letters.read(), await store.dead_letters.count()) == ([], 0)
 
 
-async def test_whatever_a_letter_holds_it_can_be_read_and_deleted(store: Store, redis: Redis) -> None:
+async def test_whatever_a_letter_holds_it_can_be_read_and_deleted(
+    store: Store, redis: Redis
+) -> None:
     """Bytes of another version, or of nobody: the operator sees that there is something."""
     stream = key("dead", HERE)
-    await redis.xadd(stream, {b"conversation": b"\xff", b"arrival 0": b"no frame", b"arrival 1": b"arrival x:"})
+    await redis.xadd(
+        stream, {b"conversation": b"\xff", b"arrival 0": b"no frame", b"arrival 1": b"arrival x:"}
+    )
     await redis.xadd(stream, {b"something": b"else"})
     await redis.expire(stream, DEAD_S)
     nothing, odd = await store.dead_letters.read()
-    assert (nothing.conversation, nothing.reason, nothing.delivery, nothing.arrivals) == ("", "", None, ())
+    assert (nothing.conversation, nothing.reason, nothing.delivery, nothing.arrivals) == (
+        "",
+        "",
+        None,
+        (),
+    )
     assert (odd.conversation, odd.arrivals) == ("\ufffd", (b"no frame", b"arrival x:"))
     assert await store.dead_letters.discard(odd)
     assert await store.dead_letters.discard(nothing)

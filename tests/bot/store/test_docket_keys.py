@@ -18,7 +18,8 @@ async def answer(conversation: str) -> None:
 
 
 async def stay_while_used(store: Store, url: str, redis: Redis | RedisCluster, prefix: str) -> None:
-    """Leave Docket's keys as earlier versions do; they stay while a worker lives, and go after it."""
+    """Leave Docket's keys as earlier versions do; they stay while a worker lives, and go after
+    it."""
 
     async def is_alive() -> bool:
         return bool(await redis.exists(f"{prefix}:workers"))
@@ -33,7 +34,9 @@ async def stay_while_used(store: Store, url: str, redis: Redis | RedisCluster, p
             assert await store.docket_keys.delete() == 0
         await docket.add("turn", key="unread")("console:a")
     assert await redis.exists(f"{prefix}:stream", f"{prefix}:runs:unread") == 2
-    await redis.zadd(f"{prefix}:workers", {"alive": time.time() - SILENT_S - 1})  # as a killed one leaves it
+    await redis.zadd(
+        f"{prefix}:workers", {"alive": time.time() - SILENT_S - 1}
+    )  # as a killed one leaves it
     assert await store.docket_keys.delete() >= 3
     assert await store.docket_keys.delete() == 0
 
@@ -50,6 +53,9 @@ async def test_on_one_server(store: Store, store_url: str, redis: Redis) -> None
 async def test_on_a_cluster(cluster: Cluster) -> None:
     """There Docket's prefix is another one."""
     url = cluster.url.replace("+cluster", "")
-    async with open_store(cluster.url, history_days=30) as store, RedisCluster.from_url(url) as redis:
+    async with (
+        open_store(cluster.url, history_days=30) as store,
+        RedisCluster.from_url(url) as redis,
+    ):
         await stay_while_used(store, cluster.url, redis, "{kaiwa}")
         assert [key async for key in redis.scan_iter()] == []

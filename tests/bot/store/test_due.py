@@ -1,4 +1,5 @@
-"""The due index: a conversation is in it for as long as there is something to do, and at the right time."""
+"""The due index: a conversation is in it for as long as there is something to do, and at the right
+time."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ async def due_in(store: Store, redis: Redis) -> float | None:
     return None if at is None else at - await store.now_ms()
 
 
-async def test_a_held_conversation_is_due_when_its_lease_expires(store: Store, redis: Redis) -> None:
+async def test_a_held_conversation_is_due_when_its_lease_expires(
+    store: Store, redis: Redis
+) -> None:
     """A holder that is killed is followed by another."""
     await store.inbox.accept(HERE, "m1", b"one")
     lease = await leased(store, HERE)
@@ -81,7 +84,8 @@ async def test_a_new_message_does_not_wait_for_that_time(store: Store) -> None:
 
 
 async def test_a_new_message_waits_for_the_turn_before_it(store: Store) -> None:
-    """A turn that rests is gone on with first: what is known to wait needs nobody sooner, what is not known does."""
+    """A turn that rests is gone on with first: what is known to wait needs nobody sooner, what is
+    not known does."""
     await store.inbox.accept(HERE, "m1", b"one")
     lease = await leased(store, HERE)
     await store.journal.begin(lease, "turn-1")

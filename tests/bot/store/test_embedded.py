@@ -1,4 +1,5 @@
-"""The bundled Valkey's life: one server per data directory, from the first user to the last, whoever is killed."""
+"""The bundled Valkey's life: one server per data directory, from the first user to the last,
+whoever is killed."""
 
 from __future__ import annotations
 
@@ -12,7 +13,16 @@ from redis import RedisError
 from redis.asyncio import Redis
 
 from bot.store.embedded import open_embedded
-from tests.bot.store.processes import ended, has_ended, mode_of, pid_of, read, socket_of, user, write
+from tests.bot.store.processes import (
+    ended,
+    has_ended,
+    mode_of,
+    pid_of,
+    read,
+    socket_of,
+    user,
+    write,
+)
 from tests.waiting import until
 
 
@@ -29,7 +39,8 @@ async def test_the_server_ends_with_its_only_user(tmp_path: Path) -> None:
 
 
 async def test_the_server_is_set_up_to_keep_what_it_is_given(tmp_path: Path) -> None:
-    """Appending to its file, refusing rather than evicting, reachable by its owner alone, outside our session."""
+    """Appending to its file, refusing rather than evicting, reachable by its owner alone, outside
+    our session."""
     async with open_embedded(tmp_path) as url, Redis.from_url(url) as redis:
         wanted = {
             "appendonly": "yes",
@@ -88,7 +99,8 @@ async def test_a_killed_user_is_no_user(tmp_path: Path) -> None:
 
 
 async def test_a_server_left_alone_is_attached_to(tmp_path: Path) -> None:
-    """After the only user was killed, the next one finds server and data, and ends both properly."""
+    """After the only user was killed, the next one finds server and data, and ends both
+    properly."""
     async with user(tmp_path) as first:
         pid = await pid_of(first.url)
         await write(first.url, "for later")
@@ -145,7 +157,9 @@ async def test_a_server_that_cannot_start_again_is_tried_until_it_can(tmp_path: 
         files.rename(tmp_path / "aside")
         files.touch()
         os.kill(pid, signal.SIGKILL)
-        await until(lambda: "appendonlydir" in (tmp_path / "valkey.log").read_text().splitlines()[-1])
+        await until(
+            lambda: "appendonlydir" in (tmp_path / "valkey.log").read_text().splitlines()[-1]
+        )
         files.unlink()
         (tmp_path / "aside").rename(files)
         assert await pid_again(url) != pid

@@ -1,4 +1,5 @@
-"""What people want remembered: bounded, numbered for good, apart by person and place, and gone when it is deleted."""
+"""What people want remembered: bounded, numbered for good, apart by person and place, and gone when
+it is deleted."""
 
 from __future__ import annotations
 
@@ -24,7 +25,10 @@ async def test_facts_come_back_in_their_order(store: Store) -> None:
     assert await store.person_facts.read(HERE, ME) == []
     assert await store.person_facts.remember(HERE, ME, "likes tea", "k1") == 1
     assert await store.person_facts.remember(HERE, ME, "京都に住んでいる", "k2") == 2
-    assert await store.person_facts.read(HERE, ME) == [Fact(1, "likes tea"), Fact(2, "京都に住んでいる")]
+    assert await store.person_facts.read(HERE, ME) == [
+        Fact(1, "likes tea"),
+        Fact(2, "京都に住んでいる"),
+    ]
 
 
 async def test_people_and_places_are_apart(store: Store, redis: Redis) -> None:
@@ -43,10 +47,15 @@ async def test_a_repeated_call_keeps_one_fact(store: Store) -> None:
 
 
 async def test_a_number_is_given_once(store: Store) -> None:
-    """So that a repeated deletion never takes a newer fact; it succeeds, but not for a number that nobody knows."""
+    """So that a repeated deletion never takes a newer fact; it succeeds, but not for a number that
+    nobody knows."""
     for key in ("one", "two"):
         await store.person_facts.remember(HERE, ME, key, key)
-    assert [await store.person_facts.forget(HERE, ME, number) for number in (2, 2, 3)] == [True, True, False]
+    assert [await store.person_facts.forget(HERE, ME, number) for number in (2, 2, 3)] == [
+        True,
+        True,
+        False,
+    ]
     assert await store.person_facts.remember(HERE, ME, "three", "three") == 3
     assert await store.person_facts.read(HERE, ME) == [Fact(1, "one"), Fact(3, "three")]
     assert not await store.person_facts.forget(HERE, "U2", 1)
@@ -55,7 +64,10 @@ async def test_a_number_is_given_once(store: Store) -> None:
 async def test_they_are_bounded(store: Store) -> None:
     """In number and length, whoever asks; after a deletion there is room again."""
     for number in range(FACTS):
-        assert await store.person_facts.remember(HERE, ME, f"{number} {'長' * 300}", f"k{number}") == number + 1
+        assert (
+            await store.person_facts.remember(HERE, ME, f"{number} {'長' * 300}", f"k{number}")
+            == number + 1
+        )
     assert await store.person_facts.remember(HERE, ME, "one more", "more") == 0
     assert {len(fact.text) for fact in await store.person_facts.read(HERE, ME)} == {FACT_CHARACTERS}
     assert await store.person_facts.forget(HERE, ME, 7)
@@ -64,7 +76,9 @@ async def test_they_are_bounded(store: Store) -> None:
 
 async def test_two_processes_at_once_keep_both(store: Store) -> None:
     """Threads of one channel are answered side by side."""
-    kept = await asyncio.gather(*(store.person_facts.remember(HERE, ME, f"fact {n}", f"k{n}") for n in range(20)))
+    kept = await asyncio.gather(
+        *(store.person_facts.remember(HERE, ME, f"fact {n}", f"k{n}") for n in range(20))
+    )
     assert sorted(kept) == list(range(1, 21))
 
 
@@ -94,7 +108,9 @@ async def test_a_deleted_fact_has_the_file_rewritten(store: Store, redis: Redis)
 
 
 @pytest.mark.long
-async def test_a_prefetched_read_is_used_once_and_not_after_a_change(store: Store, redis: Redis) -> None:
+async def test_a_prefetched_read_is_used_once_and_not_after_a_change(
+    store: Store, redis: Redis
+) -> None:
     """It goes with the next request; what was changed since is read anew."""
     await store.person_facts.remember(HERE, ME, "likes tea", "k1")
     store.person_facts.prefetch(HERE, ME)

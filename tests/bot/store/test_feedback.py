@@ -1,4 +1,5 @@
-"""Ratings in the store: one for each person and answer, the later one counts, bounded, gone with who gave them."""
+"""Ratings in the store: one for each person and answer, the later one counts, bounded, gone with
+who gave them."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ DAY, NEXT = "2026-11-21", "2026-11-22"
 ANN, BEN = "slack:U1", "slack:U2"
 
 
-async def rate(store: Store, person: str, at: int, *, good: bool = True, turn: str = "turn_1", day: str = DAY) -> bool:
+async def rate(
+    store: Store, person: str, at: int, *, good: bool = True, turn: str = "turn_1", day: str = DAY
+) -> bool:
     """A press."""
     return await store.feedback.rate(day, person, StoredRating(turn, at, good, b'{"model":"m 1"}'))
 
@@ -34,7 +37,10 @@ async def test_a_person_has_one_rating_of_an_answer(store: Store) -> None:
         await rate(store, ANN, 40, turn="turn_2"),
     ]
     assert pressed == [True, True, False, False, False, True, True]
-    assert await kept(store, DAY, NEXT) == [[("turn_1", 5, True), ("turn_1", 30, False), ("turn_2", 40, True)], []]
+    assert await kept(store, DAY, NEXT) == [
+        [("turn_1", 5, True), ("turn_1", 30, False), ("turn_2", 40, True)],
+        [],
+    ]
     ((first, *_),) = await store.feedback.read([DAY])
     assert first.body == b'{"model":"m 1"}'
 

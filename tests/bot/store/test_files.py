@@ -44,22 +44,34 @@ async def test_the_oldest_make_room(small: Store, redis: Redis) -> None:
         (key,) = [key async for key in redis.scan_iter(f"*:file:{name}")]
         await redis.zadd(key.decode().replace(f":file:{name}", ":files"), {key: int(name[1])})
     await small.files.keep("f4", OWNER, "image/png", b"x" * 500)
-    assert [await small.files.read(name) is not None for name in ("f1", "f2", "f3", "f4")] == [False, False, True, True]
+    assert [await small.files.read(name) is not None for name in ("f1", "f2", "f3", "f4")] == [
+        False,
+        False,
+        True,
+        True,
+    ]
     await redis.delete(*[key async for key in redis.scan_iter("*:file:f3")])
     await small.files.keep("f5", OWNER, "image/png", b"x" * 500)
     assert [await small.files.read(name) is not None for name in ("f4", "f5")] == [True, True]
 
 
-async def test_small_files_are_bounded_by_their_number(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_small_files_are_bounded_by_their_number(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each new one looks at all others, so there must not be thousands."""
     monkeypatch.setattr(files, "MOST_FILES", 2)
     for name in ("f1", "f2", "f3", "f3"):
         await store.files.keep(name, OWNER, "image/png", b"x")
-    assert [await store.files.read(name) is not None for name in ("f1", "f2", "f3")] == [False, True, True]
+    assert [await store.files.read(name) is not None for name in ("f1", "f2", "f3")] == [
+        False,
+        True,
+        True,
+    ]
 
 
 async def test_a_persons_files_are_deleted(store: Store) -> None:
-    """Those they asked for, and those of their own conversations; nobody else's, and in no other channel."""
+    """Those they asked for, and those of their own conversations; nobody else's, and in no other
+    channel."""
     owners = {
         "theirs": FileOwner("line:b:user:U1", "U1"),
         "asked": FileOwner(HERE, "U1"),

@@ -33,19 +33,27 @@ async def test_only_the_newest_turns_are_kept(store: Store, redis: Redis) -> Non
 
 async def test_a_long_history_costs_no_more_than_what_is_read(store: Store, redis: Redis) -> None:
     """Of 10,000 turns forty are fetched, and a commit adds one without fetching any."""
-    await redis.rpush(key("history", HERE), *(b"%d " % number + b"x" * 500 for number in range(10_000)))
+    await redis.rpush(
+        key("history", HERE), *(b"%d " % number + b"x" * 500 for number in range(10_000))
+    )
     lease = await leased(store, HERE)
     await redis.config_resetstat()
     await store.journal.commit(lease, b"newest", [], keep_turns=10_000)
     turns = await store.history.read(HERE, 40)
     sent = (await redis.info("stats"))["total_net_output_bytes"]
-    assert [turn.split()[0] for turn in turns] == [*(b"%d" % number for number in range(9_961, 10_000)), b"newest"]
+    assert [turn.split()[0] for turn in turns] == [
+        *(b"%d" % number for number in range(9_961, 10_000)),
+        b"newest",
+    ]
     assert sent < 60_000
     assert await redis.llen(key("history", HERE)) == 10_000
 
 
-async def test_a_purged_conversation_keeps_the_turn_under_way_and_what_came_after_it(store: Store) -> None:
-    """What was said is gone at once; a message behind ``/reset`` is a new beginning, and answers may be others'."""
+async def test_a_purged_conversation_keeps_the_turn_under_way_and_what_came_after_it(
+    store: Store,
+) -> None:
+    """What was said is gone at once; a message behind ``/reset`` is a new beginning, and answers
+    may be others'."""
     await store.inbox.accept(HERE, "m1", b"one")
     lease = await leased(store, HERE)
     await store.journal.begin(lease, "turn-1")
@@ -62,7 +70,9 @@ async def test_a_purged_conversation_keeps_the_turn_under_way_and_what_came_afte
     assert await join(store, lease) == [b"three"]
 
 
-async def test_erasing_takes_what_is_not_delivered_too_and_the_rest_where_it_is_to_be_whole(store: Store) -> None:
+async def test_erasing_takes_what_is_not_delivered_too_and_the_rest_where_it_is_to_be_whole(
+    store: Store,
+) -> None:
     """Of the conversation at hand the turn under way stays, for it still has something to say."""
     await store.inbox.accept(HERE, "m1", b"one")
     lease = await leased(store, HERE)
@@ -89,7 +99,8 @@ async def test_turns_are_rewritten_in_their_places(store: Store) -> None:
 
 
 async def test_a_summary_stands_beside_its_turns(store: Store, redis: Redis) -> None:
-    """It takes the place of the one before, and lives as long as the history; a purge takes both."""
+    """It takes the place of the one before, and lives as long as the history; a purge takes
+    both."""
     lease = await leased(store, HERE)
     assert await store.history.recall(HERE, 2) == (b"", [])
     await store.journal.commit(lease, b"one", [], keep_turns=10)

@@ -56,11 +56,14 @@ async def test_messages_keep_their_order(store: Store) -> None:
 @settings(
     max_examples=50,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],  # each example has a conversation of its own
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture
+    ],  # each example has a conversation of its own
 )
 @given(message_id=st.text(), payload=st.binary())
 async def test_payloads_come_back_unharmed(store: Store, message_id: str, payload: bytes) -> None:
-    """Neither Lua nor the frame changes a byte, in the inbox, the journal, the history and the outbox."""
+    """Neither Lua nor the frame changes a byte, in the inbox, the journal, the history and the
+    outbox."""
     here = f"console:{uuid4().hex}"
     assert await store.inbox.accept(here, message_id, payload)
     lease = await store.leases.acquire(here)
@@ -76,10 +79,13 @@ async def test_payloads_come_back_unharmed(store: Store, message_id: str, payloa
 
 
 async def test_an_inbox_entry_can_be_found_by_its_id(store: Store, redis: Redis) -> None:
-    """The stored form carries the id in front, where a script finds it without reading the payload."""
+    """The stored form carries the id in front, where a script finds it without reading the
+    payload."""
     await store.inbox.accept(HERE, "m-17", b"\x00\xff")
     [entry] = await store.inbox.read(HERE)
-    assert await redis.lrange(key("inbox", HERE), 0, -1) == [b"arrival 18:m-17@%d\x00\xff" % entry.accepted_at]
+    assert await redis.lrange(key("inbox", HERE), 0, -1) == [
+        b"arrival 18:m-17@%d\x00\xff" % entry.accepted_at
+    ]
     assert (entry.kind, entry.body) == ("arrival", b"\x00\xff")
     assert abs(entry.accepted_at - await store.now_ms(HERE)) < 60_000
 
@@ -104,7 +110,9 @@ async def test_what_is_accepted_goes_away_one_day(store: Store, redis: Redis) ->
 
 async def test_a_full_inbox_takes_so_many_messages_and_no_more(store: Store, redis: Redis) -> None:
     """A refused message leaves no trace, so it can be sent again once there is room."""
-    taken = [await store.inbox.accept(HERE, f"m{number}", b"x") for number in range(INBOX_ENTRIES + 2)]
+    taken = [
+        await store.inbox.accept(HERE, f"m{number}", b"x") for number in range(INBOX_ENTRIES + 2)
+    ]
     assert taken == [Accepted.NEW] * INBOX_ENTRIES + [Accepted.FULL] * 2
     assert not await redis.exists(Keys(HERE).seen(f"m{INBOX_ENTRIES}"))
     assert await store.inbox.accept("console:bob", "m1", b"x") is Accepted.NEW
@@ -113,11 +121,14 @@ async def test_a_full_inbox_takes_so_many_messages_and_no_more(store: Store, red
 
 
 async def test_a_full_inbox_takes_so_many_bytes_and_no_more(store: Store) -> None:
-    """Large messages fill it sooner; a few are accepted whatever their size, small ones while there is room."""
+    """Large messages fill it sooner; a few are accepted whatever their size, small ones while there
+    is room."""
     large = b"x" * 100_000
     taken = [await store.inbox.accept(HERE, f"m{number}", large) for number in range(10)]
     room = taken.index(Accepted.FULL)
-    assert INBOX_BYTES // len(large) - 1 <= room <= INBOX_BYTES // len(large)  # servers differ in what they allocate
+    assert (
+        INBOX_BYTES // len(large) - 1 <= room <= INBOX_BYTES // len(large)
+    )  # servers differ in what they allocate
     assert set(taken[room:]) == {Accepted.FULL}
     for number in range(INBOX_FEW):
         assert await store.inbox.accept("console:bob", f"m{number}", large * 3) is Accepted.NEW
@@ -132,7 +143,9 @@ async def test_what_must_get_in_gets_into_a_full_inbox(store: Store) -> None:
     assert (await store.inbox.read(HERE))[-1].body == b"stop"
 
 
-async def test_a_message_that_does_not_wait_long_costs_no_look_at_the_inbox(store: Store, redis: Redis) -> None:
+async def test_a_message_that_does_not_wait_long_costs_no_look_at_the_inbox(
+    store: Store, redis: Redis
+) -> None:
     """The bounds are free where little waits."""
     await redis.config_resetstat()
     for number in range(INBOX_FEW):

@@ -33,7 +33,8 @@ async def test_nothing_waits_no_turn(store: Store) -> None:
 
 
 async def test_another_process_goes_on_with_the_turn(store: Store) -> None:
-    """It has its own id and all its entries; a message that came meanwhile waits, as a result may be due first."""
+    """It has its own id and all its entries; a message that came meanwhile waits, as a result may
+    be due first."""
     await store.inbox.accept(HERE, "m1", b"one")
     first = await leased(store, HERE)
     await store.journal.begin(first, "turn-1")
@@ -48,7 +49,9 @@ async def test_another_process_goes_on_with_the_turn(store: Store) -> None:
     assert turn == JournalledTurn("turn-1", 1, kept, is_resumed=True)
     assert await join(store, second) == [b"two"]
     kept.append(Entry("arrival", b"two"))
-    assert await store.journal.begin(second, "turn-3") == JournalledTurn("turn-1", 2, kept, is_resumed=True)
+    assert await store.journal.begin(second, "turn-3") == JournalledTurn(
+        "turn-1", 2, kept, is_resumed=True
+    )
 
 
 async def test_a_record_tells_how_much_waits(store: Store) -> None:
@@ -64,7 +67,8 @@ async def test_a_record_tells_how_much_waits(store: Store) -> None:
 
 
 async def test_what_is_named_joins_and_the_rest_waits(store: Store) -> None:
-    """In the order of the names, from wherever it stands; what does not wait any more is left out."""
+    """In the order of the names, from wherever it stands; what does not wait any more is left
+    out."""
     await store.inbox.accept(HERE, "m1", b"one")
     lease = await leased(store, HERE)
     await store.journal.begin(lease, "turn-1")
@@ -78,7 +82,9 @@ async def test_what_is_named_joins_and_the_rest_waits(store: Store) -> None:
     assert turn.entries == [Entry(ARRIVAL, b"one"), Entry(CHANGE, b"3"), Entry(CONTROL, b"5")]
     await store.journal.commit(lease, None, [], keep_turns=1)
     turn = await store.journal.begin(lease, "turn-2")
-    assert turn == JournalledTurn("turn-2", 1, [Entry(second.kind, second.body), Entry(ASIDE, b"4")])
+    assert turn == JournalledTurn(
+        "turn-2", 1, [Entry(second.kind, second.body), Entry(ASIDE, b"4")]
+    )
 
 
 async def test_failures_are_counted_by_their_reason_and_rest_longer_each_time(store: Store) -> None:
@@ -92,7 +98,9 @@ async def test_failures_are_counted_by_their_reason_and_rest_longer_each_time(st
     rests = [failures.retry_at - now for failures in told]
     assert rests == [pytest.approx(wait, abs=2_000) for wait in (10_000, 20_000, 40_000, 10_000)]
     turn = await store.journal.begin(lease, "turn-1")
-    assert turn == JournalledTurn("turn-1", 2, [Entry(ARRIVAL, b"one")], not_before=told[-1].retry_at)
+    assert turn == JournalledTurn(
+        "turn-1", 2, [Entry(ARRIVAL, b"one")], not_before=told[-1].retry_at
+    )
     await store.journal.fail(lease, "C", 0)
     rested = await store.journal.begin(lease, "turn-1")
     assert rested is not None
@@ -129,7 +137,8 @@ async def test_a_turn_that_is_given_up_leaves_what_it_had_taken_in(store: Store)
 
 
 async def test_starts_without_progress_are_counted(store: Store) -> None:
-    """A turn that kills its process again and again is known by them; a recorded step begins the count anew."""
+    """A turn that kills its process again and again is known by them; a recorded step begins the
+    count anew."""
     await store.inbox.accept(HERE, "m1", b"one")
     lease = await leased(store, HERE)
     counted = []
@@ -155,7 +164,8 @@ async def test_a_joining_message_is_no_progress(store: Store) -> None:
 
 
 async def test_a_commit_ends_the_turn_as_a_whole(store: Store, redis: Redis) -> None:
-    """History and outbox have what they get, the journal is gone, the next message is a new turn."""
+    """History and outbox have what they get, the journal is gone, the next message is a new
+    turn."""
     await store.inbox.accept(HERE, "m1", b"one")
     lease = await leased(store, HERE)
     await store.journal.begin(lease, "turn-1")
@@ -165,7 +175,9 @@ async def test_a_commit_ends_the_turn_as_a_whole(store: Store, redis: Redis) -> 
     assert await redis.lrange(key("outbox", HERE), 0, -1) == [b"reply 1", b"reply 2"]
     assert not await redis.exists(key("turn", HERE), key("journal", HERE))
     await store.inbox.accept(HERE, "m2", b"two")
-    assert await store.journal.begin(lease, "turn-2") == JournalledTurn("turn-2", 1, [Entry("arrival", b"two")])
+    assert await store.journal.begin(lease, "turn-2") == JournalledTurn(
+        "turn-2", 1, [Entry("arrival", b"two")]
+    )
 
 
 async def test_a_turn_may_leave_no_history(store: Store, redis: Redis) -> None:
@@ -195,7 +207,8 @@ async def test_work_is_kept_for_a_week_and_history_for_its_days(store: Store, re
 
 
 async def test_an_older_turn_goes_on_while_its_answer_waits(store: Store, redis: Redis) -> None:
-    """From the journal it is given, before what the turn under way has taken in; its summary goes."""
+    """From the journal it is given, before what the turn under way has taken in; its summary
+    goes."""
     lease = await leased(store, HERE)
     for record, answer in ((b"one", b"answer 1"), (b"two", b"answer 2")):
         await store.journal.commit(lease, record, [answer], keep_turns=9)
@@ -209,10 +222,17 @@ async def test_an_older_turn_goes_on_while_its_answer_waits(store: Store, redis:
         [b"one", b"two"],
         [b"answer 1", b"answer 2"],
     )
-    assert await store.journal.reopen_older(lease, "turn-4", b"one", entries, [b"answer 1"], is_summarised=True)
+    assert await store.journal.reopen_older(
+        lease, "turn-4", b"one", entries, [b"answer 1"], is_summarised=True
+    )
     turn = await store.journal.begin(lease, "turn-5", 9)
     assert turn
-    assert (turn.turn_id, turn.starts, turn.entries, turn.is_resumed) == ("turn-4", 1, entries, True)
+    assert (turn.turn_id, turn.starts, turn.entries, turn.is_resumed) == (
+        "turn-4",
+        1,
+        entries,
+        True,
+    )
     assert turn.history == StoredHistory(b"", [b"two"])
     assert await store.outbox.read(HERE) == [b"answer 2"]
     assert [entry.body for entry in await store.inbox.read(HERE)] == [b"edit"]

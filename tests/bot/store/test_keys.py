@@ -12,7 +12,9 @@ from redis.crc import key_slot
 from bot.store.keys import SCRIPT_KINDS, Keys, dead_letter_streams, due_indexes
 
 conversations = st.one_of(
-    st.builds("line:{}:{}:{}".format, st.text(), st.sampled_from(["user", "group", "room"]), st.text()),
+    st.builds(
+        "line:{}:{}:{}".format, st.text(), st.sampled_from(["user", "group", "room"]), st.text()
+    ),
     st.builds("slack:{}:{}".format, st.text(), st.text()),
     st.builds("slack:{}:{}:{}".format, st.text(), st.text(), st.text()),
     st.builds("console:{}".format, st.text()),

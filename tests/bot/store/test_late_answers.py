@@ -1,4 +1,5 @@
-"""Late answers: they leave the outbox for a list of their own, and that list once, when they have arrived."""
+"""Late answers: they leave the outbox for a list of their own, and that list once, when they have
+arrived."""
 
 from __future__ import annotations
 
@@ -47,7 +48,9 @@ async def test_the_oldest_of_too_many_becomes_a_dead_letter(store: Store) -> Non
     for number in range(LATE_ANSWERS + 1):
         assert await keep(store, lease, number) is None
     kept = await store.late_answers.read(HERE)
-    assert [one.delivery_id for one in kept] == [f"turn_{number}" for number in range(1, LATE_ANSWERS + 1)]
+    assert [one.delivery_id for one in kept] == [
+        f"turn_{number}" for number in range(1, LATE_ANSWERS + 1)
+    ]
     [dead] = await store.dead_letters.read()
     assert (dead.conversation, dead.delivery, dead.reason) == (HERE, b"answer\n0", "too many")
 
@@ -89,4 +92,7 @@ async def test_no_more_presses_wait_than_may(store: Store) -> None:
 async def test_no_more_presses_of_one_person_wait_than_may(store: Store) -> None:
     """Those of others are taken."""
     for name, is_taken in (("a1", True), ("a2", True), ("a3", False), ("b1", True)):
-        assert await store.outbox.post(HERE, name, name.encode(), Bound(9, name[:1].encode(), 2)) is is_taken
+        assert (
+            await store.outbox.post(HERE, name, name.encode(), Bound(9, name[:1].encode(), 2))
+            is is_taken
+        )

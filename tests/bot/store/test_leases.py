@@ -28,7 +28,9 @@ FENCED: dict[str, Callable[[Store, Lease], Awaitable[object]]] = {
     "commit": lambda store, lease: store.journal.commit(lease, b"late", [b"late"], keep_turns=1),
     "replace_head": lambda store, lease: store.outbox.replace_head(lease, b"late"),
     "remove_head": lambda store, lease: store.outbox.remove_head(lease),
-    "move_head_to_dead_letters": lambda store, lease: store.outbox.move_head_to_dead_letters(lease, b"late"),
+    "move_head_to_dead_letters": lambda store, lease: store.outbox.move_head_to_dead_letters(
+        lease, b"late"
+    ),
 }
 
 
@@ -74,7 +76,8 @@ async def test_a_released_lease_can_be_taken_at_once_with_another_token(store: S
 
 
 async def test_an_expired_lease_is_taken_over(store: Store) -> None:
-    """A killed holder blocks the conversation for no longer than its lease; if it wakes up, it gets LeaseLost."""
+    """A killed holder blocks the conversation for no longer than its lease; if it wakes up, it gets
+    LeaseLost."""
     first = await leased(store, HERE, ttl_ms=40)
     async with asyncio.timeout(5):
         while (second := await store.leases.acquire(HERE)) is None:
@@ -118,8 +121,11 @@ async def test_a_conversation_that_was_forgotten_is_marked_when_nothing_is_left_
 
 
 @pytest.mark.parametrize("operation", FENCED)
-async def test_without_the_lease_nothing_is_changed(store: Store, redis: Redis, operation: str) -> None:
-    """Every fenced script tells a former holder, whether the lease is free or taken by another, and changes nothing."""
+async def test_without_the_lease_nothing_is_changed(
+    store: Store, redis: Redis, operation: str
+) -> None:
+    """Every fenced script tells a former holder, whether the lease is free or taken by another, and
+    changes nothing."""
     lost = await busy(store)
     await redis.delete(key("lease", HERE))
     before = await everything(redis)
@@ -135,7 +141,9 @@ async def test_without_the_lease_nothing_is_changed(store: Store, redis: Redis, 
 
 
 @pytest.mark.parametrize("operation", FENCED)
-async def test_with_the_lease_something_is_changed(store: Store, redis: Redis, operation: str) -> None:
+async def test_with_the_lease_something_is_changed(
+    store: Store, redis: Redis, operation: str
+) -> None:
     """The counterpart: the same operations, on the same state, work for the holder."""
     lease = await busy(store)
     await redis.zadd(key("due", HERE), {HERE: 1})

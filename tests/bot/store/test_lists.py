@@ -1,4 +1,5 @@
-"""Lists of a place: everybody's items in their order, each added once, bounded, and gone with who added them."""
+"""Lists of a place: everybody's items in their order, each added once, bounded, and gone with who
+added them."""
 
 from __future__ import annotations
 

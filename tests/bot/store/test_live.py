@@ -1,4 +1,5 @@
-"""Live events: to everybody who watches, in order, over one connection, and never in a turn's way."""
+"""Live events: to everybody who watches, in order, over one connection, and never in a turn's
+way."""
 
 from __future__ import annotations
 
@@ -55,12 +56,18 @@ async def test_all_viewers_of_all_processes_see_an_event(store: Store, store_url
 
 @pytest.mark.long
 async def test_many_viewers_share_one_connection(store: Store, redis: Redis) -> None:
-    """A thousand open pages cost one connection, and the last to go takes its subscription along."""
+    """A thousand open pages cost one connection, and the last to go takes its subscription
+    along."""
     async with AsyncExitStack() as stack:
-        viewers = [await stack.enter_async_context(store.live.subscribe(f"console:{n % 500}")) for n in range(1_000)]
+        viewers = [
+            await stack.enter_async_context(store.live.subscribe(f"console:{n % 500}"))
+            for n in range(1_000)
+        ]
         assert await subscribers(redis) == 1
         await store.live.publish("console:7", b"hello")
-        assert [await received(viewer, 1) for viewer in (viewers[7], viewers[507])] == [[b"hello"]] * 2
+        assert [await received(viewer, 1) for viewer in (viewers[7], viewers[507])] == [
+            [b"hello"]
+        ] * 2
     async with asyncio.timeout(5):
         while await redis.pubsub_channels():
             pass

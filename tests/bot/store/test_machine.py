@@ -1,4 +1,5 @@
-"""Whatever workers do, and whenever they lose their leases: nothing is lost, doubled or mixed up."""
+"""Whatever workers do, and whenever they lose their leases: nothing is lost, doubled or mixed
+up."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ under_way = precondition(lambda self: self.lease and self.model.turn)
 
 
 class Workers(Bench):
-    """Workers on one conversation of a real store: one may hold its lease, others have lost theirs unawares."""
+    """Workers on one conversation of a real store: one may hold its lease, others have lost theirs
+    unawares."""
 
     @precondition(lambda self: len(self.model.inbox) < MOST_WAITING)
     @rule(message_id=message_ids, payload=payloads, kind=st.sampled_from(KINDS))
@@ -175,7 +177,9 @@ class Workers(Bench):
         """Where no turn is under way any more, all but the step itself."""
         step, delivery = self.fresh("step"), self.fresh("delivery") if sends else b""
         answered = self.some_that_wait(data)
-        record = partial(self.store.journal.record, sends=delivery, answers=[*frames(answered), NOT_THERE])
+        record = partial(
+            self.store.journal.record, sends=delivery, answers=[*frames(answered), NOT_THERE]
+        )
         waiting, _ = self.held(record, "said", step)
         assert waiting == self.model.record(Entry("said", step), delivery, entries(answered))
 
@@ -203,14 +207,18 @@ class Workers(Bench):
         unless=conditions,
         is_kept=st.booleans(),
     )
-    def commit(self, is_said: bool, count: int, given_up: str, unless: Condition, is_kept: bool) -> None:
+    def commit(
+        self, is_said: bool, count: int, given_up: str, unless: Condition, is_kept: bool
+    ) -> None:
         """Not while a change waits of what is answered."""
         is_kept = is_kept and not given_up
         turn_id = b'"turn_id":"%b"' % self.turn().id.encode()
         entry = self.fresh("entry") + turn_id if is_said else None
         deliveries = [self.fresh("delivery") for _ in range(count)]
         answered = self.turn().id.encode() if is_kept else b""
-        commit = partial(self.store.journal.commit, given_up=given_up, unless=unless, answered=answered)
+        commit = partial(
+            self.store.journal.commit, given_up=given_up, unless=unless, answered=answered
+        )
         if self.model.is_changed(list(unless.message_ids), only_unsent=unless.only_unsent):
             with pytest.raises(MessagesChanged):
                 self.held(commit, entry, deliveries, KEEP_TURNS)
@@ -220,7 +228,11 @@ class Workers(Bench):
         assert is_whole is (not deliveries or not self.model.outbox)
         self.model.commit(self.turn(), entry, deliveries, KEEP_TURNS, given_up, is_kept=is_kept)
 
-    @precondition(lambda self: self.lease and self.model.reopenable and not (self.model.turn and self.turn().has_steps))
+    @precondition(
+        lambda self: (
+            self.lease and self.model.reopenable and not (self.model.turn and self.turn().has_steps)
+        )
+    )
     @rule(data=st.data(), sends=st.booleans())
     def reopen(self, data: st.DataObject, sends: bool) -> None:
         """What had been taken in since waits for the turn that goes on."""
@@ -237,7 +249,8 @@ class Workers(Bench):
     @precondition(lambda self: len(self.model.posted) < len(NOTICES))
     @rule(notice_id=st.sampled_from(NOTICES))
     def post(self, notice_id: str) -> None:
-        """Also where somebody has the lease, who finds it in the outbox or leaves the conversation due."""
+        """Also where somebody has the lease, who finds it in the outbox or leaves the conversation
+        due."""
         notice = self.fresh("notice")
         posted, now = self.timed(self.store.outbox.post(self.here, notice_id, notice))
         assert posted is self.model.post(notice_id, notice, now)
@@ -285,9 +298,13 @@ class Workers(Bench):
     @rule(data=st.data())
     def rewrite(self, data: st.DataObject) -> None:
         old = data.draw(st.lists(st.sampled_from(self.model.history), unique=True), "old")
-        changes = {entry: self.fresh("entry") if data.draw(st.booleans(), "kept") else b"" for entry in old}
+        changes = {
+            entry: self.fresh("entry") if data.draw(st.booleans(), "kept") else b"" for entry in old
+        }
         stale = data.draw(st.booleans(), "stale")
-        self.held(partial(self.store.history.rewrite, stale=stale), changes | {b"not there": b"nor this"})
+        self.held(
+            partial(self.store.history.rewrite, stale=stale), changes | {b"not there": b"nor this"}
+        )
         self.model.rewrite(changes, stale=stale)
 
     @precondition(lambda self: self.lease)
@@ -336,7 +353,9 @@ class Workers(Bench):
         assert [unpack(frame) for frame in answered[:-1]] == kept
         assert (history, outbox, summary or b"") == (model.history, model.outbox, model.summary)
         self.whoever_has_work_is_found_in_time(due)
-        assert [name for name, life in zip(names, lives, strict=True) if life == -1] == []  # all goes away one day
+        assert [
+            name for name, life in zip(names, lives, strict=True) if life == -1
+        ] == []  # all goes away one day
         self.what_is_given_up_is_kept(dead)
 
     def whoever_has_work_is_found_in_time(self, due: float | None) -> None:
@@ -369,7 +388,10 @@ def entries(waiting: Sequence[InboxEntry]) -> list[Entry]:
 
 
 def test_nothing_is_lost_doubled_or_mixed(valkey_url: str) -> None:
-    """The store agrees with a plain model after every step of random histories, the same ones each time."""
+    """The store agrees with a plain model after every step of random histories, the same ones each
+    time."""
     machine = type("Machine", (Workers,), {"url": valkey_url})
-    short = settings(max_examples=50, stateful_step_count=60, deadline=None, derandomize=True, database=None)
+    short = settings(
+        max_examples=50, stateful_step_count=60, deadline=None, derandomize=True, database=None
+    )
     run_state_machine_as_test(machine, settings=short)

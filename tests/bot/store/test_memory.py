@@ -42,7 +42,9 @@ async def test_what_counts_is_what_the_server_counts(store: Store, redis: Redis)
         assert await store.inbox.accept("console:new", "m1", b"hello")
 
 
-async def test_of_equal_histories_the_oldest_are_halved_until_there_is_room(store: Store, redis: Redis) -> None:
+async def test_of_equal_histories_the_oldest_are_halved_until_there_is_room(
+    store: Store, redis: Redis
+) -> None:
     """Whole turns go, the oldest of each; newer conversations keep all of theirs."""
     conversations = await fill(redis, MANY)
     async with at_most(redis, 0.82):
@@ -57,7 +59,8 @@ async def test_of_equal_histories_the_oldest_are_halved_until_there_is_room(stor
 
 
 async def test_the_largest_histories_give_way_and_nobody_elses(store: Store, redis: Redis) -> None:
-    """However old the small ones are, and however many turns they have; large ones are halved again and again."""
+    """However old the small ones are, and however many turns they have; large ones are halved again
+    and again."""
     small = await fill(redis, MANY)
     large = [f"console:large-{number}" for number in range(3)]
     for conversation in large:
@@ -72,8 +75,11 @@ async def test_the_largest_histories_give_way_and_nobody_elses(store: Store, red
 
 
 @pytest.mark.parametrize("large", [2, 30])
-async def test_who_takes_more_than_a_share_pays_alone(store: Store, redis: Redis, large: int) -> None:
-    """Also with one turn each, and also if they are as many as the others, whose histories are far smaller."""
+async def test_who_takes_more_than_a_share_pays_alone(
+    store: Store, redis: Redis, large: int
+) -> None:
+    """Also with one turn each, and also if they are as many as the others, whose histories are far
+    smaller."""
     small = await fill(redis, large)
     hogs = [f"console:hog-{number}" for number in range(large)]
     for conversation in hogs:
@@ -88,8 +94,11 @@ async def test_who_takes_more_than_a_share_pays_alone(store: Store, redis: Redis
     assert (await lengths(redis, hogs)).count(0) == relief.turns
 
 
-async def test_one_halving_is_not_followed_by_others_that_nobody_needs(store: Store, redis: Redis) -> None:
-    """What was freed is reckoned after every halving: the small ones are spared although they would be next."""
+async def test_one_halving_is_not_followed_by_others_that_nobody_needs(
+    store: Store, redis: Redis
+) -> None:
+    """What was freed is reckoned after every halving: the small ones are spared although they would
+    be next."""
     small = await fill(redis, MANY)
     large = "console:large"
     await redis.rpush(key("history", large), *["x" * 300 * TURN_BYTES] * 2)

@@ -94,7 +94,9 @@ async def test_a_frozen_store_is_known_within_three_seconds(store_url: str, redi
 
 @pytest.mark.long
 @on_one_server
-async def test_a_frozen_store_does_not_hold_up_a_turn_that_is_watched(store: Store, redis: Redis) -> None:
+async def test_a_frozen_store_does_not_hold_up_a_turn_that_is_watched(
+    store: Store, redis: Redis
+) -> None:
     """An event is dropped soon."""
     await store.ping()
     with frozen(await pid_of(redis)):
@@ -142,7 +144,11 @@ async def test_a_store_that_may_not_write_is_unavailable(store: Store, redis: Re
 
 @pytest.mark.parametrize(
     "failure",
-    [kind for kind in vars(exceptions).values() if isinstance(kind, type) and issubclass(kind, RedisError)],
+    [
+        kind
+        for kind in vars(exceptions).values()
+        if isinstance(kind, type) and issubclass(kind, RedisError)
+    ],
 )
 async def test_every_failure_of_the_client_is_translated(failure: type[RedisError]) -> None:
     """None of the library's exceptions reaches a caller; ours keeps it as its cause."""
@@ -163,7 +169,11 @@ async def test_a_cut_connection_costs_no_request(store: Store, redis: Redis) -> 
 @pytest.mark.long
 async def test_a_server_that_comes_back_is_used_again(tmp_path: Path) -> None:
     """What was accepted is still there, and whoever watched watches on."""
-    async with open_embedded(tmp_path) as url, open_store(url, history_days=30) as store, Redis.from_url(url) as redis:
+    async with (
+        open_embedded(tmp_path) as url,
+        open_store(url, history_days=30) as store,
+        Redis.from_url(url) as redis,
+    ):
         await store.inbox.accept(HERE, "m1", b"before")
         async with store.live.subscribe(HERE) as events:
             os.kill(await pid_of(redis), signal.SIGKILL)
@@ -191,8 +201,13 @@ async def accepted(store: Store, message_id: str, payload: bytes) -> bool:
 async def test_no_more_connections_than_allowed(store_url: str, redis: Redis) -> None:
     """A hundred webhooks and a hundred turns at once share them; live events are included."""
     before = await clients_of(redis)
-    async with open_store(store_url, history_days=30, max_connections=4) as store, store.live.subscribe(HERE):
-        accepting = asyncio.gather(*(store.inbox.accept(HERE, f"m{number}", b"x") for number in range(100)))
+    async with (
+        open_store(store_url, history_days=30, max_connections=4) as store,
+        store.live.subscribe(HERE),
+    ):
+        accepting = asyncio.gather(
+            *(store.inbox.accept(HERE, f"m{number}", b"x") for number in range(100))
+        )
         reading = asyncio.gather(*(store.history.read(HERE, 1) for _ in range(100)))
         assert await accepting == [Accepted.NEW] * 100
         assert await reading == [[]] * 100
@@ -200,11 +215,14 @@ async def test_no_more_connections_than_allowed(store_url: str, redis: Redis) ->
 
 
 async def clients_of(redis: Redis) -> set[str]:
-    """The ids of the server's connections; what earlier tests have closed may still be among them."""
+    """The ids of the server's connections; what earlier tests have closed may still be among
+    them."""
     return {client["id"] for client in await redis.client_list()}
 
 
-@pytest.mark.parametrize("url", ["redis://host:port/0", "redis://:secret/9@host:6379", "ftp://:secret@host"])
+@pytest.mark.parametrize(
+    "url", ["redis://host:port/0", "redis://:secret/9@host:6379", "ftp://:secret@host"]
+)
 async def test_a_url_that_cannot_be_read_stops_the_start(url: str) -> None:
     """The message names the variable, and no secret."""
     with pytest.raises(SettingsError, match=r"^REDIS_URL: ") as caught:

@@ -42,8 +42,12 @@ async def test_deliveries_leave_in_order(store: Store) -> None:
 async def test_only_the_head_is_stored_as_attempted(store: Store) -> None:
     """What stands behind others is attempted later, and has not been."""
     lease = await leased(store, HERE)
-    assert await store.journal.commit(lease, None, [b"one", b"more"], keep_turns=1, attempted=b"one, attempted")
-    assert not await store.journal.commit(lease, None, [b"two", b"end"], keep_turns=1, attempted=b"two, attempted")
+    assert await store.journal.commit(
+        lease, None, [b"one", b"more"], keep_turns=1, attempted=b"one, attempted"
+    )
+    assert not await store.journal.commit(
+        lease, None, [b"two", b"end"], keep_turns=1, attempted=b"two, attempted"
+    )
     assert await store.outbox.read(HERE) == [b"one, attempted", b"more", b"two", b"end"]
 
 
@@ -61,7 +65,9 @@ async def test_a_refused_delivery_becomes_a_dead_letter(store: Store, redis: Red
     lease = await leased(store, HERE)
     await store.journal.commit(lease, None, [b"\x00one", b"two"], keep_turns=1)
     assert (
-        await store.outbox.move_head_to_dead_letters(lease, b"no such user") == await store.outbox.head(HERE) == b"two"
+        await store.outbox.move_head_to_dead_letters(lease, b"no such user")
+        == await store.outbox.head(HERE)
+        == b"two"
     )
     assert await store.depths() == Depths(due=1, dead_letters=1)
     assert await dead_letters(redis) == [
@@ -81,7 +87,9 @@ async def test_dead_letters_are_bounded(store: Store, redis: Redis) -> None:
     lease = await leased(store, HERE)
     too_old = await store.now_ms() - 31 * DAY_S * 1000
     await redis.xadd(key("dead", HERE), {"delivery": "ancient"}, id=f"{too_old}-0")
-    await store.journal.commit(lease, None, [b"%d" % number for number in range(DEAD_LETTERS + 2)], keep_turns=1)
+    await store.journal.commit(
+        lease, None, [b"%d" % number for number in range(DEAD_LETTERS + 2)], keep_turns=1
+    )
     await store.outbox.move_head_to_dead_letters(lease, b"refused")
     assert [letter[b"delivery"] for letter in await dead_letters(redis)] == [b"0"]
     for _ in range(DEAD_LETTERS + 1):

@@ -1,4 +1,5 @@
-"""What names somebody beside their conversations is found and deleted, and deletions leave no bytes behind."""
+"""What names somebody beside their conversations is found and deleted, and deletions leave no bytes
+behind."""
 
 from __future__ import annotations
 
@@ -16,8 +17,11 @@ async def names(redis: Redis) -> set[str]:
     return {name.decode().split(":", 2)[2] async for name in redis.scan_iter("kaiwa:*")}
 
 
-async def test_erasing_takes_what_bears_the_name_and_nothing_else(store: Store, redis: Redis) -> None:
-    """Notes, and seen-keys and fences of earlier versions; other channels' and people with a longer id stay."""
+async def test_erasing_takes_what_bears_the_name_and_nothing_else(
+    store: Store, redis: Redis
+) -> None:
+    """Notes, and seen-keys and fences of earlier versions; other channels' and people with a longer
+    id stay."""
     await store.inbox.accept(HERE, "m1", b"one")
     await redis.set(f"kaiwa:{{04}}:fence:{HERE}", 7, ex=60)
     await redis.set(f"kaiwa:{{04}}:seen:{HERE}:m1", b"", ex=60)
@@ -26,13 +30,18 @@ async def test_erasing_takes_what_bears_the_name_and_nothing_else(store: Store, 
     assert await store.personal_data.erase("line", ["u1"]) == 3
     left = await names(redis)
     assert {"note:line:name:u12", "note:slack:name:u1", "note:line:name:*", f"inbox:{HERE}"} <= left
-    assert [name for name in left if "u1" in name.split(":") and not name.startswith(("inbox", "note:slack"))] == []
+    assert [
+        name
+        for name in left
+        if "u1" in name.split(":") and not name.startswith(("inbox", "note:slack"))
+    ] == []
     assert await store.personal_data.erase("line", ["*"]) == 1
     assert await store.kv.get("line:name:u12") == b"x"
 
 
 async def test_notes_that_hold_a_name_go_too(store: Store) -> None:
-    """Such as who is asked, or where a stream stands, unless its turn goes on; a set is known by its name alone."""
+    """Such as who is asked, or where a stream stands, unless its turn goes on; a set is known by
+    its name alone."""
     await store.kv.set("slack:question:C1", b'{"asker":"U1"}', 60)
     await store.kv.set("slack:stream:t1", b'{"channel":"D1"}', 60)
     await store.kv.set("slack:stream:t2", b'{"channel":"D12"}', 60)
@@ -52,8 +61,11 @@ async def test_no_name_is_in_nothing(store: Store) -> None:
     assert await store.personal_data.erase("line", []) == 0
 
 
-async def test_a_deleted_letter_leaves_no_bytes_among_the_others(store: Store, redis: Redis) -> None:
-    """A stream only marks an entry as deleted while others stand beside it; the others keep ids, order and lifetime."""
+async def test_a_deleted_letter_leaves_no_bytes_among_the_others(
+    store: Store, redis: Redis
+) -> None:
+    """A stream only marks an entry as deleted while others stand beside it; the others keep ids,
+    order and lifetime."""
     lease = await leased(store, HERE)
     await store.journal.commit(lease, None, [b"one", b"secret", b"three"], keep_turns=1)
     for _ in range(3):
@@ -72,7 +84,8 @@ async def test_a_deleted_letter_leaves_no_bytes_among_the_others(store: Store, r
 
 
 async def test_a_seen_key_names_nobody_and_still_knows_the_message(store: Store) -> None:
-    """It outlives a wish to be forgotten, so that a message that comes again is not answered again."""
+    """It outlives a wish to be forgotten, so that a message that comes again is not answered
+    again."""
     assert await store.inbox.accept(HERE, "T:u1:17", b"one")
     assert await store.personal_data.erase("line", ["u1"]) == 0
     assert not await store.inbox.accept(HERE, "T:u1:17", b"one")

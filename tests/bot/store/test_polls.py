@@ -1,4 +1,5 @@
-"""Polls in the store: one vote a person, counted once however often it comes, bounded, gone with who started them."""
+"""Polls in the store: one vote a person, counted once however often it comes, bounded, gone with
+who started them."""
 
 from __future__ import annotations
 
@@ -16,12 +17,16 @@ SHOWN = b'{"shows":"it"}'
 presses = count(1)
 
 
-async def start(store: Store, poll_id: str = "poll_1", *, creator: str = "boss", multiple: bool = False) -> bool:
+async def start(
+    store: Store, poll_id: str = "poll_1", *, creator: str = "boss", multiple: bool = False
+) -> bool:
     """A poll with three options."""
     return await store.polls.start(HERE, poll_id, creator, b"body", options=3, multiple=multiple)
 
 
-async def vote(store: Store, person: str, choice: int, poll_id: str = "poll_1", press_id: str = "") -> str:
+async def vote(
+    store: Store, person: str, choice: int, poll_id: str = "poll_1", press_id: str = ""
+) -> str:
     """A press of a button."""
     press_id = press_id or f"press_{next(presses)}"
     return await store.polls.press(HERE, poll_id, press_id, person, choice, SHOWN)
@@ -36,7 +41,9 @@ async def standing(store: Store, poll_id: str = "poll_1") -> StoredPoll:
 
 async def kept(redis: Redis) -> list[bytes]:
     """The keys of polls."""
-    return [key for kind in ("poll", "polls") async for key in redis.scan_iter(f"kaiwa:{{*}}:{kind}:*")]
+    return [
+        key for kind in ("poll", "polls") async for key in redis.scan_iter(f"kaiwa:{{*}}:{kind}:*")
+    ]
 
 
 async def test_a_person_has_one_vote(store: Store) -> None:
@@ -148,7 +155,10 @@ async def test_polls_without_votes_keep_nobody_from_starting_one(store: Store) -
     await vote(store, "ann", 1, "poll_0")
     assert await start(store, "poll_more")
     open_ids = await store.polls.open_ids(HERE)
-    assert (len(open_ids), {"poll_0", "poll_1", "poll_2", "poll_more"} - {*open_ids}) == (OPEN_POLLS, {"poll_1"})
+    assert (len(open_ids), {"poll_0", "poll_1", "poll_2", "poll_more"} - {*open_ids}) == (
+        OPEN_POLLS,
+        {"poll_1"},
+    )
     assert await store.polls.show(HERE, "poll_1") is None
 
 
@@ -156,7 +166,11 @@ async def test_a_poll_has_so_many_voters(store: Store, monkeypatch: pytest.Monke
     """Who has voted may still change it."""
     monkeypatch.setattr(polls, "VOTERS", 2)
     await start(store)
-    assert [await vote(store, person, 1) for person in ("ann", "ben", "cem")] == ["taken", "taken", "full"]
+    assert [await vote(store, person, 1) for person in ("ann", "ben", "cem")] == [
+        "taken",
+        "taken",
+        "full",
+    ]
     assert await vote(store, "ann", 2) == "taken"
     assert (await standing(store)).counts == (1, 1, 0)
 
@@ -172,7 +186,9 @@ async def test_a_vote_renews_thirty_days(store: Store, redis: Redis) -> None:
     assert [POLL_S - 5 < await redis.ttl(key) <= POLL_S for key in keys] == [True, True]
 
 
-async def test_erasing_a_person_takes_their_votes_and_their_polls(store: Store, redis: Redis) -> None:
+async def test_erasing_a_person_takes_their_votes_and_their_polls(
+    store: Store, redis: Redis
+) -> None:
     """No key or value holds anybody's id; erasing a group takes its polls."""
     await start(store, multiple=True)
     await start(store, "poll_2", creator="ann")

@@ -35,7 +35,8 @@ async def test_an_open_data_folder_is_closed_with_all_that_is_in_it(tmp_path: Pa
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
-    """Nobody has files elsewhere closed or opened by putting a link into the folder; the folder itself may be one."""
+    """Nobody has files elsewhere closed or opened by putting a link into the folder; the folder
+    itself may be one."""
     outside, home = tmp_path / "outside", tmp_path / "home"
     outside.mkdir(mode=0o755)
     outside.chmod(0o755)
@@ -55,14 +56,18 @@ def test_a_folder_of_somebody_else_stops_the_start(tmp_path: Path) -> None:
     home = tmp_path / "data"
     home.mkdir()
     os.chown(home, STRANGER, STRANGER)
-    with pytest.raises(SettingsError, match=r"^KAIWA_DATA_DIR: .*/data belongs to another user.*chown -R 0 .*/data"):
+    with pytest.raises(
+        SettingsError, match=r"^KAIWA_DATA_DIR: .*/data belongs to another user.*chown -R 0 .*/data"
+    ):
         private_folder(home)
 
 
 @as_root
 def test_a_disk_that_keeps_nothing_private_stops_the_start() -> None:
     """Some do not know whose a file is; here it is the kernel's own."""
-    with pytest.raises(SettingsError, match=r"^KAIWA_DATA_DIR: /proc/sys/vm cannot be made private on this disk"):
+    with pytest.raises(
+        SettingsError, match=r"^KAIWA_DATA_DIR: /proc/sys/vm cannot be made private on this disk"
+    ):
         private_folder(Path("/proc/sys/vm"))
 
 
@@ -85,7 +90,9 @@ def test_a_file_of_somebody_else_stops_the_start(open_folder: Path) -> None:
     os.chown(open_folder, STRANGER, STRANGER)
     os.seteuid(STRANGER)
     try:
-        with pytest.raises(SettingsError, match=r"^KAIWA_DATA_DIR: .*/file belongs to another user"):
+        with pytest.raises(
+            SettingsError, match=r"^KAIWA_DATA_DIR: .*/file belongs to another user"
+        ):
             private_folder(open_folder)
     finally:
         os.seteuid(0)

@@ -1,4 +1,5 @@
-"""Requests sent together: each asker has its own answer, and a store that is away is away for all."""
+"""Requests sent together: each asker has its own answer, and a store that is away is away for
+all."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ async def test_what_comes_in_at_once_leaves_together() -> None:
 
 
 async def test_what_can_wait_leaves_with_the_next_batch_in_order() -> None:
-    """Behind what was asked before it, ahead of what is asked after it; at the end it leaves too."""
+    """Behind what was asked before it, ahead of what is asked after it; at the end it leaves
+    too."""
     sent: list[list[str]] = []
 
     async def send(batch: list[Request]) -> None:
@@ -122,7 +124,8 @@ async def test_closing_ends_what_is_under_way() -> None:
 
 
 async def test_a_refusal_is_its_askers_alone(store_url: str) -> None:
-    """One asks nonsense, one asks what cannot be sent, one asks twice with one refusal; the others are answered."""
+    """One asks nonsense, one asks what cannot be sent, one asks twice with one refusal; the others
+    are answered."""
     client = connect(store_url, 1)
     try:
         asked = [

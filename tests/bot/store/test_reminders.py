@@ -1,4 +1,5 @@
-"""Reminders in the store: found when they are due, moved once, and kept for as long as they can still come."""
+"""Reminders in the store: found when they are due, moved once, and kept for as long as they can
+still come."""
 
 from __future__ import annotations
 
@@ -26,9 +27,13 @@ async def test_a_reminder_is_due_at_its_time_and_rings_once(store: Store, redis:
     alarm = await due_now(store)
     await store.reminders.add(HERE, "later", "u1", alarm.at + 3_600_000, b"later")
     assert await store.reminders.due(10) == [alarm]
-    rung = await asyncio.gather(*(store.reminders.ring(alarm, "e1", b"event", None) for _ in range(10)))
+    rung = await asyncio.gather(
+        *(store.reminders.ring(alarm, "e1", b"event", None) for _ in range(10))
+    )
     assert sorted(rung) == [False] * 9 + [True]
-    assert [(entry.kind, entry.body) for entry in await store.inbox.read(HERE)] == [(ASIDE, b"event")]
+    assert [(entry.kind, entry.body) for entry in await store.inbox.read(HERE)] == [
+        (ASIDE, b"event")
+    ]
     assert await store.leases.due(10) == [HERE]
     assert await store.reminders.read(HERE) == {"later": b"later"}
     assert await store.reminders.due(10) == []
@@ -66,22 +71,30 @@ async def test_a_known_id_changes_nothing(store: Store) -> None:
 async def test_a_person_has_at_most_so_many_and_others_theirs(store: Store, redis: Redis) -> None:
     """Of many at once, in conversations of many slots; a known id is no second one."""
     places = [f"slack:T1:C1:{number}" for number in range(60)]
-    counted = await asyncio.gather(*(store.reminders.count("slack:u1", place, "r", 60, most=20) for place in places))
+    counted = await asyncio.gather(
+        *(store.reminders.count("slack:u1", place, "r", 60, most=20) for place in places)
+    )
     assert sum(counted) == 20
-    assert [await store.reminders.count("slack:u1", place, "r", 90, most=20) for place in places] == counted
+    assert [
+        await store.reminders.count("slack:u1", place, "r", 90, most=20) for place in places
+    ] == counted
     assert await store.reminders.count("slack:u10", HERE, "r", 60, most=20)
     assert await redis.ttl(reminders_of_key("slack:u1")) == 90
 
 
 async def test_what_is_over_counts_no_longer(store: Store, redis: Redis) -> None:
-    """A reminder that has come, and one whose process died before it was kept; the kept one counts."""
+    """A reminder that has come, and one whose process died before it was kept; the kept one
+    counts."""
     await store.reminders.add(HERE, "kept", "u1", 10**13, b"")
     for reminder_id in ("kept", "come", "lost"):
         assert await store.reminders.count("line:u1", HERE, reminder_id, 60, most=3)
     assert not await store.reminders.count("line:u1", HERE, "r4", 60, most=3)
     for reminder_id in ("kept", "come", "lost"):
         await redis.zadd(reminders_of_key("line:u1"), {f"{HERE} {reminder_id}": 1})  # a while ago
-    counted = [await store.reminders.count("line:u1", HERE, f"r{number}", 60, most=3) for number in range(3)]
+    counted = [
+        await store.reminders.count("line:u1", HERE, f"r{number}", 60, most=3)
+        for number in range(3)
+    ]
     assert counted == [True, True, False]
     await store.reminders.discount("line:u1", HERE, "r0")
     assert await store.reminders.count("line:u1", HERE, "r2", 60, most=3)

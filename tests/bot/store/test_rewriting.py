@@ -1,4 +1,5 @@
-"""The bundled Valkey's files: what was deleted leaves them soon, and not more often than they can bear."""
+"""The bundled Valkey's files: what was deleted leaves them soon, and not more often than they can
+bear."""
 
 from __future__ import annotations
 
@@ -44,8 +45,13 @@ async def is_unmarked(redis: Redis) -> bool:
 
 
 async def test_what_was_forgotten_leaves_the_files(tmp_path: Path) -> None:
-    """While the process runs, at once or when the last rewrite is long enough ago; other data stays."""
-    async with open_embedded(tmp_path) as url, open_store(url, history_days=1) as store, Redis.from_url(url) as redis:
+    """While the process runs, at once or when the last rewrite is long enough ago; other data
+    stays."""
+    async with (
+        open_embedded(tmp_path) as url,
+        open_store(url, history_days=1) as store,
+        Redis.from_url(url) as redis,
+    ):
         await redis.set("kept", "marmalade", ex=600)
         await forget_something(store)
         await until(lambda: held(tmp_path, b"marmalade"))
@@ -62,7 +68,11 @@ async def test_what_was_forgotten_leaves_the_files(tmp_path: Path) -> None:
 
 async def test_a_process_that_ends_before_that_does_it_first(tmp_path: Path) -> None:
     """Nothing is left for a next start that may never be."""
-    async with open_embedded(tmp_path) as url, open_store(url, history_days=1) as store, Redis.from_url(url) as redis:
+    async with (
+        open_embedded(tmp_path) as url,
+        open_store(url, history_days=1) as store,
+        Redis.from_url(url) as redis,
+    ):
         await redis.set(kv_key("rewriting"), b"", ex=600)
         await forget_something(store)
         await until(lambda: held(tmp_path))
@@ -92,7 +102,11 @@ async def test_after_a_kill_the_next_start_does_it(tmp_path: Path) -> None:
 
 async def test_a_rewrite_that_fails_is_tried_again(tmp_path: Path) -> None:
     """A full disk, for example: here the server's own child is killed."""
-    async with open_embedded(tmp_path) as url, open_store(url, history_days=1) as store, Redis.from_url(url) as redis:
+    async with (
+        open_embedded(tmp_path) as url,
+        open_store(url, history_days=1) as store,
+        Redis.from_url(url) as redis,
+    ):
         pid = await pid_of(url)
         await redis.config_set("rdb-key-save-delay", 60_000_000)
         await forget_something(store)

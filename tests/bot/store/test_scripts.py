@@ -18,14 +18,17 @@ HERE = "console:alice"
 
 def test_every_lua_file_is_a_script_with_a_name() -> None:
     """None is forgotten, and none is left over."""
-    names = {file.name for file in (files("bot.store") / "lua").iterdir() if file.name.endswith(".lua")}
+    names = {
+        file.name for file in (files("bot.store") / "lua").iterdir() if file.name.endswith(".lua")
+    }
     assert names == {f"{name}.lua" for name in (*NAMES, *SCRIPTS)} | {"shared.lua"}
 
 
 def test_only_what_takes_something_in_is_refused_by_a_full_store() -> None:
     """The first line decides that, before the script changes anything."""
     first_lines = {
-        name: (files("bot.store") / "lua" / f"{name}.lua").read_text().splitlines()[0] for name in (*NAMES, *SCRIPTS)
+        name: (files("bot.store") / "lua" / f"{name}.lua").read_text().splitlines()[0]
+        for name in (*NAMES, *SCRIPTS)
     }
     assert {name for name, line in first_lines.items() if line == "#!lua"} == {
         "accept",
@@ -65,9 +68,18 @@ async def test_a_mistake_in_a_script_is_no_lost_lease(store: Store) -> None:
 async def test_a_host_that_does_not_tell_sizes_is_good_enough(store_url: str, redis: Redis) -> None:
     """Limits in bytes are not applied there; nothing fails, and limits in numbers hold."""
     await redis.acl_setuser(
-        "plain", enabled=True, nopass=True, commands=["+@all", "-memory"], keys=["*"], channels=["*"]
+        "plain",
+        enabled=True,
+        nopass=True,
+        commands=["+@all", "-memory"],
+        keys=["*"],
+        channels=["*"],
     )
-    url = store_url.replace("unix://", "unix://plain@", 1) + ("&" if "?" in store_url else "?") + "password=x"
+    url = (
+        store_url.replace("unix://", "unix://plain@", 1)
+        + ("&" if "?" in store_url else "?")
+        + "password=x"
+    )
     async with open_store(url, history_days=30) as store:
         for number in range(6):
             assert await store.inbox.accept(HERE, f"m{number}", b"x" * 200_000) is Accepted.NEW

@@ -17,7 +17,8 @@ from tests.bot.store.processes import pid_of, read, socket_of, write
 
 
 async def test_a_frozen_server_keeps_others_off_its_files(tmp_path: Path) -> None:
-    """A process that starts then fails after a time limit; a second server would destroy the data."""
+    """A process that starts then fails after a time limit; a second server would destroy the
+    data."""
     async with open_embedded(tmp_path) as url:
         pid = await pid_of(url)
         os.kill(pid, signal.SIGSTOP)
@@ -39,7 +40,9 @@ async def test_any_path_will_do(tmp_path: Path, name: str) -> None:
     assert (data_dir / "appendonlydir").is_dir()
 
 
-async def test_a_relative_path_is_the_same_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_relative_path_is_the_same_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two ways to write a directory are one directory."""
     monkeypatch.chdir(tmp_path)
     async with open_embedded(Path("data")) as one, open_embedded(tmp_path / "." / "data") as two:
@@ -49,7 +52,9 @@ async def test_a_relative_path_is_the_same_server(tmp_path: Path, monkeypatch: p
 async def test_a_directory_that_cannot_be_written_stops_the_start(tmp_path: Path) -> None:
     """One sentence, with the variable to fix."""
     (tmp_path / "file").touch()
-    with pytest.raises(SettingsError, match=r"^KAIWA_DATA_DIR: cannot be written \(Not a directory\)"):
+    with pytest.raises(
+        SettingsError, match=r"^KAIWA_DATA_DIR: cannot be written \(Not a directory\)"
+    ):
         async with open_embedded(tmp_path / "file" / "data"):
             pass  # pragma: no cover
 
@@ -68,7 +73,9 @@ async def test_a_machine_without_a_bundled_server_needs_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The fix is to name a Redis."""
-    monkeypatch.setattr(embedded, "_binary", lambda: tmp_path)  # the folder of a package without a server
+    monkeypatch.setattr(
+        embedded, "_binary", lambda: tmp_path
+    )  # the folder of a package without a server
     with pytest.raises(SettingsError, match=r"^REDIS_URL: "):
         async with open_embedded(tmp_path):
             pass  # pragma: no cover
@@ -87,7 +94,9 @@ async def test_a_socket_folder_of_somebody_else_is_refused(tmp_path: Path) -> No
         folder.rmdir()
 
 
-@pytest.mark.parametrize(("temporary", "complaint"), [("x" * 90, "too long"), ("missing", "cannot be written")])
+@pytest.mark.parametrize(
+    ("temporary", "complaint"), [("x" * 90, "too long"), ("missing", "cannot be written")]
+)
 async def test_a_useless_temporary_directory_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, temporary: str, complaint: str
 ) -> None:

@@ -35,7 +35,10 @@ async def test_facts_are_those_of_the_server(store: Store, redis: Redis) -> None
     """Name, version, and how it treats what it is given."""
     info = await redis.info()
     facts = await store.facts()
-    assert facts.server in (f"Valkey {info.get('valkey_version')}", f"Redis {info['redis_version']}")
+    assert facts.server in (
+        f"Valkey {info.get('valkey_version')}",
+        f"Redis {info['redis_version']}",
+    )
     assert facts.redis_version == 7
     assert facts.memory_policy == "noeviction"
     assert facts.append_only is ((await redis.config_get("appendonly"))["appendonly"] == "yes")

@@ -82,7 +82,9 @@ class ChatHarness:
         self.away = False
         self.out = io.StringIO()
         self.err = io.StringIO()
-        console = Console(self._accept, self.live, Reads(self._past, self._question), texts.load(), "en")
+        console = Console(
+            self._accept, self.live, Reads(self._past, self._question), texts.load(), "en"
+        )
         session = ChatSession(HERE, console, self._past, "en-GB", "Asia/Tokyo", poll_s=0.05)
         self.chat = Chat(
             session,
@@ -156,4 +158,6 @@ class ChatHarness:
 
 def said(role: Role, *parts: str | ToolCall, message_id: str = "m1") -> Message:
     """A message of these words and calls."""
-    return Message(message_id, role, tuple(Text(part) if isinstance(part, str) else part for part in parts), 0)
+    return Message(
+        message_id, role, tuple(Text(part) if isinstance(part, str) else part for part in parts), 0
+    )

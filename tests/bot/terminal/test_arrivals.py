@@ -1,4 +1,5 @@
-"""What comes by itself is shown at the prompt, once; a number stands for a choice or an option of a poll."""
+"""What comes by itself is shown at the prompt, once; a number stands for a choice or an option of a
+poll."""
 
 from __future__ import annotations
 
@@ -9,7 +10,15 @@ import pytest
 
 from bot import texts
 from bot.commands import SpokenCommands
-from bot.live_events import Answered, AnswerText, ApprovalAsked, LiveEvent, Noticed, PollShown, TurnStarted
+from bot.live_events import (
+    Answered,
+    AnswerText,
+    ApprovalAsked,
+    LiveEvent,
+    Noticed,
+    PollShown,
+    TurnStarted,
+)
 from bot.terminal.background import BackgroundLoop
 from bot.transcript import encode
 from tests.bot.terminal.harness import CALLED, HERE, STARTED, WORDS, ChatHarness
@@ -73,7 +82,9 @@ def test_a_reminder_that_comes_before_an_answer_waits_for_the_prompt(harness: Ch
     assert harness.printed == ("Hello\n⏰ drink water\n", "")
 
 
-def test_an_answer_that_was_left_is_shown_when_it_comes(hasty: ChatHarness, loop: BackgroundLoop) -> None:
+def test_an_answer_that_was_left_is_shown_when_it_comes(
+    hasty: ChatHarness, loop: BackgroundLoop
+) -> None:
     """Nobody has to press Enter for it, and later it is not shown again."""
     desk = Desk(hasty, loop)
     hasty.scripts = [[STARTED, CALLED]]
@@ -102,7 +113,9 @@ def test_a_question_that_comes_by_itself_is_announced(harness: ChatHarness, desk
 
     def lines() -> Iterator[str]:
         harness.ask()
-        desk.comes(TurnStarted("r1", ("routine",)), ApprovalAsked("question_1", "c2", "launch", "", 0))
+        desk.comes(
+            TurnStarted("r1", ("routine",)), ApprovalAsked("question_1", "c2", "launch", "", 0)
+        )
         desk.sees(WORDS["question_waits"])
         harness.decide()
         yield "/exit"
@@ -127,7 +140,8 @@ def test_what_comes_is_followed_again_after_an_outage(harness: ChatHarness, desk
 
 
 def test_a_number_stands_for_a_choice(harness: ChatHarness) -> None:
-    """Its words are sent, and shown; a number that stands for nothing is a message, and so is one after an answer."""
+    """Its words are sent, and shown; a number that stands for nothing is a message, and so is one
+    after an answer."""
     choices = "Sushi", "Curry"
     harness.scripts = [
         [STARTED, Answered("t1", "What?", choices=choices)],
@@ -171,6 +185,12 @@ def test_the_help_lists_the_commands(language: str) -> None:
     """All that can be typed here; the interpreter is for groups."""
     catalogue = texts.load()
     shown = catalogue.get("terminal.help", language)
-    here = [name for name in SpokenCommands(catalogue).names if name != "help" and not name.startswith("interpret")]
-    others = [name for name in here if catalogue.get(f"words.{name}", language).split(",")[0] not in shown]
+    here = [
+        name
+        for name in SpokenCommands(catalogue).names
+        if name != "help" and not name.startswith("interpret")
+    ]
+    others = [
+        name for name in here if catalogue.get(f"words.{name}", language).split(",")[0] not in shown
+    ]
     assert others == ([] if language == "en" else ["stop"])  # /stop works in every language

@@ -1,4 +1,5 @@
-"""An event loop beside the main thread: resources are opened and closed there, whatever happens here."""
+"""An event loop beside the main thread: resources are opened and closed there, whatever happens
+here."""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ class Resource:
         try:
             yield "value"
         finally:
-            self.events.append("closed by the same task" if asyncio.current_task() is task else "closed by another")
+            self.events.append(
+                "closed by the same task" if asyncio.current_task() is task else "closed by another"
+            )
             if self._broken == "closing":
                 raise OSError("cannot close")
 

@@ -1,4 +1,5 @@
-"""The terminal's front: every message finds its answer, live or in the history, and nobody has to wait for it."""
+"""The terminal's front: every message finds its answer, live or in the history, and nobody has to
+wait for it."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ from toolset.shown import Card
 def test_a_message_that_joins_a_turn_gets_its_answer(harness: ChatHarness) -> None:
     """What the turn did before it joined was shown to whoever asked first."""
     earlier: list[LiveEvent] = [TurnStarted("t1", ("another",)), AnswerText("Let me look.")]
-    harness.scripts = [[*earlier, JOINED, AnswerText("Bo"), AnswerText("th"), Answered("t1", "Both")]]
+    harness.scripts = [
+        [*earlier, JOINED, AnswerText("Bo"), AnswerText("th"), Answered("t1", "Both")]
+    ]
     assert harness.chat.run(["and Osaka?"])
     assert harness.printed == ("Both\n", "")
 
@@ -29,12 +32,20 @@ def test_a_message_gets_its_answer(harness: ChatHarness) -> None:
     assert harness.printed == ("Hello\n", "")
     [message] = harness.said
     assert message.author is not None
-    assert (message.text, message.author.locale, message.author.time_zone) == ("hi there", "en-GB", "Asia/Tokyo")
+    assert (message.text, message.author.locale, message.author.time_zone) == (
+        "hi there",
+        "en-GB",
+        "Asia/Tokyo",
+    )
 
 
 def test_the_turns_of_others_are_not_shown(harness: ChatHarness) -> None:
     """Somebody may talk in the same conversation from another window."""
-    others: list[LiveEvent] = [TurnStarted("t0", ("theirs",)), AnswerText("theirs"), Answered("t0", "theirs")]
+    others: list[LiveEvent] = [
+        TurnStarted("t0", ("theirs",)),
+        AnswerText("theirs"),
+        Answered("t0", "theirs"),
+    ]
     harness.scripts = [[*others, STARTED, Answered("t1", "ours")]]
     assert harness.chat.send("hi")
     assert harness.printed == ("ours\n", "")
@@ -45,7 +56,10 @@ def test_an_apology_is_no_answer(harness: ChatHarness) -> None:
     harness.scripts = [[STARTED, Answered("t1", "Too slow.", failed=True, note="cause")]]
     assert not harness.chat.run(["hi"])
     assert harness.printed == ("", "Too slow.\ncause\n")
-    harness.scripts = [[STARTED, Answered("t1", "Sorry.", failed=True)], [STARTED, Answered("t2", "Yes.")]]
+    harness.scripts = [
+        [STARTED, Answered("t1", "Sorry.", failed=True)],
+        [STARTED, Answered("t2", "Yes.")],
+    ]
     assert harness.chat.run(["one", "two"])
 
 
@@ -86,11 +100,15 @@ def test_what_cannot_be_taken_is_told_in_one_sentence(harness: ChatHarness) -> N
     """The console knows why; the next line is read as if nothing had been."""
     harness.scripts = [[STARTED, Answered("t1", "Yes.")]]
     assert harness.chat.run(["red \x1b[31m", "hi"])
-    assert harness.printed == ("Yes.\n", "This message contains control characters. Please remove them.\n")
+    assert harness.printed == (
+        "Yes.\n",
+        "This message contains control characters. Please remove them.\n",
+    )
 
 
 def test_ctrl_c_leaves_the_waiting_and_the_answer_is_kept(hasty: ChatHarness) -> None:
-    """Back at the prompt with a word about it; the answer is shown once it is there, and once only."""
+    """Back at the prompt with a word about it; the answer is shown once it is there, and once
+    only."""
     hasty.scripts = [[STARTED, CALLED]]
     assert not hasty.chat.send("hi")
     assert hasty.printed == ("", f"{WORDS['left']}\n")
@@ -118,7 +136,8 @@ def test_messages_that_shared_a_turn_share_its_answer(hasty: ChatHarness) -> Non
 
 
 def test_commands_stay_here(harness: ChatHarness) -> None:
-    """/help explains, /exit ends whatever follows; neither is said to anybody, and an empty line is nothing."""
+    """/help explains, /exit ends whatever follows; neither is said to anybody, and an empty line is
+    nothing."""
     assert harness.chat.run(["/help", "", "  ", "/exit", "not reached"])
     assert harness.printed == ("", f"{WORDS['help']}\n")
     assert harness.said == []
@@ -138,10 +157,16 @@ class Remembering(PlainScreen):
 
 
 def test_a_conversation_goes_on_with_its_last_exchange(loop: BackgroundLoop) -> None:
-    """The last question and the last answer are shown, and all questions are there to be asked again."""
+    """The last question and the last answer are shown, and all questions are there to be asked
+    again."""
     harness = ChatHarness(loop, Remembering)
     call = ToolCall("c1", "look", {})
-    harness.history = [said("user", "one"), said("model", "1"), said("user", "two"), said("model", "…", call)]
+    harness.history = [
+        said("user", "one"),
+        said("model", "1"),
+        said("user", "two"),
+        said("model", "…", call),
+    ]
     assert harness.chat.resume() == ["one", "two"]
     assert harness.printed == ("", "two → 1\n")
 
@@ -178,13 +203,20 @@ def test_the_answer_to_a_message_is_the_last_word_of_its_turn() -> None:
 
 def test_an_answer_of_the_history_has_the_words_of_its_files_and_its_sources() -> None:
     """Those of its own turn, as if its live event had come."""
-    chart, other = (FileRef(f"f{number}", f"{number}.png", "image/png", f"{number} °C") for number in (20, 9))
+    chart, other = (
+        FileRef(f"f{number}", f"{number}.png", "image/png", f"{number} °C") for number in (20, 9)
+    )
     past = [
         said("user", "one", message_id="u1"),
         Message("t1", "tool", (ToolResult("c1", "w", {}, files=(other,)),), 0),
         said("model", "1"),
         said("user", "two", message_id="u2"),
-        Message("t2", "tool", (ToolResult("c2", "w", {}, files=(chart,), card=Card("A"), choices=("x", "y")),), 0),
+        Message(
+            "t2",
+            "tool",
+            (ToolResult("c2", "w", {}, files=(chart,), card=Card("A"), choices=("x", "y")),),
+            0,
+        ),
         said("user", "joined", message_id="u3"),
         Message("m2", "model", (Text("2"),), 0, footer="Sources:"),
     ]

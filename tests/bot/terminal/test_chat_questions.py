@@ -1,4 +1,5 @@
-"""The terminal asks before a call that acts is made, and the next line is the answer; /stop ends a turn."""
+"""The terminal asks before a call that acts is made, and the next line is the answer; /stop ends a
+turn."""
 
 from __future__ import annotations
 
@@ -7,7 +8,17 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from bot.live_events import Answered, AnswerText, Noticed, ToolFinished, TurnStarted
-from tests.bot.terminal.harness import ASKED, CALLED, LAUNCH, OPEN, SHOWN, STARTED, WORDS, ChatHarness, said
+from tests.bot.terminal.harness import (
+    ASKED,
+    CALLED,
+    LAUNCH,
+    OPEN,
+    SHOWN,
+    STARTED,
+    WORDS,
+    ChatHarness,
+    said,
+)
 
 RESUMED = TurnStarted("t1", ("the first message",))
 LAUNCHED = ToolFinished("c2", "launch", {"ok": True}, False, 3)
@@ -44,7 +55,8 @@ def test_one_question_may_follow_another(harness: ChatHarness) -> None:
 
 
 def test_a_question_nobody_answers_stays_open(harness: ChatHarness) -> None:
-    """At the end of the input, a notice says until when the question stays open; the result is no answer."""
+    """At the end of the input, a notice says until when the question stays open; the result is no
+    answer."""
     harness.scripts = [[STARTED, harness.ask, ASKED]]
     assert not harness.chat.run(["launch it"])
     assert harness.printed == ("", f"{SHOWN}{OPEN}")
@@ -59,7 +71,8 @@ def test_a_question_of_an_earlier_run_is_asked_again(harness: ChatHarness) -> No
 
 
 def test_a_question_whose_event_is_lost_comes_from_the_store(harness: ChatHarness) -> None:
-    """And so does the end of the turn that it held up; the question that was answered is not asked again."""
+    """And so does the end of the turn that it held up; the question that was answered is not asked
+    again."""
     harness.scripts = [[STARTED, harness.ask], [harness.commit]]
     assert not harness.chat.send("launch it")
     assert harness.printed == ("", SHOWN)
@@ -75,7 +88,8 @@ def test_a_question_that_was_answered_is_not_asked_again(harness: ChatHarness) -
 
 
 def test_a_question_asked_meanwhile_comes_first(hasty: ChatHarness) -> None:
-    """Whoever did not wait for the answer does not decide by a line typed before the question was read."""
+    """Whoever did not wait for the answer does not decide by a line typed before the question was
+    read."""
     hasty.scripts = [[STARTED, CALLED], [hasty.decide, RESUMED, Answered("t1", "Up")]]
     hasty.chat.send("launch it")
     hasty.ask()
@@ -116,7 +130,10 @@ def test_an_answer_to_a_question_that_is_open_no_more_is_not_sent(harness: ChatH
 
 def test_a_decision_while_the_store_is_away_is_not_lost_in_silence(harness: ChatHarness) -> None:
     """The question stays the next line's business."""
-    harness.scripts = [[STARTED, harness.ask, ASKED], [harness.decide, RESUMED, Answered("t1", "Up")]]
+    harness.scripts = [
+        [STARTED, harness.ask, ASKED],
+        [harness.decide, RESUMED, Answered("t1", "Up")],
+    ]
     assert not harness.chat.send("launch it")
     harness.away = True
     assert not harness.chat.run(["yes"])
@@ -127,15 +144,22 @@ def test_a_decision_while_the_store_is_away_is_not_lost_in_silence(harness: Chat
 
 
 def test_stop_ends_the_turn_that_was_left(hasty: ChatHarness) -> None:
-    """Only its end is shown: its words would begin in the middle; and nothing of it is shown again."""
-    hasty.scripts = [[STARTED, CALLED], [AnswerText("the end of a sen"), hasty.commit, Answered("t1", "Stopped.")]]
+    """Only its end is shown: its words would begin in the middle; and nothing of it is shown
+    again."""
+    hasty.scripts = [
+        [STARTED, CALLED],
+        [AnswerText("the end of a sen"), hasty.commit, Answered("t1", "Stopped.")],
+    ]
     hasty.chat.run(["tell me a story", "/stop", ""])
     assert hasty.printed == ("Stopped.\n", f"{WORDS['left']}\n")
 
 
 def test_a_command_is_answered_without_a_turn(harness: ChatHarness) -> None:
     """Nothing else is under way, so what comes is its answer."""
-    harness.scripts = [[Noticed("by the way"), Answered("t1", "There was nothing to stop.")], [Answered("t2", "Gone.")]]
+    harness.scripts = [
+        [Noticed("by the way"), Answered("t1", "There was nothing to stop.")],
+        [Answered("t2", "Gone.")],
+    ]
     assert harness.chat.run(["/stop", "/forget me"])
     assert harness.printed == ("There was nothing to stop.\nGone.\n", "by the way\n")
 

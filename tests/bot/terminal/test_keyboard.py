@@ -1,4 +1,5 @@
-"""What is typed where Python has no line editing; with it, whole terminals are tested (tests/process/test_chat.py)."""
+"""What is typed where Python has no line editing; with it, whole terminals are tested
+(tests/process/test_chat.py)."""
 
 from __future__ import annotations
 
@@ -11,8 +12,11 @@ import pytest
 from bot.terminal.keyboard import LOCAL_MODES, discard_typeahead, read_lines
 
 
-def test_lines_are_read_without_readline(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A plain prompt for each, until Ctrl-D; while a line is answered the terminal does not echo."""
+def test_lines_are_read_without_readline(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A plain prompt for each, until Ctrl-D; while a line is answered the terminal does not
+    echo."""
     monkeypatch.setitem(sys.modules, "readline", None)
     screen, keyboard = os.openpty()
     os.write(screen, b"hello\nworld\n\x04")

@@ -9,12 +9,18 @@ from bot.terminal import call_text, rest_of, result_text
 def test_a_call_reads_like_code() -> None:
     """Names and values, on one line whatever they hold."""
     given = {"place": "東京\n", "days": [1, 2], "deep": True}
-    assert call_text(ToolStarted("c1", "look", given)) == 'look(place="東京\\n", days=[1,2], deep=true)'
+    assert (
+        call_text(ToolStarted("c1", "look", given))
+        == 'look(place="東京\\n", days=[1,2], deep=true)'
+    )
 
 
 def test_a_call_has_its_title() -> None:
     """In the language of whoever asked; of letters that turn no text round."""
-    assert call_text(ToolStarted("c1", "get_weather", {"location": "京都"}, "天気\u202e")) == '天気 · location="京都"'
+    assert (
+        call_text(ToolStarted("c1", "get_weather", {"location": "京都"}, "天気\u202e"))
+        == '天気 · location="京都"'
+    )
     assert call_text(ToolStarted("c1", "get_current_time", {}, "Time")) == "Time"
 
 

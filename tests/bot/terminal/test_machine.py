@@ -70,7 +70,9 @@ def test_a_folder_that_cannot_be_used_names_its_variable(tmp_path: Path) -> None
         ("POSIX", ""),
     ],
 )
-def test_the_language_is_that_of_the_locale(monkeypatch: pytest.MonkeyPatch, named: str, tag: str) -> None:
+def test_the_language_is_that_of_the_locale(
+    monkeypatch: pytest.MonkeyPatch, named: str, tag: str
+) -> None:
     """As the system names it; ``C`` names none."""
     monkeypatch.setattr(locale, "setlocale", lambda _category: named)
     assert language_tag() == tag
@@ -89,7 +91,9 @@ def test_a_zone_that_is_not_sure_is_none(tmp_path: Path, zone: str) -> None:
     assert time_zone(localtime(tmp_path, zone)) == ""
 
 
-def test_a_server_in_utc_says_nothing_of_the_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_in_utc_says_nothing_of_the_person(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """TIMEZONE may know better."""
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()

@@ -15,7 +15,9 @@ from bot.terminal.markdown import ChatMarkdown, split_finished
 def drawn(text: str, last: int = 0, *, colour: bool = False) -> str:
     """The text as it comes out, 40 cells wide."""
     file = io.StringIO()
-    console = Console(file=file, width=40, force_terminal=colour, color_system="standard" if colour else None)
+    console = Console(
+        file=file, width=40, force_terminal=colour, color_system="standard" if colour else None
+    )
     console.print(ChatMarkdown(text, last))
     return file.getvalue()
 
@@ -67,7 +69,8 @@ def test_only_the_last_lines_are_drawn_where_room_is_short() -> None:
     ],
 )
 def test_a_text_is_parted_before_its_last_block(text: str, blocks: list[str], rest: str) -> None:
-    """A list, a fence or a half-written line may still take in what follows; what stands before it is settled."""
+    """A list, a fence or a half-written line may still take in what follows; what stands before it
+    is settled."""
     assert split_finished(text) == (blocks, rest)
 
 

@@ -13,10 +13,14 @@ TABLE = [("get_weather", "low", "Weather " * 20), ("add", "low", "Sums")]
 def test_a_report_in_a_pipe_has_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     """One line for each part, whatever the width."""
     print_rows(ROWS)
-    assert capsys.readouterr().out == "✓ store: answers\n! model: demo [model] (set GEMINI_API_KEY)\n"
+    assert (
+        capsys.readouterr().out == "✓ store: answers\n! model: demo [model] (set GEMINI_API_KEY)\n"
+    )
 
 
-def test_a_report_on_a_terminal_is_aligned(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_on_a_terminal_is_aligned(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Mark, name, then the rest; brackets are no markup."""
     on_a_terminal(monkeypatch)
     print_rows(ROWS)
@@ -47,9 +51,12 @@ def test_a_table_on_a_terminal_keeps_one_line_for_each_row(
 def test_several_columns_may_share_the_room(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where two columns are long, each is cut to about what the other gets; those before stay whole."""
+    """Where two columns are long, each is cut to about what the other gets; those before stay
+    whole."""
     on_a_terminal(monkeypatch)
-    print_table(("id", "what", "why"), [("07-1763700000000-0", "answer " * 20, "refused " * 20)], elastic=2)
+    print_table(
+        ("id", "what", "why"), [("07-1763700000000-0", "answer " * 20, "refused " * 20)], elastic=2
+    )
     _, line = capsys.readouterr().out.splitlines()
     assert line.split("  ")[0] == "07-1763700000000-0"
     assert [line.count(word) for word in ("answer", "refused")] == [4, 3]

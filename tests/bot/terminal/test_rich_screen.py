@@ -1,4 +1,5 @@
-"""An answer on a terminal: it grows, nothing is seen twice, and what stays is what a person should read."""
+"""An answer on a terminal: it grows, nothing is seen twice, and what stays is what a person should
+read."""
 
 from __future__ import annotations
 
@@ -38,7 +39,11 @@ class Display:
     def __init__(self, width: int = 60, height: int = 12) -> None:
         self.terminal = TerminalFake(width, height)
         console = Console(
-            file=cast(IO[str], self.terminal), width=width, height=height, force_terminal=True, highlight=False
+            file=cast(IO[str], self.terminal),
+            width=width,
+            height=height,
+            force_terminal=True,
+            highlight=False,
         )
         self.screen = RichScreen(console, WORDS)
 
@@ -63,7 +68,8 @@ def streamed(text: str, size: int = 4) -> Iterator[AnswerText]:
 
 @pytest.mark.parametrize("arguments", ATTACKS.values(), ids=ATTACKS)
 def test_no_argument_of_a_question_looks_like_another(arguments: dict[str, Any]) -> None:
-    """However narrow the terminal is: a line that a value was wrapped into begins with no bullet."""
+    """However narrow the terminal is: a line that a value was wrapped into begins with no
+    bullet."""
     asked = ApprovalAsked("q1", "c1", "launch", render_arguments(arguments), 1_763_703_600_000)
     lines = Display(width=24).draw(asked)
     assert len([line for line in lines if line.lstrip().startswith(BULLET)]) == len(arguments)
@@ -71,8 +77,15 @@ def test_no_argument_of_a_question_looks_like_another(arguments: dict[str, Any])
 
 def test_what_models_say_of_a_call_stands_below_its_arguments(display: Display) -> None:
     """One line for each, and no markup of theirs."""
-    asked = ApprovalAsked("q1", "c1", "launch", "▸ what: rocket", 1_763_703_600_000, ("Why: “[red]x”", "No vote."))
-    assert display.draw(asked)[1:5] == ["? launch", "    ▸ what: rocket", "  Why: “[red]x”", "  No vote."]
+    asked = ApprovalAsked(
+        "q1", "c1", "launch", "▸ what: rocket", 1_763_703_600_000, ("Why: “[red]x”", "No vote.")
+    )
+    assert display.draw(asked)[1:5] == [
+        "? launch",
+        "    ▸ what: rocket",
+        "  Why: “[red]x”",
+        "  No vote.",
+    ]
 
 
 def test_an_answer_turns_nothing_round(display: Display) -> None:
@@ -83,7 +96,10 @@ def test_an_answer_turns_nothing_round(display: Display) -> None:
 
 def test_a_growing_answer_is_read_once(display: Display) -> None:
     """Paragraphs, lists and tables come out as if they had been printed whole."""
-    text = "Two **places**:\n\n1. 東京\n2. Kyoto\n\n| a | b |\n|---|---|\n| 1 | 京都 |\n\nThat is `all`."
+    text = (
+        "Two **places**:\n\n1. 東京\n2. Kyoto\n\n| a | b |\n|---|---|\n| 1 | 京都 |\n\nThat is "
+        "`all`."
+    )
     assert display.draw(*streamed(text), Answered("t1", text)) == [
         "",
         "Two places:",
@@ -108,9 +124,12 @@ def test_words_are_seen_before_the_answer_is_over(display: Display) -> None:
 
 
 def test_a_list_longer_than_the_screen_is_neither_doubled_nor_cut(display: Display) -> None:
-    """While it grows its end is shown; what has left the screen cannot be erased, so it is not drawn yet."""
+    """While it grows its end is shown; what has left the screen cannot be erased, so it is not
+    drawn yet."""
     expected = ["", *(f" • item {number}" for number in range(30)), "", "Done."]
-    assert display.draw(*streamed(f"{LONG}\n\nDone."), Answered("t1", f"{LONG}\n\nDone.")) == expected
+    assert (
+        display.draw(*streamed(f"{LONG}\n\nDone."), Answered("t1", f"{LONG}\n\nDone.")) == expected
+    )
 
 
 def test_the_end_of_a_long_block_is_what_is_shown_of_it(display: Display) -> None:
@@ -130,7 +149,8 @@ def test_something_turns_while_one_waits(display: Display) -> None:
 
 
 def test_calls_stand_with_arguments_result_and_time(display: Display) -> None:
-    """Side by side while they run, in the order of the calls whatever ends first; each on lines that do not wrap."""
+    """Side by side while they run, in the order of the calls whatever ends first; each on lines
+    that do not wrap."""
     events: list[LiveEvent] = [
         AnswerText("Let me look."),
         ToolStarted("c1", "get_weather", {"location": "東京", "days": 2}),
@@ -162,7 +182,8 @@ def test_a_running_call_is_seen_at_once(display: Display) -> None:
 
 
 def test_a_failure_is_told_with_its_note(display: Display) -> None:
-    """What had come stays; the apology follows, and beneath it cause and fix for whoever runs the bot."""
+    """What had come stays; the apology follows, and beneath it cause and fix for whoever runs the
+    bot."""
     apology = Answered("t1", "That took too long.", failed=True, note="GEMINI_API_KEY is wrong")
     lines = display.draw(AnswerText("I think"), apology)
     assert lines == [
@@ -181,7 +202,9 @@ def test_a_failure_without_a_note_is_one_line(display: Display) -> None:
 
 def test_growing_words_vanish_when_the_model_starts_over(display: Display) -> None:
     """What was not printed for good needs no apology."""
-    assert display.draw(AnswerText("Wro"), AnswerRestarted(), AnswerText("Right"), Answered("t1", "Right")) == [
+    assert display.draw(
+        AnswerText("Wro"), AnswerRestarted(), AnswerText("Right"), Answered("t1", "Right")
+    ) == [
         "",
         "Right",
     ]
@@ -189,7 +212,9 @@ def test_growing_words_vanish_when_the_model_starts_over(display: Display) -> No
 
 def test_printed_words_are_called_void_when_the_model_starts_over(display: Display) -> None:
     """Printed text cannot be erased, so a notice says that it is void."""
-    lines = display.draw(AnswerText("Wrong.\n\nMore.\n\n"), AnswerRestarted(), Answered("t1", "Right."))
+    lines = display.draw(
+        AnswerText("Wrong.\n\nMore.\n\n"), AnswerRestarted(), Answered("t1", "Right.")
+    )
     assert lines == ["", "Wrong.", "", WORDS["restarted"], "", "Right."]
 
 
@@ -221,8 +246,11 @@ def test_an_interrupted_answer_stays_as_far_as_it_came(display: Display) -> None
 
 
 def test_a_question_stands_in_the_place_of_its_call(display: Display) -> None:
-    """Tool and arguments, one a line, and until when; the call turns no more, as it has not been made."""
-    asked = ApprovalAsked("q1", "c2", "send_mail", "to: 花子\nbody: [red] \\n " + "x" * 60, 1_763_703_600_000)
+    """Tool and arguments, one a line, and until when; the call turns no more, as it has not been
+    made."""
+    asked = ApprovalAsked(
+        "q1", "c2", "send_mail", "to: 花子\nbody: [red] \\n " + "x" * 60, 1_763_703_600_000
+    )
     lines = display.draw(
         ToolStarted("c1", "find", {}),
         ToolFinished("c1", "find", {"n": 1}, False, 5),
@@ -244,7 +272,12 @@ def test_a_question_stands_in_the_place_of_its_call(display: Display) -> None:
 
 def test_a_word_beside_the_turn_is_told(display: Display) -> None:
     """The answer goes on around it."""
-    assert display.draw(Noticed("Too late."), Answered("t1", "Done.")) == ["", "Too late.", "", "Done."]
+    assert display.draw(Noticed("Too late."), Answered("t1", "Done.")) == [
+        "",
+        "Too late.",
+        "",
+        "Done.",
+    ]
 
 
 def test_the_result_of_an_unknown_call_is_passed_over(display: Display) -> None:
@@ -274,13 +307,26 @@ def test_sentences_of_ours_stand_apart(display: Display) -> None:
     display.screen.show_answer("- an\n- answer")
     display.screen.show_last_turn("question", "x" * 700)
     told = display.terminal.text.split("\n")
-    assert told[:10] == ["Told", "", "Refused", "  because", "", " • an", " • answer", "", "› question", ""]
+    assert told[:10] == [
+        "Told",
+        "",
+        "Refused",
+        "  because",
+        "",
+        " • an",
+        " • answer",
+        "",
+        "› question",
+        "",
+    ]
     assert "".join(told[10:]) == "x" * 600 + "…"
 
 
 def test_a_picture_is_told_in_words(display: Display) -> None:
     """Below the answer, and with nothing that turns text round."""
-    lines = display.draw(Answered("t1", "Here.", files=(ShownFile("/files/1", "a.png", "20 \u202e°C"),)))
+    lines = display.draw(
+        Answered("t1", "Here.", files=(ShownFile("/files/1", "a.png", "20 \u202e°C"),))
+    )
     assert lines[-3:] == ["Here.", "", "20 °C"]
 
 

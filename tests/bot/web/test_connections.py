@@ -1,4 +1,5 @@
-"""What a stranger sends before it is a request, and does not read afterwards, costs little and ends soon."""
+"""What a stranger sends before it is a request, and does not read afterwards, costs little and ends
+soon."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ class Visit:
             return
 
     async def status(self) -> int:
-        """The status of the next answer, which is read to its end; 0 where the connection ends without one."""
+        """The status of the next answer, which is read to its end; 0 where the connection ends
+        without one."""
         try:
             head = await asyncio.wait_for(self._reader.readuntil(b"\r\n\r\n"), 20)
             length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
@@ -67,7 +69,8 @@ class Visit:
 
 
 class Server:
-    """A server whose app reads a body and tells its length; ``/endless`` sends without end, until it ``gave_up``."""
+    """A server whose app reads a body and tells its length; ``/endless`` sends without end, until
+    it ``gave_up``."""
 
     def __init__(self, port: int, gave_up: asyncio.Event) -> None:
         self.gave_up = gave_up
@@ -108,7 +111,9 @@ async def server(bounds: Bounds) -> AsyncIterator[Server]:
     async def endless(_request: Request) -> Response:
         return StreamingResponse(words())
 
-    app = Starlette(routes=[Route("/", told_length, methods=["GET", "POST"]), Route("/endless", endless)])
+    app = Starlette(
+        routes=[Route("/", told_length, methods=["GET", "POST"]), Route("/endless", endless)]
+    )
     with listen("127.0.0.1", 0) as sock:
         async with serving(app, sock, bounds):
             server = Server(sock.getsockname()[1], gave_up)
@@ -129,7 +134,15 @@ async def server(bounds: Bounds) -> AsyncIterator[Server]:
         GET[:-2] + b"X: " + b"x" * 2 * KIB + b"\r\n\r\n",
         GET[:-2] + b"X: y\r\n" * KIB + b"\r\n",
     ],
-    ids=["header", "address", "headers", "method", "nothing", "a whole head", "a whole head of many"],
+    ids=[
+        "header",
+        "address",
+        "headers",
+        "method",
+        "nothing",
+        "a whole head",
+        "a whole head of many",
+    ],
 )
 async def test_a_head_over_its_limit_is_refused(head: bytes) -> None:
     """431 or 400 and the end, whatever grows in it and whether it ever ends."""
@@ -143,7 +156,9 @@ async def test_a_head_over_its_limit_is_refused(head: bytes) -> None:
 async def test_a_head_that_comes_in_pieces_is_counted_as_one() -> None:
     """A kibibyte is a kibibyte, however it is cut; below it, a head is taken."""
     async with server(PATIENT) as here:
-        visit = await here.visit(b"GET / HTTP/1.1\r\n", *[b"X: " + b"y" * 100 + b"\r\n"] * 5, b"\r\n")
+        visit = await here.visit(
+            b"GET / HTTP/1.1\r\n", *[b"X: " + b"y" * 100 + b"\r\n"] * 5, b"\r\n"
+        )
         assert await visit.status() == 200
         over = await here.visit(b"GET / HTTP/1.1\r\n", *[b"X: " + b"y" * 100 + b"\r\n"] * 20)
         assert await over.status() == 431
@@ -195,7 +210,16 @@ async def test_a_body_larger_than_a_head_may_be_is_taken() -> None:
         (replace(PATIENT, body_s=0.2), CHUNKED + b"1\r\nx\r\n0\r\nX: y\r\n"),
         (replace(PATIENT, head_s=0.2), GET[:-2] + b"Upgrade: websocket\r\nConnection: Upgrade\r\n"),
     ],
-    ids=["nothing", "half a head", "a line", "no body", "half a body", "a chunk", "half a trailer", "half an upgrade"],
+    ids=[
+        "nothing",
+        "half a head",
+        "a line",
+        "no body",
+        "half a body",
+        "a chunk",
+        "half a trailer",
+        "half an upgrade",
+    ],
 )
 async def test_half_a_request_is_waited_for_so_long(bounds: Bounds, sent: bytes) -> None:
     """Whichever half: its time comes, and the connection is closed."""
@@ -264,7 +288,10 @@ async def test_half_requests_share_so_many_bytes() -> None:
     with capture_logs() as logged:
         async with server(replace(PATIENT, held_bytes=40 * KIB)) as here:
             head = POST.replace(b"5", b"60000")
-            small, large = await here.visit(head, b"x" * KIB), await here.visit(head, b"x" * 32 * KIB)
+            small, large = (
+                await here.visit(head, b"x" * KIB),
+                await here.visit(head, b"x" * 32 * KIB),
+            )
             other = await here.visit(head, b"x" * 16 * KIB)
             assert await large.is_closed()
             for visit, sent in ((small, KIB), (other, 16 * KIB)):
@@ -291,7 +318,8 @@ def test_the_log_is_told_once_a_minute() -> None:
 def test_connections_leave_descriptors_for_the_rest(
     monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int], connections: int
 ) -> None:
-    """The soft limit is raised to the hard one, and where few are, half of them stay for the rest."""
+    """The soft limit is raised to the hard one, and where few are, half of them stay for the
+    rest."""
     now = [limits]
     monkeypatch.setattr(resource, "getrlimit", lambda _which: now[0])
     monkeypatch.setattr(resource, "setrlimit", lambda _which, wanted: now.__setitem__(0, wanted))
@@ -308,5 +336,7 @@ def test_an_unlimited_process_is_bounded_too(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (256, resource.RLIM_INFINITY))
     monkeypatch.setattr(resource, "setrlimit", refuse)
     assert bounds_here().connections == 128
-    monkeypatch.setattr(resource, "getrlimit", lambda _which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    monkeypatch.setattr(
+        resource, "getrlimit", lambda _which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    )
     assert bounds_here().connections == 4096

@@ -41,7 +41,10 @@ def test_a_token_is_made_once(path: Path) -> None:
 def test_processes_that_start_at_once_agree(path: Path) -> None:
     """None reads what another has half written."""
     command = [sys.executable, "-c", MAKE, str(path)]
-    started = [subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) for _ in range(8)]
+    started = [
+        subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True)
+        for _ in range(8)
+    ]
     tokens = {process.communicate()[0].strip() for process in started}
     assert tokens == {load_or_create_token(path)}
 

@@ -1,4 +1,5 @@
-"""``/files/…``: whoever has a signed name gets the file, with harmless headers; nobody gets anything else."""
+"""``/files/…``: whoever has a signed name gets the file, with harmless headers; nobody gets
+anything else."""
 
 from __future__ import annotations
 
@@ -45,22 +46,43 @@ async def test_a_signed_name_gets_the_file(signed: SignedFiles, client: httpx.As
     assert headers["content-type"] == "image/png"
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["content-security-policy"] == "default-src 'none'; sandbox"
-    assert headers["cache-control"] in ("private, max-age=86400, immutable", "private, max-age=86399, immutable")
+    assert headers["cache-control"] in (
+        "private, max-age=86400, immutable",
+        "private, max-age=86399, immutable",
+    )
     assert (await client.post(await signed.path(FILE))).status_code == 405
 
 
-async def test_other_names_get_nothing(signed: SignedFiles, client: httpx.AsyncClient, store: Store) -> None:
-    """No listing, no forged name, none with another ending, and no file of a type that browsers might run."""
+async def test_other_names_get_nothing(
+    signed: SignedFiles, client: httpx.AsyncClient, store: Store
+) -> None:
+    """No listing, no forged name, none with another ending, and no file of a type that browsers
+    might run."""
     path = await signed.path(FILE)
     await store.files.keep("f" * 32, OWNER, "text/html", b"<script>")
-    html = (await signed.path(FileRef("f" * 32, "x.png", "image/png", "")), "/files/", f"/files/{ID}.png")
+    html = (
+        await signed.path(FileRef("f" * 32, "x.png", "image/png", "")),
+        "/files/",
+        f"/files/{ID}.png",
+    )
     flipped = path.replace(path[-5], "0" if path[-5] != "0" else "1")
-    for forged in (*html, flipped, path.replace(".png", ".svg"), path.upper(), f"{path}/", f"/files/{ID * 2}.png"):
+    for forged in (
+        *html,
+        flipped,
+        path.replace(".png", ".svg"),
+        path.upper(),
+        f"{path}/",
+        f"/files/{ID * 2}.png",
+    ):
         response = await client.get(forged)
-        assert (response.status_code, "script" in response.text) in ((404, False), (307, False)), forged
+        assert (response.status_code, "script" in response.text) in ((404, False), (307, False)), (
+            forged
+        )
 
 
-async def test_a_file_that_is_gone_is_not_found(signed: SignedFiles, client: httpx.AsyncClient, store: Store) -> None:
+async def test_a_file_that_is_gone_is_not_found(
+    signed: SignedFiles, client: httpx.AsyncClient, store: Store
+) -> None:
     """And must not be asked for from a cache."""
     path = await signed.path(FILE)
     await store.files.erase("line", {"U1"})
@@ -84,7 +106,11 @@ async def test_addresses_for_everybody(signed: SignedFiles, store: Store) -> Non
     assert await signed.url(FILE) == f"{PUBLIC}{await signed.path(FILE)}"
     assert await SignedFiles(store.files, NO_SECRET, "").url(FILE) == ""
     lost = FileRef("", "weather.png", "image/png", "20 °C")
-    assert (await signed.path(lost), await signed.url(lost), await signed.read(lost)) == ("", "", None)
+    assert (await signed.path(lost), await signed.url(lost), await signed.read(lost)) == (
+        "",
+        "",
+        None,
+    )
     assert await signed.read(FILE) == PNG
 
 

@@ -15,7 +15,10 @@ from bot.web.guard import Guard
 from bot.web.signin import SignIn
 
 LOOPBACK = ("127.0.0.1", 50_000)
-SENTENCE = "This page answers only on the machine it runs on. Set CONSOLE_TOKEN to open it elsewhere with a token."
+SENTENCE = (
+    "This page answers only on the machine it runs on. Set CONSOLE_TOKEN to open it elsewhere "
+    "with a token."
+)
 OWN_HOSTS = ["localhost", "localhost:8000", "LOCALHOST:1", "127.0.0.1:8000", "[::1]:8000", "[::1]"]
 FOREIGN_HOSTS = [
     "kaiwa.example.com",
@@ -36,13 +39,17 @@ LINK = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch
 
 async def behind(scope: Scope, receive: Receive, send: Send) -> None:
     """What is guarded; it says what kind of thing reached it."""
-    await PlainTextResponse(scope["type"], headers={"X-Frame-Options": "DENY"})(scope, receive, send)
+    await PlainTextResponse(scope["type"], headers={"X-Frame-Options": "DENY"})(
+        scope, receive, send
+    )
 
 
 def guard(token: str = "", *, trusts_machine: bool = True) -> Guard:
     catalogue = texts.load()
     signin = SignIn(SecretStr(token), SecretStr("secret"), catalogue, "Kaiwa")
-    return Guard(behind, signin=signin, texts=catalogue, language="en", trusts_machine=trusts_machine)
+    return Guard(
+        behind, signin=signin, texts=catalogue, language="en", trusts_machine=trusts_machine
+    )
 
 
 async def ask(
@@ -53,12 +60,15 @@ async def ask(
     path: str = "/",
     peer: tuple[str, int] | None = LOOPBACK,
 ) -> httpx.Response:
-    """Ask as a program at ``peer`` that sends exactly these headers; None is a peer on a Unix socket."""
+    """Ask as a program at ``peer`` that sends exactly these headers; None is a peer on a Unix
+    socket."""
 
     async def from_peer(scope: Scope, receive: Receive, send: Send) -> None:
         await app({**scope, "client": peer}, receive, send)
 
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(from_peer), base_url="http://localhost") as client:
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(from_peer), base_url="http://localhost"
+    ) as client:
         return await client.request(method, path, headers=headers)
 
 
@@ -79,7 +89,13 @@ async def test_this_machine_is_let_in_under_its_own_names(host: str, peer: str) 
         {"Sec-Fetch-Site": "none"},
         LINK,
     ],
-    ids=["own origin", "same site, another port", "same origin by Fetch", "typed address", "followed link"],
+    ids=[
+        "own origin",
+        "same site, another port",
+        "same origin by Fetch",
+        "typed address",
+        "followed link",
+    ],
 )
 async def test_pages_of_this_machine_are_let_in(headers: dict[str, str]) -> None:
     """A site is a host; a link that somebody follows to the page is no page's request."""
@@ -87,7 +103,9 @@ async def test_pages_of_this_machine_are_let_in(headers: dict[str, str]) -> None
     assert response.status_code == 200
 
 
-@pytest.mark.parametrize("peer", [("192.168.1.7", 50_000), ("2001:db8::7", 50_000), ("testclient", 1), None])
+@pytest.mark.parametrize(
+    "peer", [("192.168.1.7", 50_000), ("2001:db8::7", 50_000), ("testclient", 1), None]
+)
 async def test_other_peers_are_refused(peer: tuple[str, int] | None) -> None:
     """Also a Unix socket's: a proxy stands behind it, and the visitor may be anywhere."""
     response = await ask(guard(), {"Host": "localhost"}, peer=peer)
@@ -108,8 +126,22 @@ async def test_two_hosts_are_refused() -> None:
 @pytest.mark.parametrize(
     "header",
     [
-        *("Forwarded", "X-Forwarded-For", "x-forwarded-proto", "X-Forwarded-Host", "X-Forwarded-Anything", "Via"),
-        *("X-Real-IP", "CF-Connecting-IP", "CF-RAY", "True-Client-IP", "X-Client-IP", "Fastly-Client-IP"),
+        *(
+            "Forwarded",
+            "X-Forwarded-For",
+            "x-forwarded-proto",
+            "X-Forwarded-Host",
+            "X-Forwarded-Anything",
+            "Via",
+        ),
+        *(
+            "X-Real-IP",
+            "CF-Connecting-IP",
+            "CF-RAY",
+            "True-Client-IP",
+            "X-Client-IP",
+            "Fastly-Client-IP",
+        ),
     ],
 )
 async def test_what_a_proxy_passes_on_is_refused(header: str) -> None:
@@ -153,7 +185,8 @@ async def test_a_refusal_speaks_to_its_reader() -> None:
 
 
 async def test_where_a_proxy_is_to_be_expected_nobody_is_local() -> None:
-    """nginx sends no header by itself and may name localhost: without a token the page is closed, and says why."""
+    """nginx sends no header by itself and may name localhost: without a token the page is closed,
+    and says why."""
     response = await ask(guard(trusts_machine=False), {"Host": "localhost"})
     assert response.status_code == 403
     assert response.text.startswith("This page is closed until CONSOLE_TOKEN is set")
@@ -165,7 +198,9 @@ async def test_every_answer_carries_the_browsers_orders() -> None:
     """No scripts but our own, in nobody's frame, and no word to other sites; also on refusals."""
     for host, status in (("localhost", 200), ("example.com", 403)):
         response = await ask(guard(), {"Host": host})
-        policy = dict(part.split(" ", 1) for part in response.headers["content-security-policy"].split("; "))
+        policy = dict(
+            part.split(" ", 1) for part in response.headers["content-security-policy"].split("; ")
+        )
         assert response.status_code == status
         assert policy == {
             "default-src": "'none'",
@@ -193,7 +228,11 @@ async def test_nothing_but_http_gets_through() -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    await guard()({"type": "websocket", "client": LOOPBACK, "headers": [(b"host", b"localhost")]}, receive, send)
+    await guard()(
+        {"type": "websocket", "client": LOOPBACK, "headers": [(b"host", b"localhost")]},
+        receive,
+        send,
+    )
     assert sent == [{"type": "websocket.close", "code": 1008, "reason": ""}]
 
     reached: list[str] = []
@@ -203,5 +242,7 @@ async def test_nothing_but_http_gets_through() -> None:
 
     catalogue = texts.load()
     signin = SignIn(SecretStr(""), SecretStr(""), catalogue, "Kaiwa")
-    await Guard(app, signin=signin, texts=catalogue, language="en")({"type": "lifespan"}, receive, send)
+    await Guard(app, signin=signin, texts=catalogue, language="en")(
+        {"type": "lifespan"}, receive, send
+    )
     assert reached == ["lifespan"]

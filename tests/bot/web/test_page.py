@@ -1,4 +1,5 @@
-"""The page and its files are served from the package, and browsers ask again only for what has changed."""
+"""The page and its files are served from the package, and browsers ask again only for what has
+changed."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ SCRIPTS = sorted(file.name for file in STATIC.iterdir() if file.name.endswith(".
 @pytest.fixture
 async def client() -> AsyncIterator[httpx.AsyncClient]:
     app = Starlette(routes=page_routes(INFO, texts.load()))
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://localhost"
+    ) as client:
         yield client
 
 
@@ -31,7 +34,9 @@ async def test_the_page_carries_the_bots_name_and_language(client: httpx.AsyncCl
     assert response.headers["content-type"] == "text/html; charset=utf-8"
     assert "<title>&lt;Kai &amp; wa&gt;</title>" in response.text
     assert '<html lang="ja">' in response.text
-    assert "This page needs JavaScript. このページの表示には JavaScript が必要です。" in response.text
+    assert (
+        "This page needs JavaScript. このページの表示には JavaScript が必要です。" in response.text
+    )
 
 
 async def test_the_page_is_told_about_the_bot(client: httpx.AsyncClient) -> None:
@@ -63,10 +68,15 @@ async def test_the_page_gets_its_words_in_every_language(client: httpx.AsyncClie
         ("icon.svg", "image/svg+xml"),
     ],
 )
-async def test_files_come_as_they_are(client: httpx.AsyncClient, name: str, media_type: str) -> None:
+async def test_files_come_as_they_are(
+    client: httpx.AsyncClient, name: str, media_type: str
+) -> None:
     """A module with the wrong media type would not run."""
     response = await client.get(f"/static/{name}")
-    assert (response.headers["content-type"], response.content) == (media_type, (STATIC / name).read_bytes())
+    assert (response.headers["content-type"], response.content) == (
+        media_type,
+        (STATIC / name).read_bytes(),
+    )
 
 
 @pytest.mark.parametrize("path", ["/", "/static/app.js", "/static/texts.json", "/console/info"])
@@ -75,11 +85,17 @@ async def test_what_has_not_changed_is_not_sent_again(client: httpx.AsyncClient,
     first = await client.get(path)
     assert first.headers["cache-control"] == "no-cache"
     again = await client.get(path, headers={"If-None-Match": f'W/{first.headers["etag"]}, "other"'})
-    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
+    assert (again.status_code, again.content, again.headers["etag"]) == (
+        304,
+        b"",
+        first.headers["etag"],
+    )
     assert (await client.get(path, headers={"If-None-Match": '"other"'})).status_code == 200
 
 
-@pytest.mark.parametrize("name", ["signin.html", "index.html", "nothing.js", "../page.py", "%2e%2e/page.py"])
+@pytest.mark.parametrize(
+    "name", ["signin.html", "index.html", "nothing.js", "../page.py", "%2e%2e/page.py"]
+)
 async def test_nothing_else_is_served(client: httpx.AsyncClient, name: str) -> None:
     """Templates and code stay inside."""
     assert (await client.get(f"/static/{name}")).status_code == 404
@@ -97,14 +113,30 @@ def test_every_word_the_page_uses_is_in_the_catalogue() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [*SCRIPTS, "index.html", "signin.html", "style.css", "thread.css", "question.css", "letters.css", "signin.css"],
+    [
+        *SCRIPTS,
+        "index.html",
+        "signin.html",
+        "style.css",
+        "thread.css",
+        "question.css",
+        "letters.css",
+        "signin.css",
+    ],
 )
 def test_the_page_needs_nothing_from_elsewhere(name: str) -> None:
-    """No address but our own and the namespace of SVG, no inline script or style, nothing that parses HTML."""
+    """No address but our own and the namespace of SVG, no inline script or style, nothing that
+    parses HTML."""
     source = (STATIC / name).read_text("utf-8")
     assert re.findall(r"(?:src|href|url)\s*[=(]\s*[\"']?(?:https?:)?//", source) == []
     assert (
-        re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|style=|<script>| on\w+=", source)
+        re.findall(
+            (
+                r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|style=|<script>| "
+                r"on\w+="
+            ),
+            source,
+        )
         == []
     )
     assert len(source.splitlines()) <= 500

@@ -49,8 +49,12 @@ async def test_a_program_brings_the_token(visitor: httpx.AsyncClient) -> None:
         assert (response.status_code, response.text) == (200, "inside")
 
 
-@pytest.mark.parametrize("headers", [{}, {"Authorization": "Basic eDp5"}, {"Cookie": f"{COOKIE}={TOKEN}"}])
-async def test_a_program_without_it_is_told_what_to_bring(visitor: httpx.AsyncClient, headers: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "headers", [{}, {"Authorization": "Basic eDp5"}, {"Cookie": f"{COOKIE}={TOKEN}"}]
+)
+async def test_a_program_without_it_is_told_what_to_bring(
+    visitor: httpx.AsyncClient, headers: dict[str, str]
+) -> None:
     """The answer is one a program understands; the token itself is no cookie."""
     response = await visitor.get("/metrics", headers=headers)
     needed = "An access token is needed: send the value of CONSOLE_TOKEN as Authorization: Bearer …"
@@ -61,7 +65,9 @@ async def test_a_program_without_it_is_told_what_to_bring(visitor: httpx.AsyncCl
 async def test_a_wrong_token_is_refused(visitor: httpx.AsyncClient) -> None:
     """Also one that is the beginning of the right one, and one that is no ASCII."""
     for wrong in ("", TOKEN[:-1], "語"):
-        response = await visitor.get("/metrics", headers={b"Authorization": f"Bearer {wrong}".encode()})
+        response = await visitor.get(
+            "/metrics", headers={b"Authorization": f"Bearer {wrong}".encode()}
+        )
         assert (response.status_code, response.json()) == (401, {"error": "That is not the token."})
 
 
@@ -89,15 +95,25 @@ async def test_the_right_token_opens_the_page(visitor: httpx.AsyncClient) -> Non
     cookie = SimpleCookie(response.headers["set-cookie"])[COOKIE]
     assert re.fullmatch(r"\d+\.[0-9a-f]{64}", cookie.value)
     assert abs(int(cookie.value.partition(".")[0]) - time.time() - 7 * 24 * 3600) < 60
-    attributes = {name: cookie[name] for name in ("httponly", "samesite", "path", "secure", "max-age")}
-    assert attributes == {"httponly": True, "samesite": "strict", "path": "/", "secure": "", "max-age": "604800"}
+    attributes = {
+        name: cookie[name] for name in ("httponly", "samesite", "path", "secure", "max-age")
+    }
+    assert attributes == {
+        "httponly": True,
+        "samesite": "strict",
+        "path": "/",
+        "secure": "",
+        "max-age": "604800",
+    }
     assert (await visitor.get("/")).text == "inside"
     again = await visitor.get("/signin")
     assert (again.status_code, again.headers["location"]) == (303, "/")
 
 
 @pytest.mark.parametrize(
-    ("scheme", "headers"), [("https", {}), ("http", {"X-Forwarded-Proto": "https"})], ids=["TLS here", "TLS at a proxy"]
+    ("scheme", "headers"),
+    [("https", {}), ("http", {"X-Forwarded-Proto": "https"})],
+    ids=["TLS here", "TLS at a proxy"],
 )
 async def test_behind_tls_the_cookie_stays_there(scheme: str, headers: dict[str, str]) -> None:
     """It is never sent in the clear, wherever TLS ends."""
@@ -114,7 +130,9 @@ async def test_a_wrong_token_brings_the_form_again(visitor: httpx.AsyncClient) -
     assert "set-cookie" not in response.headers
 
 
-@pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"token=" + b"x" * 5000], ids=["empty", "no text", "too long"])
+@pytest.mark.parametrize(
+    "body", [b"", b"\xff\xfe", b"token=" + b"x" * 5000], ids=["empty", "no text", "too long"]
+)
 async def test_a_strange_form_is_a_wrong_token(visitor: httpx.AsyncClient, body: bytes) -> None:
     """Nothing a stranger posts is more than wrong."""
     assert (await visitor.post("/signin", content=body)).status_code == 401
@@ -142,7 +160,13 @@ async def test_a_cookie_cannot_be_made_or_stretched(visitor: httpx.AsyncClient) 
     signin = guard()._signin
     assert signin is not None
     past = str(int(time.time()) - 1)
-    for forged in (f"{int(expires) + 1}.{signature}", f"{past}.{signin._signature(past)}", "", ".", "語"):
+    for forged in (
+        f"{int(expires) + 1}.{signature}",
+        f"{past}.{signin._signature(past)}",
+        "",
+        ".",
+        "語",
+    ):
         response = await visitor.get("/", headers={b"Cookie": f"{COOKIE}={forged}".encode()})
         assert response.status_code == 401
 
@@ -151,20 +175,27 @@ async def test_a_cookie_cannot_be_made_or_stretched(visitor: httpx.AsyncClient) 
     "headers",
     [{"Origin": "https://example.com"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}],
 )
-async def test_another_site_cannot_post(visitor: httpx.AsyncClient, headers: dict[str, str]) -> None:
-    """Neither with a cookie nor with the token in a form; reading is the cookie's and the browser's business."""
+async def test_another_site_cannot_post(
+    visitor: httpx.AsyncClient, headers: dict[str, str]
+) -> None:
+    """Neither with a cookie nor with the token in a form; reading is the cookie's and the browser's
+    business."""
     assert (await sign_in(visitor, **headers)).status_code == 403
     await sign_in(visitor)
     response = await visitor.post("/console/conversation/messages", headers=headers)
     assert response.status_code == 403
     assert response.json()["error"].startswith("This request came from another site")
-    assert (await visitor.post("/", headers={"Origin": "https://kaiwa.example.com"})).text == "inside"
+    assert (
+        await visitor.post("/", headers={"Origin": "https://kaiwa.example.com"})
+    ).text == "inside"
 
 
 async def test_signing_out_takes_the_cookie_back(visitor: httpx.AsyncClient) -> None:
     """From then on the browser is a stranger; another site cannot do it, and a link cannot."""
     await sign_in(visitor)
-    assert (await visitor.post("/signout", headers={"Origin": "https://example.com"})).status_code == 403
+    assert (
+        await visitor.post("/signout", headers={"Origin": "https://example.com"})
+    ).status_code == 403
     assert (await visitor.get("/signout")).text == "inside"
     response = await visitor.post("/signout", headers={"Origin": "https://kaiwa.example.com"})
     assert response.status_code == 204
@@ -174,18 +205,25 @@ async def test_signing_out_takes_the_cookie_back(visitor: httpx.AsyncClient) -> 
 
 
 async def test_wrong_tries_are_put_off_and_the_right_token_never() -> None:
-    """After ten wrong tries an address must wait, by form and bearer alike; the right token always works."""
+    """After ten wrong tries an address must wait, by form and bearer alike; the right token always
+    works."""
     app = guard()
     async with browser(app) as guesser, browser(app, peer="203.0.113.8") as other:
         for _ in range(TRIES // 2):
             assert (await sign_in(guesser, "wrong")).status_code == 401
-            assert (await guesser.get("/", headers={"Authorization": "Bearer wrong"})).status_code == 401
+            assert (
+                await guesser.get("/", headers={"Authorization": "Bearer wrong"})
+            ).status_code == 401
         refused = await sign_in(guesser, "wrong")
         assert refused.status_code == 429
         assert 0 < int(refused.headers["retry-after"]) <= WINDOW_S + 1
         assert "Too many wrong tries." in refused.text
-        assert (await guesser.get("/", headers={"Authorization": "Bearer wrong"})).status_code == 429
-        assert (await guesser.get("/", headers={"Authorization": f"Bearer {TOKEN}"})).status_code == 200
+        assert (
+            await guesser.get("/", headers={"Authorization": "Bearer wrong"})
+        ).status_code == 429
+        assert (
+            await guesser.get("/", headers={"Authorization": f"Bearer {TOKEN}"})
+        ).status_code == 200
         assert (await sign_in(guesser)).status_code == 303
         assert (await sign_in(other, "wrong")).status_code == 401
 
@@ -208,8 +246,11 @@ async def test_whoever_has_many_addresses_is_put_off_too() -> None:
 
 async def test_a_peer_without_an_address_can_sign_in() -> None:
     """A proxy on a Unix socket has none; all of its visitors count together."""
-    transport = httpx.ASGITransport(guard(), client=None)  # type: ignore[arg-type]  # httpx knows no Unix sockets
-    async with httpx.AsyncClient(transport=transport, base_url="https://kaiwa.example.com") as visitor:
+    # httpx knows no Unix sockets
+    transport = httpx.ASGITransport(guard(), client=None)  # type: ignore[arg-type]
+    async with httpx.AsyncClient(
+        transport=transport, base_url="https://kaiwa.example.com"
+    ) as visitor:
         assert (await sign_in(visitor)).status_code == 303
 
 
@@ -229,7 +270,8 @@ def test_a_wait_ends_with_the_oldest_try() -> None:
 
 
 def test_only_so_many_addresses_are_remembered() -> None:
-    """Whoever has many addresses cannot fill the memory; the one that tried longest ago is forgotten."""
+    """Whoever has many addresses cannot fill the memory; the one that tried longest ago is
+    forgotten."""
     clock = [0.0]
     throttle = Throttle(lambda: clock[0])
     for _ in range(TRIES):

@@ -16,7 +16,9 @@ class Invite:
     """Answers with the invitation."""
 
     name: ClassVar[str] = "invite"
-    description: ClassVar[str] = "Sends an invitation. Use it when somebody wants others to be invited."
+    description: ClassVar[str] = (
+        "Sends an invitation. Use it when somebody wants others to be invited."
+    )
     risk: ClassVar[Risk] = "high"
     titles: ClassVar[Words] = {"en": "Send an invitation", "ja": "招待を送信"}
     labels: ClassVar[Mapping[str, Words]] = {

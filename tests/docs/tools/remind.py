@@ -18,7 +18,9 @@ class Remind:
     """Answers with the reminder."""
 
     name: ClassVar[str] = "remind"
-    description: ClassVar[str] = "Sets a reminder. Use it whenever somebody wants to be reminded of something."
+    description: ClassVar[str] = (
+        "Sets a reminder. Use it whenever somebody wants to be reminded of something."
+    )
     risk: ClassVar[Risk] = "high"
     commands: ClassVar[tuple[str, ...]] = ("remind", "リマインド")
     Config: ClassVar[type[BaseModel]] = RemindConfig

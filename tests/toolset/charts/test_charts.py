@@ -54,7 +54,9 @@ def test_any_figures_can_be_drawn(chart: Chart) -> None:
     assert len(colours(image)) > 1
 
 
-async def test_many_who_want_the_same_chart_share_a_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_who_want_the_same_chart_share_a_picture(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """One at a time, not all would come in time."""
     drawn = 0
 

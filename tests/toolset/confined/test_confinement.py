@@ -1,4 +1,5 @@
-"""Nothing leads out of a workspace, whatever a path says and whatever a command has planted there."""
+"""Nothing leads out of a workspace, whatever a path says and whatever a command has planted
+there."""
 
 from __future__ import annotations
 
@@ -21,8 +22,35 @@ from toolset.tool import ToolError
 
 SECRET = "a secret beside the workspace"
 
-PLANTED = ("out", "up", "absolute", "secret.txt", "deep/out", "self", "pipe", "door", "twin", "null", "plain", "deep")
-PIECES = ["..", ".", "", "/", "~", "\0", "\\", "\n", "secret.txt", "beside", "a" * 300, "é", *PLANTED]
+PLANTED = (
+    "out",
+    "up",
+    "absolute",
+    "secret.txt",
+    "deep/out",
+    "self",
+    "pipe",
+    "door",
+    "twin",
+    "null",
+    "plain",
+    "deep",
+)
+PIECES = [
+    "..",
+    ".",
+    "",
+    "/",
+    "~",
+    "\0",
+    "\\",
+    "\n",
+    "secret.txt",
+    "beside",
+    "a" * 300,
+    "é",
+    *PLANTED,
+]
 paths = st.one_of(st.lists(st.sampled_from(PIECES), max_size=6).map("/".join), st.text(max_size=30))
 
 
@@ -66,13 +94,16 @@ class Traps:
         }
 
     def told(self, path: str) -> str:
-        """Everything the tools say when they are asked for a path in each way, and after it was written to."""
+        """Everything the tools say when they are asked for a path in each way, and after it was
+        written to."""
         said = []
         with self.workspace.folder("c") as folder:
             for ask in (
                 lambda: files.read_lines(folder, path),
                 lambda: files.list_entries(folder, path),
-                lambda: files.search(folder, path, files.line_matcher("secret|^", ignore_case=True, is_regex=True)),
+                lambda: files.search(
+                    folder, path, files.line_matcher("secret|^", ignore_case=True, is_regex=True)
+                ),
                 lambda: files.write(folder, path, b"written", None),
             ):
                 with suppress(ToolError):
@@ -101,10 +132,22 @@ def test_no_path_reaches_what_lies_outside(asked: list[str]) -> None:
 @pytest.mark.parametrize(
     ("path", "error"),
     [
-        ("/etc/passwd", "invalid parameters: path: write it relative to the workspace, such as notes/today.txt"),
-        ("/dev/zero", "invalid parameters: path: write it relative to the workspace, such as notes/today.txt"),
-        ("a/../../x", "invalid parameters: path: write it relative to the workspace, such as notes/today.txt"),
-        ("..\\x", "invalid parameters: path: write it relative to the workspace, such as notes/today.txt"),
+        (
+            "/etc/passwd",
+            "invalid parameters: path: write it relative to the workspace, such as notes/today.txt",
+        ),
+        (
+            "/dev/zero",
+            "invalid parameters: path: write it relative to the workspace, such as notes/today.txt",
+        ),
+        (
+            "a/../../x",
+            "invalid parameters: path: write it relative to the workspace, such as notes/today.txt",
+        ),
+        (
+            "..\\x",
+            "invalid parameters: path: write it relative to the workspace, such as notes/today.txt",
+        ),
         ("a\0b", "invalid parameters: path: it has invisible characters"),
         ("a\u202eb", "invalid parameters: path: it has invisible characters"),
         ("\ud800", "invalid parameters: path: it has invisible characters"),
@@ -126,7 +169,11 @@ def test_no_path_reaches_what_lies_outside(asked: list[str]) -> None:
 )
 def test_each_trap_is_refused_in_words(path: str, error: str) -> None:
     """The model can fix its call by them; a pipe does not keep anybody waiting."""
-    with traps() as trapped, trapped.workspace.folder("c") as folder, pytest.raises(ToolError) as raised:
+    with (
+        traps() as trapped,
+        trapped.workspace.folder("c") as folder,
+        pytest.raises(ToolError) as raised,
+    ):
         files.read_lines(folder, path)
     assert str(raised.value) == error
 
@@ -150,7 +197,9 @@ def test_names_exchanged_meanwhile_lead_nowhere() -> None:
         swapping = Thread(target=_swap, args=(trapped.folder, stop))
         swapping.start()
         try:
-            told = "".join(trapped.told("swapped/secret.txt") + trapped.told("swapped") for _ in range(150))
+            told = "".join(
+                trapped.told("swapped/secret.txt") + trapped.told("swapped") for _ in range(150)
+            )
         finally:
             stop.set()
             swapping.join()

@@ -15,7 +15,11 @@ from toolset.tool import ToolError
 async def tools(tmp_path_factory: pytest.TempPathFactory) -> WorkspaceTools:
     """The tools on a folder with some files."""
     tools = await workspace_tools(tmp_path_factory.mktemp("workspace"))
-    for path, text in {"a.txt": "Milk 3\nrice 12", "notes/b.md": "milk\n", "notes/old/c.txt": "卵 6個"}.items():
+    for path, text in {
+        "a.txt": "Milk 3\nrice 12",
+        "notes/b.md": "milk\n",
+        "notes/old/c.txt": "卵 6個",
+    }.items():
         await tools.call("write_file", path=path, content=text)
     return tools
 
@@ -35,8 +39,11 @@ async def tools(tmp_path_factory: pytest.TempPathFactory) -> WorkspaceTools:
         ("*.TXT", []),
     ],
 )
-async def test_a_glob_chooses_what_is_listed(tools: WorkspaceTools, glob: str, fitting: list[str]) -> None:
-    """Without a slash it is compared with names, with one with paths; only its own signs mean something."""
+async def test_a_glob_chooses_what_is_listed(
+    tools: WorkspaceTools, glob: str, fitting: list[str]
+) -> None:
+    """Without a slash it is compared with names, with one with paths; only its own signs mean
+    something."""
     listed = await tools.call("list_files", glob=glob)
     assert [entry["path"] for entry in listed["entries"]] == fitting
 
@@ -87,9 +94,14 @@ async def test_a_search_takes_a_regular_expression(tools: WorkspaceTools) -> Non
         ("[あ-ん]{1000}" * 9, "pattern too large - compile failed"),
     ],
 )
-async def test_what_the_engine_does_not_know_is_told(tools: WorkspaceTools, pattern: str, reason: str) -> None:
+async def test_what_the_engine_does_not_know_is_told(
+    tools: WorkspaceTools, pattern: str, reason: str
+) -> None:
     """With its own reason."""
-    told = "invalid parameters: text: not a regular expression of RE2, which has neither look-around nor backreferences"
+    told = (
+        "invalid parameters: text: not a regular expression of RE2, which has neither look-around "
+        "nor backreferences"
+    )
     refused = await tools.call("search_files", text=pattern, regex=True)
     assert refused == {"error": f"{told}: {reason}"}
 
@@ -97,10 +109,14 @@ async def test_what_the_engine_does_not_know_is_told(tools: WorkspaceTools, patt
 async def test_a_pattern_that_is_no_unicode_is_refused(tools: WorkspaceTools) -> None:
     """A lone half of a pair can be in JSON and in no file."""
     refused = await tools.call("search_files", text="\ud800", regex=True)
-    assert refused == {"error": "invalid parameters: text: it has characters that are no Unicode text"}
+    assert refused == {
+        "error": "invalid parameters: text: it has characters that are no Unicode text"
+    }
 
 
-async def test_an_expression_that_other_engines_never_finish_is_quick(tools: WorkspaceTools) -> None:
+async def test_an_expression_that_other_engines_never_finish_is_quick(
+    tools: WorkspaceTools,
+) -> None:
     """The time grows with the text alone."""
     await tools.call("write_file", path="a", content="a" * FILE_CAP)
     for pattern in ("(a+)+$b", "(a|aa)+$b", "(.*)*x"):

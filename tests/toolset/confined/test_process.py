@@ -41,7 +41,9 @@ def is_alive(pid: int) -> bool:
 
 async def test_it_gives_the_exit_code_and_what_was_said() -> None:
     """Both channels, as they came."""
-    assert await run(shell("echo one; echo two >&2; exit 3"), 10, fine) == CommandResult(3, "one\ntwo\n")
+    assert await run(shell("echo one; echo two >&2; exit 3"), 10, fine) == CommandResult(
+        3, "one\ntwo\n"
+    )
 
 
 async def test_a_program_gets_no_environment_and_no_input() -> None:
@@ -53,7 +55,9 @@ async def test_a_program_gets_no_environment_and_no_input() -> None:
 async def test_long_output_is_cut_with_the_number_of_bytes() -> None:
     """What cannot be decoded is replaced."""
     finished = await run(shell("head -c 40000 /dev/zero | tr '\\0' a; printf '\\377'"), 10, fine)
-    assert finished == CommandResult(0, "a" * 32_768 + "[truncated: 7233 bytes dropped, refine your query]")
+    assert finished == CommandResult(
+        0, "a" * 32_768 + "[truncated: 7233 bytes dropped, refine your query]"
+    )
     assert (await run(shell("printf '\\377'"), 10, fine)).output == "\ufffd"
 
 
@@ -62,9 +66,14 @@ async def test_a_program_is_given_a_socket_by_its_number_and_as_input() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.sendall(b"hello\n")
-        script = f"read line; echo $line; test /dev/fd/{theirs.fileno()} -ef /dev/stdin && ls /dev/fd | wc -l"
+        script = (
+            f"read line; echo $line; test /dev/fd/{theirs.fileno()} -ef /dev/stdin && ls /dev/fd "
+            "| wc -l"
+        )
         finished = await run(shell(script), 10, never, theirs)
-    assert finished == CommandResult(0, "hello\n5\n"), "0, 1, 2, the socket, and the folder that ls reads"
+    assert finished == CommandResult(0, "hello\n5\n"), (
+        "0, 1, 2, the socket, and the folder that ls reads"
+    )
 
 
 async def test_a_flood_is_stopped() -> None:
@@ -84,7 +93,9 @@ async def test_a_stopped_program_takes_its_children_along(tmp_path: Path, how: s
             await until(lambda: told.exists() and told.read_text().endswith("\n"))
             raise ToolError("too much")
 
-    running = asyncio.create_task(run(shell(f"sleep 60 & echo $! > {told}; wait"), 0.5 if how == "time" else 30, check))
+    running = asyncio.create_task(
+        run(shell(f"sleep 60 & echo $! > {told}; wait"), 0.5 if how == "time" else 30, check)
+    )
     await until(lambda: told.exists() and told.read_text().endswith("\n"))
     child = int(told.read_text())
     if how == "cancelled":
@@ -102,7 +113,9 @@ async def test_a_program_gets_the_variables_it_is_given_and_no_more() -> None:
     assert (await run(["/usr/bin/env"], 5, never, environment={"A": "b"})).output == "A=b\n"
     script = "head -c 100000 /dev/zero | tr '\\0' x"
     assert (
-        await run(shell(script), 5, never, output_cap=200_000, environment={"PATH": "/usr/bin:/bin"})
+        await run(
+            shell(script), 5, never, output_cap=200_000, environment={"PATH": "/usr/bin:/bin"}
+        )
     ).output == "x" * 100_000
 
 

@@ -36,7 +36,9 @@ def test_missing_programs_are_named(tmp_path: Path) -> None:
     assert str(raised.value) == "not installed: bwrap, setpriv (packages bubblewrap and util-linux)"
 
 
-@pytest.mark.parametrize("script", ["echo 'bwrap: No permissions to create new namespace' >&2; exit 1", "#"])
+@pytest.mark.parametrize(
+    "script", ["echo 'bwrap: No permissions to create new namespace' >&2; exit 1", "#"]
+)
 def test_a_box_is_tried_before_it_is_trusted(tmp_path: Path, script: str) -> None:
     """Many containers do not allow one; what bubblewrap says is what the operator reads."""
     total = "" if script == "#" else "bwrap: No permissions to create new namespace"
@@ -69,10 +71,15 @@ def test_the_operator_is_told_at_start_why_commands_are_refused(
     assert open_sandbox(Workspace(tmp_path, None), (), programs=str(tmp_path)) is None
     (told,) = caplog.records
     assert told.message == "sandbox.unavailable"
-    assert vars(told)["cause"] == "not installed: bwrap, choom, setpriv (packages bubblewrap and util-linux)"
+    assert (
+        vars(told)["cause"]
+        == "not installed: bwrap, choom, setpriv (packages bubblewrap and util-linux)"
+    )
 
 
-async def test_without_a_sandbox_the_tool_is_not_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_sandbox_the_tool_is_not_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The model cannot promise what every call would refuse."""
     monkeypatch.setattr(workspace, "open_sandbox", partial(open_sandbox, programs=str(tmp_path)))
     config = WorkspaceConfig(workspace_dir=str(tmp_path))
@@ -81,7 +88,9 @@ async def test_without_a_sandbox_the_tool_is_not_offered(tmp_path: Path, monkeyp
         assert RunCommand.create(http, config) is None
 
 
-@pytest.mark.parametrize("script", ["echo 'bwrap: no source path /secret/path'; exit 1", "exit 1", "#"])
+@pytest.mark.parametrize(
+    "script", ["echo 'bwrap: no source path /secret/path'; exit 1", "exit 1", "#"]
+)
 async def test_a_box_that_breaks_later_names_no_folder(
     tmp_path: Path, script: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -105,7 +114,13 @@ def test_root_gives_up_its_rights_before_the_box_is_made(tmp_path: Path, as_root
     assert (str(tmp_path / "setpriv") in argv) == as_root
     assert argv[-3:] == ["--", "ls", "-l"]
     assert "--bind" not in argv, "no folder of this machine can be written to"
-    assert {"--unshare-all", "--disable-userns", "--die-with-parent", "--new-session", "--clearenv"} <= set(argv)
+    assert {
+        "--unshare-all",
+        "--disable-userns",
+        "--die-with-parent",
+        "--new-session",
+        "--clearenv",
+    } <= set(argv)
 
 
 def test_private_folders_are_covered_where_they_would_be_seen(tmp_path: Path) -> None:
@@ -114,8 +129,21 @@ def test_private_folders_are_covered_where_they_would_be_seen(tmp_path: Path) ->
     link.symlink_to("/usr/share")
     share = {"/usr/share/doc", "/usr/share/perl5"}
     inner = {f"/usr/share/doc/{name}" for name in sorted(os.listdir("/usr/share/doc"))[:3]}
-    given = [*inner, *share, "/", "/usr", "/usr/bin", "/usr/share", "/home", str(tmp_path), str(link / "doc"), "/none"]
+    given = [
+        *inner,
+        *share,
+        "/",
+        "/usr",
+        "/usr/bin",
+        "/usr/share",
+        "/home",
+        str(tmp_path),
+        str(link / "doc"),
+        "/none",
+    ]
     argv = Sandbox(False, map(Path, given), programs(tmp_path, "#")).argv(["ls"], 7)
     covered = [path for option, path in pairwise(argv) if option == "--tmpfs"]
-    assert sorted(covered) == sorted([*(path for path in share if os.path.isdir(path)), "/tmp", "/work"])  # noqa: S108 -- the box's own
+    assert sorted(covered) == sorted(
+        [*(path for path in share if os.path.isdir(path)), "/tmp", "/work"]  # noqa: S108
+    )
     assert all(path in argv[argv.index("--remount-ro") :] for path in covered if path in share)

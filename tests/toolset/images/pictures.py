@@ -15,7 +15,9 @@ def picture(width: int = 64, height: int = 48, kind: str = "PNG", colour: str = 
 
 def noise(side: int, kind: str = "PNG") -> bytes:
     """A square that no format makes small."""
-    return packed(Image.frombytes("RGB", (side, side), shake_128(b"noise").digest(3 * side * side)), kind)
+    return packed(
+        Image.frombytes("RGB", (side, side), shake_128(b"noise").digest(3 * side * side)), kind
+    )
 
 
 def packed(image: Image.Image, kind: str) -> bytes:

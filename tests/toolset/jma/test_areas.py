@@ -59,7 +59,12 @@ def test_a_place_is_found_as_people_write_it(areas: Areas, place: str, codes: li
 
 def test_what_is_not_in_the_form_is_left_out() -> None:
     """A changed file costs some places, never a crash."""
-    assert len(Areas(None)) == len(Areas([])) == len(Areas({"offices": [], "class20s": {"1": {}}})) == 0
+    assert (
+        len(Areas(None))
+        == len(Areas([]))
+        == len(Areas({"offices": [], "class20s": {"1": {}}}))
+        == 0
+    )
     odd = {
         "offices": {"130000": None, "x": {"name": "東京都"}, "140000": {"name": 5}},
         "class20s": {"1310100": {"name": "a"}},
@@ -73,6 +78,9 @@ def test_a_name_is_described_with_its_prefecture(areas: Areas) -> None:
     """府中市 alone could be either."""
     both = areas.find("府中市")
     assert [areas.described(area, "ja") for area in both] == ["東京都 府中市", "広島県 府中市"]
-    assert [areas.described(area, "en") for area in both] == ["Fuchu City, Tokyo", "Fuchu City, Hiroshima"]
+    assert [areas.described(area, "en") for area in both] == [
+        "Fuchu City, Tokyo",
+        "Fuchu City, Hiroshima",
+    ]
     assert areas.described(areas["130000"], "ja") == "東京都"
     assert areas.similar("Saporo", "en") == ["Sapporo City"]

@@ -11,7 +11,13 @@ from tests.fakes.jma import JmaFake
 from tests.toolset.contexts import context
 from toolset.tool_map import ToolMap
 
-CHIYODA = [{"code": "13", "maxi": "4", "city": [{"code": "1310100", "maxi": "3"}, {"code": "1310200", "maxi": "4"}]}]
+CHIYODA = [
+    {
+        "code": "13",
+        "maxi": "4",
+        "city": [{"code": "1310100", "maxi": "3"}, {"code": "1310200", "maxi": "4"}],
+    }
+]
 
 
 async def earthquakes(tools: ToolMap, locale: str = "en", **arguments: Any) -> list[dict[str, Any]]:
@@ -33,8 +39,12 @@ async def test_the_newest_are_told_in_the_users_language(jma: JmaFake, tools: To
         "depth_km": 30,
     }
     assert await earthquakes(tools) == [english]
-    assert await earthquakes(tools, "ja") == [english | {"epicentre": "東京湾", "max_intensity": "5弱"}]
-    assert (await tools.call("get_earthquakes", {}, context(locale="ja"))).response["source"] == "気象庁"
+    assert await earthquakes(tools, "ja") == [
+        english | {"epicentre": "東京湾", "max_intensity": "5弱"}
+    ]
+    assert (await tools.call("get_earthquakes", {}, context(locale="ja"))).response[
+        "source"
+    ] == "気象庁"
 
 
 async def test_what_is_not_yet_known_is_left_out(jma: JmaFake, tools: ToolMap) -> None:
@@ -64,12 +74,18 @@ async def test_weak_ones_can_be_left_out(jma: JmaFake, tools: ToolMap) -> None:
     ("place", "there"),
     [("東京", "4"), ("Tokyo", "4"), ("千代田区", "3"), ("Chiyoda, Tokyo", "3")],
 )
-async def test_of_a_place_there_are_those_felt_there(jma: JmaFake, tools: ToolMap, place: str, there: str) -> None:
+async def test_of_a_place_there_are_those_felt_there(
+    jma: JmaFake, tools: ToolMap, place: str, there: str
+) -> None:
     """With the intensity in that place."""
     jma.quake("相模湾", "Sagami Bay", maxi="5+", int=CHIYODA)
     jma.quake("石狩湾", "Ishikari Bay", int=[{"code": "01", "maxi": "3"}])
     (quake,) = await earthquakes(tools, "ja", place=place)
-    assert (quake["epicentre"], quake["intensity_there"], quake["max_intensity"]) == ("相模湾", there, "5強")
+    assert (quake["epicentre"], quake["intensity_there"], quake["max_intensity"]) == (
+        "相模湾",
+        there,
+        "5強",
+    )
     assert await earthquakes(tools, place=place, min_intensity="5-") == []
 
 

@@ -25,14 +25,42 @@ def parsed(*reports: Any) -> list[Quake]:
 
 def test_the_reports_of_one_earthquake_are_put_together() -> None:
     """Intensities come first, the epicentre later, corrections last."""
-    felt = [{"code": "13", "maxi": "5-", "city": [{"code": "1310100", "maxi": "5-"}, {"code": "1310200", "maxi": "4"}]}]
+    felt = [
+        {
+            "code": "13",
+            "maxi": "5-",
+            "city": [{"code": "1310100", "maxi": "5-"}, {"code": "1310200", "maxi": "4"}],
+        }
+    ]
     (quake,) = parsed(
-        one(anm="東京湾", en_anm="Tokyo Bay", cod="+35.6+140.0-80000/", mag="5.9", maxi="", ift="訂正"),
-        one(anm="東京湾", en_anm="Tokyo Bay", cod="+35.5+140.0-70000/", mag="5.8", maxi="5-", int=felt),
+        one(
+            anm="東京湾",
+            en_anm="Tokyo Bay",
+            cod="+35.6+140.0-80000/",
+            mag="5.9",
+            maxi="",
+            ift="訂正",
+        ),
+        one(
+            anm="東京湾",
+            en_anm="Tokyo Bay",
+            cod="+35.5+140.0-70000/",
+            mag="5.8",
+            maxi="5-",
+            int=felt,
+        ),
         one(maxi="5+", int=[{"code": "13", "maxi": "5+"}]),
     )
-    assert (quake.epicentre, quake.epicentre_en, quake.magnitude, quake.depth_km) == ("東京湾", "Tokyo Bay", "5.9", 80)
-    assert (quake.intensity, quake.intensities) == ("5-", {"13": "5-", "1310100": "5-", "1310200": "4"})
+    assert (quake.epicentre, quake.epicentre_en, quake.magnitude, quake.depth_km) == (
+        "東京湾",
+        "Tokyo Bay",
+        "5.9",
+        80,
+    )
+    assert (quake.intensity, quake.intensities) == (
+        "5-",
+        {"13": "5-", "1310100": "5-", "1310200": "4"},
+    )
     assert quake.at.isoformat() == AT
 
 
@@ -77,7 +105,9 @@ def test_a_depth_is_read_from_the_coordinates(cod: object, depth: int | None) ->
 
 def test_what_is_not_in_the_form_is_left_out() -> None:
     """No time, no earthquake; a new intensity is none."""
-    odd = parsed({}, one(at="soon"), one(eid="2", maxi="9", int="x"), one(eid="3", at="2026-11-22T16:50:00"))
+    odd = parsed(
+        {}, one(at="soon"), one(eid="2", maxi="9", int="x"), one(eid="3", at="2026-11-22T16:50:00")
+    )
     assert [(quake.intensity, quake.intensities) for quake in odd] == [("", {})]
     for body in (
         b"{}",
@@ -93,7 +123,12 @@ def test_what_is_not_in_the_form_is_left_out() -> None:
 
 def test_the_newest_is_first_and_the_list_ends() -> None:
     """By the time of the earthquake, not of its report."""
-    quakes = parsed(*(one(eid=str(number), at=f"2026-11-{1 + number % 28:02}T00:00:00Z") for number in range(2000)))
+    quakes = parsed(
+        *(
+            one(eid=str(number), at=f"2026-11-{1 + number % 28:02}T00:00:00Z")
+            for number in range(2000)
+        )
+    )
     assert len(quakes) == 500
     assert quakes == sorted(quakes, key=lambda quake: quake.at, reverse=True)
 

@@ -1,4 +1,5 @@
-"""``get_warnings``: from a place in words to what is in force there, or an error the model understands."""
+"""``get_warnings``: from a place in words to what is in force there, or an error the model
+understands."""
 
 from __future__ import annotations
 
@@ -66,7 +67,11 @@ async def test_japanese_users_get_the_agencys_own_words(jma: JmaFake, tools: Too
     found = await warnings(tools, "千代田区", locale="ja-JP")
     assert (found["place"], found["source"]) == ("東京都 千代田区", "気象庁")
     (rain,) = found["warnings"]
-    assert (rain["name"], rain["status"], rain["dangers"]) == ("レベル2大雨注意報", "警報から注意報", ["浸水害"])
+    assert (rain["name"], rain["status"], rain["dangers"]) == (
+        "レベル2大雨注意報",
+        "警報から注意報",
+        ["浸水害"],
+    )
     assert rain["areas"] == ["千代田区"]
     assert (await warnings(tools, "Chiyoda"))["warnings"][0]["status"] == "changed to this level"
 
@@ -75,7 +80,11 @@ async def test_where_nothing_is_in_force_the_list_is_empty(jma: JmaFake, tools: 
     """Neither what was lifted, nor what is in force elsewhere."""
     jma.warn("1320600", "03")
     jma.warn("1310100", "03", status="解除")
-    assert await warnings(tools, "千代田区", "ja") == {"place": "東京都 千代田区", "warnings": [], "source": "気象庁"}
+    assert await warnings(tools, "千代田区", "ja") == {
+        "place": "東京都 千代田区",
+        "warnings": [],
+        "source": "気象庁",
+    }
     assert (await warnings(tools, "Hiroshima"))["warnings"] == []
 
 
@@ -86,19 +95,27 @@ async def test_a_later_report_replaces_an_earlier_one(jma: JmaFake, tools: ToolM
     assert (await warnings(tools, "Chiyoda"))["warnings"] == []
 
 
-async def test_the_parts_of_a_divided_city_are_asked_for_together(jma: JmaFake, tools: ToolMap) -> None:
+async def test_the_parts_of_a_divided_city_are_asked_for_together(
+    jma: JmaFake, tools: ToolMap
+) -> None:
     """There is no 横浜市 in the Agency's list."""
     jma.warn("1410012", "05")
     found = await warnings(tools, "横浜市", "ja")
     assert found["place"] == "神奈川県 横浜市北部, 神奈川県 横浜市南部"
-    assert [(warning["name"], warning["areas"]) for warning in found["warnings"]] == [("暴風警報", ["横浜市南部"])]
+    assert [(warning["name"], warning["areas"]) for warning in found["warnings"]] == [
+        ("暴風警報", ["横浜市南部"])
+    ]
 
 
-async def test_a_report_without_municipalities_counts_for_their_part(jma: JmaFake, tools: ToolMap) -> None:
+async def test_a_report_without_municipalities_counts_for_their_part(
+    jma: JmaFake, tools: ToolMap
+) -> None:
     """Some reports name larger areas only."""
     report = {
         "reportDatetime": LATER,
-        "warning": {"class10Items": [{"areaCode": "130010", "kinds": [{"code": "08", "status": "発表"}]}]},
+        "warning": {
+            "class10Items": [{"areaCode": "130010", "kinds": [{"code": "08", "status": "発表"}]}]
+        },
     }
     jma.report("130000", report)
     (surge,) = (await warnings(tools, "Chiyoda"))["warnings"]
@@ -110,7 +127,11 @@ async def test_an_office_without_a_file_is_in_its_neighbours(jma: JmaFake, tools
     jma.warn("014031", "06")
     (snow,) = (await warnings(tools, "十勝", "ja"))["warnings"]
     assert snow["name"] == "大雪警報"
-    assert [path.rpartition("/")[2] for path in jma.requests] == ["area.json", "014030.json", "014100.json"]
+    assert [path.rpartition("/")[2] for path in jma.requests] == [
+        "area.json",
+        "014030.json",
+        "014100.json",
+    ]
 
 
 async def test_a_code_of_the_future_is_told_as_it_is(jma: JmaFake, tools: ToolMap) -> None:
@@ -119,13 +140,20 @@ async def test_a_code_of_the_future_is_told_as_it_is(jma: JmaFake, tools: ToolMa
     jma.warn("130010", "<b>evil</b>")
     jma.report("130000", "text")
     (unknown,) = (await warnings(tools, "東京都"))["warnings"]
-    assert (unknown["name"], unknown["severity"]) == ("Warning or advisory of an unknown kind (code 97)", "unknown")
+    assert (unknown["name"], unknown["severity"]) == (
+        "Warning or advisory of an unknown kind (code 97)",
+        "unknown",
+    )
 
 
 async def test_data_for_another_place_is_no_all_clear(jma: JmaFake, tools: ToolMap) -> None:
     """An empty answer would be taken for safety."""
     jma.report(
-        "130000", {"reportDatetime": LATER, "warning": {"class10Items": [{"areaCode": "140010", "kinds": [{}]}]}}
+        "130000",
+        {
+            "reportDatetime": LATER,
+            "warning": {"class10Items": [{"areaCode": "140010", "kinds": [{}]}]},
+        },
     )
     assert await refusal(tools, "Tokyo") == "the answer has no data for this place"
 
@@ -146,7 +174,11 @@ async def test_data_for_a_neighbour_is_no_all_clear(jma: JmaFake, tools: ToolMap
     ("place", "locale", "text"),
     [
         ("Saporo", "en", "place not found in Japan: Saporo. Did you mean Sapporo City?"),
-        ("Zürich", "en", "place not found in Japan: Zürich. Name a prefecture or municipality of Japan."),
+        (
+            "Zürich",
+            "en",
+            "place not found in Japan: Zürich. Name a prefecture or municipality of Japan.",
+        ),
         (
             "府中市",
             "ja",
@@ -162,7 +194,9 @@ async def test_data_for_a_neighbour_is_no_all_clear(jma: JmaFake, tools: ToolMap
     ],
 )
 @pytest.mark.usefixtures("jma")
-async def test_a_place_that_is_not_one_is_explained(tools: ToolMap, place: str, locale: str, text: str) -> None:
+async def test_a_place_that_is_not_one_is_explained(
+    tools: ToolMap, place: str, locale: str, text: str
+) -> None:
     """The model can ask again, or the user."""
     assert await refusal(tools, place, locale) == text
 
@@ -171,11 +205,17 @@ async def test_the_same_question_is_answered_from_memory(jma: JmaFake, tools: To
     """For a minute; the list of areas for a day."""
     for place in ("Tokyo", "東京都", "Chiyoda", "Hiroshima"):
         await warnings(tools, place)
-    assert [path.rpartition("/")[2] for path in jma.requests] == ["area.json", "130000.json", "340000.json"]
+    assert [path.rpartition("/")[2] for path in jma.requests] == [
+        "area.json",
+        "130000.json",
+        "340000.json",
+    ]
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-async def test_a_failure_is_told_and_not_remembered(jma: JmaFake, tools: ToolMap, failure: str) -> None:
+async def test_a_failure_is_told_and_not_remembered(
+    jma: JmaFake, tools: ToolMap, failure: str
+) -> None:
     """In time, and without a word about the server."""
     jma.fail(failure)
     outcome = await tools.call("get_warnings", {"place": "Tokyo"}, context(seconds=0.5))

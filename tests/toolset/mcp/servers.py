@@ -22,7 +22,11 @@ from toolset.tool_map import ToolMap
 
 TEXT = {"content": [{"type": "text", "text": "fine"}]}
 REAL = ServerConfig(
-    "real", sys.executable, (str(ROOT / "tests" / "fakes" / "mcp_server.py"),), MappingProxyType({}), is_trusted=True
+    "real",
+    sys.executable,
+    (str(ROOT / "tests" / "fakes" / "mcp_server.py"),),
+    MappingProxyType({}),
+    is_trusted=True,
 )
 
 

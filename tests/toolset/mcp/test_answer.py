@@ -33,7 +33,10 @@ def test_texts_are_one_text() -> None:
 
 def test_data_replaces_text() -> None:
     """Which repeats it; what was declared is checked."""
-    assert response(Answer(["3"], data={"total": 3}), TOTAL) == {"server": "s", "data": {"total": 3}}
+    assert response(Answer(["3"], data={"total": 3}), TOTAL) == {
+        "server": "s",
+        "data": {"total": 3},
+    }
     assert response(Answer(["3"], data=[3])) == {"server": "s", "data": [3]}
     assert Schema(response_schema(TOTAL)).complaint({"server": "s", "data": {"total": "3"}}) != ""
 
@@ -73,7 +76,9 @@ def test_pictures_are_files() -> None:
     assert answer.response == {"server": "s", "text": shown}
 
 
-@pytest.mark.parametrize("image", ["no base64!", WEBP, base64.b64encode(b"<svg/>").decode(), "A" * (IMAGE_BYTES * 2)])
+@pytest.mark.parametrize(
+    "image", ["no base64!", WEBP, base64.b64encode(b"<svg/>").decode(), "A" * (IMAGE_BYTES * 2)]
+)
 def test_what_is_no_small_picture_is_not_shown(image: str) -> None:
     """The model is told so; no channel shows WebP."""
     answer = response_of(Answer(images=[image], data=1), "s", "s_t", None)

@@ -1,4 +1,5 @@
-"""A server's tools get names that models can use, schemas that can be checked, and the risk that they deserve."""
+"""A server's tools get names that models can use, schemas that can be checked, and the risk that
+they deserve."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ async def nothing(_tool: ListedTool, _arguments: dict[str, Any]) -> Answer:
 
 def catalog(config: ServerConfig, *listed: ListedTool, **pins: str) -> Catalog:
     """What is made of a list, all of it pinned as it is but for some."""
-    return make_catalog(config, listed, {one.name: one.digest for one in listed} | pins, nothing, Catalog())
+    return make_catalog(
+        config, listed, {one.name: one.digest for one in listed} | pins, nothing, Catalog()
+    )
 
 
 def risks(found: Catalog) -> dict[str, str]:
@@ -43,7 +46,8 @@ def risks(found: Catalog) -> dict[str, str]:
     ],
 )
 def test_names(server: str, tool: str, name: str) -> None:
-    """Server and tool, with characters that models take, and a digest where they would be too long."""
+    """Server and tool, with characters that models take, and a digest where they would be too
+    long."""
     assert tool_name(server, tool) == name
 
 
@@ -118,7 +122,10 @@ def test_a_name_like_those_of_another_server_is_left_out() -> None:
     """Also while that server is away: no rule, pin or approval for its tool goes to this one's."""
     config = ServerConfig("gh", others=("gh_ent_",))
     found = catalog(
-        config, ListedTool("ent.x", "", {}), ListedTool("ent_" + "x" * 80, "", {}), ListedTool("ent", "", {})
+        config,
+        ListedTool("ent.x", "", {}),
+        ListedTool("ent_" + "x" * 80, "", {}),
+        ListedTool("ent", "", {}),
     )
     assert list(risks(found)) == ["gh_ent"]
     assert set(found.left_out.values()) == {"its name begins like those of another server"}
@@ -126,18 +133,29 @@ def test_a_name_like_those_of_another_server_is_left_out() -> None:
 
 def test_descriptions_are_bounded_and_visible() -> None:
     """Invisible characters may carry orders; a missing description is made up."""
-    listed = [ListedTool("a", "Do\u200b it\U000e0041\n now " + "x" * 5_000, {}), ListedTool("b", "\u200b", {})]
+    listed = [
+        ListedTool("a", "Do\u200b it\U000e0041\n now " + "x" * 5_000, {}),
+        ListedTool("b", "\u200b", {}),
+    ]
     a, b = (tool.definition.description for tool in catalog(OTHER, *listed).tools)
     assert (a[:12], len(a), b) == ("Do it now xx", 1_000, "b of srv")
 
 
 def test_declared_data_is_in_the_response() -> None:
     """References lead to definitions of the server's own schema."""
-    out = {"type": "object", "properties": {"at": {"$ref": "#/$defs/T"}}, "$defs": {"T": {"type": "string"}}}
+    out = {
+        "type": "object",
+        "properties": {"at": {"$ref": "#/$defs/T"}},
+        "$defs": {"T": {"type": "string"}},
+    }
     (tool,) = catalog(OTHER, ListedTool("t", "", {}, out)).tools
     declared = tool.definition.response["properties"]["data"]
     assert declared == {"type": "object", "properties": {"at": {"type": "string"}}}
-    assert (tool.definition.own, tool.definition.idempotent, tool.origin) == (False, False, "MCP server srv")
+    assert (tool.definition.own, tool.definition.idempotent, tool.origin) == (
+        False,
+        False,
+        "MCP server srv",
+    )
 
 
 async def test_a_list_on_the_command_line_pins_nothing() -> None:

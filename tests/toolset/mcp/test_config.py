@@ -1,4 +1,5 @@
-"""The file of servers is the one that other clients read; what is wrong in it is named, with the mend."""
+"""The file of servers is the one that other clients read; what is wrong in it is named, with the
+mend."""
 
 from __future__ import annotations
 
@@ -23,7 +24,11 @@ def test_a_command_and_an_address(tmp_path: Path) -> None:
     """Both kinds of servers, in the order of the file; only the named one is trusted."""
     entries = {
         "files": {"command": "npx", "args": ["-y", "files"], "env": {"KEY": "secret"}},
-        "web": {"type": "http", "url": "https://example.com/mcp?v=1", "headers": {"Authorization": "Bearer token"}},
+        "web": {
+            "type": "http",
+            "url": "https://example.com/mcp?v=1",
+            "headers": {"Authorization": "Bearer token"},
+        },
     }
     files, web = read(tmp_path, {"mcpServers": entries}, ("web",))
     assert (files.name, files.command, files.args, dict(files.env)) == (
@@ -54,19 +59,40 @@ def test_no_server_is_no_error(tmp_path: Path) -> None:
         ("[]", "has no object mcpServers; write"),
         ({"mcpServers": []}, "has no object mcpServers"),
         ({"mcpServers": {}, "inputs": []}, "the key 'inputs' is unknown; remove it"),
-        ({"mcpServers": {f"s{number}": {"command": "x"} for number in range(33)}}, "names 33 servers; 32 are possible"),
+        (
+            {"mcpServers": {f"s{number}": {"command": "x"} for number in range(33)}},
+            "names 33 servers; 32 are possible",
+        ),
         ({"mcpServers": {"9": {"command": "x"}}}, "server '9': begin its name with a letter"),
         ({"mcpServers": {"s": {}}}, "server 's': give it either command or url"),
         ({"mcpServers": {"s": []}}, "give it either command or url"),
-        ({"mcpServers": {"s": {"command": "x", "url": "https://x"}}}, "give it either command or url"),
-        ({"mcpServers": {"s": {"command": "x", "cwd": "/"}}}, "the key 'cwd' is unknown; remove it (known: command"),
-        ({"mcpServers": {"s": {"command": ""}}}, "command: String should have at least 1 character"),
-        ({"mcpServers": {"s": {"command": "x", "args": "-y"}}}, "args: Input should be a valid list"),
-        ({"mcpServers": {"s": {"command": "x", "env": {"A": 1}}}}, "env.A: Input should be a valid string"),
+        (
+            {"mcpServers": {"s": {"command": "x", "url": "https://x"}}},
+            "give it either command or url",
+        ),
+        (
+            {"mcpServers": {"s": {"command": "x", "cwd": "/"}}},
+            "the key 'cwd' is unknown; remove it (known: command",
+        ),
+        (
+            {"mcpServers": {"s": {"command": ""}}},
+            "command: String should have at least 1 character",
+        ),
+        (
+            {"mcpServers": {"s": {"command": "x", "args": "-y"}}},
+            "args: Input should be a valid list",
+        ),
+        (
+            {"mcpServers": {"s": {"command": "x", "env": {"A": 1}}}},
+            "env.A: Input should be a valid string",
+        ),
         ({"mcpServers": {"s": {"command": "x\0"}}}, "command: has a NUL character"),
         ({"mcpServers": {"s": {"command": "x", "env": {"A": "\0"}}}}, "env: has a NUL character"),
         ({"mcpServers": {"s": {"url": "ftp://x"}}}, "url: write it as https://host/path"),
-        ({"mcpServers": {"s": {"url": "https://user:pw@x/"}}}, "url: write it as https://host/path"),
+        (
+            {"mcpServers": {"s": {"url": "https://user:pw@x/"}}},
+            "url: write it as https://host/path",
+        ),
         (
             {"mcpServers": {"s": {"url": "https://x", "type": "sse"}}},
             "type: Input should be 'http' or 'streamable-http'",
@@ -86,11 +112,14 @@ def test_what_is_wrong_is_named(tmp_path: Path, content: Any, complaint: str) ->
 
 
 def test_each_server_has_a_beginning_of_names_of_its_own(tmp_path: Path) -> None:
-    """Of two that begin alike the longer one is no name of the other server; two that are the same stop the start."""
+    """Of two that begin alike the longer one is no name of the other server; two that are the same
+    stop the start."""
     x = {"command": "x"}
     short, long, _ = read(tmp_path, {"mcpServers": {"gh": x, "gh ent": x, "a": x}})
     assert (short.prefix, short.others, long.others) == ("gh_", ("gh_ent_",), ())
-    with pytest.raises(ToolSetupError, match=r"the tools of 'gh ent' and 'gh\.ent' get the same names; rename one"):
+    with pytest.raises(
+        ToolSetupError, match=r"the tools of 'gh ent' and 'gh\.ent' get the same names; rename one"
+    ):
         read(tmp_path, {"mcpServers": {"gh ent": x, "gh.ent": x}})
 
 

@@ -1,4 +1,5 @@
-"""A connection to a real server, over stdio and over streamable HTTP: listed, called, followed, lost and made again."""
+"""A connection to a real server, over stdio and over streamable HTTP: listed, called, followed,
+lost and made again."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ async def check_calls(served: Served) -> None:
         "real_launch",
         "real_learn",
     }
-    assert await served.call("real_add", a=1, b=2) == ToolOutcome({"server": "real", "data": {"total": 3}})
+    assert await served.call("real_add", a=1, b=2) == ToolOutcome(
+        {"server": "real", "data": {"total": 3}}
+    )
     assert await served.text("real_greet", name="世界") == "Hello, 世界!"
     assert (await served.call("real_draw")).files[0].data == PNG
     failed = await served.call("real_fail")
@@ -38,7 +41,9 @@ async def check_calls(served: Served) -> None:
 
 async def test_over_stdio() -> None:
     """The server is a process, without the environment of Kaiwa."""
-    config = ServerConfig("real", REAL.command, REAL.args, MappingProxyType({"OWN": "1"}), is_trusted=True)
+    config = ServerConfig(
+        "real", REAL.command, REAL.args, MappingProxyType({"OWN": "1"}), is_trusted=True
+    )
     async with serving(config) as served:
         assert served.server.cause == ""
         await check_calls(served)
@@ -66,7 +71,10 @@ async def test_refused_headers_are_told(address: str) -> None:
     [
         (ServerConfig("s", "/nowhere/at-all"), "No such file or directory"),
         (ServerConfig("s", "true"), "MCPError: Connection closed"),
-        (ServerConfig("s", url="http://127.0.0.1:9/mcp"), "ConnectError: All connection attempts failed"),
+        (
+            ServerConfig("s", url="http://127.0.0.1:9/mcp"),
+            "ConnectError: All connection attempts failed",
+        ),
     ],
     ids=["no command", "no server", "no address"],
 )
@@ -104,7 +112,9 @@ async def test_a_call_ends_at_its_deadline() -> None:
         assert await served.text("real_greet", name="you") == "Hello, you!"
 
 
-async def test_a_changed_tool_is_asked_for_until_it_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_changed_tool_is_asked_for_until_it_is_accepted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """What was pinned first counts, also after a restart."""
     monkeypatch.setattr("toolset.mcp.connection.REFRESH_SOON_S", 0.1)
     pins = MemoryPins({"greet": "0" * 32})

@@ -39,7 +39,13 @@ def test_references_do_not_multiply_a_schema() -> None:
     """15 KiB became 3 MiB in every request to a model."""
     choices = {"enum": [f"{number:05}" for number in range(800)]}
     with pytest.raises(ToolSetupError, match="with its references"):
-        plain_schema({"type": "object", "properties": {"p": {"anyOf": [{"$ref": "#/d"}] * 480}}, "d": choices})
+        plain_schema(
+            {
+                "type": "object",
+                "properties": {"p": {"anyOf": [{"$ref": "#/d"}] * 480}},
+                "d": choices,
+            }
+        )
 
 
 def test_no_rule_lowers_a_tool_that_has_changed() -> None:
@@ -77,7 +83,15 @@ async def test_a_large_message_takes_its_time(monkeypatch: pytest.MonkeyPatch) -
         (b'["\\\\",' + b"1," * MOST_VALUES + b'"\\\\"]', True),
         (b'"' + b'\\",' * 1_000_000 + b"\\", False),
     ],
-    ids=["numbers", "lists", "objects", "a text", "a text with marks", "texts that end in a backslash", "no end"],
+    ids=[
+        "numbers",
+        "lists",
+        "objects",
+        "a text",
+        "a text with marks",
+        "texts that end in a backslash",
+        "no end",
+    ],
 )
 def test_values_are_counted_outside_of_texts(message: bytes, is_too_much: bool) -> None:
     """A text with a million commas is one value."""

@@ -22,7 +22,11 @@ from toolset.mcp.config import ServerConfig
 from toolset.mcp.http import open_client
 
 Answer = Callable[[dict[str, Any]], web.Response]
-INFO = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+INFO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "s", "version": "1"},
+}
 
 
 def replying(**answers: Answer) -> web.Application:
@@ -40,7 +44,9 @@ def replying(**answers: Answer) -> web.Application:
         if message["method"] not in results:
             error = {"code": -32601, "message": "Method not found"}
             return web.json_response({"jsonrpc": "2.0", "id": message["id"], "error": error})
-        return web.json_response({"jsonrpc": "2.0", "id": message["id"], "result": results[message["method"]]})
+        return web.json_response(
+            {"jsonrpc": "2.0", "id": message["id"], "result": results[message["method"]]}
+        )
 
     app = web.Application()
     app.router.add_post("/mcp", reply)
@@ -62,7 +68,9 @@ async def test_an_older_server_is_called_alike() -> None:
 @pytest.mark.parametrize("size", [5_000_000, 50_000_000])
 async def test_a_body_without_measure_is_not_read(size: int) -> None:
     """Neither to its end nor at all where it is announced; the connection goes on."""
-    cause, text = await outcome(tools_call=lambda _: web.Response(text="x" * size, content_type="application/json"))
+    cause, text = await outcome(
+        tools_call=lambda _: web.Response(text="x" * size, content_type="application/json")
+    )
     assert cause == ""
     assert "the server refuses the call: Failed to parse JSON response" in text
 
@@ -80,18 +88,28 @@ async def test_events_may_come_in_any_pieces(end: bytes) -> None:
 
     async with httpx2.AsyncClient(
         transport=httpx2.MockTransport(
-            lambda _: httpx2.Response(200, headers={"Content-Type": "text/event-stream"}, stream=Pieces())
+            lambda _: httpx2.Response(
+                200, headers={"Content-Type": "text/event-stream"}, stream=Pieces()
+            )
         ),
         event_hooks=open_client(ServerConfig("s"), ssl.create_default_context()).event_hooks,
     ) as http:
         text = (await http.post("http://s/mcp")).content
-    assert text.decode().splitlines() == [": hello", "", f"data: {said[0].decode()}", f"data: {said[1].decode()}", ""]
+    assert text.decode().splitlines() == [
+        ": hello",
+        "",
+        f"data: {said[0].decode()}",
+        f"data: {said[1].decode()}",
+        "",
+    ]
 
 
 async def test_a_body_of_too_many_values_is_not_read() -> None:
     """It would take the event loop for long."""
     body = b'{"jsonrpc":"2.0","id":1,"result":[' + b"[]," * 100_000 + b"1]}"
-    cause, text = await outcome(tools_call=lambda _: web.Response(body=body, content_type="application/json"))
+    cause, text = await outcome(
+        tools_call=lambda _: web.Response(body=body, content_type="application/json")
+    )
     assert cause == ""
     assert "the answer has too many values" in text
 
@@ -112,7 +130,9 @@ async def test_errors_of_the_protocol_are_the_models() -> None:
         error = {"code": -32602, "message": "no such place"}
         return web.json_response({"jsonrpc": "2.0", "id": message["id"], "error": error})
 
-    assert (await outcome(tools_call=refuse))[1] == "{'error': 'the server refuses the call: no such place'}"
+    assert (await outcome(tools_call=refuse))[
+        1
+    ] == "{'error': 'the server refuses the call: no such place'}"
 
 
 async def test_a_session_that_the_server_has_forgotten_is_made_anew() -> None:
@@ -122,7 +142,9 @@ async def test_a_session_that_the_server_has_forgotten_is_made_anew() -> None:
     def forget(message: dict[str, Any]) -> web.Response:
         if next(forgets, False):
             error = {"code": -32600, "message": "Session terminated"}
-            return web.json_response({"jsonrpc": "2.0", "id": message["id"], "error": error}, status=404)
+            return web.json_response(
+                {"jsonrpc": "2.0", "id": message["id"], "error": error}, status=404
+            )
         return web.json_response({"jsonrpc": "2.0", "id": message["id"], "result": TEXT})
 
     with serving_http(replying(tools_call=forget)) as base:

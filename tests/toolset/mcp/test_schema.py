@@ -19,7 +19,9 @@ def of(**properties: Any) -> dict[str, Any]:
 def test_references_are_put_in_place() -> None:
     """With what stands beside them; a schema that contains itself allows anything there."""
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/a~1b"}}}
-    schema = of(first={"$ref": "#/$defs/a~1b", "description": "the first"}) | {"$defs": {"a/b": node}}
+    schema = of(first={"$ref": "#/$defs/a~1b", "description": "the first"}) | {
+        "$defs": {"a/b": node}
+    }
     first = {"type": "object", "properties": {"next": {}}, "description": "the first"}
     assert plain_schema(schema) == of(first=first)
 
@@ -28,7 +30,9 @@ def test_what_is_dear_to_check_is_left_out() -> None:
     """And nothing that the server allows is refused for that."""
     schema = {
         **of(
-            a={"type": "string", "pattern": "(a+)+$"}, b={"not": {"pattern": "x"}}, c={"oneOf": [{}, {"pattern": "y"}]}
+            a={"type": "string", "pattern": "(a+)+$"},
+            b={"not": {"pattern": "x"}},
+            c={"oneOf": [{}, {"pattern": "y"}]},
         ),
         "patternProperties": {"^x-": {}},
         "additionalProperties": False,
@@ -43,11 +47,18 @@ def test_what_is_dear_to_check_is_left_out() -> None:
 
 def test_what_is_cheap_is_kept() -> None:
     """Types, bounds, choices and their descriptions, in one line."""
-    inner = {"type": "array", "items": {"enum": [1, 2]}, "maxItems": 3, "description": "a\u200b  list\n"}
+    inner = {
+        "type": "array",
+        "items": {"enum": [1, 2]},
+        "maxItems": 3,
+        "description": "a\u200b  list\n",
+    }
     both = {"anyOf": [{"type": "null"}], "oneOf": [{}]}
     schema = of(a=inner, b=True, c={"allOf": [{"minimum": 1}]}, d=both) | {"required": ["a"]}
     kept = {"type": "array", "items": {"enum": [1, 2]}, "maxItems": 3, "description": "a list"}
-    expected = of(a=kept, b=True, c={"allOf": [{"minimum": 1}]}, d={"anyOf": [{"type": "null"}]}) | {"required": ["a"]}
+    expected = of(
+        a=kept, b=True, c={"allOf": [{"minimum": 1}]}, d={"anyOf": [{"type": "null"}]}
+    ) | {"required": ["a"]}
     assert plain_schema(schema) == expected
 
 
@@ -87,7 +98,20 @@ def nested(levels: int) -> dict[str, Any]:
         (nested(40), "nested too deeply"),
         (nested(100_000), "nested too deeply"),
     ],
-    ids=["list", "array", "large", "remote", "missing", "number", "int", "props", "any", "doubled", "deep", "deeper"],
+    ids=[
+        "list",
+        "array",
+        "large",
+        "remote",
+        "missing",
+        "number",
+        "int",
+        "props",
+        "any",
+        "doubled",
+        "deep",
+        "deeper",
+    ],
 )
 def test_a_hostile_schema_is_refused(schema: Any, complaint: str) -> None:
     """At once, whatever it would take to check values by it."""

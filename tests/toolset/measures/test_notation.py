@@ -1,4 +1,5 @@
-"""A unit is a name or a product of names with small powers; whatever else a text may be, it is refused at once."""
+"""A unit is a name or a product of names with small powers; whatever else a text may be, it is
+refused at once."""
 
 from __future__ import annotations
 

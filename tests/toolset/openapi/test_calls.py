@@ -44,7 +44,13 @@ async def opened(folder: Path, **secrets: str) -> AsyncIterator[ToolMap]:
     """The tools in a folder, with these variables or all."""
 
     def configure(config: type[BaseModel]) -> BaseModel:
-        return config(**{name: value for name, value in (secrets or SECRETS).items() if name in config.model_fields})
+        return config(
+            **{
+                name: value
+                for name, value in (secrets or SECRETS).items()
+                if name in config.model_fields
+            }
+        )
 
     async with httpx.AsyncClient() as http:
         yield ToolMap(load_api_tools(folder, http, configure))
@@ -90,12 +96,19 @@ async def test_every_argument_is_bounded_and_described(tools: ToolMap) -> None:
             "body": {
                 "type": "object",
                 "properties": {
-                    "name": {"type": "string", "maxLength": 40, "description": "What it is called."},
+                    "name": {
+                        "type": "string",
+                        "maxLength": 40,
+                        "description": "What it is called.",
+                    },
                     "tag": {"type": ["string", "null"], "maxLength": 2000},
                     "kind": {"enum": ["cat", "dog"], "type": "string"},
                     "parents": {
                         "type": "array",
-                        "items": {"type": ["string", "number", "boolean", "null"], "maxLength": 2000},
+                        "items": {
+                            "type": ["string", "number", "boolean", "null"],
+                            "maxLength": 2000,
+                        },
                         "maxItems": 0,
                     },
                     "age": {"type": "integer", "exclusiveMinimum": 0},
@@ -124,7 +137,13 @@ async def test_arguments_go_where_they_belong(tools: ToolMap, pets: PetsFake) ->
     listed = await call(
         tools,
         "listPets",
-        **{"limit": 3, "tags": ["a&b=c", "犬"], "ids": [1, 2], "filter": {"kind": "cat"}, "X-Trace": "t-1"},
+        **{
+            "limit": 3,
+            "tags": ["a&b=c", "犬"],
+            "ids": [1, 2],
+            "filter": {"kind": "cat"},
+            "X-Trace": "t-1",
+        },
     )
     query = {"limit": ["3"], "tags": ["a&b=c", "犬"], "ids": ["1,2"], "filter[kind]": ["cat"]}
     assert listed == ToolOutcome({"status": 200, "body": {"query": query, "trace": "t-1"}})
@@ -146,14 +165,18 @@ async def test_arguments_go_where_they_belong(tools: ToolMap, pets: PetsFake) ->
         ("\ud800", "%3F"),
     ],
 )
-async def test_a_value_stays_in_its_part_of_the_path(pet: str, target: str, tools: ToolMap, pets: PetsFake) -> None:
+async def test_a_value_stays_in_its_part_of_the_path(
+    pet: str, target: str, tools: ToolMap, pets: PetsFake
+) -> None:
     """Whatever a model writes."""
     await call(tools, "getPet", petId=pet)
     assert pets.requests == [f"GET /v1/pets/{target}"]
 
 
 @pytest.mark.parametrize("pet", ["", ".", "..", "../pets", "a/../b", "a\\..\\b", "./x"])
-async def test_a_value_that_leads_elsewhere_is_refused(pet: str, tools: ToolMap, pets: PetsFake) -> None:
+async def test_a_value_that_leads_elsewhere_is_refused(
+    pet: str, tools: ToolMap, pets: PetsFake
+) -> None:
     """Some servers would follow it, quoted or not."""
     outcome = await call(tools, "getPet", petId=pet)
     assert outcome == ToolOutcome.error("invalid parameters: petId: cannot be part of a path")
@@ -170,20 +193,37 @@ async def test_a_header_takes_plain_text_only(trace: str, tools: ToolMap, pets: 
 
 async def test_what_does_not_fit_is_not_sent(tools: ToolMap, pets: PetsFake) -> None:
     """The schema is the document's."""
-    for arguments in ({"limit": 101}, {"page": 1}, {"tags": ["x" * 2001]}, {"filter": {"other": "x"}}):
-        assert (await call(tools, "listPets", **arguments)).response["error"].startswith("invalid parameters: ")
+    for arguments in (
+        {"limit": 101},
+        {"page": 1},
+        {"tags": ["x" * 2001]},
+        {"filter": {"other": "x"}},
+    ):
+        assert (
+            (await call(tools, "listPets", **arguments))
+            .response["error"]
+            .startswith("invalid parameters: ")
+        )
     assert pets.requests == []
 
 
 async def test_no_call_brings_cookies_into_the_next(tools: ToolMap) -> None:
     """All people share one client."""
     for _ in range(2):
-        assert (await call(tools, "getPet", petId="7")).response == {"status": 200, "body": {"id": "7"}}
+        assert (await call(tools, "getPet", petId="7")).response == {
+            "status": 200,
+            "body": {"id": "7"},
+        }
 
 
-async def test_a_redirect_on_the_server_is_followed_and_no_other(tools: ToolMap, pets: PetsFake) -> None:
+async def test_a_redirect_on_the_server_is_followed_and_no_other(
+    tools: ToolMap, pets: PetsFake
+) -> None:
     """A credential is for one server; a circle ends."""
-    assert (await call(tools, "GET_old_petId", petId="7")).response == {"status": 200, "body": {"moved": "7"}}
+    assert (await call(tools, "GET_old_petId", petId="7")).response == {
+        "status": 200,
+        "body": {"moved": "7"},
+    }
     assert (await call(tools, "elsewhere")).response == {"status": 302, "body": ""}
     assert (await call(tools, "loop")).response == {"status": 302, "body": ""}
     assert len(pets.requests) == 6
@@ -221,7 +261,11 @@ async def test_every_failure_is_a_result(failure: str, tools: ToolMap, pets: Pet
         (b'{"a": NaN}', "application/json", '{"a": NaN}'),
         (b"a\x00\x1b[31mb\xff\n", "text/plain", "a[31mb\n"),
         (b"\x89PNG\x00", "image/png", "[5 bytes, no text]"),
-        ("あ".encode() * 10_000, "text/plain", f"{'あ' * 8192}[truncated: 5424 bytes dropped, refine your query]"),
+        (
+            "あ".encode() * 10_000,
+            "text/plain",
+            f"{'あ' * 8192}[truncated: 5424 bytes dropped, refine your query]",
+        ),
         (b'["' + b"x" * 30_000 + b'"]', "application/json", None),
     ],
 )
@@ -238,8 +282,12 @@ async def test_the_body_is_data_of_limited_size(
         assert response["body"] == shown
 
 
-@pytest.mark.parametrize("missing", sorted(SECRETS.keys() - {"pets_demo_key_api_key", "pets_demo_api_key"}))
-async def test_a_missing_variable_stops_the_start(missing: str, pets: PetsFake, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "missing", sorted(SECRETS.keys() - {"pets_demo_key_api_key", "pets_demo_api_key"})
+)
+async def test_a_missing_variable_stops_the_start(
+    missing: str, pets: PetsFake, tmp_path: Path
+) -> None:
     """By name; so does one with a character that no header takes."""
     write_api(f"{pets.base_url}/openapi.json", ALL, name="", server="", folder=tmp_path)
     with pytest.raises(ToolSetupError, match=f"set {missing.upper()}, which http"):
@@ -266,7 +314,15 @@ async def test_a_missing_variable_stops_the_start(missing: str, pets: PetsFake, 
         ({"operations": [{"method": "TRACE"}]}, "Invalid enum value 'TRACE'"),
         ({"operations": [{"tool": "a tool"}]}, "must match"),
         (
-            {"operations": [{"parameters": [{"argument": "h", "name": "Host", "in": "header", "form": "comma"}]}]},
+            {
+                "operations": [
+                    {
+                        "parameters": [
+                            {"argument": "h", "name": "Host", "in": "header", "form": "comma"}
+                        ]
+                    }
+                ]
+            },
             "the header Host cannot be an argument",
         ),
     ],
@@ -275,10 +331,16 @@ async def test_a_changed_file_stops_the_start(
     change: dict[str, Any], reason: str, pets: PetsFake, tmp_path: Path
 ) -> None:
     """In one line that names it."""
-    path, _ = write_api(f"{pets.base_url}/openapi.json", ["listPets"], name="", server="", folder=tmp_path)
+    path, _ = write_api(
+        f"{pets.base_url}/openapi.json", ["listPets"], name="", server="", folder=tmp_path
+    )
     written = json.loads(path.read_bytes())
     if "operations" in change:
-        change = {"operations": [{**written["operations"][0], "parameters": [], **change["operations"][0]}]}
+        change = {
+            "operations": [
+                {**written["operations"][0], "parameters": [], **change["operations"][0]}
+            ]
+        }
     path.write_text(json.dumps({**written, **change}), "utf-8")
     with pytest.raises(ToolSetupError) as raised:
         async with opened(tmp_path):

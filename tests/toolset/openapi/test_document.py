@@ -1,4 +1,5 @@
-"""OpenAPI documents: what becomes of their operations and schemas, also where nothing has the form it should have."""
+"""OpenAPI documents: what becomes of their operations and schemas, also where nothing has the form
+it should have."""
 
 from __future__ import annotations
 
@@ -19,9 +20,15 @@ from toolset.openapi.schemas import MAX_NODES, BadDocument
 ANY = {"type": ["string", "number", "boolean", "null"], "maxLength": 2000}
 
 
-def api(operation: dict[str, Any], *, path: str = "/x", method: str = "get", **parts: Any) -> ApiFile:
+def api(
+    operation: dict[str, Any], *, path: str = "/x", method: str = "get", **parts: Any
+) -> ApiFile:
     """The only operation of a document, chosen."""
-    root = {"openapi": "3.1.0", "servers": [{"url": "https://api.example"}], "paths": {path: {method: operation}}}
+    root = {
+        "openapi": "3.1.0",
+        "servers": [{"url": "https://api.example"}],
+        "paths": {path: {method: operation}},
+    }
     made = Document({**root, **parts}, "my")
     return made.choose(list(made.operations), "", "")
 
@@ -49,7 +56,10 @@ def argument(schema: Any, **parts: Any) -> Any:
             {"type": "string", "maxLength": 10**9, "minLength": 3},
             {"type": "string", "maxLength": 10_000, "minLength": 3},
         ),
-        ({"type": "string", "pattern": "(a+)+$", "format": "date"}, {"type": "string", "maxLength": 2000}),
+        (
+            {"type": "string", "pattern": "(a+)+$", "format": "date"},
+            {"type": "string", "maxLength": 2000},
+        ),
         ({"type": "string", "maxLength": "x"}, {"type": "string", "maxLength": 2000}),
         ({"type": ["string", "null"]}, {"type": ["string", "null"], "maxLength": 2000}),
         (
@@ -83,7 +93,11 @@ def argument(schema: Any, **parts: Any) -> Any:
             {"type": "object", "properties": {}, "additionalProperties": False},
         ),
         (
-            {"properties": {"a": {"type": "boolean"}, "b": False}, "additionalProperties": True, "required": ["a", 7]},
+            {
+                "properties": {"a": {"type": "boolean"}, "b": False},
+                "additionalProperties": True,
+                "required": ["a", 7],
+            },
             {
                 "type": "object",
                 "properties": {"a": {"type": "boolean"}},
@@ -94,7 +108,13 @@ def argument(schema: Any, **parts: Any) -> Any:
         ({"properties": {"a": False}, "required": ["a"]}, None),
         (
             {"oneOf": [{"type": "string"}, {"type": "integer"}, False], "nullable": True},
-            {"anyOf": [{"type": "string", "maxLength": 2000}, {"type": "integer"}, {"type": "null"}]},
+            {
+                "anyOf": [
+                    {"type": "string", "maxLength": 2000},
+                    {"type": "integer"},
+                    {"type": "null"},
+                ]
+            },
         ),
         ({"anyOf": [False], "type": "boolean"}, {"type": "boolean"}),
         (
@@ -124,12 +144,24 @@ def test_references_are_followed_and_end() -> None:
     components = {
         "a/b~c": {"type": "boolean", "title": "A title"},
         "list": {"anyOf": [{"type": "integer"}]},
-        "tree": {"type": "object", "properties": {"leaf": {"type": "null"}, "inner": {"$ref": "#/components/tree"}}},
-        "must": {"type": "object", "properties": {"me": {"$ref": "#/components/must"}}, "required": ["me"]},
+        "tree": {
+            "type": "object",
+            "properties": {"leaf": {"type": "null"}, "inner": {"$ref": "#/components/tree"}},
+        },
+        "must": {
+            "type": "object",
+            "properties": {"me": {"$ref": "#/components/must"}},
+            "required": ["me"],
+        },
         "whole": {"allOf": [{"$ref": "#/components/tree"}, {"$ref": "#/components/whole"}]},
         "circle": {"$ref": "#/components/circle"},
     }
-    leaf = {"type": "object", "properties": {"leaf": {"type": "null"}}, "required": [], "additionalProperties": False}
+    leaf = {
+        "type": "object",
+        "properties": {"leaf": {"type": "null"}},
+        "required": [],
+        "additionalProperties": False,
+    }
     expected = {
         "a~1b~0c": {"type": "boolean"},
         "list/anyOf/0": {"type": "integer"},
@@ -159,12 +191,17 @@ def test_a_reference_that_cannot_be_followed_is_an_error(ref: str, reason: str) 
 
 def test_schemas_that_explode_are_refused_soon() -> None:
     """A page of references may stand for more than there are atoms."""
-    deep = {f"s{n}": {"properties": {f"p{i}": {"$ref": f"#/components/s{n + 1}"} for i in range(50)}} for n in range(9)}
+    deep = {
+        f"s{n}": {"properties": {f"p{i}": {"$ref": f"#/components/s{n + 1}"} for i in range(50)}}
+        for n in range(9)
+    }
     wide = {f"s{n}": {"allOf": [{"$ref": f"#/components/s{n + 1}"}] * 100} for n in range(9)}
     started = time.monotonic()
     for components in (deep, wide):
         with pytest.raises(BadDocument, match="its parameters are too large"):
-            argument({"$ref": "#/components/s0"}, components={**components, "s9": {"type": "string"}})
+            argument(
+                {"$ref": "#/components/s0"}, components={**components, "s9": {"type": "string"}}
+            )
     with pytest.raises(BadDocument, match="too large"):
         argument({"properties": {f"p{n}": {} for n in range(101)}})
     with pytest.raises(BadDocument, match="too large"):
@@ -236,8 +273,16 @@ def test_names_are_those_that_models_take_and_differ() -> None:
     [
         ({}, [], {}),
         ({}, None, {}),
-        ({"a": {"type": "http", "scheme": "Bearer"}}, [{"a": []}], {"a": Credential("bearer", ["MY_TOKEN"])}),
-        ({"a": {"type": "oauth2"}}, [{}, {"a": ["read"]}], {"a": Credential("bearer", ["MY_TOKEN"])}),
+        (
+            {"a": {"type": "http", "scheme": "Bearer"}},
+            [{"a": []}],
+            {"a": Credential("bearer", ["MY_TOKEN"])},
+        ),
+        (
+            {"a": {"type": "oauth2"}},
+            [{}, {"a": ["read"]}],
+            {"a": Credential("bearer", ["MY_TOKEN"])},
+        ),
         ({"a": {"type": "openIdConnect"}}, [{"a": []}], {"a": Credential("bearer", ["MY_TOKEN"])}),
         (
             {"a": {"type": "http", "scheme": "digest"}, "b": {"type": "http", "scheme": "basic"}},
@@ -250,11 +295,16 @@ def test_names_are_those_that_models_take_and_differ() -> None:
                 "b": {"type": "apiKey", "in": "query", "name": "k"},
             },
             [{"a-1": [], "b": []}],
-            {"a-1": Credential("header", ["MY_API_KEY"], "K"), "b": Credential("query", ["MY_B_API_KEY"], "k")},
+            {
+                "a-1": Credential("header", ["MY_API_KEY"], "K"),
+                "b": Credential("query", ["MY_B_API_KEY"], "k"),
+            },
         ),
     ],
 )
-def test_credentials_are_variables(schemes: Any, security: Any, credentials: dict[str, Credential]) -> None:
+def test_credentials_are_variables(
+    schemes: Any, security: Any, credentials: dict[str, Credential]
+) -> None:
     """The first alternative that can be used, with all that belongs to it."""
     operation = {} if security is None else {"security": security}
     assert api(operation, components={"securitySchemes": schemes}).credentials == credentials
@@ -287,8 +337,16 @@ def test_credentials_that_cannot_be_told_apart_are_refused() -> None:
     [
         ({}, "application/json", False),
         ({"content": {"text/plain": {}}}, "application/json", False),
-        ({"content": {"application/json; charset=utf-8": {"schema": {"type": "object"}}}}, "application/json", True),
-        ({"content": {"application/merge-patch+json": {}}, "required": True}, "application/merge-patch+json", True),
+        (
+            {"content": {"application/json; charset=utf-8": {"schema": {"type": "object"}}}},
+            "application/json",
+            True,
+        ),
+        (
+            {"content": {"application/merge-patch+json": {}}, "required": True},
+            "application/merge-patch+json",
+            True,
+        ),
     ],
 )
 def test_a_body_is_json(body: dict[str, Any], content_type: str, has_body: bool) -> None:
@@ -300,16 +358,30 @@ def test_a_body_is_json(body: dict[str, Any], content_type: str, has_body: bool)
 @pytest.mark.parametrize(
     ("operation", "path", "reason"),
     [
-        ({"requestBody": {"required": True, "content": {"text/plain": {}}}}, "/x", "its body is not JSON"),
-        ({"requestBody": {"content": {"application/json": {"schema": False}}}}, "/x", "its body is not JSON"),
+        (
+            {"requestBody": {"required": True, "content": {"text/plain": {}}}},
+            "/x",
+            "its body is not JSON",
+        ),
+        (
+            {"requestBody": {"content": {"application/json": {"schema": False}}}},
+            "/x",
+            "its body is not JSON",
+        ),
         ({}, "/x/{id}", "its path and its parameters do not belong together"),
         ({"parameters": [{"name": "id", "in": "path"}]}, "/x", "do not belong together"),
         ({}, "/x?a=1", "do not belong together"),
         ({}, "/x/../y", "do not belong together"),
-        ({"servers": [{"url": "https://other.example"}]}, "/x", "has a server of its own; name it with --server"),
+        (
+            {"servers": [{"url": "https://other.example"}]},
+            "/x",
+            "has a server of its own; name it with --server",
+        ),
     ],
 )
-def test_an_operation_that_cannot_be_a_tool_says_why(operation: dict[str, Any], path: str, reason: str) -> None:
+def test_an_operation_that_cannot_be_a_tool_says_why(
+    operation: dict[str, Any], path: str, reason: str
+) -> None:
     """In words for the operator."""
     with pytest.raises(BadDocument, match=reason):
         api(operation, path=path, method="post")
@@ -329,14 +401,26 @@ def test_an_operation_that_cannot_be_a_tool_says_why(operation: dict[str, Any], 
         ([{"url": "/v2"}], "http://localhost:1/v3/", "", "http://localhost:1/v3"),
     ],
 )
-def test_the_server_is_the_documents_or_the_operators(servers: Any, given: str, source: str, server: str) -> None:
+def test_the_server_is_the_documents_or_the_operators(
+    servers: Any, given: str, source: str, server: str
+) -> None:
     """A relative one is beside the document; a private one is the operator's own."""
     made = Document({"openapi": "3.0.0", "servers": servers, "paths": {"/x": {"get": {}}}}, "my")
     assert made.choose(["GET /x"], given, source).server == server
 
 
 @pytest.mark.parametrize(
-    "url", ["/v1", "ftp://x", "https://", "https://user:pass@x", "https://x?a=1", "https://{x}", "https://x/../y", 7]
+    "url",
+    [
+        "/v1",
+        "ftp://x",
+        "https://",
+        "https://user:pass@x",
+        "https://x?a=1",
+        "https://{x}",
+        "https://x/../y",
+        7,
+    ],
 )
 def test_a_server_that_is_none_is_refused(url: Any) -> None:
     """A file's document needs a whole address."""
@@ -363,7 +447,16 @@ def test_other_documents_are_refused(root: Any, found: str) -> None:
 def test_nothing_need_have_its_form() -> None:
     """Whatever stands in place of what should: there is an error, or less."""
     for key in ("paths", "components", "servers", "security", "info"):
-        nonsenses: tuple[Any, ...] = (None, 7, "x", [], [7], {"/pets": 7}, {"/pets": {"get": 7}}, {"x": {"get": {}}})
+        nonsenses: tuple[Any, ...] = (
+            None,
+            7,
+            "x",
+            [],
+            [7],
+            {"/pets": 7},
+            {"/pets": {"get": 7}},
+            {"x": {"get": {}}},
+        )
         for nonsense in nonsenses:
             made = Document({**document(), key: nonsense}, "my")
             with suppress(BadDocument):
@@ -372,7 +465,10 @@ def test_nothing_need_have_its_form() -> None:
 
 def test_unknown_operations_are_answered_with_what_there_is() -> None:
     """Without control characters."""
-    made = Document({"openapi": "3.1.0", "paths": {"/a": {"get": {"operationId": "a\x1b[31m"}, "put": {}}}}, "my")
+    made = Document(
+        {"openapi": "3.1.0", "paths": {"/a": {"get": {"operationId": "a\x1b[31m"}, "put": {}}}},
+        "my",
+    )
     with pytest.raises(BadDocument) as raised:
         made.choose(["b"], "", "")
     assert str(raised.value) == "there is no operation b. There are:\n  a[31m\n  PUT /a"
@@ -380,7 +476,13 @@ def test_unknown_operations_are_answered_with_what_there_is() -> None:
 
 def test_two_operations_do_not_become_one_tool() -> None:
     """Their names differ in characters that no model takes."""
-    paths = {"/a": {"get": {"operationId": "a.b"}, "put": {"operationId": "a/b"}, "post": {"operationId": "a.b"}}}
+    paths = {
+        "/a": {
+            "get": {"operationId": "a.b"},
+            "put": {"operationId": "a/b"},
+            "post": {"operationId": "a.b"},
+        }
+    }
     made = Document({"openapi": "3.1.0", "paths": paths}, "my")
     assert list(made.operations) == ["a.b", "a/b", "POST /a"]
     with pytest.raises(BadDocument, match="two operations would be named my_a_b; choose one"):

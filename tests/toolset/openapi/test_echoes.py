@@ -11,7 +11,9 @@ from toolset.openapi.api_file import ApiFile, Credential, Operation
 from toolset.openapi.tool import OperationTool
 
 
-@pytest.mark.parametrize("said", [b64encode(b"alice:s3/cr+t==").decode(), "s3%2Fcr%2Bt%3D%3D", "s3\\/cr+t=="])
+@pytest.mark.parametrize(
+    "said", [b64encode(b"alice:s3/cr+t==").decode(), "s3%2Fcr%2Bt%3D%3D", "s3\\/cr+t=="]
+)
 def test_a_secret_is_hidden_in_every_form(said: str) -> None:
     """Encoded as it was sent, or as JSON writes it."""
     operation = Operation("t", "t", "GET", "/x", "d", {"type": "object"}, [], ["c"])

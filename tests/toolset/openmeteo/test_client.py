@@ -15,14 +15,20 @@ from toolset.tool import ToolError
 def fake(open_meteo: OpenMeteoFake) -> OpenMeteoFake:
     """A stand-in that knows Tokyo and 府中市."""
     open_meteo.place("Tokyo", {"ja": "東京都"}, region="Tokyo", country="Japan")
-    open_meteo.place("Fuchu-shi", {"ja": "府中市"}, region="Tokyo", country="Japan", regions={"ja": "東京都"})
+    open_meteo.place(
+        "Fuchu-shi", {"ja": "府中市"}, region="Tokyo", country="Japan", regions={"ja": "東京都"}
+    )
     return open_meteo
 
 
-async def asked(fake: OpenMeteoFake, place: str, language: str = "", timeout_s: float = 3) -> Report:
+async def asked(
+    fake: OpenMeteoFake, place: str, language: str = "", timeout_s: float = 3
+) -> Report:
     """What a client of its own gets."""
     async with http_client() as http:
-        return await OpenMeteoClient(http, OpenMeteo(fake.base_url, fake.base_url), timeout_s).report(place, language)
+        return await OpenMeteoClient(
+            http, OpenMeteo(fake.base_url, fake.base_url), timeout_s
+        ).report(place, language)
 
 
 async def test_a_place_is_searched_and_its_forecast_asked_for(fake: OpenMeteoFake) -> None:
@@ -64,7 +70,9 @@ async def test_an_unknown_place_is_not_found(fake: OpenMeteoFake) -> None:
         ("dripping", "API request failed: timeout"),
     ],
 )
-async def test_every_failure_has_its_text(fake: OpenMeteoFake, path: str, failure: str, text: str) -> None:
+async def test_every_failure_has_its_text(
+    fake: OpenMeteoFake, path: str, failure: str, text: str
+) -> None:
     """In the search and in the forecast alike."""
     fake.fail(failure, path)
     with pytest.raises(ToolError) as raised:

@@ -49,7 +49,8 @@ ANSWER: dict[str, Any] = {
 
 
 def test_a_forecast_becomes_a_report() -> None:
-    """What falls is told at the end of its hour and read for its beginning; snow has chances of its own."""
+    """What falls is told at the end of its hour and read for its beginning; snow has chances of its
+    own."""
     assert read(ANSWER, FOUND, "") == Report(
         place=FOUND.place,
         observed=datetime(2026, 4, 3, 22, 15),
@@ -84,7 +85,9 @@ def test_a_forecast_becomes_a_report() -> None:
     )
 
 
-@pytest.mark.parametrize("answer", [None, [], {}, {"current": {"temperature_2m": 9}}, {"current": {"weather_code": 0}}])
+@pytest.mark.parametrize(
+    "answer", [None, [], {}, {"current": {"temperature_2m": 9}}, {"current": {"weather_code": 0}}]
+)
 def test_without_the_present_there_is_no_report(answer: object) -> None:
     """A place has a temperature and a condition."""
     with pytest.raises(ToolError, match=r"^no weather data available$"):
@@ -93,9 +96,15 @@ def test_without_the_present_there_is_no_report(answer: object) -> None:
 
 def test_days_and_hours_that_cannot_be_placed_are_left_out() -> None:
     """A forecast without a date or time helps nobody."""
-    changed = {"hourly": {"time": ["soon", None]}, "daily": {"time": ["soon", 7], "sunrise": "early"}}
+    changed = {
+        "hourly": {"time": ["soon", None]},
+        "daily": {"time": ["soon", 7], "sunrise": "early"},
+    }
     assert read(ANSWER | changed, FOUND, "").days == ()
-    assert read(ANSWER | {"hourly": [], "daily": {"sunrise": ["2026-04-03T05:28"]}}, FOUND, "").days == ()
+    assert (
+        read(ANSWER | {"hourly": [], "daily": {"sunrise": ["2026-04-03T05:28"]}}, FOUND, "").days
+        == ()
+    )
 
 
 def test_a_forecast_of_a_year_is_cut_to_a_week() -> None:
@@ -123,7 +132,8 @@ LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_s
     part=st.sampled_from(["current", "hourly", "daily"]),
     value=LEAVES
     | st.dictionaries(
-        st.sampled_from(["time", "temperature_2m", "sunrise", "weather_code"]), st.lists(LEAVES) | LEAVES
+        st.sampled_from(["time", "temperature_2m", "sunrise", "weather_code"]),
+        st.lists(LEAVES) | LEAVES,
     ),
 )
 @settings(deadline=None)

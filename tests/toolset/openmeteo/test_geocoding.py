@@ -11,16 +11,23 @@ from hypothesis import strategies as st
 from toolset.openmeteo.geocoding import choose, question
 
 FUCHU = [("府中市", "東京都", "日本", 260_000), ("府中市", "広島県", "日本", 37_000)]
-PORTLAND = [("Portland", "Oregon", "United States", 652_000), ("Portland", "Maine", "United States", 66_000)]
+PORTLAND = [
+    ("Portland", "Oregon", "United States", 652_000),
+    ("Portland", "Maine", "United States", 66_000),
+]
 
 
-def result(name: str, admin1: str, country: str, population: int, code: str = "XX") -> dict[str, Any]:
+def result(
+    name: str, admin1: str, country: str, population: int, code: str = "XX"
+) -> dict[str, Any]:
     """An entry of a response."""
     spot = {"latitude": 35.6, "longitude": 139.5, "country_code": code}
     return {"name": name, "admin1": admin1, "country": country, "population": population, **spot}
 
 
-def found(asked: str, places: list[tuple[str, str, str, int]], language: str = "") -> tuple[str, str]:
+def found(
+    asked: str, places: list[tuple[str, str, str, int]], language: str = ""
+) -> tuple[str, str]:
     """Place and note."""
     chosen = choose(question(asked, language), [result(*place) for place in places])
     assert chosen is not None
@@ -64,7 +71,9 @@ def test_a_name_is_searched_without_what_is_written_with_it(
         ("Tokyo", "de", "de"),
     ],
 )
-def test_a_name_is_searched_in_its_own_language(asked: str, language: str, searched_in: str) -> None:
+def test_a_name_is_searched_in_its_own_language(
+    asked: str, language: str, searched_in: str
+) -> None:
     """As far as its letters show it; else in the user's."""
     assert question(asked, language).language == searched_in
 
@@ -75,8 +84,16 @@ def test_a_name_is_searched_in_its_own_language(asked: str, language: str, searc
         ("府中市, 広島県", FUCHU, "府中市, 広島県, 日本"),
         ("府中, 広島", FUCHU, "府中市, 広島県, 日本"),
         ("Portland, Maine", PORTLAND, "Portland, Maine, United States"),
-        ("Paris", [("Paris", "Île-de-France", "France", 2_100_000), ("Paris", "Texas", "", 25_000)], None),
-        ("Tokyo", [("Tokyo Station", "", "Japan", 0), ("Tokyo", "", "Japan", 9_000_000)], "Tokyo, Japan"),
+        (
+            "Paris",
+            [("Paris", "Île-de-France", "France", 2_100_000), ("Paris", "Texas", "", 25_000)],
+            None,
+        ),
+        (
+            "Tokyo",
+            [("Tokyo Station", "", "Japan", 0), ("Tokyo", "", "Japan", 9_000_000)],
+            "Tokyo, Japan",
+        ),
     ],
 )
 def test_the_place_that_is_meant_needs_no_note(
@@ -102,7 +119,9 @@ def test_an_ambiguous_name_comes_with_a_question() -> None:
         ("Port", PORTLAND),
     ],
 )
-def test_another_region_or_name_is_said_to_be_another(asked: str, places: list[tuple[str, str, str, int]]) -> None:
+def test_another_region_or_name_is_said_to_be_another(
+    asked: str, places: list[tuple[str, str, str, int]]
+) -> None:
     """The search is by similarity."""
     assert found(asked, places)[1] == (
         f"{asked} was found at Portland, Oregon, United States. "
@@ -112,7 +131,10 @@ def test_another_region_or_name_is_said_to_be_another(asked: str, places: list[t
 
 def test_a_country_may_be_its_code() -> None:
     """Also the usual abbreviations."""
-    places = [result("London", "Ontario", "Canada", 400_000, "CA"), result("London", "England", "", 9_000_000, "GB")]
+    places = [
+        result("London", "Ontario", "Canada", 400_000, "CA"),
+        result("London", "England", "", 9_000_000, "GB"),
+    ]
     for asked in ("London, GB", "London, UK"):
         chosen = choose(question(asked, ""), places)
         assert chosen is not None
@@ -130,7 +152,9 @@ def test_results_without_a_place_are_none(results: object) -> None:
 
 @given(
     asked=st.text(min_size=1, max_size=100),
-    results=st.lists(st.dictionaries(st.sampled_from(["name", "latitude", "longitude", "admin1"]), st.text())),
+    results=st.lists(
+        st.dictionaries(st.sampled_from(["name", "latitude", "longitude", "admin1"]), st.text())
+    ),
 )
 @settings(deadline=None)
 def test_no_question_and_no_result_breaks_it(asked: str, results: list[dict[str, str]]) -> None:

@@ -34,7 +34,9 @@ def test_rss_and_atom_are_read() -> None:
     """With what each entry says of itself, or the feed of all."""
     date = "<pubDate>Sun, 22 Nov 2026 17:00:00 +0900</pubDate>"
     source = '<source url="https://other.example">Other</source>'
-    expected = Headline("A", "https://news.example/1", "Times", datetime(2026, 11, 22, 8, tzinfo=UTC), "")
+    expected = Headline(
+        "A", "https://news.example/1", "Times", datetime(2026, 11, 22, 8, tzinfo=UTC), ""
+    )
     assert read(rss(item(more=date) + item(more=source))) == [
         expected,
         Headline("A", "https://news.example/1", "Other", None, ""),
@@ -45,13 +47,20 @@ def test_rss_and_atom_are_read() -> None:
         '<link rel="edit" href="https://news.example/edit"/><link href="https://news.example/1"/>'
         "<updated>2026-11-22T08:00:00Z</updated><summary>&lt;p>All</summary></entry></feed>"
     )
-    assert read(atom.encode()) == [Headline(expected.title, expected.link, "Times", expected.published, "All")]
+    assert read(atom.encode()) == [
+        Headline(expected.title, expected.link, "Times", expected.published, "All")
+    ]
 
 
 def test_texts_are_plain_and_short() -> None:
     """No tags, not even those escaped twice, no invisible characters."""
     (headline,) = read(
-        rss(item("&lt;b>A&lt;/b>&amp;lt;script>&#x202e;x " + "y" * 900, more="<description>z</description>"))
+        rss(
+            item(
+                "&lt;b>A&lt;/b>&amp;lt;script>&#x202e;x " + "y" * 900,
+                more="<description>z</description>",
+            )
+        )
     )
     assert headline.title.startswith("A x yyy")
     assert len(headline.title) == 200
@@ -63,7 +72,14 @@ def test_texts_are_plain_and_short() -> None:
 @pytest.mark.parametrize(
     "link",
     [
-        *("javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "ftp://news.example/1", "/1", "https://"),
+        *(
+            "javascript:alert(1)",
+            "data:text/html,x",
+            "file:///etc/passwd",
+            "ftp://news.example/1",
+            "/1",
+            "https://",
+        ),
         *(
             "https://user@news.example/1",
             "https://news.example/ 1",
@@ -126,10 +142,16 @@ def test_a_large_feed_is_refused() -> None:
 
 HOSTILE = [
     *(item(repeated(unit)) for unit in ("&lt;", "&amp;#", "&lt;/a", "&lt;a ")),
-    *("<item>" + repeated(unit) + "</item>" for unit in ("<author>a@b.cc (x)</author>", "<category>a</category>")),
+    *(
+        "<item>" + repeated(unit) + "</item>"
+        for unit in ("<author>a@b.cc (x)</author>", "<category>a</category>")
+    ),
     *(item(more=f"<author>{repeated(unit)}</author>") for unit in ("a", "a.", "(")),
     *(item(more=f"<pubDate>{unit * 2000}</pubDate>") * 100 for unit in ("1 ", "1:", "  ")),
-    *(item(more=f"<description>{unit * 1000}</description>") * 100 for unit in ("&lt;", "a@", "&amp;")),
+    *(
+        item(more=f"<description>{unit * 1000}</description>") * 100
+        for unit in ("&lt;", "a@", "&amp;")
+    ),
     item(link="https://" + repeated("a/")),
     f"<!--{repeated('- ')}-->",
     repeated("<?a?>"),

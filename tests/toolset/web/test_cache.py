@@ -61,7 +61,14 @@ async def test_a_result_grows_old() -> None:
 async def test_the_oldest_result_goes_when_there_are_too_many() -> None:
     """Memory stays bounded."""
     maker, cache = Maker(), SharedCache[int](600, 2)
-    assert [await cache.get(key, maker.make) for key in ("a", "b", "c", "b", "c", "a")] == [1, 2, 3, 2, 3, 4]
+    assert [await cache.get(key, maker.make) for key in ("a", "b", "c", "b", "c", "a")] == [
+        1,
+        2,
+        3,
+        2,
+        3,
+        4,
+    ]
 
 
 async def test_those_who_ask_at_once_share_one_making() -> None:
@@ -74,7 +81,9 @@ async def test_a_failure_reaches_all_who_wait_and_is_not_kept() -> None:
     """The next question is a fresh attempt."""
     maker, cache = Maker(), SharedCache[int](600, 10)
     maker.error = ValueError("down")
-    answers = await asyncio.gather(*(cache.get("a", maker.make) for _ in range(3)), return_exceptions=True)
+    answers = await asyncio.gather(
+        *(cache.get("a", maker.make) for _ in range(3)), return_exceptions=True
+    )
     assert answers == [maker.error] * 3
     maker.error = None
     assert await cache.get("a", maker.make) == 2

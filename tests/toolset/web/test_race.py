@@ -1,4 +1,5 @@
-"""Two sources for one answer: who is asked when, whose answer counts, and that nobody is left running."""
+"""Two sources for one answer: who is asked when, whose answer counts, and that nobody is left
+running."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ SLOW_S = 0.05
 class Source:
     """Answers, fails or stays silent after a while, and remembers what happened to it."""
 
-    def __init__(self, *, after_s: float = 0, answer: str = "", error: Exception | None = None) -> None:
+    def __init__(
+        self, *, after_s: float = 0, answer: str = "", error: Exception | None = None
+    ) -> None:
         self._after_s = after_s
         self._answer = answer
         self._error = error
@@ -47,7 +50,9 @@ async def test_a_quick_first_source_is_the_only_one_asked() -> None:
     assert second.seen == []
 
 
-@pytest.mark.parametrize("first", [Source(after_s=NEVER), Source(error=ToolError("down"))], ids=["slow", "failed"])
+@pytest.mark.parametrize(
+    "first", [Source(after_s=NEVER), Source(error=ToolError("down"))], ids=["slow", "failed"]
+)
 async def test_the_second_is_asked_when_the_first_is_slow_or_fails(first: Source) -> None:
     """A slow one is cancelled, and has ended when the answer is there."""
     assert await first_answer(first.ask, Source(answer="second").ask, SLOW_S) == "second"
@@ -58,7 +63,12 @@ async def test_the_second_is_asked_when_the_first_is_slow_or_fails(first: Source
 async def test_a_failed_first_source_costs_no_head_start() -> None:
     """At once means at once."""
     async with asyncio.timeout(1):
-        assert await first_answer(Source(error=ToolError("down")).ask, Source(answer="second").ask, NEVER) == "second"
+        assert (
+            await first_answer(
+                Source(error=ToolError("down")).ask, Source(answer="second").ask, NEVER
+            )
+            == "second"
+        )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +84,10 @@ async def test_a_late_first_answer_still_counts(second: Callable[[], Source]) ->
 
 async def test_two_failures_are_one_error() -> None:
     """With both, in the order of the sources."""
-    first, second = Source(after_s=2 * SLOW_S, error=ToolError("one")), Source(error=ToolError("two"))
+    first, second = (
+        Source(after_s=2 * SLOW_S, error=ToolError("one")),
+        Source(error=ToolError("two")),
+    )
     with pytest.raises(BothFailed, match=r"^one$") as raised:
         await first_answer(first.ask, second.ask, SLOW_S)
     assert (str(raised.value.first), str(raised.value.second)) == ("one", "two")

@@ -40,7 +40,9 @@ async def http() -> AsyncIterator[httpx.AsyncClient]:
 async def test_an_answer_is_read_as_it_is(fake: Echo, http: httpx.AsyncClient) -> None:
     """Bytes or JSON, with the caller's parameters and headers; no compression is asked for."""
     source = Source(http, fake.base_url, 3)
-    assert await source.get("/a%20b", {"q": "東京 &"}, {"User-Agent": "Kaiwa"}) == b'{"answer": "ok"}'
+    assert (
+        await source.get("/a%20b", {"q": "東京 &"}, {"User-Agent": "Kaiwa"}) == b'{"answer": "ok"}'
+    )
     assert await source.get_json("/") == {"answer": "ok"}
     first, second = fake.requests
     assert (first.method, first.path, first.params) == ("GET", "/a b", {"q": "東京 &"})
@@ -82,16 +84,21 @@ async def test_what_may_pass_is_tried_twice(
 
 
 @pytest.mark.parametrize("failure", ["error", "closed", "cut"])
-async def test_a_second_attempt_may_succeed(fake: Echo, http: httpx.AsyncClient, failure: str) -> None:
+async def test_a_second_attempt_may_succeed(
+    fake: Echo, http: httpx.AsyncClient, failure: str
+) -> None:
     """Nobody sees the first."""
     fake.fail(failure, times=1)
     assert await Source(http, fake.base_url, 3).get_json("/") == {"answer": "ok"}
 
 
 @pytest.mark.parametrize(
-    ("failure", "status"), [("rate_limit", 429), ("not_found", 404), ("forbidden", 403), ("redirect", 302)]
+    ("failure", "status"),
+    [("rate_limit", 429), ("not_found", 404), ("forbidden", 403), ("redirect", 302)],
 )
-async def test_a_refusal_is_final(fake: Echo, http: httpx.AsyncClient, failure: str, status: int) -> None:
+async def test_a_refusal_is_final(
+    fake: Echo, http: httpx.AsyncClient, failure: str, status: int
+) -> None:
     """Asked once, no redirection followed; the status is there for whoever translates it."""
     fake.fail(failure)
     with pytest.raises(StatusError, match=f"^API error: status {status}$") as raised:
@@ -109,7 +116,9 @@ async def test_nobody_listening_is_a_failed_connection(http: httpx.AsyncClient) 
 
 
 @pytest.mark.parametrize("failure", ["stalled", "dripping"])
-async def test_the_time_limit_is_for_everything(fake: Echo, http: httpx.AsyncClient, failure: str) -> None:
+async def test_the_time_limit_is_for_everything(
+    fake: Echo, http: httpx.AsyncClient, failure: str
+) -> None:
     """A body that arrives byte by byte ends as one that never comes."""
     fake.fail(failure)
     started = time.monotonic()
@@ -129,7 +138,9 @@ async def test_a_second_attempt_shares_the_time(fake: Echo, http: httpx.AsyncCli
     assert len(fake.requests) == 2
 
 
-async def test_after_half_the_time_there_is_no_second_attempt(fake: Echo, http: httpx.AsyncClient) -> None:
+async def test_after_half_the_time_there_is_no_second_attempt(
+    fake: Echo, http: httpx.AsyncClient
+) -> None:
     """It could not end in time."""
     fake.fail("error")
     with pytest.raises(TemporaryError, match=r"^API error: status 500$"):
@@ -167,13 +178,17 @@ async def test_what_is_not_json_is_told(fake: Echo, http: httpx.AsyncClient, bod
         await Source(http, fake.base_url, 3).get_json("/")
 
 
-async def test_a_byte_order_mark_is_no_part_of_the_json(fake: Echo, http: httpx.AsyncClient) -> None:
+async def test_a_byte_order_mark_is_no_part_of_the_json(
+    fake: Echo, http: httpx.AsyncClient
+) -> None:
     """Some servers send one."""
     fake.replay(SourceAnswer(body=b'\xef\xbb\xbf{"answer": "\\ud83d\\ude00"}'))
     assert await Source(http, fake.base_url, 3).get_json("/") == {"answer": "😀"}
 
 
-async def test_a_cancelled_caller_leaves_nothing_behind(fake: Echo, http: httpx.AsyncClient) -> None:
+async def test_a_cancelled_caller_leaves_nothing_behind(
+    fake: Echo, http: httpx.AsyncClient
+) -> None:
     """The connection is given back."""
     fake.fail("stalled", times=1)
     source = Source(http, fake.base_url, 3)
@@ -217,5 +232,7 @@ def test_an_operator_may_name_any_host(written: str, used: str) -> None:
 )
 def test_an_address_is_scheme_and_host_alone(written: str) -> None:
     """Anything else is refused at the start."""
-    with pytest.raises(ValidationError, match="write it as https://host or http://host:port, without a path"):
+    with pytest.raises(
+        ValidationError, match="write it as https://host or http://host:port, without a path"
+    ):
         Address(url=written)

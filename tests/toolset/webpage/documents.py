@@ -9,7 +9,11 @@ from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 PARAGRAPHS = [
-    f"Chapter {number}: tea has been grown in Uji near Kyoto for eight hundred years, and people travel there for it."
+    (
+        f"Chapter {number}: tea has been grown in Uji near Kyoto for eight hundred years, and "
+        "people "
+        "travel there for it."
+    )
     for number in range(5)
 ]
 ARTICLE = f"""<!doctype html><html><head><title>Tea of Uji | Example</title>
@@ -45,9 +49,13 @@ def pdf(*pages: str, password: str = "") -> bytes:
 
 
 def pdf_bomb() -> bytes:
-    """A page whose content is a gigabyte after two decompressions, in less than a page's two megabytes."""
+    """A page whose content is a gigabyte after two decompressions, in less than a page's two
+    megabytes."""
     twice = zlib.compress(zlib.compress(b"(a) Tj " * 150_000_000, 1), 9)
-    content = b"<</Filter [/FlateDecode /FlateDecode] /Length %d>> stream\n%s\nendstream" % (len(twice), twice)
+    content = b"<</Filter [/FlateDecode /FlateDecode] /Length %d>> stream\n%s\nendstream" % (
+        len(twice),
+        twice,
+    )
     objects = [
         b"<</Type /Catalog /Pages 2 0 R>>",
         b"<</Type /Pages /Kids [3 0 R] /Count 1>>",

@@ -72,7 +72,8 @@ def open_document(*paragraphs: str, doctype: bytes = b"", inside: bytes = b"") -
 
 
 def merged_table(rows: int, span: int = 1, *, downwards: bool = False) -> bytes:
-    """A docx with a table of one column, or of many that are merged in each row, or with all of its rows merged."""
+    """A docx with a table of one column, or of many that are merged in each row, or with all of its
+    rows merged."""
     properties = f'<w:tcPr><w:gridSpan w:val="{span}"/>{"<w:vMerge/>" * downwards}</w:tcPr>'
     row = f"<w:tr><w:tc>{properties}<w:p><w:r><w:t>tea</w:t></w:r></w:p></w:tc></w:tr>"
     return _with_xml(word(rows=["x"]), "word/document.xml", r"<w:tr>.*</w:tr>", row * rows)
@@ -80,8 +81,13 @@ def merged_table(rows: int, span: int = 1, *, downwards: bool = False) -> bytes:
 
 def long_table(rows: int) -> bytes:
     """A pptx with a table of so many rows, all alike."""
-    row = '<a:tr h="1"><a:tc><a:txBody><a:bodyPr/><a:p><a:r><a:t>tea</a:t></a:r></a:p></a:txBody></a:tc></a:tr>'
-    return _with_xml(slides("x", rows=["x"]), "ppt/slides/slide1.xml", r"<a:tr .*</a:tr>", row * rows)
+    row = (
+        "<a:tr "
+        'h="1"><a:tc><a:txBody><a:bodyPr/><a:p><a:r><a:t>tea</a:t></a:r></a:p></a:txBody></a:tc></a:tr>'
+    )
+    return _with_xml(
+        slides("x", rows=["x"]), "ppt/slides/slide1.xml", r"<a:tr .*</a:tr>", row * rows
+    )
 
 
 def _with_xml(document: bytes, name: str, pattern: str, new: str) -> bytes:

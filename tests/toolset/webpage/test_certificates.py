@@ -1,4 +1,5 @@
-"""Over https the certificate is that of the name that was asked for, though the connection goes to an address."""
+"""Over https the certificate is that of the name that was asked for, though the connection goes to
+an address."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ async def site(certificate: Path, asked_for: list[str]) -> AsyncIterator[Hostile
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(certificate)
 
-    def note(connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, context: ssl.SSLContext) -> None:
+    def note(
+        connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, context: ssl.SSLContext
+    ) -> None:
         asked_for.append(name or "")
 
     tls.sni_callback = note
@@ -49,10 +52,14 @@ async def site(certificate: Path, asked_for: list[str]) -> AsyncIterator[Hostile
 @pytest.fixture
 def fetcher(site: HostileSite, certificate: Path) -> PageFetcher:
     """It trusts the site's certificate."""
-    return PageFetcher(site.resolve, site.network, lambda: ssl.create_default_context(cafile=str(certificate)))
+    return PageFetcher(
+        site.resolve, site.network, lambda: ssl.create_default_context(cafile=str(certificate))
+    )
 
 
-async def test_the_name_is_asked_for_and_checked(site: HostileSite, fetcher: PageFetcher, asked_for: list[str]) -> None:
+async def test_the_name_is_asked_for_and_checked(
+    site: HostileSite, fetcher: PageFetcher, asked_for: list[str]
+) -> None:
     """At the address that was checked."""
     assert (await fetcher.fetch(f"https://{SITE}/")).body == b"<p>hello"
     assert (await fetcher.fetch(f"https://{SITE}/")).url == f"https://{SITE}/"
@@ -61,8 +68,12 @@ async def test_the_name_is_asked_for_and_checked(site: HostileSite, fetcher: Pag
     assert {request.host for request in site.requests} == {SITE}
 
 
-@pytest.mark.parametrize("url", ["https://other.example/", f"https://{PUBLIC}/", f"https://{SITE}/elsewhere"])
-async def test_a_certificate_of_another_name_is_refused(site: HostileSite, fetcher: PageFetcher, url: str) -> None:
+@pytest.mark.parametrize(
+    "url", ["https://other.example/", f"https://{PUBLIC}/", f"https://{SITE}/elsewhere"]
+)
+async def test_a_certificate_of_another_name_is_refused(
+    site: HostileSite, fetcher: PageFetcher, url: str
+) -> None:
     """Also after a redirect, and for a bare address."""
     with pytest.raises(ToolError, match=f"^{UNREACHABLE}$"):
         await fetcher.fetch(url)

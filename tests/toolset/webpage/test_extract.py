@@ -1,4 +1,5 @@
-"""What is read of a document, in this process; ``test_worker.py`` runs the same in one of its own."""
+"""What is read of a document, in this process; ``test_worker.py`` runs the same in one of its
+own."""
 
 from __future__ import annotations
 
@@ -19,7 +20,11 @@ def read(body: bytes, kind: str, charset: str = "", seconds: float = 5) -> tuple
 
 def test_the_main_text_of_a_page() -> None:
     """With its title and date; without menus, scripts and the rest."""
-    assert read(ARTICLE.encode(), "html") == ("Tea of Uji", "2026-03-01", "\n".join(["Tea of Uji", *PARAGRAPHS]))
+    assert read(ARTICLE.encode(), "html") == (
+        "Tea of Uji",
+        "2026-03-01",
+        "\n".join(["Tea of Uji", *PARAGRAPHS]),
+    )
 
 
 def test_a_page_without_an_article_gives_all_its_words() -> None:
@@ -39,7 +44,11 @@ def test_a_page_of_very_many_tags_is_read_by_simpler_rules() -> None:
 
 def test_a_pdf() -> None:
     """Page by page."""
-    assert read(pdf("Sencha", "Matcha"), "pdf") == ("Tea in figures", "2026-03-01", "Sencha\n\nMatcha")
+    assert read(pdf("Sencha", "Matcha"), "pdf") == (
+        "Tea in figures",
+        "2026-03-01",
+        "Sencha\n\nMatcha",
+    )
 
 
 def test_a_pdf_is_read_as_far_as_the_time_goes() -> None:
@@ -49,7 +58,9 @@ def test_a_pdf_is_read_as_far_as_the_time_goes() -> None:
 
 def test_a_pdf_without_a_title_or_date() -> None:
     """Both may be absent or nonsense."""
-    plain = pdf("Sencha").replace(b"/Title", b"/Other").replace(b"20260301090000Z", b"yesterday-at-09")
+    plain = (
+        pdf("Sencha").replace(b"/Title", b"/Other").replace(b"20260301090000Z", b"yesterday-at-09")
+    )
     assert read(plain, "pdf") == ("", "", "Sencha")
 
 
@@ -57,14 +68,23 @@ def test_a_pdf_without_a_title_or_date() -> None:
 def test_the_encoding_is_that_of_the_text(encoding: str) -> None:
     """By its mark, by the server's word, or by a guess."""
     text = JAPANESE if encoding != "euc_jp" else JAPANESE[:-3]
-    assert read((text * 20).encode(encoding), "plain", "" if encoding.startswith("utf") else encoding)[2] == text * 20
+    assert (
+        read((text * 20).encode(encoding), "plain", "" if encoding.startswith("utf") else encoding)[
+            2
+        ]
+        == text * 20
+    )
     assert read((text * 20).encode(encoding), "plain")[2] == text * 20
 
 
 @pytest.mark.parametrize("charset", ["Shift_JIS", "x-unknown", "zlib", "", "../../x"])
 def test_a_page_says_its_encoding_itself(charset: str) -> None:
-    """If the server does not, or in a name that does not exist; Windows' characters are in the old names."""
-    page = f'<html><head><meta http-equiv="x" content="text/html; charset=Shift_JIS"></head><p>{JAPANESE}'
+    """If the server does not, or in a name that does not exist; Windows' characters are in the old
+    names."""
+    page = (
+        '<html><head><meta http-equiv="x" content="text/html; '
+        f'charset=Shift_JIS"></head><p>{JAPANESE}'
+    )
     assert JAPANESE in read(page.encode("cp932"), "html", charset)[2]
 
 

@@ -1,4 +1,5 @@
-"""Fetching from a hostile server by a hostile resolver: what is asked, where it connects, and how much it takes."""
+"""Fetching from a hostile server by a hostile resolver: what is asked, where it connects, and how
+much it takes."""
 
 from __future__ import annotations
 
@@ -21,13 +22,16 @@ SITE = "page.example"
 LOCAL = [
     "http://169.254.169.254/latest/meta-data/", "http://[::ffff:127.0.0.1]/", "http://0x7f000001/",
     "http://2130706433/", "http://0177.0.0.1/", "http://127.1/", "http://①②⑦.⓪.⓪.①/", "http://127。0。0。1/",
-    "http://１２７.0.0.1/", "http://localhost/", "http://127.0.0.1/", "http://[::1]/", "http://[::]/", "http://0/",
+    "http://１２７.0.0.1/", "http://localhost/", "http://127.0.0.1/", "http://[::1]/",
+    "http://[::]/", "http://0/",
     "http://100.100.100.200/", "http://[fd00:ec2::254]/", "http://[64:ff9b::7f00:1]/", "http://[2002:7f00:1::]/",
-    "http://metadata.google.internal/", "//127.0.0.1/", "http://127.0.0.1:80/", "http:\\\\127.0.0.1\\",
+    "http://metadata.google.internal/", "//127.0.0.1/", "http://127.0.0.1:80/",
+    "http:\\\\127.0.0.1\\",
 ]
 NO_PAGES = [
     "", "Tokyo", "page.example", "//page.example/", "ftp://page.example/", "file:///etc/passwd", "gopher://a.b/",
-    "javascript:alert(1)", "data:text/html,x", "http://", "http:///x", "https:page.example", "http://[", "http://a b/",
+    "javascript:alert(1)", "data:text/html,x", "http://", "http:///x", "https:page.example",
+    "http://[", "http://a b/",
     "http://page.example:8080/", "http://page.example:443/", "https://page.example:80/", "http://page.example:22/",
     "http://user:password@page.example/", "http://user@page.example/", "http://page.example@127.0.0.1/",
     "http://page.example\r\nX: y/", "http://page.example/\r\nX: y", "http://page.example:99999/", "http://a%00.example",
@@ -58,33 +62,54 @@ async def refusal(fetcher: PageFetcher, url: str) -> str:
 
 
 async def test_a_page_is_fetched_with_few_words(site: HostileSite, fetcher: PageFetcher) -> None:
-    """Nothing identifies who asks: no cookie, no referrer; compression is not wanted; the fragment stays here."""
-    site.page(SITE, "/a?b=%20c", b"<p>hello", 'Text/HTML; Charset="Shift_JIS"', headers=["Set-Cookie: a=b"])
+    """Nothing identifies who asks: no cookie, no referrer; compression is not wanted; the fragment
+    stays here."""
+    site.page(
+        SITE,
+        "/a?b=%20c",
+        b"<p>hello",
+        'Text/HTML; Charset="Shift_JIS"',
+        headers=["Set-Cookie: a=b"],
+    )
     document = await fetcher.fetch(f"http://{SITE}/a?b= c#d")
     assert document == Document(f"http://{SITE}/a?b=%20c#d", "html", "Shift_JIS", b"<p>hello")
     await fetcher.fetch(f"http://{SITE}/a?b= c")
     for request in site.requests:
-        assert request.headers.keys() == {"host", "user-agent", "accept", "accept-encoding", "connection"}
+        assert request.headers.keys() == {
+            "host",
+            "user-agent",
+            "accept",
+            "accept-encoding",
+            "connection",
+        }
         assert request.headers["accept-encoding"] == "identity"
     assert site.connections == [(PUBLIC, 80)] * 2
 
 
 @pytest.mark.parametrize("url", NO_PAGES)
-async def test_what_is_no_plain_address_is_refused(site: HostileSite, fetcher: PageFetcher, url: str) -> None:
+async def test_what_is_no_plain_address_is_refused(
+    site: HostileSite, fetcher: PageFetcher, url: str
+) -> None:
     """Other schemes, ports, passwords and control characters; nothing is looked up or sent."""
     await refusal(fetcher, url)
     assert (site.lookups, site.connections) == ([], [])
 
 
 @pytest.mark.parametrize("url", LOCAL)
-async def test_nothing_local_is_connected_to(site: HostileSite, fetcher: PageFetcher, url: str) -> None:
+async def test_nothing_local_is_connected_to(
+    site: HostileSite, fetcher: PageFetcher, url: str
+) -> None:
     """In any form of writing."""
     await refusal(fetcher, url)
     assert site.connections == []
 
 
-@pytest.mark.parametrize("url", [*LOCAL, "ftp://a.example/", f"http://{SITE}:22/", f"http://u:p@{SITE}/", "http://["])
-async def test_a_redirect_is_checked_like_any_address(site: HostileSite, fetcher: PageFetcher, url: str) -> None:
+@pytest.mark.parametrize(
+    "url", [*LOCAL, "ftp://a.example/", f"http://{SITE}:22/", f"http://u:p@{SITE}/", "http://["]
+)
+async def test_a_redirect_is_checked_like_any_address(
+    site: HostileSite, fetcher: PageFetcher, url: str
+) -> None:
     """The connection to the public address is the only one."""
     site.redirect("a.example", "/", url)
     await refusal(fetcher, "http://a.example/")
@@ -114,7 +139,8 @@ async def test_a_redirect_to_nowhere_is_no_page(site: HostileSite, fetcher: Page
 
 
 async def test_a_rebound_name_has_no_effect(site: HostileSite, fetcher: PageFetcher) -> None:
-    """The checked address is connected to; the name is not looked up a second time for the connection."""
+    """The checked address is connected to; the name is not looked up a second time for the
+    connection."""
     site.name("rebind.example", [PUBLIC], ["127.0.0.1"])
     site.page("rebind.example", "/", b"<p>hello", HTML)
     await fetcher.fetch("http://rebind.example/")
@@ -122,7 +148,9 @@ async def test_a_rebound_name_has_no_effect(site: HostileSite, fetcher: PageFetc
     assert site.connections == [(PUBLIC, 80)]
 
 
-async def test_a_name_rebound_before_a_redirect_is_refused(site: HostileSite, fetcher: PageFetcher) -> None:
+async def test_a_name_rebound_before_a_redirect_is_refused(
+    site: HostileSite, fetcher: PageFetcher
+) -> None:
     """A redirect to the same name is a new lookup, and a new check."""
     site.name("rebind.example", [PUBLIC], ["127.0.0.1"])
     site.redirect("rebind.example", "/", "/again")
@@ -136,16 +164,30 @@ async def test_the_next_address_is_tried(site: HostileSite, fetcher: PageFetcher
     site.dead = {"2606:4700::1", "1.1.1.1"}
     assert (await fetcher.fetch(f"http://{SITE}/")).body == b"<p>hello"
     site.dead |= {"1.0.0.1"}
-    assert await refusal(fetcher, f"http://{SITE}/") == "the website cannot be reached, or has no valid certificate"
-    assert [address for address, _ in site.connections] == ["2606:4700::1", "1.1.1.1", "1.0.0.1"] * 2
+    assert (
+        await refusal(fetcher, f"http://{SITE}/")
+        == "the website cannot be reached, or has no valid certificate"
+    )
+    assert [address for address, _ in site.connections] == [
+        "2606:4700::1",
+        "1.1.1.1",
+        "1.0.0.1",
+    ] * 2
 
 
-async def test_a_page_of_two_megabytes_is_read_and_no_byte_more(site: HostileSite, fetcher: PageFetcher) -> None:
+async def test_a_page_of_two_megabytes_is_read_and_no_byte_more(
+    site: HostileSite, fetcher: PageFetcher
+) -> None:
     """By its own word, and by what comes."""
     site.page(SITE, "/2", b"a" * BODY_CAP, "text/plain")
     assert len((await fetcher.fetch(f"http://{SITE}/2")).body) == BODY_CAP
     site.page(SITE, "/more", b"a" * (BODY_CAP + 1), "text/plain")
-    site.raw(SITE, "/unsaid", b"HTTP/1.1 200 X\r\nContent-Type: text/plain\r\n\r\n", b"a" * (BODY_CAP + 1))
+    site.raw(
+        SITE,
+        "/unsaid",
+        b"HTTP/1.1 200 X\r\nContent-Type: text/plain\r\n\r\n",
+        b"a" * (BODY_CAP + 1),
+    )
     for path in ("more", "unsaid"):
         assert await refusal(fetcher, f"http://{SITE}/{path}") == "the page is larger than 2 MB"
 
@@ -194,7 +236,9 @@ async def test_a_gzip_bomb_is_not_even_read(site: HostileSite, fetcher: PageFetc
 @pytest.mark.parametrize(
     "content_type", ["", "image/png", "application/octet-stream", "text", "video/mp4; a=text/html"]
 )
-async def test_what_is_no_text_is_not_read(site: HostileSite, fetcher: PageFetcher, content_type: str) -> None:
+async def test_what_is_no_text_is_not_read(
+    site: HostileSite, fetcher: PageFetcher, content_type: str
+) -> None:
     """By the type that the server names."""
     site.page(SITE, "/x", b"x", content_type)
     told = "this is no page: only HTML, PDF and plain text can be read"
@@ -202,7 +246,9 @@ async def test_what_is_no_text_is_not_read(site: HostileSite, fetcher: PageFetch
 
 
 @pytest.mark.parametrize("status", [204, 206, 300, 304, 403, 404, 429, 500, 503])
-async def test_a_refusal_of_the_website_is_told(site: HostileSite, fetcher: PageFetcher, status: int) -> None:
+async def test_a_refusal_of_the_website_is_told(
+    site: HostileSite, fetcher: PageFetcher, status: int
+) -> None:
     """By its number, not in its words."""
     site.page(SITE, "/x", b"" if status in (204, 304) else b"secret", HTML, status)
     assert await refusal(fetcher, f"http://{SITE}/x") == f"the website answers with status {status}"
@@ -220,16 +266,22 @@ async def test_a_refusal_of_the_website_is_told(site: HostileSite, fetcher: Page
     ],
     ids=["nothing", "not HTTP", "cut short", "two lengths", "long header", "many headers"],
 )
-async def test_what_is_no_answer_is_an_error(site: HostileSite, fetcher: PageFetcher, answer: bytes) -> None:
+async def test_what_is_no_answer_is_an_error(
+    site: HostileSite, fetcher: PageFetcher, answer: bytes
+) -> None:
     """The text names no address."""
     site.raw(SITE, "/x", answer)
     told = "the website cannot be reached, or has no valid certificate"
     assert await refusal(fetcher, f"http://{SITE}/x") == told
 
 
-async def test_a_redirect_in_any_bytes_is_followed_or_refused(site: HostileSite, fetcher: PageFetcher) -> None:
+async def test_a_redirect_in_any_bytes_is_followed_or_refused(
+    site: HostileSite, fetcher: PageFetcher
+) -> None:
     """Many servers write addresses in UTF-8, as they must not."""
-    site.raw("a.example", "/", b"HTTP/1.1 302 X\r\nContent-Length: 0\r\nLocation: /\xe4\xba\xac\r\n\r\n")
+    site.raw(
+        "a.example", "/", b"HTTP/1.1 302 X\r\nContent-Length: 0\r\nLocation: /\xe4\xba\xac\r\n\r\n"
+    )
     site.page("a.example", "/%E4%BA%AC", b"<p>hello", HTML)
     assert (await fetcher.fetch("http://a.example/")).body == b"<p>hello"
     site.raw("b.example", "/", b"HTTP/1.1 302 X\r\nContent-Length: 0\r\nLocation: //\xff/\r\n\r\n")
@@ -238,14 +290,18 @@ async def test_a_redirect_in_any_bytes_is_followed_or_refused(site: HostileSite,
         await refusal(fetcher, f"http://{host}/")
 
 
-async def test_names_in_other_scripts_are_those_of_the_protocol(site: HostileSite, fetcher: PageFetcher) -> None:
+async def test_names_in_other_scripts_are_those_of_the_protocol(
+    site: HostileSite, fetcher: PageFetcher
+) -> None:
     """Looked up and asked for in ASCII."""
     site.page("xn--wgv71a119e.jp", "/", b"<p>hello", HTML)
     await fetcher.fetch("http://日本語.jp/")
     assert site.lookups == ["xn--wgv71a119e.jp"]
 
 
-async def test_no_proxy_is_used(site: HostileSite, fetcher: PageFetcher, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_proxy_is_used(
+    site: HostileSite, fetcher: PageFetcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It would resolve the name by itself, past the check."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://10.0.0.1:3128")

@@ -35,7 +35,10 @@ def text_of(kind: str, body: bytes, seconds: float = 20) -> str:
 def test_a_word_document_is_read_in_its_order() -> None:
     """Paragraphs, and tables row by row."""
     rows = [[str(value).removesuffix(".0") for value in row] for row in ROWS]
-    assert text_of("docx", word("お茶の値段", "As of today:", rows=rows)) == f"お茶の値段\nAs of today:\n{TABLE}"
+    assert (
+        text_of("docx", word("お茶の値段", "As of today:", rows=rows))
+        == f"お茶の値段\nAs of today:\n{TABLE}"
+    )
 
 
 def test_a_presentation_is_read_slide_by_slide() -> None:
@@ -51,12 +54,17 @@ def test_a_workbook_is_read_row_by_row() -> None:
 
 def test_an_open_document_is_read() -> None:
     """Its paragraphs."""
-    assert text_of("odf", open_document("One", "<t:span>Two</t:span> and more")) == "One\nTwo and more"
+    assert (
+        text_of("odf", open_document("One", "<t:span>Two</t:span> and more")) == "One\nTwo and more"
+    )
 
 
 def test_a_paragraph_within_a_paragraph_is_read_once() -> None:
     """A footnote's is; each level of deep ones would repeat all that is below it."""
-    assert text_of("odf", open_document("One<t:note><t:p>(Two)</t:p></t:note>", "Three")) == "One(Two)\nThree"
+    assert (
+        text_of("odf", open_document("One<t:note><t:p>(Two)</t:p></t:note>", "Three"))
+        == "One(Two)\nThree"
+    )
 
 
 def test_the_text_of_a_merged_cell_is_read_once() -> None:
@@ -103,21 +111,31 @@ def test_a_text_keeps_its_lines_and_indentation(body: bytes, text: str) -> None:
 
 async def test_a_document_is_read_in_another_process() -> None:
     """Which has its libraries, and ends with it."""
-    for kind, body in (("docx", word("tea")), ("pptx", slides("tea")), ("odf", open_document("tea"))):
+    for kind, body in (
+        ("docx", word("tea")),
+        ("pptx", slides("tea")),
+        ("odf", open_document("tea")),
+    ):
         assert (await read_file(kind, body, 20)).endswith("tea")
 
 
 @pytest.mark.parametrize(
     ("body", "seconds", "text"),
-    [(word(*["tea"] * 30), 0.0, "tea"), (word(*["x" * 150_000] * 3), 20.0, f"{'x' * 150_000}\n{'x' * 49_999}")],
+    [
+        (word(*["tea"] * 30), 0.0, "tea"),
+        (word(*["x" * 150_000] * 3), 20.0, f"{'x' * 150_000}\n{'x' * 49_999}"),
+    ],
 )
-def test_a_text_ends_where_the_time_or_the_length_does(body: bytes, seconds: float, text: str) -> None:
+def test_a_text_ends_where_the_time_or_the_length_does(
+    body: bytes, seconds: float, text: str
+) -> None:
     """What there is until then is kept."""
     assert text_of("docx", body, seconds) == text
 
 
 @pytest.mark.parametrize(
-    ("kind", "body"), [("odf", archive({str(part): b"" for part in range(MAX_PARTS + 1)})), ("text", b"a\0b")]
+    ("kind", "body"),
+    [("odf", archive({str(part): b"" for part in range(MAX_PARTS + 1)})), ("text", b"a\0b")],
 )
 def test_what_is_too_much_or_no_text_is_refused(kind: str, body: bytes) -> None:
     """Before it is read."""
@@ -137,9 +155,25 @@ def test_what_is_too_much_or_no_text_is_refused(kind: str, body: bytes) -> None:
         ("sheet", lambda: b"\xd0\xcf\x11\xe0 an old workbook, damaged"),
         ("odf", lambda: archive({"content.xml": SPACES})),
         ("odf", lambda: archive({f"{number}": b"" for number in range(10_001)})),
-        ("odf", lambda: open_document(doctype=BOMB.replace(b"DOCTYPE a", b"DOCTYPE o:d"), inside=b"<t:p>&h;</t:p>")),
+        (
+            "odf",
+            lambda: open_document(
+                doctype=BOMB.replace(b"DOCTYPE a", b"DOCTYPE o:d"), inside=b"<t:p>&h;</t:p>"
+            ),
+        ),
     ],
-    ids=["program", "none", "empty", "docx bomb", "pptx bomb", "xlsx bomb", "xls", "odt bomb", "parts", "entities"],
+    ids=[
+        "program",
+        "none",
+        "empty",
+        "docx bomb",
+        "pptx bomb",
+        "xlsx bomb",
+        "xls",
+        "odt bomb",
+        "parts",
+        "entities",
+    ],
 )
 async def test_what_is_damaged_or_hostile_is_an_error(kind: str, body: Callable[[], bytes]) -> None:
     """Archives that unpack to too much, entities that multiply, and what is something else."""
@@ -157,7 +191,13 @@ def test_entities_are_not_replaced() -> None:
 
 async def test_a_sheet_that_claims_a_million_columns_is_read_or_refused() -> None:
     """A cell at the end of the sheet must not take the memory of all before it."""
-    cells = b'<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>2</v></c></row>'
-    page = b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>%b</sheetData></worksheet>'
+    cells = (
+        b'<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c '
+        b'r="XFD1048576"><v>2</v></c></row>'
+    )
+    page = (
+        b"<worksheet "
+        b'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>%b</sheetData></worksheet>'
+    )
     with pytest.raises(ToolError, match=UNREADABLE):
         await read_file("sheet", with_part(sheet(), "xl/worksheets/sheet1.xml", page % cells), 20)

@@ -47,11 +47,17 @@ def memory(pid: int) -> int:
         return 0
 
 
-@pytest.mark.parametrize("body", [ARTICLE.encode(), ARTICLE.encode() + b" " * (BODY_CAP - len(ARTICLE.encode()))])
+@pytest.mark.parametrize(
+    "body", [ARTICLE.encode(), ARTICLE.encode() + b" " * (BODY_CAP - len(ARTICLE.encode()))]
+)
 async def test_a_page_is_read_in_another_process(body: bytes) -> None:
     """Up to the size that is fetched."""
     found = await extract(document(body), 20)
-    assert found == {"title": "Tea of Uji", "date": "2026-03-01", "text": "\n".join(["Tea of Uji", *PARAGRAPHS])}
+    assert found == {
+        "title": "Tea of Uji",
+        "date": "2026-03-01",
+        "text": "\n".join(["Tea of Uji", *PARAGRAPHS]),
+    }
 
 
 async def test_a_long_text_comes_whole() -> None:

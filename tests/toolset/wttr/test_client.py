@@ -19,7 +19,9 @@ from toolset.wttr.client import WttrClient
 QUOTA = "location not found (or the service's quota is used up: it answers both alike)"
 CAPACITY = "API error: status 503 (the service is out of capacity for today)"
 RATE_LIMIT = "API error: status 429 (rate limit of the service, try again in some minutes)"
-DEFAULT_CITY = "no weather data available (the service ran out of queries and answered for its default city)"
+DEFAULT_CITY = (
+    "no weather data available (the service ran out of queries and answered for its default city)"
+)
 SOURCE_DOWN = "API error: status 500 (the weather data source is not available)"
 CLOSED = "API request failed: connection closed"
 TIMEOUT = "API request failed: timeout"
@@ -48,7 +50,9 @@ async def fake() -> AsyncIterator[WttrFake]:
         yield fake
 
 
-async def asked(base_url: str, place: str = "東京", language: str = "", timeout_s: float = 3) -> Any:
+async def asked(
+    base_url: str, place: str = "東京", language: str = "", timeout_s: float = 3
+) -> Any:
     """What a client of its own gets."""
     async with http_client() as http:
         return await WttrClient(http, base_url, timeout_s).report(place, language)
@@ -101,7 +105,9 @@ async def test_every_failure_has_its_text(fake: WttrFake, failure: str, text: st
 
 def recorded_cases() -> list[dict[str, Any]]:
     """The failures the service is known for."""
-    cases: list[dict[str, Any]] = json.loads(recorded("wttr", "failure_modes.json").read_bytes())["cases"]
+    cases: list[dict[str, Any]] = json.loads(recorded("wttr", "failure_modes.json").read_bytes())[
+        "cases"
+    ]
     return cases
 
 
@@ -109,12 +115,17 @@ def recorded_answer(case: dict[str, Any]) -> Answer:
     """A recorded failure as the fake gives it; no body at all means that nobody answers."""
     if case["status"] is None:
         return Answer(way="stalled" if case["body_text"] is None else "closed")
-    body = recorded("wttr", case["body_file"]).read_bytes() if "body_file" in case else case["body_text"].encode()
+    body = (
+        recorded("wttr", case["body_file"]).read_bytes()
+        if "body_file" in case
+        else case["body_text"].encode()
+    )
     return Answer(case["status"], body, case["content_type"])
 
 
 async def test_every_recorded_failure_has_its_text(fake: WttrFake) -> None:
-    """Statuses, types and texts as they were seen; the wrapper is none. A second attempt fails like the first."""
+    """Statuses, types and texts as they were seen; the wrapper is none. A second attempt fails like
+    the first."""
     texts: dict[str, str | None] = {}
     for case in recorded_cases():
         fake.replay(recorded_answer(case))
@@ -128,7 +139,9 @@ async def test_every_recorded_failure_has_its_text(fake: WttrFake) -> None:
 
 
 @pytest.mark.parametrize("failure", ["stalled", "dripping"])
-async def test_one_budget_covers_a_silent_and_a_dripping_server(fake: WttrFake, failure: str) -> None:
+async def test_one_budget_covers_a_silent_and_a_dripping_server(
+    fake: WttrFake, failure: str
+) -> None:
     """A byte now and then does not buy time."""
     fake.fail(failure)
     began = time.monotonic()
@@ -158,7 +171,8 @@ async def test_a_passing_failure_gets_a_second_attempt(fake: WttrFake, failure: 
 
 
 @pytest.mark.parametrize(
-    "failure", ["unknown_location", "quota", "capacity", "rate_limit", "redirect", "not_json", "huge"]
+    "failure",
+    ["unknown_location", "quota", "capacity", "rate_limit", "redirect", "not_json", "huge"],
 )
 async def test_a_lasting_failure_gets_none(fake: WttrFake, failure: str) -> None:
     """Asking again would only cost quota; and a redirection is never followed."""
@@ -179,7 +193,10 @@ async def test_nobody_listening_is_a_failed_connection() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-        assert await refused(f"http://127.0.0.1:{port}", timeout_s=2) == "API request failed: connection failed"
+        assert (
+            await refused(f"http://127.0.0.1:{port}", timeout_s=2)
+            == "API request failed: connection failed"
+        )
 
 
 @pytest.mark.long

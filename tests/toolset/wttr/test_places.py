@@ -64,7 +64,9 @@ LONDON = Place("London", "City of London, Greater London", UK)
         ("北京", Place("Beijing", "Beijing", "China")),
     ],
 )
-def test_the_place_itself_its_parts_and_its_other_names_raise_no_question(asked: str, found: Place) -> None:
+def test_the_place_itself_its_parts_and_its_other_names_raise_no_question(
+    asked: str, found: Place
+) -> None:
     """Suburbs, local names and other scripts are no reason to doubt."""
     assert note(asked, found) == ""
 
@@ -108,9 +110,14 @@ def test_a_name_of_several_places_asks_which(asked: str, found: Place, candidate
         ("London, Ontario", LONDON),
     ],
 )
-def test_a_place_in_another_region_than_asked_is_said_to_be_another(asked: str, found: Place) -> None:
+def test_a_place_in_another_region_than_asked_is_said_to_be_another(
+    asked: str, found: Place
+) -> None:
     """The region was part of the question."""
-    assert note(asked, found) == f"This is for {found}, not for {asked}. Tell the user so, or ask which place is meant."
+    assert (
+        note(asked, found)
+        == f"This is for {found}, not for {asked}. Tell the user so, or ask which place is meant."
+    )
 
 
 @pytest.mark.parametrize(
@@ -125,7 +132,8 @@ def test_a_place_in_another_region_than_asked_is_said_to_be_another(asked: str, 
 def test_names_without_any_likeness_are_for_the_model_to_judge(asked: str, found: Place) -> None:
     """The service names the nearest spot on its map, which may be a village nobody has heard of."""
     assert note(asked, found) == (
-        f"{asked} was found at {found}. If that is not in or near the place the user means, ask which is meant."
+        f"{asked} was found at {found}. If that is not in or near the place the user means, ask "
+        "which is meant."
     )
 
 

@@ -37,7 +37,9 @@ def read_object(answer: object, language: str = "") -> Report:
     return read(json.dumps(answer).encode(), language)
 
 
-@pytest.mark.parametrize("name", ["01_heideck_de_2026-04_root.json", "02_heideck_de_2026-04_data_wrapped.json"])
+@pytest.mark.parametrize(
+    "name", ["01_heideck_de_2026-04_root.json", "02_heideck_de_2026-04_data_wrapped.json"]
+)
 def test_the_servers_own_answer_is_read_with_or_without_its_wrapper(name: str) -> None:
     """The server's test data, at the root and under ``data``."""
     heideck = read(recorded("wttr", name).read_bytes(), "")
@@ -65,7 +67,9 @@ def test_the_servers_own_answer_is_read_with_or_without_its_wrapper(name: str) -
 
 def test_an_upstream_answer_with_numbers_among_its_strings_is_read() -> None:
     """World Weather Online's own form."""
-    vero = read(recorded("wttr", "03_vero_beach_us_2020_data_wrapped_upstream.json").read_bytes(), "")
+    vero = read(
+        recorded("wttr", "03_vero_beach_us_2020_data_wrapped_upstream.json").read_bytes(), ""
+    )
     assert vero.place == Place("Vero Beach", "Florida", "United States of America")
     assert vero.observed == datetime(2020, 4, 26, 6, 24)
     assert (vero.condition, vero.temp_c, vero.temp_f) == ("Mist", "22", "72")
@@ -124,7 +128,8 @@ def changed(value: Any, leaf: Callable[[str], object]) -> Any:
 
 
 def test_an_answer_of_ours_may_be_wrapped_or_hold_numbers() -> None:
-    """Under ``data``, as in March 2026, and with numbers among its strings, as upstream gives them."""
+    """Under ``data``, as in March 2026, and with numbers among its strings, as upstream gives
+    them."""
     plain = read_object(made())
     assert read_object({"data": made()}) == plain
     numbers = read_object({"data": changed(made(), int)})
@@ -138,7 +143,11 @@ def test_an_answer_of_ours_may_be_wrapped_or_hold_numbers() -> None:
 
 def test_an_answer_of_zeros_is_no_weather() -> None:
     """Neither a condition nor a place, and zero in every reading."""
-    zeros = {"current_condition": [{"temp_C": "0", "temp_F": "0", "humidity": "0"}], "nearest_area": [], "weather": []}
+    zeros = {
+        "current_condition": [{"temp_C": "0", "temp_F": "0", "humidity": "0"}],
+        "nearest_area": [],
+        "weather": [],
+    }
     with pytest.raises(ToolError, match=NO_WEATHER):
         read_object(zeros)
 
@@ -156,7 +165,9 @@ def test_conditions_fall_back_to_english(lang_ja: object) -> None:
     assert read_object(now(lang_ja=lang_ja), "ja").condition == "Sunny"
 
 
-@pytest.mark.parametrize("nearest", [None, [], [{}], {}, [{"areaName": []}], [{"areaName": [{"value": " "}]}]])
+@pytest.mark.parametrize(
+    "nearest", [None, [], [{}], {}, [{"areaName": []}], [{"areaName": [{"value": " "}]}]]
+)
 def test_an_answer_may_not_say_where_it_is_for(nearest: object) -> None:
     """Coordinates of the question are no name."""
     assert read_object(made(nearest_area=nearest)).place == Place()
@@ -184,7 +195,16 @@ def test_the_time_of_the_observation_may_be_missing(observed: object) -> None:
 
 @pytest.mark.parametrize(
     ("value", "reading"),
-    [("21", "21"), (22, "22"), (" 23 ", "23"), ("21.50", "21.5"), (-3, "-3"), ("-0", "0"), (0, "0"), (9.0, "9")],
+    [
+        ("21", "21"),
+        (22, "22"),
+        (" 23 ", "23"),
+        ("21.50", "21.5"),
+        (-3, "-3"),
+        ("-0", "0"),
+        (0, "0"),
+        (9.0, "9"),
+    ],
 )
 def test_numbers_come_as_strings_or_numbers(value: object, reading: str) -> None:
     """Both are the same reading."""
@@ -208,7 +228,11 @@ def test_days_and_hours_that_cannot_be_placed_are_left_out() -> None:
         {
             **day,
             "astronomy": [{"sunrise": "No sunrise"}],
-            "hourly": [{"time": "", "chanceofrain": "50"}, {"time": "1200", "chanceofrain": "x"}, 7],
+            "hourly": [
+                {"time": "", "chanceofrain": "50"},
+                {"time": "1200", "chanceofrain": "x"},
+                7,
+            ],
         },
         {"date": "2026-04-04"},
     ]
@@ -233,7 +257,11 @@ def test_an_answer_may_lack_the_forecast(weather: object) -> None:
         b'"sunny"',
         b"{}",
         b"<html></html>",
-        b'{"data": {"error": [{"msg": "Unable to find any matching weather location to the query submitted!"}]}}',
+        (
+            b'{"data": {"error": [{"msg": "Unable to find any matching weather location to the '
+            b"query "
+            b'submitted!"}]}}'
+        ),
         b'{"current_condition": []}',
         b'{"current_condition": [{"temp_C": "5"}]}',
         b'{"current_condition": [{"temp_C": "5", "weatherDesc": [{"value": "\xff"}]}]}',
@@ -248,13 +276,19 @@ def test_what_is_no_report_is_no_weather(body: bytes) -> None:
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children, max_size=3),
+    lambda children: (
+        st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children, max_size=3)
+    ),
     max_leaves=5,
 )
 
 
 @settings(deadline=None)
-@given(st.sampled_from(sorted(made("ja"))), st.sampled_from(sorted(made("ja")["current_condition"][0])), json_values)
+@given(
+    st.sampled_from(sorted(made("ja"))),
+    st.sampled_from(sorted(made("ja")["current_condition"][0])),
+    json_values,
+)
 def test_no_field_of_any_shape_crashes_the_reader(part: str, field: str, value: object) -> None:
     """Only one error is raised on purpose."""
     for answer in (made("ja", **{part: value}), now(**{field: value}), value):

@@ -12,7 +12,15 @@ from bot import texts
 from bot.channels import Channel, Delivery, InboundEvent, Poll, Question, Reply
 from bot.channels.console.channel import Console, Reads
 from bot.errors import BadInput
-from bot.live_events import Answered, AnswerText, ApprovalAsked, ApprovalSettled, LiveEvent, Noticed, PollShown
+from bot.live_events import (
+    Answered,
+    AnswerText,
+    ApprovalAsked,
+    ApprovalSettled,
+    LiveEvent,
+    Noticed,
+    PollShown,
+)
 from bot.store import Store
 from bot.transcript import Author, Message, Text
 from tests.bot.harness import ours
@@ -28,7 +36,9 @@ class Rig:
         self.live = LocalLive()
         self.accepted: list[tuple[str, InboundEvent]] = []
         self.question: Question | None = None
-        self.console = Console(self._accept, self.live, Reads(self._past, self._question), texts.load(), "en")
+        self.console = Console(
+            self._accept, self.live, Reads(self._past, self._question), texts.load(), "en"
+        )
 
     async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:
         self.accepted.append((conversation, arrival))
@@ -50,14 +60,21 @@ async def test_what_is_said_arrives_as_a_message(rig: Rig) -> None:
     """The words, who wrote them, and where and in which language that person is."""
     before = time.time_ns() // 1_000_000
     said = await rig.console.say(
-        HERE, " 明日は？\r\n雨？ ", message_id="message_1", locale="ja-JP", time_zone="Asia/Tokyo", author="terminal"
+        HERE,
+        " 明日は？\r\n雨？ ",
+        message_id="message_1",
+        locale="ja-JP",
+        time_zone="Asia/Tokyo",
+        author="terminal",
     )
     [(conversation, arrival)] = rig.accepted
     at = arrival.message.at
     assert (said, conversation) == ("message_1", HERE)
     assert before <= at <= time.time_ns() // 1_000_000
     sender = Author("terminal", "", "ja-JP", "Asia/Tokyo")
-    assert arrival == InboundEvent(Message("message_1", "user", (Text("明日は？\n雨？"),), at, author=sender))
+    assert arrival == InboundEvent(
+        Message("message_1", "user", (Text("明日は？\n雨？"),), at, author=sender)
+    )
 
 
 async def test_a_message_without_an_id_gets_one(rig: Rig) -> None:
@@ -69,7 +86,12 @@ async def test_a_message_without_an_id_gets_one(rig: Rig) -> None:
 
 @pytest.mark.parametrize(
     ("locale", "time_zone"),
-    [("", ""), ("x" * 80, "Mars/Olympus"), ("../../etc", "../../etc/passwd"), ("en_US", "/etc/localtime")],
+    [
+        ("", ""),
+        ("x" * 80, "Mars/Olympus"),
+        ("../../etc", "../../etc/passwd"),
+        ("en_US", "/etc/localtime"),
+    ],
 )
 async def test_places_we_do_not_know_are_left_out(rig: Rig, locale: str, time_zone: str) -> None:
     """A device may know more zones than this system: that is no reason to refuse its words."""
@@ -123,12 +145,16 @@ async def test_who_watches_sees_the_turn_and_its_end(rig: Rig) -> None:
         await watcher.show(AnswerText("It is sunny."))
         await channel.deliver(HERE, Delivery("delivery_1", "turn_1", reply), ours)
         seen: list[LiveEvent] = [await anext(events), await anext(events)]
-    assert seen == [AnswerText("It is sunny."), Answered("turn_1", "It is sunny.", True, "cause and fix")]
+    assert seen == [
+        AnswerText("It is sunny."),
+        Answered("turn_1", "It is sunny.", True, "cause and fix"),
+    ]
     assert rig.live.viewers == 0
 
 
 async def test_an_answer_nobody_sees_is_delivered(rig: Rig) -> None:
-    """The history holds it; a viewer who is away, or a store that cannot pass it on, changes nothing."""
+    """The history holds it; a viewer who is away, or a store that cannot pass it on, changes
+    nothing."""
     rig.live.away = True
     await rig.console.deliver(HERE, Delivery("delivery_1", "turn_1", Reply("Hello")), ours)
     assert rig.live.published == []
@@ -157,8 +183,13 @@ ASKED = ApprovalAsked("question_1", "call_1", "launch", '▸ what: "a\\nrocket"'
 
 async def test_a_question_comes_with_title_labels_and_remarks(rig: Rig) -> None:
     """Names stay beside what people call them."""
-    words = {"title": "Launch", "labels": {"what": "Vehicle"}, "remarks": ("Reviewer a has not voted.",)}
-    rig.question = Question("q1", "c1", "launch", {"what": "rocket"}, until=9, **words)  # type: ignore[arg-type]  # three kinds
+    words = {
+        "title": "Launch",
+        "labels": {"what": "Vehicle"},
+        "remarks": ("Reviewer a has not voted.",),
+    }
+    # three kinds
+    rig.question = Question("q1", "c1", "launch", {"what": "rocket"}, until=9, **words)  # type: ignore[arg-type]
     assert await rig.console.open_question(HERE) == ApprovalAsked(
         "q1", "c1", "Launch (launch)", "▸ Vehicle (what): rocket", 9, ("Reviewer a has not voted.",)
     )
@@ -184,8 +215,8 @@ async def test_a_question_and_its_outcome_are_shown(rig: Rig) -> None:
 
 
 async def test_a_poll_is_shown_before_the_answer(rig: Rig) -> None:
-    """The answer ends the turn for whoever watches; then it is shown again as it stands, and without a button once it
-    is closed."""
+    """The answer ends the turn for whoever watches; then it is shown again as it stands, and
+    without a button once it is closed."""
     poll = Poll("poll_1", HERE, "Where?", ("Sushi", "Curry"), (1, 0), voters=1)
     shown, answer = rig.console.split(Reply("Please vote.", poll=poll))
     assert (shown.poll, answer) == (poll, Reply("Please vote."))
@@ -196,11 +227,14 @@ async def test_a_poll_is_shown_before_the_answer(rig: Rig) -> None:
         now, then = [await anext(events) for _ in range(2)]
     assert isinstance(now, PollShown)
     assert (now.counts, now.close, now.status[:9]) == ((1, 0), "Close", "Votes: 1.")
-    assert then == PollShown("poll_1", "Where?", ("Sushi", "Curry"), (1, 0), "This poll is closed. People who voted: 1")
+    assert then == PollShown(
+        "poll_1", "Where?", ("Sushi", "Curry"), (1, 0), "This poll is closed. People who voted: 1"
+    )
 
 
 async def test_a_decision_is_accepted_for_the_open_question_alone(rig: Rig) -> None:
-    """Each press is an event of its own, by the person who talks here; the first counts, which the turn sees to."""
+    """Each press is an event of its own, by the person who talks here; the first counts, which the
+    turn sees to."""
     assert not await rig.console.decide(HERE, "question_1", approved=True)
     rig.question = LAUNCH
     assert not await rig.console.decide(HERE, "question_2", approved=True)
@@ -209,7 +243,10 @@ async def test_a_decision_is_accepted_for_the_open_question_alone(rig: Rig) -> N
     (_, yes), (_, no) = rig.accepted
     assert (yes.event, yes.target, yes.approved) == ("decision", "question_1", True)
     assert (no.event, no.target, no.approved) == ("decision", "question_1", False)
-    assert (yes.message.author, no.message.author) == (Author("conversation", locale="ja-JP"), Author("conversation"))
+    assert (yes.message.author, no.message.author) == (
+        Author("conversation", locale="ja-JP"),
+        Author("conversation"),
+    )
     assert yes.message.id != no.message.id
 
 
@@ -217,5 +254,8 @@ async def test_a_wish_to_stop_is_accepted(rig: Rig) -> None:
     """Without words, and each time anew."""
     for _ in range(2):
         await rig.console.stop(HERE)
-    assert [(arrival.event, arrival.message.parts) for _, arrival in rig.accepted] == [("stop", ()), ("stop", ())]
+    assert [(arrival.event, arrival.message.parts) for _, arrival in rig.accepted] == [
+        ("stop", ()),
+        ("stop", ()),
+    ]
     assert len({arrival.message.id for _, arrival in rig.accepted}) == 2

@@ -34,13 +34,23 @@ async def test_words_are_gathered_anew_after_they_have_left() -> None:
 
 
 async def test_any_other_event_takes_the_gathered_words_with_it() -> None:
-    """A tool call is shown at once, after the words that came before it and before those that come after."""
+    """A tool call is shown at once, after the words that came before it and before those that come
+    after."""
     live = LocalLive()
     watcher = BufferedWatcher(live, "console:one")
-    for event in (AnswerText("Let me "), AnswerText("see."), CALL, CALL, AnswerText("It is"), AnswerText(" sunny.")):
+    for event in (
+        AnswerText("Let me "),
+        AnswerText("see."),
+        CALL,
+        CALL,
+        AnswerText("It is"),
+        AnswerText(" sunny."),
+    ):
         await watcher.show(event)
     await until(lambda: len(live.published) == 4)
-    assert live.published == encoded(AnswerText("Let me see."), CALL, CALL, AnswerText("It is sunny."))
+    assert live.published == encoded(
+        AnswerText("Let me see."), CALL, CALL, AnswerText("It is sunny.")
+    )
 
 
 async def test_events_that_come_while_others_leave_come_after_them() -> None:

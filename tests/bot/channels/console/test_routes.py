@@ -37,7 +37,8 @@ async def client(site: Site) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def test_a_message_is_accepted(site: Site, client: httpx.AsyncClient) -> None:
-    """The answer comes as soon as the message is kept; what the device tells of itself comes along."""
+    """The answer comes as soon as the message is kept; what the device tells of itself comes
+    along."""
     said = {"text": "Hello", "id": "message_1", "locale": "en-GB", "time_zone": "Europe/London"}
     response = await client.post(MESSAGES, json=said)
     assert (response.status_code, response.json()) == (202, {"id": "message_1"})
@@ -47,9 +48,13 @@ async def test_a_message_is_accepted(site: Site, client: httpx.AsyncClient) -> N
     assert (turn.asked.author.locale, turn.asked.author.time_zone) == ("en-GB", "Europe/London")
 
 
-async def test_a_browser_without_a_locale_has_its_languages(site: Site, client: httpx.AsyncClient) -> None:
+async def test_a_browser_without_a_locale_has_its_languages(
+    site: Site, client: httpx.AsyncClient
+) -> None:
     """The header every browser sends is better than nothing."""
-    response = await client.post(MESSAGES, json={"text": "Hello"}, headers={"Accept-Language": "ja-JP,en;q=0.5"})
+    response = await client.post(
+        MESSAGES, json={"text": "Hello"}, headers={"Accept-Language": "ja-JP,en;q=0.5"}
+    )
     asked = (await site.turn()).asked
     assert response.json() == {"id": asked.id}
     assert asked.author is not None
@@ -72,7 +77,12 @@ NOT_JSON = 'Please send JSON: {"text": "…"}, with Content-Type: application/js
     ("content", "media_type", "status", "error"),
     [
         (b'{"text": ""}', "application/json", 400, "There is nothing to read in this message."),
-        (b'{"text": "a", "id": "short"}', "application/json", 400, "An id is 8 to 64 letters, digits, - or _."),
+        (
+            b'{"text": "a", "id": "short"}',
+            "application/json",
+            400,
+            "An id is 8 to 64 letters, digits, - or _.",
+        ),
         (b'{"text": 1}', "application/json", 400, NOT_JSON),
         (b'{"text": "\xff"}', "application/json", 400, NOT_JSON),
         (b"not json", "application/json; charset=utf-8", 400, NOT_JSON),
@@ -98,7 +108,9 @@ async def test_what_cannot_be_taken_is_refused(
 async def test_a_conversation_needs_a_proper_id(client: httpx.AsyncClient, path: str) -> None:
     """Ids become parts of keys: nothing else gets that far."""
     method = "POST" if path == "/messages" else "GET"
-    response = await client.request(method, f"/console/a:b:c:d:e{path}", headers={"Accept-Language": "ja"})
+    response = await client.request(
+        method, f"/console/a:b:c:d:e{path}", headers={"Accept-Language": "ja"}
+    )
     assert response.status_code == 404
     assert response.json() == {"error": "IDには、英数字と「-」「_」を8～64文字で指定してください。"}
 
@@ -113,15 +125,25 @@ async def test_an_absent_store_is_said_with_the_time_to_come_back(
         response = await client.post(HERE + path, json={"text": "Hello"})
     else:
         response = await client.get(HERE + path)
-    assert (response.status_code, response.headers["retry-after"], response.json()) == (503, "2", AWAY)
+    assert (response.status_code, response.headers["retry-after"], response.json()) == (
+        503,
+        "2",
+        AWAY,
+    )
 
 
 async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.AsyncClient) -> None:
-    """Calls come with their results, answers with the files of these; results alone come with nothing."""
+    """Calls come with their results, answers with the files of these; results alone come with
+    nothing."""
     site.history["console:conversation"] = [
         Message("m0", "tool", (ToolResult("c0", "w", {}),), AT),
         Message("m1", "user", (Text("Weather in Tokyo and Osaka?"),), AT, context="Friday"),
-        Message("m2", "model", (Text("One moment."), ToolCall("c1", "w", {"at": "T"}), ToolCall("c2", "w", {})), AT),
+        Message(
+            "m2",
+            "model",
+            (Text("One moment."), ToolCall("c1", "w", {"at": "T"}), ToolCall("c2", "w", {})),
+            AT,
+        ),
         Message("m3", "tool", (SUNNY, ToolResult("c2", "w", {"error": "no"}, True)), AT),
         Message("m4", "model", (Text("Sunny."),), AT),
         Message("m5", "user", (Text("And?"),), AT),
@@ -167,7 +189,9 @@ async def test_calls_have_their_titles(site: Site, client: httpx.AsyncClient) ->
         assert response.json()["messages"][0]["calls"][0]["title"] == title
 
 
-async def test_an_answer_has_no_more_files_than_were_sent(site: Site, client: httpx.AsyncClient) -> None:
+async def test_an_answer_has_no_more_files_than_were_sent(
+    site: Site, client: httpx.AsyncClient
+) -> None:
     """The last ones of its turn."""
     many = tuple(replace(CHART, name=f"{number}.png") for number in range(6))
     site.history["console:conversation"] = [
@@ -183,20 +207,33 @@ async def test_events_are_streamed_as_they_happen(site: Site, client: httpx.Asyn
     async with client.stream("GET", f"{HERE}/events") as response:
         lines = response.aiter_lines()
         assert await anext(lines) == ":"
-        for event in encoded(TurnStarted("turn_1", ("message_1",)), AnswerText("晴れ\n"), Answered("turn_1", "晴れ\n")):
+        for event in encoded(
+            TurnStarted("turn_1", ("message_1",)),
+            AnswerText("晴れ\n"),
+            Answered("turn_1", "晴れ\n"),
+        ):
             await site.live.publish("console:conversation", event)
             assert await next_data(lines) == json.loads(event)
     await site.watched(0)
 
 
 DECISIONS, STOP = f"{HERE}/decisions", f"{HERE}/stop"
-NO_DECISION = 'Please send JSON: {"question": "…", "approved": true}, with Content-Type: application/json.'
+NO_DECISION = (
+    'Please send JSON: {"question": "…", "approved": true}, with Content-Type: application/json.'
+)
 LAUNCH = Question("question_1", "call_1", "launch", {"what": "rocket"}, until=AT)
 
 
-async def test_an_open_question_comes_with_the_history(site: Site, client: httpx.AsyncClient) -> None:
+async def test_an_open_question_comes_with_the_history(
+    site: Site, client: httpx.AsyncClient
+) -> None:
     """Whoever loads the page later is asked too."""
-    assert (await client.get(HERE)).json() == {"messages": [], "whole": True, "asked": None, "polls": []}
+    assert (await client.get(HERE)).json() == {
+        "messages": [],
+        "whole": True,
+        "asked": None,
+        "polls": [],
+    }
     site.questions["console:conversation"] = LAUNCH
     assert (await client.get(HERE)).json()["asked"] == {
         "type": "asked",
@@ -209,7 +246,9 @@ async def test_an_open_question_comes_with_the_history(site: Site, client: httpx
     }
 
 
-async def test_a_decision_is_accepted_while_the_question_is_open(site: Site, client: httpx.AsyncClient) -> None:
+async def test_a_decision_is_accepted_while_the_question_is_open(
+    site: Site, client: httpx.AsyncClient
+) -> None:
     """Afterwards it is said that it came too late."""
     site.questions["console:conversation"] = LAUNCH
     decision = {"question": "question_1", "approved": True}
@@ -220,7 +259,10 @@ async def test_a_decision_is_accepted_while_the_question_is_open(site: Site, cli
     assert arrival.message.author == Author("conversation", locale="ja-JP")
     site.questions.clear()
     late = await client.post(DECISIONS, json=decision)
-    assert (late.status_code, late.json()) == (409, {"error": "This has been decided already, or it has expired."})
+    assert (late.status_code, late.json()) == (
+        409,
+        {"error": "This has been decided already, or it has expired."},
+    )
     assert site.waiting == 0
 
 
@@ -235,7 +277,8 @@ async def test_a_decision_is_accepted_while_the_question_is_open(site: Site, cli
 async def test_a_decision_that_is_none_is_refused(
     site: Site, client: httpx.AsyncClient, content: bytes, media_type: str, status: int
 ) -> None:
-    """Nothing but a plain yes or no to a question counts, and no form of another site can send one."""
+    """Nothing but a plain yes or no to a question counts, and no form of another site can send
+    one."""
     site.questions["console:conversation"] = LAUNCH
     response = await client.post(DECISIONS, content=content, headers={"Content-Type": media_type})
     assert (response.status_code, response.json()) == (status, {"error": NO_DECISION})
@@ -282,7 +325,9 @@ async def test_a_vote_is_accepted(site: Site, client: httpx.AsyncClient) -> None
     assert arrival.message.author == Author("conversation")
 
 
-@pytest.mark.parametrize("vote", [{"poll": "poll_1"}, {"poll": "p" * 65, "choice": 1}, {"poll": "p", "choice": 11}, []])
+@pytest.mark.parametrize(
+    "vote", [{"poll": "poll_1"}, {"poll": "p" * 65, "choice": 1}, {"poll": "p", "choice": 11}, []]
+)
 async def test_what_is_no_vote_is_refused(client: httpx.AsyncClient, vote: object) -> None:
     """The answer shows the form."""
     response = await client.post(VOTES, json=vote)
@@ -292,7 +337,17 @@ async def test_what_is_no_vote_is_refused(client: httpx.AsyncClient, vote: objec
 
 async def test_open_polls_come_with_the_history(site: Site, client: httpx.AsyncClient) -> None:
     """Whoever loads the page later can vote too."""
-    site.polls = [Poll("poll_1", "console:conversation", "食べる？", ("寿司", "カレー"), (1, 0), 1, language="ja")]
+    site.polls = [
+        Poll(
+            "poll_1",
+            "console:conversation",
+            "食べる？",
+            ("寿司", "カレー"),
+            (1, 0),
+            1,
+            language="ja",
+        )
+    ]
     [poll] = (await client.get(HERE)).json()["polls"]
     assert (poll["id"], poll["options"], poll["counts"], poll["close"]) == (
         "poll_1",

@@ -47,7 +47,9 @@ async def silence() -> AsyncIterator[bytes]:
 
 
 async def read(stream: EventStream) -> httpx.Response:
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(stream), base_url="http://here") as client:
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(stream), base_url="http://here"
+    ) as client:
         return await client.get("/")
 
 
@@ -58,7 +60,9 @@ async def test_every_event_is_a_data_line(failing: bool) -> None:
     given = Given(resources, failing=failing)
     response = await read(EventStream(two_events(), resources, asyncio.Event()))
     assert response.content == COMMENT + b'data: {"n":1}\n\ndata: {"n":2}\n\n'
-    assert response.headers.items() >= {name.lower(): value for name, value in HEADERS.items()}.items()
+    assert (
+        response.headers.items() >= {name.lower(): value for name, value in HEADERS.items()}.items()
+    )
     assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
     assert given.back
 

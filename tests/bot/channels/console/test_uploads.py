@@ -1,4 +1,5 @@
-"""Files that people add to their messages on the page: what is taken, who gets it back, and how long it stays."""
+"""Files that people add to their messages on the page: what is taken, who gets it back, and how
+long it stays."""
 
 from __future__ import annotations
 
@@ -39,18 +40,28 @@ async def client(site: Site) -> AsyncIterator[httpx.AsyncClient]:
 
 async def test_a_picture_is_served_to_its_conversation_alone(client: httpx.AsyncClient) -> None:
     """With its real type, which a browser does not guess, and without the right to run anything."""
-    stored = await client.put(HERE + FILE, params={"name": "cat.jpg", "type": "image/jpeg"}, content=PNG)
+    stored = await client.put(
+        HERE + FILE, params={"name": "cat.jpg", "type": "image/jpeg"}, content=PNG
+    )
     assert (stored.status_code, stored.json()) == (201, {"mime": "image/png", "size": len(PNG)})
     served = await client.get(HERE + FILE)
-    assert (served.status_code, served.content, served.headers["content-type"]) == (200, PNG, "image/png")
+    assert (served.status_code, served.content, served.headers["content-type"]) == (
+        200,
+        PNG,
+        "image/png",
+    )
     assert served.headers["x-content-type-options"] == "nosniff"
     assert served.headers["content-security-policy"] == "default-src 'none'; sandbox"
-    assert [(await client.get(path)).status_code for path in (THERE + FILE, HERE + "/files/file_0002")] == [404, 404]
+    assert [
+        (await client.get(path)).status_code for path in (THERE + FILE, HERE + "/files/file_0002")
+    ] == [404, 404]
 
 
 async def test_only_pictures_are_served(site: Site, client: httpx.AsyncClient) -> None:
     """The model reads a web page as text; nobody's browser runs it."""
-    stored = await client.put(HERE + FILE, params={"name": "a.html", "type": "text/html"}, content=b"<script>")
+    stored = await client.put(
+        HERE + FILE, params={"name": "a.html", "type": "text/html"}, content=b"<script>"
+    )
     assert stored.json() == {"mime": TEXT, "size": 8}
     assert site.uploads.kept == {(CHAT, "file_0001"): Upload(TEXT, b"<script>")}
     assert (await client.get(HERE + FILE)).status_code == 404
@@ -81,7 +92,10 @@ async def test_a_body_that_announces_too_much_is_not_read(site: Site) -> None:
     """The answer comes before its first byte."""
     host = site.url.removeprefix("http://")
     reader, writer = await asyncio.open_connection(*host.split(":"))
-    head = f"PUT {HERE}{FILE}?name=a.pdf HTTP/1.1\r\nHost: {host}\r\nContent-Length: {MOST_UPLOAD + 1}\r\n\r\n"
+    head = (
+        f"PUT {HERE}{FILE}?name=a.pdf HTTP/1.1\r\nHost: {host}\r\nContent-Length: "
+        f"{MOST_UPLOAD + 1}\r\n\r\n"
+    )
     writer.write(head.encode())
     async with asyncio.timeout(5):
         assert (await reader.readline()).startswith(b"HTTP/1.1 413 ")
@@ -90,9 +104,13 @@ async def test_a_body_that_announces_too_much_is_not_read(site: Site) -> None:
 
 
 @pytest.mark.parametrize("origin", ["https://elsewhere.example", "null"])
-async def test_pages_of_other_sites_upload_nothing(site: Site, client: httpx.AsyncClient, origin: str) -> None:
+async def test_pages_of_other_sites_upload_nothing(
+    site: Site, client: httpx.AsyncClient, origin: str
+) -> None:
     """The guard stands before the endpoint."""
-    refused = await client.put(HERE + FILE, params={"name": "a.png"}, content=PNG, headers={"Origin": origin})
+    refused = await client.put(
+        HERE + FILE, params={"name": "a.png"}, content=PNG, headers={"Origin": origin}
+    )
     assert (refused.status_code, site.uploads.kept) == (403, {})
 
 
@@ -105,7 +123,9 @@ async def test_pages_of_other_sites_upload_nothing(site: Site, client: httpx.Asy
         {"ref": "file_0001", "mime": "image/png", "name": "x" * 256},
     ],
 )
-async def test_a_message_names_files_properly(site: Site, client: httpx.AsyncClient, file: dict[str, object]) -> None:
+async def test_a_message_names_files_properly(
+    site: Site, client: httpx.AsyncClient, file: dict[str, object]
+) -> None:
     """What the page never sends is refused."""
     refused = await client.post(f"{HERE}/messages", json={"text": "", "files": [file]})
     assert (refused.status_code, site.waiting) == (400, 0)
@@ -145,10 +165,14 @@ async def no_question(conversation: str) -> None:
     """Nothing is asked."""
 
 
-async def test_the_store_holds_a_file_for_its_conversation_until_it_is_forgotten(store: Store) -> None:
+async def test_the_store_holds_a_file_for_its_conversation_until_it_is_forgotten(
+    store: Store,
+) -> None:
     """Another conversation that names it finds none; what is known of a person includes it."""
     uploads = StoredUploads(store.files)
-    console = Console(take_nothing, LocalLive(), Reads(no_history, no_question), texts(), "en", uploads)
+    console = Console(
+        take_nothing, LocalLive(), Reads(no_history, no_question), texts(), "en", uploads
+    )
     await uploads.keep(CHAT, "file_0001", Upload(PDF, b"%PDF-1"))
     assert await fetched(console, CHAT) == [b"%PDF-1"]
     assert await fetched(console, "console:another_one") == []

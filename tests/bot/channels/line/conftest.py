@@ -41,6 +41,7 @@ async def rig(fake: LineFake) -> AsyncIterator[Rig]:
 
 
 def _modelled(request: Request) -> object:
-    """A request read and written by the SDK, which raises for values that LINE does not know, and drops other names."""
+    """A request read and written by the SDK, which raises for values that LINE does not know, and
+    drops other names."""
     model = getattr(import_module("linebot.v3.messaging"), MODELS[request.call])
     return DEFAULTS | model.from_dict(request.body).to_dict()

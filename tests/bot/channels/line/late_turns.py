@@ -39,7 +39,9 @@ def ways(fake: LineFake) -> list[tuple[str, str]]:
 
 
 @asynccontextmanager
-async def late_turn(here: LinePipeline, step: Step, event: JSON, conversation: str = IN_PRIVATE) -> AsyncIterator[None]:
+async def late_turn(
+    here: LinePipeline, step: Step, event: JSON, conversation: str = IN_PRIVATE
+) -> AsyncIterator[None]:
     """A turn that is 46 seconds late and has told so; it ends with the context."""
     await here.receive(event)
     here.wait(LATE_S)
@@ -48,14 +50,18 @@ async def late_turn(here: LinePipeline, step: Step, event: JSON, conversation: s
         yield
 
 
-async def answer_late(here: LinePipeline, step: Step, event: JSON, conversation: str = IN_PRIVATE) -> None:
+async def answer_late(
+    here: LinePipeline, step: Step, event: JSON, conversation: str = IN_PRIVATE
+) -> None:
     """A turn whose answer comes too late for its token."""
     async with late_turn(here, step, event, conversation):
         pass
 
 
 @asynccontextmanager
-async def kept_answer(store: Store, fake: LineFake, text: str = "Hi!") -> AsyncIterator[LinePipeline]:
+async def kept_answer(
+    store: Store, fake: LineFake, text: str = "Hi!"
+) -> AsyncIterator[LinePipeline]:
     """The answer to a question is late, and kept: it is never pushed."""
     step = held_step(text)
     async with open_pipeline(store, fake, [step], line_push="never") as here:
@@ -64,7 +70,9 @@ async def kept_answer(store: Store, fake: LineFake, text: str = "Hi!") -> AsyncI
 
 
 @asynccontextmanager
-async def running(here: LinePipeline, step: Step, conversation: str = IN_PRIVATE) -> AsyncIterator[None]:
+async def running(
+    here: LinePipeline, step: Step, conversation: str = IN_PRIVATE
+) -> AsyncIterator[None]:
     """A turn that waits for its model."""
     turn = asyncio.create_task(here.runner.process(conversation))
     async with asyncio.timeout(WAIT_S):

@@ -105,7 +105,13 @@ async def open_pipeline(
     """
     model, metrics, catalogue, due = Scripted(steps), Metrics(), texts(), list[str]()
     spoken, memory = SpokenCommands(catalogue), defaults.group_memory
-    accept = Intake(store, lambda conversation, _: due.append(conversation), spoken, metrics, group_memory=memory)
+    accept = Intake(
+        store,
+        lambda conversation, _: due.append(conversation),
+        spoken,
+        metrics,
+        group_memory=memory,
+    )
 
     def clock() -> int:
         return here.clock()
@@ -115,7 +121,9 @@ async def open_pipeline(
     runner = build(store, agent, channels, catalogue, metrics, options, reviewers=reviewers)
     uses = runner.services.budgets
     host = Host(accept, store.kv, store.priority_kv, catalogue, files=files, clock=clock, uses=uses)
-    channels["line"] = line = Line(line_config(fake.base_url, **settings), host, timeout_s=patience_s)
+    channels["line"] = line = Line(
+        line_config(fake.base_url, **settings), host, timeout_s=patience_s
+    )
     runner.services.alerts.connect(channels)
     transport = httpx.ASGITransport(Starlette(routes=line.routes()))
     async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, line:

@@ -72,7 +72,8 @@ class Rig:
         config = line_config(base_url, **settings)
         self.line = Line(config, host, clock=lambda: self.now, timeout_s=timeout_s)
         self.http = httpx.AsyncClient(
-            transport=httpx.ASGITransport(Starlette(routes=self.line.routes())), base_url="http://kaiwa"
+            transport=httpx.ASGITransport(Starlette(routes=self.line.routes())),
+            base_url="http://kaiwa",
         )
 
     @property
@@ -101,12 +102,18 @@ class Rig:
     ) -> None:
         """Send a reply."""
         written = write_address(address) if address else ""
-        await self.line.deliver(conversation, Delivery(delivery_id, "turn_1", Reply(text), written, attempt), ours)
+        await self.line.deliver(
+            conversation, Delivery(delivery_id, "turn_1", Reply(text), written, attempt), ours
+        )
 
-    async def say(self, reply: Reply, address: Address | None = None, *, conversation: str = IN_PRIVATE) -> None:
+    async def say(
+        self, reply: Reply, address: Address | None = None, *, conversation: str = IN_PRIVATE
+    ) -> None:
         """Send a reply of any kind, for the first time."""
         written = write_address(address) if address else ""
-        await self.line.deliver(conversation, Delivery("turn_1_1", "turn_1", reply, written, 1), ours)
+        await self.line.deliver(
+            conversation, Delivery("turn_1_1", "turn_1", reply, written, 1), ours
+        )
 
     def address(self, token: str, age_s: float = 1, **fields: Any) -> Address:
         """The address of a message that came so long ago."""

@@ -28,16 +28,26 @@ def question_of(**arguments: object) -> Reply:
 
 async def test_what_looks_like_markdown_is_shown_as_it_is(fake: LineFake, rig: Rig) -> None:
     """A command must not lose a letter on its way to whoever approves it."""
-    hostile = {"a": "**rm** -rf `x` [y](https://a.example) ~~z~~ | - # > 1\\.", "b": "````", "c_d": "_e_ <br> &amp;"}
+    hostile = {
+        "a": "**rm** -rf `x` [y](https://a.example) ~~z~~ | - # > 1\\.",
+        "b": "````",
+        "c_d": "_e_ <br> &amp;",
+    }
     await rig.say(question_of(**hostile), rig.address(fake.token()))
-    shown = render_arguments(hostile).replace("https://a.example", "https[:]//a[.]example")  # LINE opens no link
+    shown = render_arguments(hostile).replace(
+        "https://a.example", "https[:]//a[.]example"
+    )  # LINE opens no link
     assert fake.texts[0][0].split("\n\n")[1] == shown
 
 
 async def test_no_argument_looks_like_another(fake: LineFake, rig: Rig) -> None:
-    """Whatever is in it, and wherever LINE wraps it: each begins its line with what no value has."""
+    """Whatever is in it, and wherever LINE wraps it: each begins its line with what no value
+    has."""
     for arguments in ATTACKS.values():
-        await rig.say(question_of(**{"of": arguments} if "" in arguments else arguments), rig.address(fake.token()))
+        await rig.say(
+            question_of(**{"of": arguments} if "" in arguments else arguments),
+            rig.address(fake.token()),
+        )
         begun = [line for line in fake.texts[-1][0].split("\n") if line.startswith(BULLET)]
         assert fake.texts[-1][0] == "\n".join(("May I do this? launch with", "", *begun))
         assert all(line.count(BULLET) == 1 for line in begun)
@@ -72,13 +82,17 @@ async def test_a_question_may_be_pushed(fake: LineFake, rig: Rig) -> None:
     assert fake.used == 4
 
 
-@pytest.mark.parametrize(("push", "seen"), [("auto", []), ("never", []), ("always", [["Not you."]])])
+@pytest.mark.parametrize(
+    ("push", "seen"), [("auto", []), ("never", []), ("always", [["Not you."]])]
+)
 async def test_what_is_for_one_pair_of_eyes_is_pushed_to_nobody(
     fake: LineFake, push: str, seen: list[list[str]]
 ) -> None:
     """Without a token it is left out, quietly; where everything is pushed, so is this."""
     async with open_rig(fake, line_push=push) as rig:
-        await rig.say(Reply("Not you.", private=True), rig.address("unknown"), conversation=IN_GROUP)
+        await rig.say(
+            Reply("Not you.", private=True), rig.address("unknown"), conversation=IN_GROUP
+        )
     assert fake.texts == seen
 
 
@@ -89,7 +103,9 @@ async def test_a_settled_question_stays_as_it_is(fake: LineFake, rig: Rig) -> No
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize(("asker", "asker_id"), [("🍎" * 60, USER), ("\u202e" * 60, USER), ("", USER), ("", "")])
+@pytest.mark.parametrize(
+    ("asker", "asker_id"), [("🍎" * 60, USER), ("\u202e" * 60, USER), ("", USER), ("", "")]
+)
 def test_the_buttons_keep_to_lines_limits(language: str, asker: str, asker_id: str) -> None:
     """With the longest name of a tool and of a person."""
     question = Question("question_" + "0" * 32, "c1", "t" * 64, {}, asker, asker_id)
@@ -102,7 +118,8 @@ def test_the_buttons_keep_to_lines_limits(language: str, asker: str, asker_id: s
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_whoever_asked_is_named_where_several_talk(language: str) -> None:
-    """A name cannot bring its own sentence along; where it is not known, and where the person is not, that is said."""
+    """A name cannot bring its own sentence along; where it is not known, and where the person is
+    not, that is said."""
     sentences = {"line.confirm_group": LAUNCH}
     sentences["line.confirm_nameless"] = Question("q", "c", "launch", {}, "", USER)
     sentences["line.confirm_unknown"] = Question("q", "c", "launch", {})
@@ -115,7 +132,9 @@ def test_whoever_asked_is_named_where_several_talk(language: str) -> None:
 
 
 @pytest.mark.parametrize("argument", ["月", "moon"])
-async def test_the_buttons_speak_the_language_of_the_question(fake: LineFake, rig: Rig, argument: str) -> None:
+async def test_the_buttons_speak_the_language_of_the_question(
+    fake: LineFake, rig: Rig, argument: str
+) -> None:
     """Not that of what is run."""
     await rig.say(question_of(to=argument), rig.address(fake.token()))
     assert list(fake.sent[0].buttons) == ["Yes", "No"]

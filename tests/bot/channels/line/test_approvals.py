@@ -1,4 +1,5 @@
-"""Calls that act, in LINE: asked about with two buttons, decided by whoever asked, answered to where it was decided."""
+"""Calls that act, in LINE: asked about with two buttons, decided by whoever asked, answered to
+where it was decided."""
 
 from __future__ import annotations
 
@@ -24,14 +25,17 @@ from tests.fakes.tools import Launch
 OTHER = "U" + "9" * 32
 LAUNCH = Step(calls=(ToolCall("c1", "launch", {"what": "rocket", "to": "月"}),))
 REFUSED = "Only the person who asked can decide this."
-OVER = "すでに決まったか、時間切れになっています。"  # a press has no words: the language is that of the profile
+# a press has no words: the language is that of the profile
+OVER = "すでに決まったか、時間切れになっています。"
 OVER_IN_GROUP = "This has been decided already, or it has expired."  # where LINE tells no language
 
 
 class Pad:
     """A place to launch from: the tool and the script."""
 
-    def __init__(self, store: Store, fake: LineFake, *then: str, policy: Policy | None = None) -> None:
+    def __init__(
+        self, store: Store, fake: LineFake, *then: str, policy: Policy | None = None
+    ) -> None:
         self.launch = Launch()
         self._store = store
         self._fake = fake
@@ -85,7 +89,11 @@ async def test_a_call_that_acts_is_asked_about_with_two_buttons(
     async with Pad(store, fake).open() as here:
         await here.hear(fake.event(message=text_message(words)))
     [sent] = fake.sent
-    assert (sent.call, sent.texts, list(sent.buttons)) == ("reply", [question, invitation], [yes, no])
+    assert (sent.call, sent.texts, list(sent.buttons)) == (
+        "reply",
+        [question, invitation],
+        [yes, no],
+    )
     [_, template] = sent.messages
     pressed = template["template"]["actions"]
     target = pressed[0]["data"].partition(":")[2]
@@ -104,23 +112,33 @@ async def test_a_call_that_acts_is_asked_about_with_two_buttons(
 
 
 @pytest.mark.parametrize("letter", ["🍎", "頼", "אa"])
-@pytest.mark.parametrize(("words", "reviewer"), [("launch the rocket", "Reviewer "), ("打ち上げて", "レビュアー ")])
+@pytest.mark.parametrize(
+    ("words", "reviewer"), [("launch the rocket", "Reviewer "), ("打ち上げて", "レビュアー ")]
+)
 async def test_the_longest_question_with_every_reviewers_words_is_asked(
     store: Store, fake: LineFake, letter: str, words: str, reviewer: str
 ) -> None:
-    """Arguments, title, reason and votes as long as any may be: the arguments are whole, all votes are there."""
+    """Arguments, title, reason and votes as long as any may be: the arguments are whole, all votes
+    are there."""
     step, launch = longest_call(letter), TitledLaunch()
-    async with open_pipeline(store, fake, [step, Step("Up")], launch, reviewers=wordy_reviewers(letter)) as here:
+    async with open_pipeline(
+        store, fake, [step, Step("Up")], launch, reviewers=wordy_reviewers(letter)
+    ) as here:
         await here.hear(fake.event(message=text_message(words)))
         [question, _] = fake.texts[0]
-        assert SHOWN - 12 < len(question.split("\n\n")[1]) <= SHOWN  # a letter that is escaped takes six
+        assert (
+            SHOWN - 12 < len(question.split("\n\n")[1]) <= SHOWN
+        )  # a letter that is escaped takes six
         assert question.count(reviewer) == 5
         await here.hear(fake.press("Yes" if words.isascii() else "はい"))
     assert len(launch.contexts) == 1
 
 
-async def test_the_press_brings_the_token_that_its_answer_goes_by(store: Store, fake: LineFake) -> None:
-    """The question's own has been used; nothing is pushed, and that it was decided is not said again."""
+async def test_the_press_brings_the_token_that_its_answer_goes_by(
+    store: Store, fake: LineFake
+) -> None:
+    """The question's own has been used; nothing is pushed, and that it was decided is not said
+    again."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
         await here.hear(fake.event(message=text_message("launch the rocket")))
@@ -137,12 +155,16 @@ async def test_no_is_an_answer(store: Store, fake: LineFake) -> None:
     async with pad.open() as here:
         await here.hear(fake.event(message=text_message("launch the rocket")))
         await here.hear(fake.press("No"))
-        assert (result(here).is_rejected, result(here).response) == (True, {"error": "rejected by the user"})
+        assert (result(here).is_rejected, result(here).response) == (
+            True,
+            {"error": "rejected by the user"},
+        )
     assert (pad.launched, fake.texts[1:]) == (0, [["As you like"]])
 
 
 async def test_a_button_that_is_pressed_again_changes_nothing(store: Store, fake: LineFake) -> None:
-    """LINE leaves it there for ever: a second press is told so, the first one delivered again is not even heard."""
+    """LINE leaves it there for ever: a second press is told so, the first one delivered again is
+    not even heard."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
         await here.hear(fake.event(message=text_message("launch the rocket")))
@@ -153,14 +175,18 @@ async def test_a_button_that_is_pressed_again_changes_nothing(store: Store, fake
     assert (pad.launched, fake.texts[1:]) == (1, [["Launched"], [OVER]])
 
 
-async def test_among_others_whoever_asked_is_named_and_decides(store: Store, fake: LineFake) -> None:
-    """Another member's press is refused in a sentence, and so is that of a member whose id LINE keeps back."""
+async def test_among_others_whoever_asked_is_named_and_decides(
+    store: Store, fake: LineFake
+) -> None:
+    """Another member's press is refused in a sentence, and so is that of a member whose id LINE
+    keeps back."""
     fake.people[OTHER] = {"displayName": "Taro"}
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
         await here.hear(in_group(fake, "launch the rocket"))
         assert fake.texts[0] == [
-            "May I do this? launch with\n\n▸ what: rocket\n▸ to: 月",  # nothing of words that nobody would hear
+            # nothing of words that nobody would hear
+            "May I do this? launch with\n\n▸ what: rocket\n▸ to: 月",
             texts().get("line.confirm_group", "en", asker="Hanako", tool="launch"),
         ]
         await here.hear(fake.press("Yes", OTHER))
@@ -212,8 +238,11 @@ async def test_among_others_words_decide_with_a_mention_only(store: Store, fake:
     assert (pad.launched, fake.texts[1:]) == (1, [["Launched"]])
 
 
-async def test_whoever_cannot_be_told_from_others_is_not_asked(store: Store, fake: LineFake) -> None:
-    """LINE keeps the ids of some members back: where nobody else may approve, the call is refused at once."""
+async def test_whoever_cannot_be_told_from_others_is_not_asked(
+    store: Store, fake: LineFake
+) -> None:
+    """LINE keeps the ids of some members back: where nobody else may approve, the call is refused
+    at once."""
     pad = Pad(store, fake, "I cannot")
     async with pad.open() as here:
         await here.hear(in_group(fake, "launch the rocket", user=None))
@@ -222,7 +251,9 @@ async def test_whoever_cannot_be_told_from_others_is_not_asked(store: Store, fak
     assert (pad.launched, fake.texts) == (0, [["I cannot"]])
 
 
-async def test_an_approver_decides_for_those_who_are_not_known(store: Store, fake: LineFake) -> None:
+async def test_an_approver_decides_for_those_who_are_not_known(
+    store: Store, fake: LineFake
+) -> None:
     """Nobody else: two members without ids are not one person."""
     pad = Pad(store, fake, "Launched", policy=Policy(approvers=(OTHER,)))
     async with pad.open() as here:
@@ -236,7 +267,8 @@ async def test_an_approver_decides_for_those_who_are_not_known(store: Store, fak
 
 
 async def test_nobodys_decision_is_no(store: Store, fake: LineFake) -> None:
-    """The turn goes on by itself at its deadline; no token is left by then, and the button says that it is over."""
+    """The turn goes on by itself at its deadline; no token is left by then, and the button says
+    that it is over."""
     pad = Pad(store, fake, "Too late", policy=Policy(ttl_s=0))
     async with pad.open() as here:
         await here.hear(fake.event(message=text_message("launch the rocket")))
@@ -244,7 +276,10 @@ async def test_nobodys_decision_is_no(store: Store, fake: LineFake) -> None:
         assert result(here).response == {"error": "approval expired"}
         await here.hear(fake.press("Yes"))
     assert pad.launched == 0
-    assert [(sent.call, sent.texts) for sent in fake.sent[1:]] == [("push", ["Too late"]), ("reply", [OVER])]
+    assert [(sent.call, sent.texts) for sent in fake.sent[1:]] == [
+        ("push", ["Too late"]),
+        ("reply", [OVER]),
+    ]
 
 
 async def test_a_question_outlives_the_process_that_asked_it(store: Store, fake: LineFake) -> None:
@@ -278,8 +313,11 @@ async def test_stop_ends_an_answer_under_way(store: Store, fake: LineFake) -> No
 
 
 @pytest.mark.parametrize(("words", "language"), [("/stop", "en"), ("止めて", "ja")])
-async def test_stop_ends_what_waits_for_a_decision(store: Store, fake: LineFake, words: str, language: str) -> None:
-    """In the chat with the bot, and among others when it is mentioned; the button is of no use afterwards.
+async def test_stop_ends_what_waits_for_a_decision(
+    store: Store, fake: LineFake, words: str, language: str
+) -> None:
+    """In the chat with the bot, and among others when it is mentioned; the button is of no use
+    afterwards.
 
     The profile says Japanese; LINE tells a person's language in the chat with the bot only.
     """
@@ -294,7 +332,9 @@ async def test_stop_ends_what_waits_for_a_decision(store: Store, fake: LineFake,
         assert (pad.launched, fake.texts[-1]) == (0, [over])
 
 
-async def test_words_that_come_while_line_is_away_write_nothing(store: Store, fake: LineFake) -> None:
+async def test_words_that_come_while_line_is_away_write_nothing(
+    store: Store, fake: LineFake
+) -> None:
     """Whoever says please has not seen the question: neither reply nor push has got through."""
     pad = Pad(store, fake, "Launched")
     fake.fail("reply", 500)
@@ -331,8 +371,11 @@ async def test_a_polite_second_bubble_writes_nothing(store: Store, fake: LineFak
 
 
 @pytest.mark.parametrize("ending", ["stop", "unsend"])
-async def test_a_question_that_line_has_not_taken_goes_with_its_turn(store: Store, fake: LineFake, ending: str) -> None:
-    """Nobody can answer it any more: the words behind it come at once, and no operator is called."""
+async def test_a_question_that_line_has_not_taken_goes_with_its_turn(
+    store: Store, fake: LineFake, ending: str
+) -> None:
+    """Nobody can answer it any more: the words behind it come at once, and no operator is
+    called."""
     pad, asked = Pad(store, fake), fake.event(message=text_message("launch the rocket"))
     fake.fail("reply", 500)
     async with pad.open() as here:

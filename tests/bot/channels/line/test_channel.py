@@ -23,7 +23,9 @@ PARAGRAPH = "All work and no play makes Jack a dull boy. " * 90
 
 async def test_an_answer_is_plain_text(fake: LineFake, rig: Rig) -> None:
     """LINE would show the marks."""
-    await rig.deliver("**Sunny**, see [the map](https://a.example/x_y_z).", rig.address(fake.token()))
+    await rig.deliver(
+        "**Sunny**, see [the map](https://a.example/x_y_z).", rig.address(fake.token())
+    )
     assert fake.texts == [["Sunny, see the map https://a.example/x_y_z."]]
 
 
@@ -35,7 +37,9 @@ async def test_a_long_answer_is_parted_at_its_paragraphs(fake: LineFake, rig: Ri
 
 
 @pytest.mark.parametrize(("word", "language"), [("All work. ", "en"), ("仕事ばかり。", "ja")])
-async def test_a_very_long_answer_asks_whether_to_go_on(fake: LineFake, rig: Rig, word: str, language: str) -> None:
+async def test_a_very_long_answer_asks_whether_to_go_on(
+    fake: LineFake, rig: Rig, word: str, language: str
+) -> None:
     """After three bubbles, in the language of the answer."""
     await rig.deliver(word * (20_000 // len(word)), rig.address(fake.token()))
     [bubbles] = fake.texts
@@ -53,7 +57,9 @@ async def test_every_message_has_the_name_and_the_icon_that_are_set(fake: LineFa
     """Texts, cards and questions alike; LINE shows the account's own without them."""
     question = Question("question_1", "c1", "launch", {}, "Hanako", USER)
     poll = Poll("poll_1", "line:polls:x", "Where?", ("Sushi", "Ramen"), (0, 0))
-    async with open_rig(fake, line_sender_name="Hana", line_sender_icon_url="https://bot.example/icon.png") as rig:
+    async with open_rig(
+        fake, line_sender_name="Hana", line_sender_icon_url="https://bot.example/icon.png"
+    ) as rig:
         for reply in (Reply("Hello"), Reply("May I?", question=question), Reply("Vote", poll=poll)):
             await rig.say(reply, rig.address(fake.token()))
     sent = [message["sender"] for one in fake.sent for message in one.messages]
@@ -61,10 +67,14 @@ async def test_every_message_has_the_name_and_the_icon_that_are_set(fake: LineFa
 
 
 @pytest.mark.parametrize("recipient", [USER, GROUP, ROOM])
-async def test_a_notice_is_pushed_to_whoever_has_said_nothing(fake: LineFake, rig: Rig, recipient: str) -> None:
+async def test_a_notice_is_pushed_to_whoever_has_said_nothing(
+    fake: LineFake, rig: Rig, recipient: str
+) -> None:
     """A person, a group or a room, by the id alone."""
     conversation, address = rig.line.notice_target(recipient)
-    await rig.line.deliver(conversation, Delivery("notice_1", "notice_1", Reply("Look!"), address, 1), ours)
+    await rig.line.deliver(
+        conversation, Delivery("notice_1", "notice_1", Reply("Look!"), address, 1), ours
+    )
     assert [(sent.call, sent.to) for sent in fake.sent] == [("push", recipient)]
     assert fake.texts == [["Look!"]]
 
@@ -72,9 +82,17 @@ async def test_a_notice_is_pushed_to_whoever_has_said_nothing(fake: LineFake, ri
 @pytest.mark.process
 def test_the_sdk_is_not_loaded_before_it_is_needed() -> None:
     """It takes a second and tens of megabytes: neither the start nor the webhook waits for it."""
-    program = "import sys, bot.channels.line.channel, bot.channels.line.doctor; print('linebot' in sys.modules)"
+    program = (
+        "import sys, bot.channels.line.channel, bot.channels.line.doctor; print('linebot' in "
+        "sys.modules)"
+    )
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, env=environment(), capture_output=True, text=True, check=True
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout == "False\n"
 

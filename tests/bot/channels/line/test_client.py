@@ -25,16 +25,25 @@ async def test_the_webhook_is_told_and_set(fake: LineFake) -> None:
         with pytest.raises(Failure, match="400"):
             await client.set_webhook("http://a.example/webhooks/line")
         await client.set_webhook("https://a.example/webhooks/line")
-        assert await client.get_webhook() == WebhookEndpoint("https://a.example/webhooks/line", is_active=True)
+        assert await client.get_webhook() == WebhookEndpoint(
+            "https://a.example/webhooks/line", is_active=True
+        )
         fake.webhook = {"endpoint": "https://a.example/webhooks/line", "active": False}
-        assert await client.get_webhook() == WebhookEndpoint("https://a.example/webhooks/line", is_active=False)
+        assert await client.get_webhook() == WebhookEndpoint(
+            "https://a.example/webhooks/line", is_active=False
+        )
 
 
 async def test_lines_own_test_is_run(fake: LineFake) -> None:
     """With what LINE saw of our side."""
     async with Client(TOKEN, fake.base_url) as client:
         assert await client.test_webhook() == WebhookTest(True, 200, "OK", "200")
-        fake.webhook_test = {"success": False, "statusCode": 0, "reason": "COULD_NOT_CONNECT", "detail": "TLS"}
+        fake.webhook_test = {
+            "success": False,
+            "statusCode": 0,
+            "reason": "COULD_NOT_CONNECT",
+            "detail": "TLS",
+        }
         assert await client.test_webhook() == WebhookTest(False, 0, "COULD_NOT_CONNECT", "TLS")
 
 

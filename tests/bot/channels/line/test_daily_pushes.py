@@ -1,4 +1,5 @@
-"""A person's pushes have a limit of a day: what is beyond it waits for their next message, or for a press."""
+"""A person's pushes have a limit of a day: what is beyond it waits for their next message, or for a
+press."""
 
 from __future__ import annotations
 
@@ -11,7 +12,14 @@ from bot.conversation.reminders import ReminderClock, StoredReminder
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, ToolCall, encode
-from tests.bot.channels.line.late_turns import BUTTON, EARLIER, answer_late, held_step, question, ways
+from tests.bot.channels.line.late_turns import (
+    BUTTON,
+    EARLIER,
+    answer_late,
+    held_step,
+    question,
+    ways,
+)
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, open_rig
 from tests.bot.harness import texts
@@ -34,7 +42,11 @@ class Launch(Echo):
 
 
 async def ring(
-    here: LinePipeline, store: Store, *contents: str, conversation: str = IN_PRIVATE, author: str = USER
+    here: LinePipeline,
+    store: Store,
+    *contents: str,
+    conversation: str = IN_PRIVATE,
+    author: str = USER,
 ) -> None:
     """Have the time of reminders come; they are not delivered yet."""
     clock = ReminderClock(store, texts(), "en", lambda due, _: here.due.append(due))
@@ -49,9 +61,13 @@ def hello(fake: LineFake, user: str = USER) -> JSON:
     return fake.event(place=GROUP, user=user, message=addressed_message("hello"))
 
 
-async def test_a_reminder_beyond_the_limit_comes_with_the_next_reply(store: Store, fake: LineFake) -> None:
+async def test_a_reminder_beyond_the_limit_comes_with_the_next_reply(
+    store: Store, fake: LineFake
+) -> None:
     """In one message, above the answer, which costs nothing; and only once."""
-    async with open_pipeline(store, fake, [Step("Hi!"), Step("Sunny.")], line_daily_user_pushes=1) as here:
+    async with open_pipeline(
+        store, fake, [Step("Hi!"), Step("Sunny.")], line_daily_user_pushes=1
+    ) as here:
         for text in ("tea", "bread", "milk"):
             await ring(here, store, text)
             await here.process()
@@ -65,7 +81,9 @@ async def test_a_reminder_beyond_the_limit_comes_with_the_next_reply(store: Stor
     assert await store.dead_letters.read() == []
 
 
-async def test_a_reply_of_unknown_outcome_brings_a_reminder_once(store: Store, fake: LineFake) -> None:
+async def test_a_reply_of_unknown_outcome_brings_a_reminder_once(
+    store: Store, fake: LineFake
+) -> None:
     """The line was cut after LINE had taken it; the next attempt finds that out by the token."""
     async with open_pipeline(store, fake, [Step("Hi!"), Step("Sunny.")], line_push="never") as here:
         await ring(here, store, "bread")
@@ -82,7 +100,9 @@ async def test_a_reply_of_unknown_outcome_brings_a_reminder_once(store: Store, f
     assert fake.texts == [["⏰ bread\n\nHi!"], ["Sunny."]]
 
 
-async def test_what_does_not_fit_above_an_answer_waits_for_the_button(store: Store, fake: LineFake) -> None:
+async def test_what_does_not_fit_above_an_answer_waits_for_the_button(
+    store: Store, fake: LineFake
+) -> None:
     """Nearly four reminders of 500 characters fit."""
     async with open_pipeline(store, fake, [Step("Hi!")], line_push="never") as here:
         await ring(here, store, *(f"{number}" * 500 for number in range(5)))
@@ -97,7 +117,8 @@ async def test_what_does_not_fit_above_an_answer_waits_for_the_button(store: Sto
 
 
 async def test_what_may_get_lost_brings_nothing(store: Store, fake: LineFake) -> None:
-    """Facts are for one person alone, and are not pushed when they are late; the next answer brings the reminder."""
+    """Facts are for one person alone, and are not pushed when they are late; the next answer brings
+    the reminder."""
     async with open_pipeline(store, fake, [Step("Hi!")], line_push="never") as here:
         await ring(here, store, "bread", conversation=IN_GROUP)
         await here.process()
@@ -110,7 +131,9 @@ async def test_an_alert_and_a_reply_are_no_persons_pushes(fake: LineFake) -> Non
     """A limit of one is not touched by replies; an alert is for no person."""
     async with open_rig(fake, line_daily_user_pushes=1) as rig:
         for number in range(3):
-            await rig.deliver("Alert!", conversation=f"line:notices:user:{USER}", delivery_id=f"notice_{number}")
+            await rig.deliver(
+                "Alert!", conversation=f"line:notices:user:{USER}", delivery_id=f"notice_{number}"
+            )
             await rig.deliver("Hi!", rig.address(fake.token()), delivery_id=f"turn_{number}")
     assert [sent.call for sent in fake.sent] == ["push", "reply"] * 3
 
@@ -118,7 +141,8 @@ async def test_an_alert_and_a_reply_are_no_persons_pushes(fake: LineFake) -> Non
 async def test_a_push_in_a_group_counts_for_everybody_and_for_whose_reminder_it_is(
     store: Store, fake: LineFake
 ) -> None:
-    """Two people's reminders that come at once: each has a limit of six, and a push to the group costs three."""
+    """Two people's reminders that come at once: each has a limit of six, and a push to the group
+    costs three."""
     fake.members = {GROUP: 3}
     async with open_pipeline(store, fake, [Step("Hi!")], line_daily_user_pushes=6) as here:
         await ring(here, store, "a", "b", "c", conversation=IN_GROUP)
@@ -135,7 +159,10 @@ async def test_the_limit_holds_across_processes(store: Store, fake: LineFake) ->
     conversations = [f"line:{BOT}:group:{group}" for group in groups]
     async with AsyncExitStack() as stack:
         here, other = [
-            await stack.enter_async_context(open_pipeline(store, fake, [], line_daily_user_pushes=10)) for _ in range(2)
+            await stack.enter_async_context(
+                open_pipeline(store, fake, [], line_daily_user_pushes=10)
+            )
+            for _ in range(2)
         ]
         for conversation in conversations:
             await ring(here, store, "tea", conversation=conversation)
@@ -144,7 +171,9 @@ async def test_the_limit_holds_across_processes(store: Store, fake: LineFake) ->
     assert (len(fake.sent), fake.used) == (5, 10)
 
 
-@pytest.mark.parametrize(("members", "limit", "is_set"), [(20, 20, True), (21, 20, False), (21, 0, True)])
+@pytest.mark.parametrize(
+    ("members", "limit", "is_set"), [(20, 20, True), (21, 20, False), (21, 0, True)]
+)
 async def test_a_reminder_that_the_limit_can_never_pay_is_refused(
     store: Store, fake: LineFake, members: int, limit: int, is_set: bool
 ) -> None:
@@ -153,11 +182,16 @@ async def test_a_reminder_that_the_limit_can_never_pay_is_refused(
     call = ToolCall("c1", "set_reminder", {"text": "tea", "in": "PT2M"})
     tools = ToolMap([ValidatedTool(SetReminder(), *read_schemas("set_reminder"))])
     steps = [Step(calls=(call,)), Step("ok")]
-    async with open_pipeline(store, fake, steps, toolset=tools, line_daily_user_pushes=limit) as here:
+    async with open_pipeline(
+        store, fake, steps, toolset=tools, line_daily_user_pushes=limit
+    ) as here:
         await here.hear(hello(fake))
         [result] = here.asked().results
     assert len(await store.reminders.read(IN_GROUP)) == is_set
-    why = "not set: here a reminder would count as 21 messages, one for each member, and a user has 20 a day; "
+    why = (
+        "not set: here a reminder would count as 21 messages, one for each member, and a user has "
+        "20 a day; "
+    )
     assert result.response.get("error", why).startswith(why)
 
 
@@ -173,18 +207,28 @@ async def test_a_late_answer_beyond_the_limit_is_fetched(store: Store, fake: Lin
     assert ways(fake)[2:] == [("reply", "Sunny.")]
 
 
-async def test_where_all_is_pushed_tokens_serve_beyond_the_limit(store: Store, fake: LineFake) -> None:
+async def test_where_all_is_pushed_tokens_serve_beyond_the_limit(
+    store: Store, fake: LineFake
+) -> None:
     """LINE_PUSH=always, as with the month's messages used up."""
     steps = [Step("One."), Step("Two.")]
-    async with open_pipeline(store, fake, steps, line_push="always", line_daily_user_pushes=1) as here:
+    async with open_pipeline(
+        store, fake, steps, line_push="always", line_daily_user_pushes=1
+    ) as here:
         await here.hear(question(fake))
         await here.hear(question(fake))
     assert ways(fake) == [("push", "One."), ("reply", "Two.")]
 
 
-async def test_a_question_of_a_routine_that_cannot_be_pushed_is_a_no(store: Store, fake: LineFake) -> None:
+async def test_a_question_of_a_routine_that_cannot_be_pushed_is_a_no(
+    store: Store, fake: LineFake
+) -> None:
     """Nobody waits for it; the answer to the routine waits for its person's next message."""
-    steps = [Step(calls=(ToolCall("c1", "launch", {}),)), Step("I was not allowed to."), Step("Hi!")]
+    steps = [
+        Step(calls=(ToolCall("c1", "launch", {}),)),
+        Step("I was not allowed to."),
+        Step("Hi!"),
+    ]
     tool = Launch()
     async with open_pipeline(store, fake, steps, tool, line_push="never") as here:
         clock = ReminderClock(store, texts(), "en", lambda due, _: here.due.append(due))
@@ -201,9 +245,15 @@ async def test_a_question_of_a_routine_that_cannot_be_pushed_is_a_no(store: Stor
 
 @pytest.mark.parametrize("kind", ["memberLeft", "leave", "unfollow"])
 async def test_no_reminder_outlives_its_place(store: Store, fake: LineFake, kind: str) -> None:
-    """Neither one that is set, nor one that has come and waits, nor one that comes in the same moment."""
+    """Neither one that is set, nor one that has come and waits, nor one that comes in the same
+    moment."""
     place, conversation = (USER, IN_PRIVATE) if kind == "unfollow" else (GROUP, IN_GROUP)
-    gone = event(kind, place, None if place == GROUP else USER, left={"members": [{"type": "user", "userId": USER}]})
+    gone = event(
+        kind,
+        place,
+        None if place == GROUP else USER,
+        left={"members": [{"type": "user", "userId": USER}]},
+    )
     async with open_pipeline(store, fake, [], line_push="never") as here:
         await ring(here, store, "waits", conversation=conversation)
         await here.process()

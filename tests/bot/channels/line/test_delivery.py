@@ -79,8 +79,11 @@ async def test_never_means_that_a_late_answer_is_given_up(fake: LineFake) -> Non
 
 
 @pytest.mark.parametrize("trouble", ["cut", "garbled", "stalled"])
-async def test_a_reply_with_unknown_outcome_is_tried_again_and_said_once(fake: LineFake, trouble: Trouble) -> None:
-    """LINE took it, but its answer was lost; the token, used now, tells so at the second attempt."""
+async def test_a_reply_with_unknown_outcome_is_tried_again_and_said_once(
+    fake: LineFake, trouble: Trouble
+) -> None:
+    """LINE took it, but its answer was lost; the token, used now, tells so at the second
+    attempt."""
     async with open_rig(fake, timeout_s=0.3) as rig:
         address = rig.address(fake.token())
         fake.trouble("reply", trouble)
@@ -91,7 +94,9 @@ async def test_a_reply_with_unknown_outcome_is_tried_again_and_said_once(fake: L
     assert (ways(fake), len(fake.calls("reply"))) == (["reply"], 2)
 
 
-async def test_a_reply_that_did_not_get_through_is_sent_by_the_same_token(fake: LineFake, rig: Rig) -> None:
+async def test_a_reply_that_did_not_get_through_is_sent_by_the_same_token(
+    fake: LineFake, rig: Rig
+) -> None:
     """A 500 may mean anything; the second attempt finds the token unused."""
     address = rig.address(fake.token())
     fake.fail("reply", 500)
@@ -101,15 +106,20 @@ async def test_a_reply_that_did_not_get_through_is_sent_by_the_same_token(fake: 
     assert ways(fake) == ["reply"]
 
 
-async def test_a_crash_between_record_and_answer_says_nothing_twice(fake: LineFake, rig: Rig) -> None:
-    """All that is known then is that an attempt was begun: a used, young token means that it got through."""
+async def test_a_crash_between_record_and_answer_says_nothing_twice(
+    fake: LineFake, rig: Rig
+) -> None:
+    """All that is known then is that an attempt was begun: a used, young token means that it got
+    through."""
     address = rig.address(fake.token())
     await rig.deliver("Hi!", address)
     await rig.deliver("Hi!", address, attempt=2)
     assert ways(fake) == ["reply"]
 
 
-async def test_an_attempt_known_to_have_failed_is_not_taken_for_delivered(fake: LineFake, rig: Rig) -> None:
+async def test_an_attempt_known_to_have_failed_is_not_taken_for_delivered(
+    fake: LineFake, rig: Rig
+) -> None:
     """LINE refused it (429); should the token die meanwhile, the answer is pushed."""
     address = rig.address(fake.token())
     fake.fail("reply", 429, "The API rate limit has been exceeded. Try again later.")
@@ -120,8 +130,11 @@ async def test_an_attempt_known_to_have_failed_is_not_taken_for_delivered(fake: 
     assert ways(fake) == ["push"]
 
 
-async def test_what_is_known_of_one_attempt_says_nothing_of_the_next(fake: LineFake, rig: Rig) -> None:
-    """The first was refused, the second got through and was lost sight of: the third must not push."""
+async def test_what_is_known_of_one_attempt_says_nothing_of_the_next(
+    fake: LineFake, rig: Rig
+) -> None:
+    """The first was refused, the second got through and was lost sight of: the third must not
+    push."""
     address = rig.address(fake.token())
     fake.fail("reply", 429)
     with pytest.raises(DeliverLater):
@@ -159,7 +172,8 @@ async def test_a_push_with_unknown_outcome_is_repeated_under_its_key(
 
 
 async def test_too_many_requests_wait_as_long_as_line_asks(fake: LineFake, rig: Rig) -> None:
-    """And no shorter than our own growing wait; a number from some proxy waits no longer than an outage does."""
+    """And no shorter than our own growing wait; a number from some proxy waits no longer than an
+    outage does."""
     waits: list[float] = []
     for attempt, asked in ((1, "7"), (5, "7"), (1, "9" * 400)):
         fake.fail("push", 429, "The API rate limit has been exceeded.", retry_after=asked)
@@ -182,7 +196,8 @@ async def test_waits_grow_to_ten_minutes(fake: LineFake, rig: Rig) -> None:
 
 
 async def test_a_refused_access_token_waits_for_a_new_one(fake: LineFake, rig: Rig) -> None:
-    """At whatever attempt, by reply and by push; the reason names the variable and holds no secret."""
+    """At whatever attempt, by reply and by push; the reason names the variable and holds no
+    secret."""
     secret = fake.access_token
     fake.access_token = "new"
     for attempt, token in ((1, fake.token()), (9, fake.token()), (2, "")):
@@ -203,8 +218,12 @@ async def test_a_reply_refused_with_its_access_token_was_not_sent(fake: LineFake
     assert ways(fake) == ["push"]
 
 
-@pytest.mark.parametrize(("status", "reason"), [(400, "The request body has 1 error"), (403, "Not available")])
-async def test_what_line_will_never_take_is_given_up(fake: LineFake, rig: Rig, status: int, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "reason"), [(400, "The request body has 1 error"), (403, "Not available")]
+)
+async def test_what_line_will_never_take_is_given_up(
+    fake: LineFake, rig: Rig, status: int, reason: str
+) -> None:
     """The dead letter holds LINE's own words."""
     fake.fail("reply", status, reason)
     with pytest.raises(DeliveryRefused, match=f"{status}: {reason}"):
@@ -252,7 +271,9 @@ async def test_an_empty_address_has_no_token(fake: LineFake, rig: Rig) -> None:
     assert ways(fake) == ["push"]
 
 
-async def test_an_unknown_outcome_is_looked_into_while_the_token_can_tell(fake: LineFake, rig: Rig) -> None:
+async def test_an_unknown_outcome_is_looked_into_while_the_token_can_tell(
+    fake: LineFake, rig: Rig
+) -> None:
     """However long the wait would be otherwise, the next attempt falls into the token's minute."""
     address = rig.address(fake.token(), 46)
     fake.fail("reply", 500)

@@ -36,7 +36,9 @@ async def set_webhook(fake: LineFake, url: str, language: str = "en") -> list[Ch
     return await set_up(line_config(fake.base_url), url, texts(), language)
 
 
-async def found(fake: LineFake, notes: LocalKeyValue | None = None, token: str = TOKEN) -> list[CheckResult]:
+async def found(
+    fake: LineFake, notes: LocalKeyValue | None = None, token: str = TOKEN
+) -> list[CheckResult]:
     """The whole report."""
     config = line_config(fake.base_url, line_channel_access_token=SecretStr(token))
     return await run_checks(config, notes or LocalKeyValue(), lambda: NOW)
@@ -63,7 +65,11 @@ async def test_a_channel_in_order(in_use: LineFake) -> None:
             f"{FIX} sets one, which hides one of LINE Official Account Manager",
         ),
         CheckResult("ok", "LINE redelivery", "LINE does not tell whether it is on", SWITCH),
-        CheckResult("ok", "LINE traffic", "last webhook not noted, last delivery not noted, bad signatures: none"),
+        CheckResult(
+            "ok",
+            "LINE traffic",
+            "last webhook not noted, last delivery not noted, bad signatures: none",
+        ),
     ]
 
 
@@ -76,7 +82,11 @@ async def test_a_refused_token_is_named_once(in_use: LineFake) -> None:
         "LINE refuses LINE_CHANNEL_ACCESS_TOKEN",
         "issue a new channel access token in LINE's console",
     )
-    assert [finding.name for finding in findings] == ["LINE token", "LINE redelivery", "LINE traffic"]
+    assert [finding.name for finding in findings] == [
+        "LINE token",
+        "LINE redelivery",
+        "LINE traffic",
+    ]
     assert "another-token" not in repr(findings)
 
 
@@ -121,7 +131,12 @@ async def test_without_an_address_there_is_nothing_to_test(fake: LineFake) -> No
         (
             HERE,
             False,
-            CheckResult("failure", "LINE webhook", f"{HERE}, not in use", "switch on “Use webhook” in LINE's console"),
+            CheckResult(
+                "failure",
+                "LINE webhook",
+                f"{HERE}, not in use",
+                "switch on “Use webhook” in LINE's console",
+            ),
         ),
         (
             "https://kaiwa.example/callback",
@@ -154,7 +169,12 @@ async def test_a_webhook_that_cannot_work_is_told(
 )
 async def test_lines_own_test_says_what_went_wrong(in_use: LineFake, status: int, fix: str) -> None:
     """By the status that Kaiwa, or whoever was there, has answered."""
-    in_use.webhook_test = {"success": False, "statusCode": status, "reason": "REASON", "detail": "more"}
+    in_use.webhook_test = {
+        "success": False,
+        "statusCode": status,
+        "reason": "REASON",
+        "detail": "more",
+    }
     assert await one(in_use, "LINE test") == CheckResult(
         "failure", "LINE test", "LINE does not reach the webhook: REASON (more)", fix
     )
@@ -169,14 +189,22 @@ async def test_lines_own_test_says_what_went_wrong(in_use: LineFake, status: int
         (200, 200, "warning", "200 of 200 pushed this month"),
     ],
 )
-async def test_the_month_is_told(in_use: LineFake, limit: int | None, used: int, result: str, detail: str) -> None:
+async def test_the_month_is_told(
+    in_use: LineFake, limit: int | None, used: int, result: str, detail: str
+) -> None:
     """Before it is over."""
     in_use.limit, in_use.used = limit, used
     messages = await one(in_use, "LINE messages")
-    assert (messages.result, messages.detail, bool(messages.fix)) == (result, detail, result == "warning")
+    assert (messages.result, messages.detail, bool(messages.fix)) == (
+        result,
+        detail,
+        result == "warning",
+    )
 
 
-LOST = CheckResult("warning", "LINE redelivery", "a webhook refused 2 h ago has not come again", SWITCH)
+LOST = CheckResult(
+    "warning", "LINE redelivery", "a webhook refused 2 h ago has not come again", SWITCH
+)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +213,11 @@ LOST = CheckResult("warning", "LINE redelivery", "a webhook refused 2 h ago has 
         (NOW - 2 * HOUR, 0, LOST),
         (NOW - 2 * HOUR, NOW - 3 * HOUR, LOST),
         (NOW - 2 * HOUR, NOW - HOUR, CheckResult("ok", "LINE redelivery", "on, last 1 h ago")),
-        (NOW - 1_000, 0, CheckResult("ok", "LINE redelivery", "LINE does not tell whether it is on", SWITCH)),
+        (
+            NOW - 1_000,
+            0,
+            CheckResult("ok", "LINE redelivery", "LINE does not tell whether it is on", SWITCH),
+        ),
     ],
 )
 async def test_redelivery_is_known_by_what_came_of_a_refusal(
@@ -193,7 +225,10 @@ async def test_redelivery_is_known_by_what_came_of_a_refusal(
 ) -> None:
     """No call tells it; a refusal of a moment ago tells nothing yet."""
     notes = LocalKeyValue()
-    notes.kept = {f"line:{LAST_REFUSED}": str(refused).encode(), f"line:{LAST_REDELIVERY}": str(came_again).encode()}
+    notes.kept = {
+        f"line:{LAST_REFUSED}": str(refused).encode(),
+        f"line:{LAST_REDELIVERY}": str(came_again).encode(),
+    }
     assert await one(in_use, "LINE redelivery", notes) == expected
 
 
@@ -248,9 +283,13 @@ async def test_the_webhook_is_set_and_tested(fake: LineFake, url: str) -> None:
         "https://会話.example",
     ],
 )
-async def test_an_address_line_cannot_post_to_is_refused_before_line_is_asked(fake: LineFake, url: str) -> None:
+async def test_an_address_line_cannot_post_to_is_refused_before_line_is_asked(
+    fake: LineFake, url: str
+) -> None:
     """In one line."""
-    with pytest.raises(BadInput, match="--url: write it as https://host, without a path") as refused:
+    with pytest.raises(
+        BadInput, match="--url: write it as https://host, without a path"
+    ) as refused:
         await set_webhook(fake, url)
     assert "\n" not in str(refused.value)
     assert fake.requests == []
@@ -263,7 +302,9 @@ async def test_an_address_line_cannot_post_to_is_refused_before_line_is_asked(fa
         (400, "LINE webhook", f"not set to {HERE}: 400: failure"),
     ],
 )
-async def test_a_webhook_that_is_not_set_is_a_failure(fake: LineFake, status: int, name: str, detail: str) -> None:
+async def test_a_webhook_that_is_not_set_is_a_failure(
+    fake: LineFake, status: int, name: str, detail: str
+) -> None:
     """And nothing is tested."""
     fake.fail("set", status)
     [finding] = await set_webhook(fake, "https://kaiwa.example")
@@ -294,7 +335,9 @@ async def test_an_older_menu_of_ours_is_replaced(fake: LineFake) -> None:
 
 async def test_a_menu_of_somebody_else_stays(fake: LineFake) -> None:
     """Whatever it is."""
-    theirs = fake.menus.create({"name": "Summer sale", "size": {}, "selected": True, "chatBarText": "", "areas": []})
+    theirs = fake.menus.create(
+        {"name": "Summer sale", "size": {}, "selected": True, "chatBarText": "", "areas": []}
+    )
     fake.menus.default = theirs
     menu = (await set_webhook(fake, "https://kaiwa.example"))[-1]
     assert (menu.result, menu.detail) == ("ok", "one that is not Kaiwa's is set, and stays")
@@ -312,7 +355,9 @@ async def test_a_menu_that_cannot_be_set_leaves_nothing_behind(fake: LineFake, c
     assert "500" not in fake.menus.default
 
 
-def test_a_machine_without_japanese_letters_draws_the_signs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_japanese_letters_draws_the_signs_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """In the middle of their cells."""
     wide = draw_menu(ITEMS, ["使い方"] * 4, (1_200, 405))
     monkeypatch.setattr(menu_picture, "FONTS", ())

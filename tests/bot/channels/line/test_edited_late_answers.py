@@ -1,4 +1,5 @@
-"""Edits in LINE of questions whose late answers wait, after other turns: only the new words are answered."""
+"""Edits in LINE of questions whose late answers wait, after other turns: only the new words are
+answered."""
 
 from __future__ import annotations
 
@@ -52,23 +53,34 @@ Asked = tuple[LinePipeline, JSON]
 
 
 @asynccontextmanager
-async def two_questions(store: Store, fake: LineFake, *steps: Step, tool: Echo | None = None) -> AsyncIterator[Asked]:
+async def two_questions(
+    store: Store, fake: LineFake, *steps: Step, tool: Echo | None = None
+) -> AsyncIterator[Asked]:
     """The first one's answer is kept, and another turn has ended since."""
-    async with open_pipeline(store, fake, steps, *([tool] if tool else []), line_push="never") as here:
+    async with open_pipeline(
+        store, fake, steps, *([tool] if tool else []), line_push="never"
+    ) as here:
         first, second = in_group(fake, "Wether?"), in_group(fake, "hi", TARO)
         await ask_late(here, first)
         await here.hear(second)
         yield here, first
 
 
-async def test_an_edited_question_is_answered_anew_though_another_turn_has_ended(store: Store, fake: LineFake) -> None:
+async def test_an_edited_question_is_answered_anew_though_another_turn_has_ended(
+    store: Store, fake: LineFake
+) -> None:
     """The button brings the new answer, once, and the history has no trace of the old one."""
     steps = Step("What?"), Step("Hello Taro"), Step("Sunny.")
     async with two_questions(store, fake, *steps) as (here, first):
         await here.hear(edit(first, "Weather?"))
         await here.hear(fake.press(BUTTON))
         await here.hear(fake.press(BUTTON))
-    assert [words[: len(SENT)] for _, words in ways(fake)] == [WAITING[: len(SENT)], "Hello Taro", "Sunny.", SENT]
+    assert [words[: len(SENT)] for _, words in ways(fake)] == [
+        WAITING[: len(SENT)],
+        "Hello Taro",
+        "Sunny.",
+        SENT,
+    ]
     said = [message.text for message in await read_history(store, IN_GROUP)]
     assert said == ["hi", "Hello Taro", "Weather?", "Sunny."]
     assert await store.dead_letters.read() == []
@@ -77,7 +89,9 @@ async def test_an_edited_question_is_answered_anew_though_another_turn_has_ended
 async def test_a_press_meanwhile_does_not_bring_the_old_words(store: Store, fake: LineFake) -> None:
     """The edit waits for the end of somebody else's turn; then the question is answered anew."""
     held = held_step("Hello Taro")
-    async with open_pipeline(store, fake, [Step("What?"), held, Step("Sunny.")], line_push="never") as here:
+    async with open_pipeline(
+        store, fake, [Step("What?"), held, Step("Sunny.")], line_push="never"
+    ) as here:
         first, second = in_group(fake, "Wether?"), in_group(fake, "hi", TARO)
         await ask_late(here, first)
         await here.receive(second)
@@ -89,7 +103,9 @@ async def test_a_press_meanwhile_does_not_bring_the_old_words(store: Store, fake
     assert [words for _, words in ways(fake)] == [WAITING, WAITING, "Hello Taro", "Sunny."]
 
 
-async def test_an_edit_that_a_turn_of_tools_meets_waits_for_its_end(store: Store, fake: LineFake) -> None:
+async def test_an_edit_that_a_turn_of_tools_meets_waits_for_its_end(
+    store: Store, fake: LineFake
+) -> None:
     """It joins no turn that answers something else."""
     calls = Step(calls=(ToolCall("c1", "echo", {"text": "x"}),), gate=asyncio.Event())
     steps = [Step("What?"), calls, Step("Hello Taro"), Step("Sunny.")]
@@ -103,9 +119,16 @@ async def test_an_edit_that_a_turn_of_tools_meets_waits_for_its_end(store: Store
     assert [words for _, words in ways(fake)] == [WAITING, "Hello Taro", "Sunny."]
 
 
-async def test_behind_an_open_question_no_old_words_are_fetched(store: Store, fake: LineFake) -> None:
+async def test_behind_an_open_question_no_old_words_are_fetched(
+    store: Store, fake: LineFake
+) -> None:
     """Somebody else has to decide first."""
-    steps = [Step("What?"), Step(calls=(ToolCall("c1", "launch", {}),)), Step("Launched"), Step("Sunny.")]
+    steps = [
+        Step("What?"),
+        Step(calls=(ToolCall("c1", "launch", {}),)),
+        Step("Launched"),
+        Step("Sunny."),
+    ]
     async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
         first = in_group(fake, "Wether?")
         await ask_late(here, first)
@@ -118,7 +141,9 @@ async def test_behind_an_open_question_no_old_words_are_fetched(store: Store, fa
     assert [words for _, words in ways(fake)[3:]] == ["Launched", "Sunny."]
 
 
-async def test_tools_are_not_called_again_for_an_edited_question(store: Store, fake: LineFake) -> None:
+async def test_tools_are_not_called_again_for_an_edited_question(
+    store: Store, fake: LineFake
+) -> None:
     """The turn goes on with their results."""
     echo = Echo()
     calls = Step(calls=(ToolCall("c1", "echo", {"text": "x"}),))
@@ -145,9 +170,13 @@ async def test_two_edited_questions_are_both_answered_anew(store: Store, fake: L
 
 
 @pytest.mark.parametrize("edits", [10, 11])
-async def test_who_edits_for_ever_gets_the_answer_to_the_tenth_edit(store: Store, fake: LineFake, edits: int) -> None:
+async def test_who_edits_for_ever_gets_the_answer_to_the_tenth_edit(
+    store: Store, fake: LineFake, edits: int
+) -> None:
     """Also where another turn ends after each edit."""
-    others = [step for number in range(11) for step in (Step(f"answer {number}"), Step("Hello Taro"))]
+    others = [
+        step for number in range(11) for step in (Step(f"answer {number}"), Step("Hello Taro"))
+    ]
     async with open_pipeline(store, fake, others, line_push="never") as here:
         first = in_group(fake, "v0")
         await ask_late(here, first)
@@ -161,10 +190,15 @@ async def test_who_edits_for_ever_gets_the_answer_to_the_tenth_edit(store: Store
     assert len(await store.late_answers.read(IN_GROUP)) == 0
 
 
-async def test_a_process_that_dies_after_the_edit_leaves_it_to_the_next(store: Store, fake: LineFake) -> None:
+async def test_a_process_that_dies_after_the_edit_leaves_it_to_the_next(
+    store: Store, fake: LineFake
+) -> None:
     """The old answer is gone, and the new one comes once."""
     held = held_step("never sent")
-    async with two_questions(store, fake, Step("What?"), Step("Hello Taro"), held) as (killed, first):
+    async with two_questions(store, fake, Step("What?"), Step("Hello Taro"), held) as (
+        killed,
+        first,
+    ):
         await killed.receive(edit(first, "Weather?"))
         turn = asyncio.create_task(killed.runner.process(IN_GROUP))
         async with asyncio.timeout(10):
@@ -180,7 +214,9 @@ async def test_a_process_that_dies_after_the_edit_leaves_it_to_the_next(store: S
     assert fake.texts[-1] == ["Sunny."]
 
 
-async def test_a_question_whose_turn_the_history_has_lost_keeps_its_answer(store: Store, fake: LineFake) -> None:
+async def test_a_question_whose_turn_the_history_has_lost_keeps_its_answer(
+    store: Store, fake: LineFake
+) -> None:
     """After /reset nothing is left to go on with."""
     async with two_questions(store, fake, Step("What?"), Step("Hello Taro")) as (here, first):
         await here.hear(in_group(fake, "/reset", TARO))
@@ -189,7 +225,9 @@ async def test_a_question_whose_turn_the_history_has_lost_keeps_its_answer(store
     assert fake.texts[-1] == ["What?"]
 
 
-async def test_an_edit_of_another_message_leaves_a_late_answer(store: Store, fake: LineFake) -> None:
+async def test_an_edit_of_another_message_leaves_a_late_answer(
+    store: Store, fake: LineFake
+) -> None:
     """One that called nobody, say."""
     async with two_questions(store, fake, Step("What?"), Step("Hello Taro")) as (here, _):
         await here.hear(event("messageEdited", GROUP, message=text_message("Oh")))

@@ -1,4 +1,5 @@
-"""Every kind of event LINE sends, with its fields and invented values, is taken; no recording is needed."""
+"""Every kind of event LINE sends, with its fields and invented values, is taken; no recording is
+needed."""
 
 from __future__ import annotations
 
@@ -43,8 +44,12 @@ async def rig() -> AsyncIterator[Rig]:
 
 @pytest.mark.parametrize("name", FACTS)
 async def test_a_body_is_taken(rig: Rig, name: str) -> None:
-    """200, and accepted is what is meant for the bot. The invented ids are all alike; LINE's are not."""
-    events = [one | {"webhookEventId": f"event-{number}"} for number, one in enumerate(FACTS[name]["events"])]
+    """200, and accepted is what is meant for the bot. The invented ids are all alike; LINE's are
+    not."""
+    events = [
+        one | {"webhookEventId": f"event-{number}"}
+        for number, one in enumerate(FACTS[name]["events"])
+    ]
     assert await rig.post(*signed(msgspec.json.encode(FACTS[name] | {"events": events}))) == 200
     accepted = [(conversation.split(":")[2], arrival.event) for conversation, arrival in rig.inbox]
     assert accepted == ACCEPTED.get(name, [])
@@ -52,7 +57,10 @@ async def test_a_body_is_taken(rig: Rig, name: str) -> None:
 
 def test_our_events_have_no_field_that_lines_lack() -> None:
     """What the stand-in sends is of LINE's form: the event, its source, a text and its mentions."""
-    ours = event(replyToken="r", message=text_message("@Kaiwa hello", mention=mention("@Kaiwa hello", "@Kaiwa")))
+    ours = event(
+        replyToken="r",
+        message=text_message("@Kaiwa hello", mention=mention("@Kaiwa hello", "@Kaiwa")),
+    )
     known = {path for one in EVENTS for path in paths(one)}
     assert paths(ours) <= known
     assert set.intersection(*(set(one) for one in EVENTS)) == ALWAYS

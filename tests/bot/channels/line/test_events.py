@@ -12,7 +12,17 @@ from bot.channels.line.events import MOST_MEMBERS
 from bot.channels.line.types import Address, read_address
 from bot.transcript import Author, Media, Message, Part, Text, encode
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, IN_ROOM, NOW, Rig, open_rig
-from tests.fakes.line_events import GROUP, JSON, ROOM, USER, addressed_message, event, mention, source, text_message
+from tests.fakes.line_events import (
+    GROUP,
+    JSON,
+    ROOM,
+    USER,
+    addressed_message,
+    event,
+    mention,
+    source,
+    text_message,
+)
 
 STRANGER = "U" + "9" * 32
 DAY_MS = 86_400_000
@@ -33,7 +43,9 @@ def content(kind: str, **fields: Any) -> JSON:
 async def test_a_text_arrives_with_its_way_back(rig: Rig) -> None:
     """Words, author and time; tokens and our time of receipt in the address."""
     tokens = {"quoteToken": "quote", "markAsReadToken": "read"}
-    said = event(timestamp=5, replyToken="reply", message={**text_message("Hello"), "id": "1", **tokens})
+    said = event(
+        timestamp=5, replyToken="reply", message={**text_message("Hello"), "id": "1", **tokens}
+    )
     [arrival] = await rig.receive(said)
     address = Address(NOW, "reply", "quote", "read")
     message = Message("1", "user", (Text("Hello"),), 5, Author(USER))
@@ -41,16 +53,23 @@ async def test_a_text_arrives_with_its_way_back(rig: Rig) -> None:
     assert rig.inbox[0][0] == IN_PRIVATE
 
 
-@pytest.mark.parametrize(("timestamp", "since"), [(NOW - 5_000, NOW - 5_000), (NOW + 5_000, NOW), (0, NOW)])
-async def test_a_redelivered_token_is_as_old_as_its_event(rig: Rig, timestamp: int, since: int) -> None:
-    """Its minute began with the event; a clock ahead of ours, and an event without a time, change nothing."""
+@pytest.mark.parametrize(
+    ("timestamp", "since"), [(NOW - 5_000, NOW - 5_000), (NOW + 5_000, NOW), (0, NOW)]
+)
+async def test_a_redelivered_token_is_as_old_as_its_event(
+    rig: Rig, timestamp: int, since: int
+) -> None:
+    """Its minute began with the event; a clock ahead of ours, and an event without a time, change
+    nothing."""
     again: JSON = {"timestamp": timestamp, "deliveryContext": {"isRedelivery": True}}
     [arrival] = await rig.receive(event(replyToken="reply", message=text_message("Hello"), **again))
     assert read_address(arrival.address).received_at == since
 
 
 @pytest.mark.parametrize(("place", "conversation"), [(GROUP, IN_GROUP), (ROOM, IN_ROOM)])
-async def test_where_several_talk_the_bot_is_called_by_name(rig: Rig, place: str, conversation: str) -> None:
+async def test_where_several_talk_the_bot_is_called_by_name(
+    rig: Rig, place: str, conversation: str
+) -> None:
     """Only what mentions it is accepted, and the mention is no part of the words."""
     await rig.receive(event(place=place, message=text_message("not for the bot")))
     other = text_message("@Taro hi", mention=mention("@Taro hi", "@Taro", is_self=False))
@@ -70,17 +89,24 @@ async def test_where_several_talk_the_bot_is_called_by_name(rig: Rig, place: str
         ("hi @bot\n\nand more", "@bot", "hi and more"),
     ],
 )
-async def test_the_mention_is_cut_out_by_utf_16_places(rig: Rig, text: str, called: str, words: str) -> None:
-    """LINE counts code units, so an emoji counts twice; a mention alone stays, as a call without words."""
+async def test_the_mention_is_cut_out_by_utf_16_places(
+    rig: Rig, text: str, called: str, words: str
+) -> None:
+    """LINE counts code units, so an emoji counts twice; a mention alone stays, as a call without
+    words."""
     message = text_message(text, mention=mention(text, called))
     [arrival] = await rig.receive(event(place=GROUP, message=message))
     assert arrival.message.text == words
 
 
-@pytest.mark.parametrize("place", [{"index": -3, "length": 99}, {"index": 50, "length": 2}, {"index": 1, "length": -1}])
+@pytest.mark.parametrize(
+    "place", [{"index": -3, "length": 99}, {"index": 50, "length": 2}, {"index": 1, "length": -1}]
+)
 async def test_a_mention_at_an_impossible_place_breaks_nothing(rig: Rig, place: JSON) -> None:
     """What can be read of the words is."""
-    message = text_message("🍎 hello", mention={"mentionees": [{"type": "user", "isSelf": True, **place}]})
+    message = text_message(
+        "🍎 hello", mention={"mentionees": [{"type": "user", "isSelf": True, **place}]}
+    )
     [arrival] = await rig.receive(event(place=GROUP, message=message))
     assert arrival.message.text
 
@@ -95,10 +121,19 @@ async def test_a_speaker_whom_line_does_not_name_has_no_author(rig: Rig) -> None
     ("message", "part"),
     [
         (content("sticker", keywords=["happy", "thanks"]), Text("[sticker: happy, thanks]")),
-        (content("sticker", text="Just sticker", keywords=["Love"]), Text("[sticker: Just sticker, Love]")),
+        (
+            content("sticker", text="Just sticker", keywords=["Love"]),
+            Text("[sticker: Just sticker, Love]"),
+        ),
         (content("sticker"), Text("[sticker]")),
         (
-            content("location", title="Cafe", address="Tokyo", latitude=35.65910807942215, longitude=139.5),
+            content(
+                "location",
+                title="Cafe",
+                address="Tokyo",
+                latitude=35.65910807942215,
+                longitude=139.5,
+            ),
             Text("[location: Cafe, Tokyo, 35.65910807942215, 139.5]"),
         ),
         (content("location", latitude=-1, longitude=2), Text("[location: -1.0, 2.0]")),
@@ -106,7 +141,9 @@ async def test_a_speaker_whom_line_does_not_name_has_no_author(rig: Rig) -> None
         (content("image"), Media("325708", "image/jpeg")),
     ],
 )
-async def test_stickers_places_and_images_are_given_to_the_model(rig: Rig, message: JSON, part: Part) -> None:
+async def test_stickers_places_and_images_are_given_to_the_model(
+    rig: Rig, message: JSON, part: Part
+) -> None:
     """In 1:1; in a group nobody can mention the bot in them."""
     [arrival] = await rig.receive(event(message=message))
     assert (arrival.event, arrival.message.parts) == ("message", (part,))
@@ -131,12 +168,17 @@ async def test_images_sent_together_are_one_album(rig: Rig) -> None:
         (content("file", fileName="a.pdf", fileSize=13 * 1024 * 1024), "line.kind_file"),
         (content("hologram"), "line.kind_other"),
         (
-            content("image", contentProvider={"type": "external", "originalContentUrl": "http://10.0.0.1/"}),
+            content(
+                "image",
+                contentProvider={"type": "external", "originalContentUrl": "http://10.0.0.1/"},
+            ),
             "line.kind_other",
         ),
     ],
 )
-async def test_what_the_model_cannot_take_is_answered_with_a_sentence(rig: Rig, message: JSON, sentence: str) -> None:
+async def test_what_the_model_cannot_take_is_answered_with_a_sentence(
+    rig: Rig, message: JSON, sentence: str
+) -> None:
     """In 1:1; in a group with silence. An image at somebody's own address is not fetched either."""
     [arrival] = await rig.receive(event(message=message, replyToken="reply"))
     assert (arrival.event, arrival.target, arrival.message.parts) == ("told", sentence, ())
@@ -161,14 +203,18 @@ async def test_whoever_goes_is_forgotten(rig: Rig, kind: str, place: str) -> Non
 
 async def test_a_message_taken_back_is_named(rig: Rig) -> None:
     """By its own id, in an event with another."""
-    [arrival] = await rig.receive(event("unsend", GROUP, webhookEventId="E1", unsend={"messageId": "325708"}))
+    [arrival] = await rig.receive(
+        event("unsend", GROUP, webhookEventId="E1", unsend={"messageId": "325708"})
+    )
     assert (arrival.event, arrival.target, arrival.message.id) == ("unsent", "325708", "E1")
     assert await rig.receive(event("unsend")) == []
 
 
 async def test_an_edited_message_has_new_words(rig: Rig) -> None:
     """In 1:1 as they stand, in a group without the mention."""
-    [arrival] = await rig.receive(event("messageEdited", webhookEventId="E1", message=content("text", text="New")))
+    [arrival] = await rig.receive(
+        event("messageEdited", webhookEventId="E1", message=content("text", text="New"))
+    )
     assert (arrival.event, arrival.target, arrival.message.id) == ("edited", "325708", "E1")
     assert arrival.message.text == "New"
     edited = addressed_message("Newer") | {"id": "325708"}
@@ -179,17 +225,24 @@ async def test_an_edited_message_has_new_words(rig: Rig) -> None:
 
 @pytest.mark.parametrize(("data", "approved"), [("approve:q1", True), ("reject:q1", False)])
 async def test_a_pressed_button_is_a_decision(rig: Rig, data: str, approved: bool) -> None:
-    """Under the event's id, with the way back that it brings; among others too, and of whom LINE does not name."""
-    pressed = event("postback", webhookEventId="E1", timestamp=5, replyToken="reply", postback={"data": data})
+    """Under the event's id, with the way back that it brings; among others too, and of whom LINE
+    does not name."""
+    pressed = event(
+        "postback", webhookEventId="E1", timestamp=5, replyToken="reply", postback={"data": data}
+    )
     [arrival] = await rig.receive(pressed, pressed | {"deliveryContext": {"isRedelivery": True}})
     address = encode(Address(NOW, "reply")).decode()
     message = Message("E1", "user", (), 5, Author(USER))
-    assert arrival == InboundEvent(message, address, event="decision", target="q1", approved=approved)
+    assert arrival == InboundEvent(
+        message, address, event="decision", target="q1", approved=approved
+    )
     [arrival] = await rig.receive(event("postback", GROUP, None, postback={"data": data}))
     assert (arrival.group, arrival.event, arrival.message.author) == (True, "decision", None)
 
 
-@pytest.mark.parametrize("postback", [{"data": "action=buy&itemid=1"}, {"data": "", "params": {"date": "x"}}, {}, None])
+@pytest.mark.parametrize(
+    "postback", [{"data": "action=buy&itemid=1"}, {"data": "", "params": {"date": "x"}}, {}, None]
+)
 async def test_other_buttons_have_no_consequence(rig: Rig, postback: JSON | None) -> None:
     """Those of a menu that was made elsewhere."""
     assert await rig.receive(event("postback", postback=postback)) == []
@@ -199,7 +252,12 @@ async def test_buttons_heed_the_lists_and_standby() -> None:
     """A press is not heard where words would not be; alone with the bot it is told so."""
     press: JSON = {"postback": {"data": "approve:q1"}}
     async with open_rig(allowed_users=[STRANGER]) as rig:
-        assert await rig.receive(event("postback", mode="standby", user=STRANGER, place=STRANGER, **press)) == []
+        assert (
+            await rig.receive(
+                event("postback", mode="standby", user=STRANGER, place=STRANGER, **press)
+            )
+            == []
+        )
         assert await rig.receive(event("postback", GROUP, **press)) == []
         [told] = await rig.receive(event("postback", **press))
         [decided] = await rig.receive(event("postback", GROUP, STRANGER, **press))
@@ -219,12 +277,27 @@ async def test_on_standby_the_bot_is_silent(rig: Rig) -> None:
 
 @pytest.mark.parametrize(("place", "conversation"), [(GROUP, IN_GROUP), (ROOM, IN_ROOM)])
 async def test_members_who_leave_are_named(rig: Rig, place: str, conversation: str) -> None:
-    """All at once and once, whether the bot is on standby or not; whoever LINE does not name is left out."""
-    members = [{"type": "user", "userId": USER}, {"type": "user"}, {"type": "user", "userId": STRANGER}]
-    gone = event("memberLeft", place, None, mode="standby", webhookEventId="E1", timestamp=5, left={"members": members})
+    """All at once and once, whether the bot is on standby or not; whoever LINE does not name is
+    left out."""
+    members = [
+        {"type": "user", "userId": USER},
+        {"type": "user"},
+        {"type": "user", "userId": STRANGER},
+    ]
+    gone = event(
+        "memberLeft",
+        place,
+        None,
+        mode="standby",
+        webhookEventId="E1",
+        timestamp=5,
+        left={"members": members},
+    )
     [arrival] = await rig.receive(gone, gone | {"deliveryContext": {"isRedelivery": True}})
     leavers = (USER, STRANGER)
-    assert arrival == InboundEvent(Message("E1", "user", (), 5), group=True, event="unsent", leavers=leavers)
+    assert arrival == InboundEvent(
+        Message("E1", "user", (), 5), group=True, event="unsent", leavers=leavers
+    )
     assert rig.inbox[0][0] == conversation
 
 
@@ -243,7 +316,17 @@ async def test_not_more_leave_than_a_group_may_have(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["postback", "beacon", "accountLink", "memberJoined", "memberLeft", "videoPlayComplete", "things", "new"]
+    "kind",
+    [
+        "postback",
+        "beacon",
+        "accountLink",
+        "memberJoined",
+        "memberLeft",
+        "videoPlayComplete",
+        "things",
+        "new",
+    ],
 )
 async def test_other_events_have_no_consequence(rig: Rig, kind: str) -> None:
     """They are no words."""
@@ -276,8 +359,13 @@ async def test_strangers_are_told_so_once_a_day() -> None:
     """Where only some may talk to the bot, others get one sentence a day, whatever they send."""
     async with open_rig(allowed_users=[USER]) as rig:
         strange = {"source": source(STRANGER, None)}
-        await rig.receive(*[event(message=text_message("hi")) | strange for _ in range(3)], event("follow") | strange)
-        assert [(arrival.event, arrival.target) for arrival in rig.arrivals] == [("told", "line.not_allowed")]
+        await rig.receive(
+            *[event(message=text_message("hi")) | strange for _ in range(3)],
+            event("follow") | strange,
+        )
+        assert [(arrival.event, arrival.target) for arrival in rig.arrivals] == [
+            ("told", "line.not_allowed")
+        ]
         rig.now += DAY_MS
         await rig.receive(event(message=text_message("hi")) | strange)
         assert len(rig.arrivals) == 2
@@ -294,7 +382,8 @@ async def test_groups_that_are_not_on_the_list_hear_nothing() -> None:
 
 
 async def test_in_groups_too_only_those_on_the_list_are_answered() -> None:
-    """Whoever may not talk to the bot alone may not in company; the bot still greets the group it joins."""
+    """Whoever may not talk to the bot alone may not in company; the bot still greets the group it
+    joins."""
     async with open_rig(allowed_users=[USER]) as rig:
         await rig.receive(
             event(place=GROUP, user=STRANGER, message=addressed_message("hi")),

@@ -1,4 +1,5 @@
-"""Voice messages, videos and files in LINE: from the signed webhook to what the model gets and people read."""
+"""Voice messages, videos and files in LINE: from the signed webhook to what the model gets and
+people read."""
 
 from __future__ import annotations
 
@@ -29,19 +30,26 @@ def voice() -> JSON:
 def seen(here: LinePipeline) -> list[str | Media]:
     """What the newest message shows the model."""
     return [
-        part.text if isinstance(part, Text) else part for part in here.asked().parts if isinstance(part, Text | Media)
+        part.text if isinstance(part, Text) else part
+        for part in here.asked().parts
+        if isinstance(part, Text | Media)
     ]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("kind", "mime", "served"), [("audio", "audio/mp4", "audio/x-m4a"), ("video", "video/mp4", "video/mp4")]
+    ("kind", "mime", "served"),
+    [("audio", "audio/mp4", "audio/x-m4a"), ("video", "video/mp4", "video/mp4")],
 )
-async def test_a_recording_is_heard_and_seen(store: Store, fake: LineFake, kind: str, mime: str, served: str) -> None:
+async def test_a_recording_is_heard_and_seen(
+    store: Store, fake: LineFake, kind: str, mime: str, served: str
+) -> None:
     """When LINE has converted it, which takes a moment."""
     fake.image("325708", b"recorded", served, pending=1)
     async with open_pipeline(store, fake, [Step("You said hello.")]) as here:
-        await here.hear(fake.event(message=content(kind, duration=4_000, contentProvider={"type": "line"})))
+        await here.hear(
+            fake.event(message=content(kind, duration=4_000, contentProvider={"type": "line"}))
+        )
         assert seen(here) == [Media("325708", mime, 8, b"recorded")]
     assert fake.texts == [["You said hello."]]
 
@@ -63,7 +71,13 @@ async def test_a_document_is_read(store: Store, fake: LineFake) -> None:
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    [("setup.exe", 100), ("archive.zip", 100), ("report.pdf", 13 * MIB), ("letter.doc", 100), ("", 100)],
+    [
+        ("setup.exe", 100),
+        ("archive.zip", 100),
+        ("report.pdf", 13 * MIB),
+        ("letter.doc", 100),
+        ("", 100),
+    ],
 )
 async def test_what_cannot_be_read_is_answered_with_the_limits(
     store: Store, fake: LineFake, name: str, size: int
@@ -86,9 +100,13 @@ async def test_a_recording_that_line_cannot_convert_is_named(store: Store, fake:
 
 
 @pytest.mark.parametrize("kind", ["audio", "video", "file"])
-async def test_files_in_a_group_are_not_for_the_bot(store: Store, fake: LineFake, kind: str) -> None:
+async def test_files_in_a_group_are_not_for_the_bot(
+    store: Store, fake: LineFake, kind: str
+) -> None:
     """LINE cannot tell whom they are meant for, as with pictures."""
     async with open_pipeline(store, fake, []) as here:
-        await here.hear(fake.event(place=GROUP, message=content(kind, fileName="a.pdf", fileSize=1)))
+        await here.hear(
+            fake.event(place=GROUP, message=content(kind, fileName="a.pdf", fileSize=1))
+        )
         assert here.model.requests == []
     assert fake.requests == []

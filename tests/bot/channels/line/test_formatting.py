@@ -45,7 +45,9 @@ def offered(fake: LineFake) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-async def test_a_greeting_offers_examples_and_the_help(fake: LineFake, rig: Rig, language: str) -> None:
+async def test_a_greeting_offers_examples_and_the_help(
+    fake: LineFake, rig: Rig, language: str
+) -> None:
     """In its language; the help itself offers the examples only."""
     greeting = texts().get("line.greeting", language, bot_name="Kaiwa", days=30)
     await rig.say(Reply(greeting, kind="greeting"), rig.address(fake.token()))
@@ -56,7 +58,9 @@ async def test_a_greeting_offers_examples_and_the_help(fake: LineFake, rig: Rig,
     assert SpokenCommands(texts()).read(next(iter(HELP[language].values()))) == "help"
 
 
-@pytest.mark.parametrize(("words", "label", "says"), [("All work. ", "More", "more?"), ("仕事。", "続き", "続きは？")])
+@pytest.mark.parametrize(
+    ("words", "label", "says"), [("All work. ", "More", "more?"), ("仕事。", "続き", "続きは？")]
+)
 async def test_what_was_too_long_is_read_on_by_a_button(
     fake: LineFake, rig: Rig, words: str, label: str, says: str
 ) -> None:
@@ -68,7 +72,9 @@ async def test_what_was_too_long_is_read_on_by_a_button(
     assert offered(fake) == {}
 
 
-@pytest.mark.parametrize("reply", [Reply("Hello", kind="greeting"), Reply("Help", kind="help"), Reply("word " * 5_000)])
+@pytest.mark.parametrize(
+    "reply", [Reply("Hello", kind="greeting"), Reply("Help", kind="help"), Reply("word " * 5_000)]
+)
 async def test_among_others_no_button_speaks(fake: LineFake, rig: Rig, reply: Reply) -> None:
     """What it says would lack the mention, and not be heard."""
     await rig.say(reply, rig.address(fake.token(GROUP)), conversation=IN_GROUP)
@@ -79,23 +85,34 @@ async def test_among_others_no_button_speaks(fake: LineFake, rig: Rig, reply: Re
     ("reply", "end"),
     [
         (Reply("word " * 5_000), "There is more: mention me and write “more?” to read on."),
-        (Reply("言葉。" * 9_000), "続きがあります。メンションを付けて「続きは？」と送ってください。"),
+        (
+            Reply("言葉。" * 9_000),
+            "続きがあります。メンションを付けて「続きは？」と送ってください。",
+        ),
         (Reply("word " * 5_000, fleeting=True, free=True), "word\n\n…"),
     ],
 )
-async def test_among_others_it_says_what_is_heard(fake: LineFake, rig: Rig, reply: Reply, end: str) -> None:
+async def test_among_others_it_says_what_is_heard(
+    fake: LineFake, rig: Rig, reply: Reply, end: str
+) -> None:
     """Of an answer the rest comes by a mention, of a translation never."""
     await rig.say(reply, rig.address(fake.token(GROUP)), conversation=IN_GROUP)
     assert fake.texts[0][-1].endswith(end)
 
 
-async def test_a_pressed_example_is_a_message_that_names_its_tool(store: Store, fake: LineFake) -> None:
-    """From the greeting in the follower's language to the model's first request, which must use that tool."""
+async def test_a_pressed_example_is_a_message_that_names_its_tool(
+    store: Store, fake: LineFake
+) -> None:
+    """From the greeting in the follower's language to the model's first request, which must use
+    that tool."""
     async with open_pipeline(store, fake, [Step("晴れです。")], Weather()) as here:
         await here.hear(fake.event("follow"))
         await here.hear(fake.press("東京の天気"))
         [request] = here.model.requests
-    assert (request.messages[-1].text, request.tool_choice) == ("/天気 東京", ToolChoice("one", "get_weather"))
+    assert (request.messages[-1].text, request.tool_choice) == (
+        "/天気 東京",
+        ToolChoice("one", "get_weather"),
+    )
     assert fake.texts[1:] == [["晴れです。"]]
 
 

@@ -1,4 +1,5 @@
-"""GROUP_MEMORY: what people write to each other is background for an hour, and nothing is kept where it is off."""
+"""GROUP_MEMORY: what people write to each other is background for an hour, and nothing is kept
+where it is off."""
 
 from __future__ import annotations
 
@@ -21,13 +22,23 @@ from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, Rig, open_rig
 from tests.bot.store.turns import key, leased
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import BOT, GROUP, JSON, addressed_message, event, message_id, text_message
+from tests.fakes.line_events import (
+    BOT,
+    GROUP,
+    JSON,
+    addressed_message,
+    event,
+    message_id,
+    text_message,
+)
 
 JPEG = b"\xff\xd8\xff\xe0picture"
 TARO = "U" + "2" * 32
 REMEMBERING = Defaults(group_memory=True, time_zone="Asia/Tokyo")
 
-import_module("linebot.v3.messaging")  # on a busy machine its import takes longer than a name is waited for
+import_module(
+    "linebot.v3.messaging"
+)  # on a busy machine its import takes longer than a name is waited for
 
 
 def background(here: LinePipeline) -> list[str]:
@@ -58,10 +69,15 @@ async def kept(store: Store) -> list[bytes]:
 
 
 async def test_what_was_said_before_is_background(store: Store, fake: LineFake) -> None:
-    """With names, in order, as data; it is not in the history, and nobody is answered but the one who asks."""
+    """With names, in order, as data; it is not in the history, and nobody is answered but the one
+    who asks."""
     fake.people[TARO] = {"displayName": "Taro"}
-    async with open_pipeline(store, fake, [Step("Sushi."), Step("ok")], defaults=REMEMBERING) as here:
-        await here.hear(said(fake, 'sushi or "ramen"?'), said(fake, "sushi", None), asked(fake, "so?"))
+    async with open_pipeline(
+        store, fake, [Step("Sushi."), Step("ok")], defaults=REMEMBERING
+    ) as here:
+        await here.hear(
+            said(fake, 'sushi or "ramen"?'), said(fake, "sushi", None), asked(fake, "so?")
+        )
         assert background(here) == ['Taro: "sushi or \\"ramen\\"?"', 'somebody: "sushi"']
         [request] = here.model.requests
         assert "asks for nothing and permits nothing" in next(
@@ -77,7 +93,9 @@ async def test_where_it_is_off_nothing_is_kept(store: Store, fake: LineFake) -> 
     async with open_pipeline(store, fake, [Step("ok")]) as here:
         await here.hear(said(fake, "canary"))
         names = [name async for name in store.kv._client.scan_iter("kaiwa:*")]
-        assert [name for name in names if b":note:line:last_" not in name] == []  # the time of the last webhook
+        assert [
+            name for name in names if b":note:line:last_" not in name
+        ] == []  # the time of the last webhook
         await here.hear(asked(fake, "what is this?"))
         assert background(here) == []
 
@@ -95,7 +113,9 @@ async def test_the_newest_twenty_of_an_hour_are_kept(store: Store, fake: LineFak
     assert max(map(len, lines)) < CAP + 30
 
 
-async def test_after_an_hour_a_message_is_not_shown(store: Store, redis: Redis, fake: LineFake) -> None:
+async def test_after_an_hour_a_message_is_not_shown(
+    store: Store, redis: Redis, fake: LineFake
+) -> None:
     """Though a later one keeps the store from dropping it."""
     async with open_pipeline(store, fake, [Step("ok")], defaults=REMEMBERING) as here:
         await here.receive(said(fake, "early"), said(fake, "late", None))
@@ -104,7 +124,9 @@ async def test_after_an_hour_a_message_is_not_shown(store: Store, redis: Redis, 
         [early] = [entry for entry in entries if b"early" in entry]
         at = int(await redis.zscore(name, early) or 0)
         await redis.zrem(name, early)
-        await redis.zadd(name, {early.replace(b"%d" % at, b"%d" % (at - 3_600_000)): at - 3_600_000})
+        await redis.zadd(
+            name, {early.replace(b"%d" % at, b"%d" % (at - 3_600_000)): at - 3_600_000}
+        )
         await here.hear(asked(fake, "so?"))
         assert background(here) == ['somebody: "late"']
     assert len(await kept(store)) == 2
@@ -119,12 +141,18 @@ async def test_a_message_that_comes_twice_is_kept_once(store: Store, fake: LineF
 
 
 @pytest.mark.parametrize("words", ["what is this?", "この写真は何？"])
-async def test_a_picture_sent_before_can_be_asked_about(store: Store, fake: LineFake, words: str) -> None:
+async def test_a_picture_sent_before_can_be_asked_about(
+    store: Store, fake: LineFake, words: str
+) -> None:
     """Kept as a reference, fetched when somebody points at it; then it is part of the history."""
     fake.image("8001", JPEG)
     fake.people[TARO] = {"displayName": "Taro"}
-    async with open_pipeline(store, fake, [Step("A cat."), Step("Grey.")], defaults=REMEMBERING) as here:
-        await here.receive(fake.event(place=GROUP, user=TARO, message={"id": "8001", "type": "image"}))
+    async with open_pipeline(
+        store, fake, [Step("A cat."), Step("Grey.")], defaults=REMEMBERING
+    ) as here:
+        await here.receive(
+            fake.event(place=GROUP, user=TARO, message={"id": "8001", "type": "image"})
+        )
         assert (fake.calls("content"), b"8001" in (await kept(store))[0]) == ([], True)
         await here.hear(asked(fake, words))
         assert pictures(here.asked()) == ["8001"]
@@ -135,9 +163,14 @@ async def test_a_picture_sent_before_can_be_asked_about(store: Store, fake: Line
     assert seen == ["8001"]
 
 
-async def test_pictures_sent_together_are_asked_about_together(store: Store, fake: LineFake) -> None:
+async def test_pictures_sent_together_are_asked_about_together(
+    store: Store, fake: LineFake
+) -> None:
     """The newest ones of the person who sent last, four at most; other talk has none."""
-    albums = [({"id": str(n), "type": "image", "imageSet": {"id": "E", "index": n, "total": 6}}) for n in range(1, 7)]
+    albums = [
+        ({"id": str(n), "type": "image", "imageSet": {"id": "E", "index": n, "total": 6}})
+        for n in range(1, 7)
+    ]
     for number in range(8):
         fake.image(str(number), JPEG)
     async with open_pipeline(store, fake, [Step("ok"), Step("ok")], defaults=REMEMBERING) as here:
@@ -166,8 +199,20 @@ async def test_an_old_picture_is_not_pointed_at(store: Store, fake: LineFake) ->
 async def test_what_has_no_words_is_not_kept(store: Store, fake: LineFake) -> None:
     """Stickers, places, videos."""
     silent: list[JSON] = [
-        {"id": message_id(), "type": "sticker", "packageId": "1", "stickerId": "2", "keywords": ["hi"]},
-        {"id": message_id(), "type": "location", "title": "Tokyo", "latitude": 35.0, "longitude": 139.0},
+        {
+            "id": message_id(),
+            "type": "sticker",
+            "packageId": "1",
+            "stickerId": "2",
+            "keywords": ["hi"],
+        },
+        {
+            "id": message_id(),
+            "type": "location",
+            "title": "Tokyo",
+            "latitude": 35.0,
+            "longitude": 139.0,
+        },
         {"id": message_id(), "type": "video", "contentProvider": {"type": "line"}},
     ]
     async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
@@ -215,7 +260,9 @@ async def test_what_is_forgotten_is_gone(store: Store, fake: LineFake, how: str)
     assert len(keys) == (1 if how == "forget me" else 0)
 
 
-async def test_whoever_leaves_the_group_takes_their_words_along(store: Store, fake: LineFake) -> None:
+async def test_whoever_leaves_the_group_takes_their_words_along(
+    store: Store, fake: LineFake
+) -> None:
     """Nobody asks the model about that; the words of those who stay are kept."""
     gone = event("memberLeft", GROUP, None, left={"members": [{"type": "user", "userId": TARO}]})
     async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
@@ -224,13 +271,17 @@ async def test_whoever_leaves_the_group_takes_their_words_along(store: Store, fa
     assert b"hello all" in left
 
 
-async def test_a_group_that_invites_the_bot_again_reads_again_what_is_kept(store: Store, fake: LineFake) -> None:
+async def test_a_group_that_invites_the_bot_again_reads_again_what_is_kept(
+    store: Store, fake: LineFake
+) -> None:
     """Also on the same day: people may have joined who have not read it."""
     async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
         await here.hear(fake.event("join", GROUP, None))
         await here.hear(event("leave", GROUP, None), fake.event("join", GROUP, None))
     assert len(fake.texts) == 2
-    assert all("the last 20 messages that do not mention me" in greeting for [greeting] in fake.texts)
+    assert all(
+        "the last 20 messages that do not mention me" in greeting for [greeting] in fake.texts
+    )
 
 
 async def test_being_forgotten_in_1_1_reaches_groups(store: Store, fake: LineFake) -> None:
@@ -241,10 +292,14 @@ async def test_being_forgotten_in_1_1_reaches_groups(store: Store, fake: LineFak
     assert await kept(store) == []
 
 
-async def test_what_a_turn_quotes_of_somebody_is_forgotten_after_it(store: Store, fake: LineFake) -> None:
+async def test_what_a_turn_quotes_of_somebody_is_forgotten_after_it(
+    store: Store, fake: LineFake
+) -> None:
     """The turn is another person's, and takes longer than anybody waits."""
     before, step = said(fake, "canary"), held_step("ok")
-    quoting = addressed_message("what does that mean?") | {"quotedMessageId": before["message"]["id"]}
+    quoting = addressed_message("what does that mean?") | {
+        "quotedMessageId": before["message"]["id"]
+    }
     async with open_pipeline(store, fake, [step], defaults=REMEMBERING) as here:
         await here.receive(before, fake.event(place=GROUP, message=quoting))
         async with running(here, step, IN_GROUP):
@@ -263,7 +318,10 @@ async def test_the_model_may_stay_silent(store: Store, fake: LineFake) -> None:
     async with open_pipeline(store, fake, steps, defaults=REMEMBERING) as here:
         await here.hear(said(fake, "the bot is fine"), asked(fake, "thanks"))
         assert fake.sent == []
-        assert [message.text for message in await read_history(store, IN_GROUP)] == ["thanks", "[silent]"]
+        assert [message.text for message in await read_history(store, IN_GROUP)] == [
+            "thanks",
+            "[silent]",
+        ]
         assert await store.depths() == Depths(due=0, dead_letters=0)
         await here.hear(asked(fake, "really?"))
     assert fake.texts == [["Well."]]
@@ -293,7 +351,9 @@ async def test_who_is_not_allowed_is_not_kept() -> None:
 async def test_an_unmentioned_message_is_passed_on_as_such(rig: Rig) -> None:
     """The whole text, pictures too; a message to the bot is none."""
     picture = {"id": "8003", "type": "image", "contentProvider": {"type": "line"}}
-    await rig.receive(event(place=GROUP, message=text_message("hi")), event(place=GROUP, message=picture))
+    await rig.receive(
+        event(place=GROUP, message=text_message("hi")), event(place=GROUP, message=picture)
+    )
     assert [(one.message.parts, one.unmentioned) for one in rig.overheard] == [
         (one.message.parts, True) for one in rig.overheard
     ]
@@ -302,7 +362,9 @@ async def test_an_unmentioned_message_is_passed_on_as_such(rig: Rig) -> None:
     assert not called.unmentioned
 
 
-async def test_an_unmentioned_message_costs_one_request(store: Store, redis: Redis, fake: LineFake) -> None:
+async def test_an_unmentioned_message_costs_one_request(
+    store: Store, redis: Redis, fake: LineFake
+) -> None:
     """Whether it is kept or not; one without words costs none."""
     picture = {"id": message_id(), "type": "image", "contentProvider": {"type": "line"}}
     for memory, costs in ((False, 1), (True, 2)):
@@ -310,5 +372,7 @@ async def test_an_unmentioned_message_costs_one_request(store: Store, redis: Red
             await redis.config_resetstat()
             await here.receive(said(fake, "hello"), fake.event(place=GROUP, message=picture))
             stats = await redis.info("commandstats")
-            assert stats["cmdstat_get"]["calls"] == costs  # of the interpreter's languages, in the one script
+            assert (
+                stats["cmdstat_get"]["calls"] == costs
+            )  # of the interpreter's languages, in the one script
             assert here.due == []

@@ -1,4 +1,5 @@
-"""The webhook over HTTP: what is refused, what is accepted, and that nothing else happens before the answer."""
+"""The webhook over HTTP: what is refused, what is accepted, and that nothing else happens before
+the answer."""
 
 from __future__ import annotations
 
@@ -58,7 +59,9 @@ async def test_a_message_is_accepted(rig: Rig) -> None:
     assert (conversation, arrival.message.text) == (IN_PRIVATE, "Hello")
 
 
-@pytest.mark.parametrize("signature", [None, "", "wrong", "ünsigned", webhook(HELLO, secret="another")[1]])
+@pytest.mark.parametrize(
+    "signature", [None, "", "wrong", "ünsigned", webhook(HELLO, secret="another")[1]]
+)
 async def test_without_the_right_signature_nothing_is_accepted(rig: Rig, signature: object) -> None:
     """Missing, empty, made up, not even ASCII, or made with another secret: 400."""
     body, headers = webhook(HELLO)
@@ -109,14 +112,27 @@ async def test_a_signed_body_that_is_no_webhook_is_refused(rig: Rig, body: bytes
         b'{"destination": "U", "events": []}',
         b'{"events": [], "and": "more"}',
         b'{"destination": "U", "events": [{}]}',
-        b'{"destination": "U", "events": [1, null, "x", {"type": 1}, {"type": "message", "source": "?"}]}',
-        b'{"destination": "U", "events": [{"type": "somethingNew", "source": {"type": "user", "userId": "U1"}}]}',
-        b'{"destination": "U", "events": [{"type": "message", "source": {"type": "user", "userId": "U1"}}]}',
-        b'{"destination": "U", "events": [{"type": "follow", "source": {"type": "userGroup", "userId": "U1"}}]}',
+        (
+            b'{"destination": "U", "events": [1, null, "x", {"type": 1}, {"type": "message", '
+            b'"source": "?"}]}'
+        ),
+        (
+            b'{"destination": "U", "events": [{"type": "somethingNew", "source": {"type": "user", '
+            b'"userId": "U1"}}]}'
+        ),
+        (
+            b'{"destination": "U", "events": [{"type": "message", "source": {"type": "user", '
+            b'"userId": "U1"}}]}'
+        ),
+        (
+            b'{"destination": "U", "events": [{"type": "follow", "source": {"type": "userGroup", '
+            b'"userId": "U1"}}]}'
+        ),
     ],
 )
 async def test_whatever_is_well_formed_is_taken(rig: Rig, body: bytes) -> None:
-    """LINE's Verify button, new event types and events that cannot be read are no reason to be sent again."""
+    """LINE's Verify button, new event types and events that cannot be read are no reason to be sent
+    again."""
     assert await rig.post(*signed(body)) == 200
     assert [arrival for arrival in rig.arrivals if arrival.event == "message"] == []
 
@@ -125,7 +141,10 @@ async def test_an_event_that_cannot_be_read_costs_only_itself(rig: Rig) -> None:
     """Its neighbours are accepted, in order."""
     broken = {**event(message=text_message("?")), "timestamp": "yesterday"}
     last = event(message=text_message("Bye"))
-    assert [arrival.message.text for arrival in await rig.receive(HELLO, broken, last)] == ["Hello", "Bye"]
+    assert [arrival.message.text for arrival in await rig.receive(HELLO, broken, last)] == [
+        "Hello",
+        "Bye",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -135,21 +154,30 @@ async def test_an_event_that_cannot_be_read_costs_only_itself(rig: Rig) -> None:
 )
 async def test_what_no_parser_takes_costs_only_its_event(rig: Rig, broken: bytes) -> None:
     """The events beside it are accepted all the same."""
-    events = [json.dumps(HELLO).encode(), broken, json.dumps(event(message=text_message("Bye"))).encode()]
+    events = [
+        json.dumps(HELLO).encode(),
+        broken,
+        json.dumps(event(message=text_message("Bye"))).encode(),
+    ]
     body = b'{"destination": "U", "events": [' + b",".join(events) + b"]}"
     assert await rig.post(*signed(body)) == 200
     assert [arrival.message.text for arrival in rig.arrivals] == ["Hello", "Bye"]
 
 
 async def test_half_a_character_costs_only_itself(rig: Rig) -> None:
-    """In the text, the postback and the name of a file; what is whole stays whole, and mentions stay where they are."""
+    """In the text, the postback and the name of a file; what is whole stays whole, and mentions
+    stay where they are."""
     half, smile = "\ud83d", "\N{GRINNING FACE}"
     pressed = event("postback", postback={"data": f"late:en:{half}"})
     spoken = event(message=text_message(f"Look {half} {smile}"))
     mentioned = event(place=GROUP, message=addressed_message("weather?", name=f"@Kai{half}"))
     sent = event(message={"id": "7001", "type": "file", "fileName": f"{half}.pdf", "fileSize": 9})
     arrivals = await rig.receive(pressed, spoken, mentioned, sent)
-    assert [arrival.message.text for arrival in arrivals] == [f"Look \ufffd {smile}", "weather?", ""]
+    assert [arrival.message.text for arrival in arrivals] == [
+        f"Look \ufffd {smile}",
+        "weather?",
+        "",
+    ]
     [file] = arrivals[-1].message.parts
     assert isinstance(file, Media)
     assert file.name == "\ufffd.pdf"
@@ -171,7 +199,9 @@ async def test_a_body_over_one_mebibyte_is_refused(rig: Rig) -> None:
 async def test_while_the_store_is_away_line_is_asked_to_send_again(rig: Rig) -> None:
     """503, and nothing is half accepted."""
     rig.away = True
-    response = await rig.http.post("/webhooks/line", content=webhook(HELLO)[0], headers=webhook(HELLO)[1])
+    response = await rig.http.post(
+        "/webhooks/line", content=webhook(HELLO)[0], headers=webhook(HELLO)[1]
+    )
     assert (response.status_code, response.headers["Retry-After"]) == (503, "2")
     rig.away = False
     assert len(await rig.receive(HELLO)) == 1
@@ -183,7 +213,9 @@ async def test_nothing_is_waited_for_but_the_inbox(rig: Rig) -> None:
     assert len(await rig.receive(HELLO)) == 1
 
 
-@pytest.mark.parametrize("name", ["line-bot-sdk-python_v3_webhook.json", "constructed_from_schema.json"])
+@pytest.mark.parametrize(
+    "name", ["line-bot-sdk-python_v3_webhook.json", "constructed_from_schema.json"]
+)
 async def test_every_recorded_body_is_taken(rig: Rig, name: str) -> None:
     """The bodies of LINE's own SDK tests, and some made to its schema."""
     recording = json.loads(recorded("line", name).read_text("utf-8"))

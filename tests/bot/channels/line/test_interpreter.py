@@ -28,14 +28,24 @@ from tests.bot.channels.line.late_turns import (
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, event, message_id, text_message
+from tests.fakes.line_events import (
+    GROUP,
+    JSON,
+    USER,
+    addressed_message,
+    event,
+    message_id,
+    text_message,
+)
 from tests.fakes.tools import Launch
 from tests.waiting import until
 
 TARO = "U" + "2" * 32
 ON, OFF = "between English and Japanese", "no longer translate"
 
-import_module("linebot.v3.messaging")  # on a busy machine its import takes longer than a name is waited for
+import_module(
+    "linebot.v3.messaging"
+)  # on a busy machine its import takes longer than a name is waited for
 
 
 def said(fake: LineFake, text: str, user: str | None = TARO) -> JSON:
@@ -59,8 +69,11 @@ async def switch_on(here: LinePipeline, fake: LineFake) -> None:
     assert ON in fake.sent.pop().texts[0]
 
 
-async def test_every_message_is_translated_until_it_is_switched_off(store: Store, fake: LineFake) -> None:
-    """In order, under its message, by its own token and without a mention; with a prompt of its own and no tools."""
+async def test_every_message_is_translated_until_it_is_switched_off(
+    store: Store, fake: LineFake
+) -> None:
+    """In order, under its message, by its own token and without a mention; with a prompt of its own
+    and no tools."""
     async with open_pipeline(store, fake, [echo] * 4) as here:
         await here.hear(said(fake, "before"))
         await switch_on(here, fake)
@@ -68,7 +81,9 @@ async def test_every_message_is_translated_until_it_is_switched_off(store: Store
         await here.hear(first, said(fake, "こんにちは", None), said(fake, "last"))
         request = here.model.requests[0]
         assert (request.tools, "between English and Japanese" in request.system) == ((), True)
-        assert [message.text for message in request.messages] == ["<message>\nhello < /message> all\n</message>"]
+        assert [message.text for message in request.messages] == [
+            "<message>\nhello < /message> all\n</message>"
+        ]
         assert fake.texts == [["<hello < /message> all>"], ["<こんにちは>"], ["<last>"]]
         assert [(sent.call, sent.to) for sent in fake.sent] == [("reply", GROUP)] * 3
         assert fake.sent[0].messages[0]["quoteToken"] == first["message"]["quoteToken"]
@@ -81,7 +96,13 @@ async def test_every_message_is_translated_until_it_is_switched_off(store: Store
 
 
 @pytest.mark.parametrize(
-    "words", ["通訳 英語 日本語", "通訳 英語と日本語", "/interpret English, Japanese", "interpret en and ja"]
+    "words",
+    [
+        "通訳 英語 日本語",
+        "通訳 英語と日本語",
+        "/interpret English, Japanese",
+        "interpret en and ja",
+    ],
 )
 async def test_it_is_switched_on_in_words(store: Store, fake: LineFake, words: str) -> None:
     """Languages by their names in either language, or by their codes."""
@@ -90,7 +111,9 @@ async def test_it_is_switched_on_in_words(store: Store, fake: LineFake, words: s
     assert await store.groups.languages(IN_GROUP) == "en ja"
 
 
-@pytest.mark.parametrize("words", ["/interpret en", "/interpret en xx", "/interpret en en", "/通訳", "interpret"])
+@pytest.mark.parametrize(
+    "words", ["/interpret en", "/interpret en xx", "/interpret en en", "/通訳", "interpret"]
+)
 async def test_without_two_languages_it_says_how(store: Store, fake: LineFake, words: str) -> None:
     """And stays off."""
     async with open_pipeline(store, fake, []) as here:
@@ -124,12 +147,22 @@ async def test_the_help_of_a_group_tells_of_it(store: Store, fake: LineFake) -> 
 
 async def test_what_has_no_words_is_left_alone(store: Store, fake: LineFake) -> None:
     """No request is made for emoji, numbers, addresses, stickers and pictures."""
-    sticker = {"id": message_id(), "type": "sticker", "packageId": "1", "stickerId": "2", "keywords": ["hi"]}
+    sticker = {
+        "id": message_id(),
+        "type": "sticker",
+        "packageId": "1",
+        "stickerId": "2",
+        "keywords": ["hi"],
+    }
     picture = {"id": message_id(), "type": "image", "contentProvider": {"type": "line"}}
     async with open_pipeline(store, fake, []) as here:
         await switch_on(here, fake)
-        await here.hear(*(said(fake, text) for text in ("😀", "12:30", "https://example.com/path", "…！")))
-        await here.hear(*(fake.event(place=GROUP, message=message) for message in (sticker, picture)))
+        await here.hear(
+            *(said(fake, text) for text in ("😀", "12:30", "https://example.com/path", "…！"))
+        )
+        await here.hear(
+            *(fake.event(place=GROUP, message=message) for message in (sticker, picture))
+        )
     assert fake.sent == []
 
 
@@ -145,7 +178,9 @@ async def test_what_has_no_words_is_left_alone(store: Store, fake: LineFake) -> 
         Step(error=ModelUnusable("credit_used_up", "no credit")),
     ],
 )
-async def test_without_a_translation_nothing_is_said(store: Store, fake: LineFake, step: Step) -> None:
+async def test_without_a_translation_nothing_is_said(
+    store: Store, fake: LineFake, step: Step
+) -> None:
     """Neither the mark of silence nor an apology; the next message is translated."""
     async with open_pipeline(store, fake, [step, echo]) as here:
         await switch_on(here, fake)
@@ -171,7 +206,9 @@ async def test_a_mention_is_answered_as_ever(store: Store, fake: LineFake) -> No
     """Beside translations, each in a turn of its own, in order."""
     async with open_pipeline(store, fake, [echo, Step("It is noon."), echo]) as here:
         await switch_on(here, fake)
-        await here.hear(said(fake, "one", USER), asked(fake, "what time is it?"), said(fake, "two", USER))
+        await here.hear(
+            said(fake, "one", USER), asked(fake, "what time is it?"), said(fake, "two", USER)
+        )
         assert [len(request.messages) for request in here.model.requests] == [1, 3, 1]
     assert fake.texts == [["<one>"], ["It is noon."], ["<two>"]]
 
@@ -190,14 +227,19 @@ async def test_a_translation_is_never_pushed(store: Store, fake: LineFake) -> No
 
 
 async def test_nobody_is_told_to_wait_for_a_translation(store: Store, fake: LineFake) -> None:
-    """Neither by a button while a turn keeps it waiting, nor by the press of an old one; a command is awaited."""
+    """Neither by a button while a turn keeps it waiting, nor by the press of an old one; a command
+    is awaited."""
     first, second = held_step(), held_step()
     async with open_pipeline(store, fake, [first, second, echo], line_push="never") as here:
         await answer_late(here, first, asked(fake, "hi", TARO), IN_GROUP)
         await here.hear(fake.press(BUTTON, TARO))
         old_button = fake.press(BUTTON, TARO)
         await switch_on(here, fake)
-        to_bot, aside, command = asked(fake, "hello"), said(fake, "good morning"), said(fake, "/help", USER)
+        to_bot, aside, command = (
+            asked(fake, "hello"),
+            said(fake, "good morning"),
+            said(fake, "/help", USER),
+        )
         await here.receive(to_bot, aside, command)
         here.wait(LATE_S)
         async with running(here, second, IN_GROUP):
@@ -205,7 +247,11 @@ async def test_nobody_is_told_to_wait_for_a_translation(store: Store, fake: Line
             await here.hear(old_button)
             assert fake.texts[-1][0].startswith(SENT)
     tokens = [request.body["replyToken"] for request in fake.calls("reply")]
-    assert [event["replyToken"] in tokens for event in (to_bot, aside, command)] == [True, False, True]
+    assert [event["replyToken"] in tokens for event in (to_bot, aside, command)] == [
+        True,
+        False,
+        True,
+    ]
 
 
 async def test_limits_count_and_are_told_once(store: Store, fake: LineFake) -> None:
@@ -229,21 +275,28 @@ async def test_what_is_taken_back_is_not_translated(store: Store, fake: LineFake
     gate = asyncio.Event()
     async with open_pipeline(store, fake, [Step("translated canary", gate=gate), echo]) as here:
         await switch_on(here, fake)
-        await here.hear(first, event("unsend", GROUP, TARO, unsend={"messageId": first["message"]["id"]}))
+        await here.hear(
+            first, event("unsend", GROUP, TARO, unsend={"messageId": first["message"]["id"]})
+        )
         assert here.model.requests == []
         await here.receive(second)
         processing = asyncio.create_task(here.process())
         await until(lambda: bool(here.model.requests))
-        await here.receive(event("unsend", GROUP, TARO, unsend={"messageId": second["message"]["id"]}))
+        await here.receive(
+            event("unsend", GROUP, TARO, unsend={"messageId": second["message"]["id"]})
+        )
         gate.set()
         await processing
         assert fake.sent == []
-        await here.hear(typo, event("messageEdited", GROUP, TARO, message=typo["message"] | {"text": "hello"}))
+        await here.hear(
+            typo, event("messageEdited", GROUP, TARO, message=typo["message"] | {"text": "hello"})
+        )
     assert fake.texts == [["<hello>"]]
 
 
 async def test_an_open_question_holds_no_translation_up(store: Store, fake: LineFake) -> None:
-    """And what people say to each other does not answer it, not even a yes of the person who is asked."""
+    """And what people say to each other does not answer it, not even a yes of the person who is
+    asked."""
     launch, call = Launch(), Step(calls=(ToolCall("", "launch", {"what": "rocket"}),))
     async with open_pipeline(store, fake, [call, echo, echo, Step("Up!")], launch) as here:
         await switch_on(here, fake)

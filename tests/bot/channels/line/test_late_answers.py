@@ -1,4 +1,5 @@
-"""A slow answer never ends in silence: over signed webhooks, on a real store, against the strict stand-in for LINE."""
+"""A slow answer never ends in silence: over signed webhooks, on a real store, against the strict
+stand-in for LINE."""
 
 from __future__ import annotations
 
@@ -43,9 +44,16 @@ OTHER = f"U{'2' * 32}"
     [
         (
             "Hello, who are you?",
-            ["I am still working on your question.", "It takes longer than LINE lets me wait.", "7 days"],
+            [
+                "I am still working on your question.",
+                "It takes longer than LINE lets me wait.",
+                "7 days",
+            ],
         ),
-        ("こんにちは", ["ただいま回答を作成しています。", "LINEで待てる時間を超えました。", "7日間"]),
+        (
+            "こんにちは",
+            ["ただいま回答を作成しています。", "LINEで待てる時間を超えました。", "7日間"],
+        ),
     ],
 )
 async def test_after_45_seconds_the_token_brings_a_button(
@@ -53,10 +61,17 @@ async def test_after_45_seconds_the_token_brings_a_button(
 ) -> None:
     """In the question's language, by the question's own token."""
     step, asked = held_step(), question(fake, text)
-    async with open_pipeline(store, fake, [step], line_push="never") as here, late_turn(here, step, asked):
+    async with (
+        open_pipeline(store, fake, [step], line_push="never") as here,
+        late_turn(here, step, asked),
+    ):
         [sent] = fake.sent
         [request] = fake.calls("reply")
-        assert (sent.call, sent.to, request.body["replyToken"]) == ("reply", USER, asked["replyToken"])
+        assert (sent.call, sent.to, request.body["replyToken"]) == (
+            "reply",
+            USER,
+            asked["replyToken"],
+        )
         assert all(word in sent.texts[0] for word in words)
         assert sent.messages[0]["altText"] == words[0]
 
@@ -65,7 +80,13 @@ async def test_the_first_45_seconds_of_a_token_are_the_answers(rig: Rig) -> None
     """Then it is the button's, until its minute is over."""
     addresses = [write_address(rig.address("token", age_s)) for age_s in (0, 44, 45, 59, 60)]
     assert [rig.line.time_left(address) for address in addresses] == [45, 1, 0, -14, None]
-    assert ["token" in rig.line.current(address) for address in addresses] == [True, True, False, False, False]
+    assert ["token" in rig.line.current(address) for address in addresses] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 async def test_a_turn_in_time_shows_no_button(store: Store, fake: LineFake) -> None:
@@ -104,7 +125,9 @@ async def test_never_pushed_an_answer_waits_for_its_press(store: Store, fake: Li
         assert fake.calls("push") == []
 
 
-async def test_pressed_early_it_says_so_again_with_a_new_button(store: Store, fake: LineFake) -> None:
+async def test_pressed_early_it_says_so_again_with_a_new_button(
+    store: Store, fake: LineFake
+) -> None:
     """While the turn still runs; the new button works like the first."""
     step = held_step()
     async with open_pipeline(store, fake, [step], line_push="never") as here:
@@ -129,7 +152,9 @@ async def test_auto_pushes_and_the_button_says_so(store: Store, fake: LineFake) 
 
 
 @pytest.mark.parametrize("age_s", [45, 52, 59])
-async def test_an_answer_that_is_pushed_at_once_comes_alone(store: Store, fake: LineFake, age_s: int) -> None:
+async def test_an_answer_that_is_pushed_at_once_comes_alone(
+    store: Store, fake: LineFake, age_s: int
+) -> None:
     """A command needs no model, and LINE brought it late: no card follows the answer."""
     async with open_pipeline(store, fake, []) as here:
         await here.receive(question(fake, "/help"))
@@ -161,7 +186,9 @@ async def test_a_card_waits_while_its_answer_is_being_pushed(store: Store, fake:
     assert [sent.call for sent in fake.sent] == ["push"]
 
 
-async def test_an_answer_that_is_not_worth_a_push_leaves_the_card(store: Store, fake: LineFake) -> None:
+async def test_an_answer_that_is_not_worth_a_push_leaves_the_card(
+    store: Store, fake: LineFake
+) -> None:
     """In a group, to one person alone: the button says that nothing waits, and so what to do."""
     async with open_pipeline(store, fake, []) as here:
         await here.receive(fake.event(place=GROUP, message=addressed_message("/memory")))
@@ -170,7 +197,9 @@ async def test_an_answer_that_is_not_worth_a_push_leaves_the_card(store: Store, 
         await here.runner.process(LATE_IN_GROUP)
         await here.hear(fake.press(BUTTON))
     assert [sent.call for sent in fake.sent] == ["reply"] * 2
-    assert [words[0].startswith(known) for words, known in zip(fake.texts, (WAITING, SENT), strict=True)] == [True] * 2
+    assert [
+        words[0].startswith(known) for words, known in zip(fake.texts, (WAITING, SENT), strict=True)
+    ] == [True] * 2
 
 
 async def test_a_push_that_fails_leaves_the_card(store: Store, fake: LineFake) -> None:
@@ -184,7 +213,9 @@ async def test_a_push_that_fails_leaves_the_card(store: Store, fake: LineFake) -
     assert [(sent.call, *sent.buttons) for sent in fake.sent] == [("reply", "回答を見る")]
 
 
-async def test_an_answer_that_is_not_pushed_after_all_has_its_card(store: Store, fake: LineFake) -> None:
+async def test_an_answer_that_is_not_pushed_after_all_has_its_card(
+    store: Store, fake: LineFake
+) -> None:
     """Others have used the month's messages up meanwhile."""
     fake.limit = 5
     async with open_pipeline(store, fake, []) as here:
@@ -249,8 +280,11 @@ async def test_always_without_quota_is_like_auto(store: Store, fake: LineFake) -
     assert ways(fake) == [("reply", "in time"), ("reply", WAITING), ("reply", "late")]
 
 
-async def test_always_answers_by_the_token_where_the_month_ends_at_the_push(store: Store, fake: LineFake) -> None:
-    """Others have pushed since the quota was read; the token still works, and nobody has a button."""
+async def test_always_answers_by_the_token_where_the_month_ends_at_the_push(
+    store: Store, fake: LineFake
+) -> None:
+    """Others have pushed since the quota was read; the token still works, and nobody has a
+    button."""
     fake.limit = 5
     async with open_pipeline(store, fake, [Step("one"), Step("two")], line_push="always") as here:
         await here.hear(question(fake))
@@ -284,14 +318,19 @@ async def test_in_a_group_only_the_askers_press_counts(store: Store, fake: LineF
 async def test_messages_behind_a_turn_get_their_own_button(store: Store, fake: LineFake) -> None:
     """In a group, where turns of several people follow each other."""
     step = held_step("one")
-    events = [fake.event(place=GROUP, user=user, message=addressed_message("hi")) for user in (USER, OTHER)]
+    events = [
+        fake.event(place=GROUP, user=user, message=addressed_message("hi"))
+        for user in (USER, OTHER)
+    ]
     async with open_pipeline(store, fake, [step, Step("two")], line_push="never") as here:
         await here.receive(*events)
         here.wait(LATE_S)
         async with running(here, step, IN_GROUP):
             await shown(here, LATE_IN_GROUP, cards=2)
         assert ways(fake) == [("reply", WAITING)] * 2
-        assert {request.body["replyToken"] for request in fake.calls("reply")} == {one["replyToken"] for one in events}
+        assert {request.body["replyToken"] for request in fake.calls("reply")} == {
+            one["replyToken"] for one in events
+        }
         await here.hear(fake.press(BUTTON, OTHER))
         assert fake.texts[-1] == ["two"]
         assert [one.asker for one in await store.late_answers.read(IN_GROUP)] == [USER]
@@ -306,7 +345,9 @@ async def test_a_redelivered_press_brings_nothing_twice(store: Store, fake: Line
     assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
 
 
-async def test_two_presses_at_once_in_two_processes_bring_it_once(store: Store, fake: LineFake) -> None:
+async def test_two_presses_at_once_in_two_processes_bring_it_once(
+    store: Store, fake: LineFake
+) -> None:
     """The second one says that it was sent."""
     step = held_step()
     async with (
@@ -324,7 +365,8 @@ async def test_two_presses_at_once_in_two_processes_bring_it_once(store: Store, 
 
 @pytest.mark.long
 async def test_a_press_of_unknown_outcome_is_not_repeated(store: Store, fake: LineFake) -> None:
-    """LINE took the answer, and the line was cut: the press's token tells so at the next attempt."""
+    """LINE took the answer, and the line was cut: the press's token tells so at the next
+    attempt."""
     async with kept_answer(store, fake) as here:
         fake.trouble("reply", "cut")
         await here.hear(fake.press(BUTTON))
@@ -338,7 +380,9 @@ async def test_a_press_of_unknown_outcome_is_not_repeated(store: Store, fake: Li
     assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
 
 
-async def test_a_press_whose_token_is_dead_leaves_the_answer_where_it_is(store: Store, fake: LineFake) -> None:
+async def test_a_press_whose_token_is_dead_leaves_the_answer_where_it_is(
+    store: Store, fake: LineFake
+) -> None:
     """Another press brings it."""
     async with kept_answer(store, fake) as here:
         press = fake.press(BUTTON)
@@ -361,8 +405,11 @@ async def test_an_answer_that_line_refuses_is_given_up(store: Store, fake: LineF
 
 
 async def test_the_next_answer_offers_the_earlier_one(store: Store, fake: LineFake) -> None:
-    """Also where no button could be shown, as LINE was away or the token too old; in the order of the questions."""
-    async with open_pipeline(store, fake, [Step("one"), Step("two"), Step("three")], line_push="never") as here:
+    """Also where no button could be shown, as LINE was away or the token too old; in the order of
+    the questions."""
+    async with open_pipeline(
+        store, fake, [Step("one"), Step("two"), Step("three")], line_push="never"
+    ) as here:
         for _ in range(2):
             await here.receive(question(fake))
             here.wait(61)
@@ -388,10 +435,14 @@ async def test_a_message_that_waited_has_a_token_of_its_own(store: Store, fake: 
 
 
 @pytest.mark.parametrize("leaving", ["forget", "unfollow"])
-async def test_a_late_answer_goes_with_its_asker(store: Store, fake: LineFake, leaving: str) -> None:
+async def test_a_late_answer_goes_with_its_asker(
+    store: Store, fake: LineFake, leaving: str
+) -> None:
     """/forget me and blocking the bot delete it."""
     async with kept_answer(store, fake, "secret") as here:
-        await here.hear(event("unfollow") if leaving == "unfollow" else question(fake, "/forget me"))
+        await here.hear(
+            event("unfollow") if leaving == "unfollow" else question(fake, "/forget me")
+        )
         assert await store.late_answers.read(IN_PRIVATE) == []
         await here.hear(fake.press(BUTTON))
     assert "secret" not in str(fake.texts)
@@ -415,9 +466,12 @@ async def test_a_message_that_is_edited_before_its_late_answer_is_fetched_is_ans
     """In a group, where LINE lets people edit; afterwards what was fetched stays."""
     asked = fake.event(place=GROUP, message=addressed_message("Wether?"))
     edits = [
-        event("messageEdited", GROUP, message=asked["message"] | {"text": text}) for text in ("@Kaiwa Weather?", "x")
+        event("messageEdited", GROUP, message=asked["message"] | {"text": text})
+        for text in ("@Kaiwa Weather?", "x")
     ]
-    async with open_pipeline(store, fake, [Step("What?"), Step("Sunny.")], line_push="never") as here:
+    async with open_pipeline(
+        store, fake, [Step("What?"), Step("Sunny.")], line_push="never"
+    ) as here:
         await here.receive(asked)
         here.wait(LATE_S)
         await here.process()
@@ -445,7 +499,10 @@ async def test_forget_me_leaves_the_answers_of_others(store: Store, fake: LineFa
 async def test_presses_do_not_pile_up(store: Store, fake: LineFake) -> None:
     """Five of one person wait at most, however often somebody presses."""
     step = held_step()
-    async with open_pipeline(store, fake, [step], line_push="never") as here, late_turn(here, step, question(fake)):
+    async with (
+        open_pipeline(store, fake, [step], line_push="never") as here,
+        late_turn(here, step, question(fake)),
+    ):
         for _ in range(30):
             await here.receive(fake.press(BUTTON))
         assert len(await store.outbox.read(LATE_HERE)) == 5
@@ -456,11 +513,14 @@ async def test_each_press_of_one_moment_is_answered(store: Store, fake: LineFake
     users = [f"U{number:032}" for number in range(30)]
     data = [earlier_button(user, texts(), "en").data for user in users]
     presses = [
-        fake.event("postback", GROUP, user, postback={"data": each}) for user, each in zip(users, data, strict=True)
+        fake.event("postback", GROUP, user, postback={"data": each})
+        for user, each in zip(users, data, strict=True)
     ]
     async with open_pipeline(store, fake, [], line_push="never") as here:
         await here.hear(*presses)
-    assert {request.body["replyToken"] for request in fake.calls("reply")} == {press["replyToken"] for press in presses}
+    assert {request.body["replyToken"] for request in fake.calls("reply")} == {
+        press["replyToken"] for press in presses
+    }
 
 
 async def test_a_press_without_lines_signature_does_nothing(store: Store, fake: LineFake) -> None:
@@ -469,7 +529,9 @@ async def test_a_press_without_lines_signature_does_nothing(store: Store, fake: 
         here.due.clear()
         press = fake.press(BUTTON)
         body, _ = webhook(press)
-        refused = await here.http.post("/webhooks/line", content=body, headers={"x-line-signature": "no"})
+        refused = await here.http.post(
+            "/webhooks/line", content=body, headers={"x-line-signature": "no"}
+        )
         await here.receive(press | {"postback": {"data": press["postback"]["data"] + "0"}})
         assert (refused.status_code, here.due, len(fake.sent)) == (400, [], 1)
 
@@ -496,5 +558,7 @@ async def test_what_answers_no_message_is_not_kept(store: Store, fake: LineFake)
         with structlog.testing.capture_logs() as logs:
             await here.process()
         assert await store.late_answers.read(IN_GROUP) == []
-    assert [log["event"] for log in logs if log["event"].startswith("delivery")] == ["delivery.failed"]
+    assert [log["event"] for log in logs if log["event"].startswith("delivery")] == [
+        "delivery.failed"
+    ]
     assert len(await store.dead_letters.read()) == 1

@@ -62,10 +62,14 @@ def launch() -> Step:
 
 
 @pytest.mark.parametrize("answer", ["button", "words"])
-async def test_a_late_question_is_fetched_and_answered(store: Store, fake: LineFake, answer: str) -> None:
+async def test_a_late_question_is_fetched_and_answered(
+    store: Store, fake: LineFake, answer: str
+) -> None:
     """The call is made once, and its answer comes by the token of the decision."""
     step, tool = launch(), Launch()
-    async with open_pipeline(store, fake, [step, Step("Launched")], tool, line_push="never") as here:
+    async with open_pipeline(
+        store, fake, [step, Step("Launched")], tool, line_push="never"
+    ) as here:
         await answer_late(here, step, question(fake, "please launch it"))
         assert ways(fake) == [("reply", WAITING)]
         await here.hear(fake.press(BUTTON))
@@ -84,7 +88,9 @@ async def test_a_late_question_that_is_over_is_not_asked(store: Store, fake: Lin
     """Its deadline has passed; what became of it is fetched instead."""
     step, tool = launch(), Launch()
     steps = [step, Step("Nobody decided.")]
-    async with open_pipeline(store, fake, steps, tool, policy=Policy(ttl_s=1), line_push="never") as here:
+    async with open_pipeline(
+        store, fake, steps, tool, policy=Policy(ttl_s=1), line_push="never"
+    ) as here:
         await answer_late(here, step, question(fake, "please launch it"))
 
         async def is_over() -> bool:
@@ -99,10 +105,14 @@ async def test_a_late_question_that_is_over_is_not_asked(store: Store, fake: Lin
 
 
 @pytest.mark.long
-async def test_a_question_that_ends_while_it_is_fetched_is_not_asked(store: Store, fake: LineFake) -> None:
+async def test_a_question_that_ends_while_it_is_fetched_is_not_asked(
+    store: Store, fake: LineFake
+) -> None:
     """The press had been taken, and LINE was away; no dead letter is left of it."""
     step, tool = launch(), Launch()
-    async with open_pipeline(store, fake, [step, Step("Stopped.")], tool, line_push="never") as here:
+    async with open_pipeline(
+        store, fake, [step, Step("Stopped.")], tool, line_push="never"
+    ) as here:
         await answer_late(here, step, question(fake, "please launch it"))
         fake.fail("reply", 500)
         await here.hear(fake.press(BUTTON))
@@ -122,7 +132,9 @@ async def test_a_late_poll_comes_with_its_buttons(store: Store, fake: LineFake) 
     food = {"question": "Where do we eat?", "options": ["Sushi", "Curry"]}
     step = Step(calls=(ToolCall("c1", "start_poll", food),), gate=asyncio.Event())
     tools = ToolMap([ValidatedTool(StartPoll(), *read_schemas("start_poll"))])
-    async with open_pipeline(store, fake, [step, Step("Please vote.")], toolset=tools, line_push="never") as here:
+    async with open_pipeline(
+        store, fake, [step, Step("Please vote.")], toolset=tools, line_push="never"
+    ) as here:
         await answer_late(here, step, question(fake))
         await here.hear(fake.press(BUTTON))
     assert fake.sent[-1].texts[0] == "Please vote."
@@ -130,21 +142,28 @@ async def test_a_late_poll_comes_with_its_buttons(store: Store, fake: LineFake) 
 
 
 @pytest.mark.parametrize(("is_kept", "types"), [(True, ["text", "image"]), (False, ["text"])])
-async def test_a_late_answer_shows_the_pictures_that_are_left(fake: LineFake, is_kept: bool, types: list[str]) -> None:
-    """They are kept for a day, and the answer for seven; a picture that is gone is told in words."""
+async def test_a_late_answer_shows_the_pictures_that_are_left(
+    fake: LineFake, is_kept: bool, types: list[str]
+) -> None:
+    """They are kept for a day, and the answer for seven; a picture that is gone is told in
+    words."""
     files = LocalFiles()
     if not is_kept:
         files.kept.clear()
     async with open_rig(fake, files=files) as rig:
         address = encode(rig.address(fake.token())).decode()
         late = LateAnswer(IN_PRIVATE, "turn_1_1")
-        delivery = Delivery("fetch_1", "1", Reply("Here:", files=(CHART,)), address, 1, asker=USER, late=late)
+        delivery = Delivery(
+            "fetch_1", "1", Reply("Here:", files=(CHART,)), address, 1, asker=USER, late=late
+        )
         await rig.line.deliver(LATE_HERE, delivery, ours)
     assert [message["type"] for message in fake.sent[0].messages] == types
     assert (CHART.text in fake.texts[0][0]) is not is_kept
 
 
-async def test_the_button_for_an_earlier_answer_stands_below_whatever_comes_last(fake: LineFake) -> None:
+async def test_the_button_for_an_earlier_answer_stands_below_whatever_comes_last(
+    fake: LineFake,
+) -> None:
     """LINE shows the quick replies of the last message alone."""
     poll = Poll("poll_1", "line:polls:user:U", "Where?", ("Sushi", "Curry"), (0, 0))
     async with open_rig(fake, files=LocalFiles()) as rig:
@@ -158,7 +177,8 @@ async def test_the_button_for_an_earlier_answer_stands_below_whatever_comes_last
 
 
 async def test_a_turn_that_changes_hands_shows_one_button(store: Store, fake: LineFake) -> None:
-    """Its first process is killed after the button; the next one neither repeats it nor tries the spent token."""
+    """Its first process is killed after the button; the next one neither repeats it nor tries the
+    spent token."""
     step = held_step()
     with structlog.testing.capture_logs() as logs:
         await _change_hands(store, fake, step)
@@ -184,7 +204,9 @@ async def _change_hands(store: Store, fake: LineFake, step: Step) -> None:
 
 
 @pytest.mark.long
-async def test_a_process_that_has_lost_its_turn_spends_no_token(store: Store, redis: Redis, fake: LineFake) -> None:
+async def test_a_process_that_has_lost_its_turn_spends_no_token(
+    store: Store, redis: Redis, fake: LineFake
+) -> None:
     """It was paused; the next process has answered in time."""
     step = held_step()
     async with open_pipeline(store, fake, [step], line_push="never") as paused:
@@ -229,7 +251,9 @@ async def test_the_clocks_are_compared_again_and_again(store: Store) -> None:
     following.cancel()
 
 
-async def test_who_waits_behind_an_open_question_is_told(store: Store, redis: Redis, fake: LineFake) -> None:
+async def test_who_waits_behind_an_open_question_is_told(
+    store: Store, redis: Redis, fake: LineFake
+) -> None:
     """In a group, where somebody else's approval is awaited for longer than a reply token lives."""
     steps = [Step(calls=(ToolCall("c1", "launch", {}),)), Step("Launched"), Step("Hello Taro")]
     async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
@@ -249,7 +273,9 @@ async def test_who_waits_behind_an_open_question_is_told(store: Store, redis: Re
         assert [words for _, words in ways(fake)[2:]] == ["Launched", "Hello Taro"]
 
 
-async def test_a_late_command_behind_an_open_question_is_fetched(store: Store, fake: LineFake) -> None:
+async def test_a_late_command_behind_an_open_question_is_fetched(
+    store: Store, fake: LineFake
+) -> None:
     """It is run at once, and its sender told that its answer waits."""
     steps = [Step(calls=(ToolCall("c1", "launch", {}),))]
     async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
@@ -263,7 +289,9 @@ async def test_a_late_command_behind_an_open_question_is_fetched(store: Store, f
     assert fake.texts[-1][0].startswith("Used today")
 
 
-async def test_behind_an_open_question_a_late_answer_goes_with_its_message(store: Store, fake: LineFake) -> None:
+async def test_behind_an_open_question_a_late_answer_goes_with_its_message(
+    store: Store, fake: LineFake
+) -> None:
     """In a group: nobody need decide before."""
     steps = [Step("secret"), Step(calls=(ToolCall("c1", "launch", {}),))]
     asked = fake.event(place=GROUP, user=TARO, message=addressed_message("hi"))
@@ -284,8 +312,14 @@ async def test_behind_an_open_question_a_late_answer_goes_with_the_last_of_its_m
     store: Store, fake: LineFake
 ) -> None:
     """The other one was taken back before."""
-    first, second = (fake.event(place=GROUP, user=TARO, message=addressed_message(words)) for words in ("one", "two"))
-    unsent = [event("unsend", GROUP, TARO, unsend={"messageId": one["message"]["id"]}) for one in (first, second)]
+    first, second = (
+        fake.event(place=GROUP, user=TARO, message=addressed_message(words))
+        for words in ("one", "two")
+    )
+    unsent = [
+        event("unsend", GROUP, TARO, unsend={"messageId": one["message"]["id"]})
+        for one in (first, second)
+    ]
     steps = [Step("secret"), Step("ok"), Step(calls=(ToolCall("c1", "launch", {}),))]
     async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
         await here.receive(first, second)
@@ -301,7 +335,9 @@ async def test_behind_an_open_question_a_late_answer_goes_with_the_last_of_its_m
     assert len(here.model.requests) == len(steps)
 
 
-async def test_a_late_answer_that_cannot_be_read_is_given_up(store: Store, redis: Redis, fake: LineFake) -> None:
+async def test_a_late_answer_that_cannot_be_read_is_given_up(
+    store: Store, redis: Redis, fake: LineFake
+) -> None:
     """And the next one is fetched; a journal that cannot be read is in nobody's way."""
     async with kept_answer(store, fake) as here:
         await redis.lpush(key("late", IN_PRIVATE), f"{USER} turn_0_1\nnot JSON")
@@ -314,7 +350,9 @@ async def test_a_late_answer_that_cannot_be_read_is_given_up(store: Store, redis
 
 
 @pytest.mark.long
-async def test_a_store_that_is_away_is_asked_again(redis: Redis, store_url: str, fake: LineFake) -> None:
+async def test_a_store_that_is_away_is_asked_again(
+    redis: Redis, store_url: str, fake: LineFake
+) -> None:
     """The button waits for it; the turn ends as it would otherwise."""
     wire, step = CutWire(store_url, Cut(), SCRIPTS, ignore), held_step()
     async with (
@@ -336,7 +374,8 @@ async def test_a_store_that_is_away_is_asked_again(redis: Redis, store_url: str,
 
 
 async def test_a_late_command_is_answered_by_the_button_too(store: Store, fake: LineFake) -> None:
-    """It waited behind other turns, and no model is asked; /forget me leaves no name with its answer."""
+    """It waited behind other turns, and no model is asked; /forget me leaves no name with its
+    answer."""
     async with open_pipeline(store, fake, [], line_push="never") as here:
         for command in ("/usage", "/forget me"):
             await here.receive(question(fake, command))
@@ -348,9 +387,17 @@ async def test_a_late_command_is_answered_by_the_button_too(store: Store, fake: 
         assert await store.late_answers.read(IN_PRIVATE) == []
 
 
-async def test_a_late_sentence_in_place_of_the_models_answer_is_fetched(store: Store, fake: LineFake) -> None:
+async def test_a_late_sentence_in_place_of_the_models_answer_is_fetched(
+    store: Store, fake: LineFake
+) -> None:
     """The answer to a sticker's thanks, and to a recording that the model cannot hear."""
-    thanks = {"id": "9001", "type": "sticker", "packageId": "1", "stickerId": "2", "keywords": ["thanks"]}
+    thanks = {
+        "id": "9001",
+        "type": "sticker",
+        "packageId": "1",
+        "stickerId": "2",
+        "keywords": ["thanks"],
+    }
     voice = {"id": "9002", "type": "audio", "duration": 1, "contentProvider": {"type": "line"}}
     async with open_pipeline(store, fake, [], line_push="never") as here:
         here.model.media = MediaSupport()
@@ -362,7 +409,12 @@ async def test_a_late_sentence_in_place_of_the_models_answer_is_fetched(store: S
             await here.hear(fake.press("回答を見る"))
     waiting = texts().get("late.waiting", "ja")
     cannot_hear = texts().get("reply.cannot_audio", "ja")
-    assert [words for _, words in ways(fake)] == [waiting, "どういたしまして😊", waiting, cannot_hear]
+    assert [words for _, words in ways(fake)] == [
+        waiting,
+        "どういたしまして😊",
+        waiting,
+        cannot_hear,
+    ]
 
 
 async def test_the_late_apology_for_a_turn_that_was_given_up_is_fetched(
@@ -378,7 +430,10 @@ async def test_the_late_apology_for_a_turn_that_was_given_up_is_fetched(
         await here.process()
         await here.runner.process(LATE_HERE)
         await here.hear(fake.press(BUTTON))
-    assert [words.partition(",")[0] for _, words in ways(fake)] == [WAITING, "Something went wrong on my side"]
+    assert [words.partition(",")[0] for _, words in ways(fake)] == [
+        WAITING,
+        "Something went wrong on my side",
+    ]
 
 
 async def test_a_late_command_is_fetched(store: Store, fake: LineFake) -> None:
@@ -392,7 +447,9 @@ async def test_a_late_command_is_fetched(store: Store, fake: LineFake) -> None:
     assert "Kaiwa" in fake.texts[-1][0]
 
 
-async def test_the_answer_to_what_was_taken_back_is_not_fetched(store: Store, redis: Redis, fake: LineFake) -> None:
+async def test_the_answer_to_what_was_taken_back_is_not_fetched(
+    store: Store, redis: Redis, fake: LineFake
+) -> None:
     """Other late answers stay, and what cannot be read is in nobody's way."""
     steps = [Step("one"), Step("two")]
     async with open_pipeline(store, fake, steps, line_push="never") as here:
@@ -407,7 +464,9 @@ async def test_the_answer_to_what_was_taken_back_is_not_fetched(store: Store, re
         assert [b"two" in one.delivery for one in kept] == [True, False]
 
 
-async def test_what_is_taken_back_behind_the_turn_of_another_is_not_fetched(store: Store, fake: LineFake) -> None:
+async def test_what_is_taken_back_behind_the_turn_of_another_is_not_fetched(
+    store: Store, fake: LineFake
+) -> None:
     """In a group, where that turn has not read the retraction."""
     step = held_step("Hello Taro")
     asked = fake.event(place=GROUP, message=addressed_message("hi"))
@@ -445,10 +504,14 @@ async def test_a_routine_that_was_approved_is_announced_too(store: Store, fake: 
 
 
 @pytest.mark.parametrize("is_unsent", [True, False])
-async def test_who_awaits_nothing_behind_a_turn_is_not_told(store: Store, fake: LineFake, is_unsent: bool) -> None:
+async def test_who_awaits_nothing_behind_a_turn_is_not_told(
+    store: Store, fake: LineFake, is_unsent: bool
+) -> None:
     """In a group: a message that was taken back, and one for the interpreter."""
     step, words = held_step(), addressed_message("Oops") if is_unsent else text_message("hello all")
-    asked, behind = (fake.event(place=GROUP, user=user, message=addressed_message("hi")) for user in (USER, TARO))
+    asked, behind = (
+        fake.event(place=GROUP, user=user, message=addressed_message("hi")) for user in (USER, TARO)
+    )
     async with open_pipeline(store, fake, [step], line_push="never") as here:
         await here.hear(fake.event(place=GROUP, message=addressed_message("/interpret en ja")))
         fake.sent.clear()
@@ -474,7 +537,9 @@ async def test_who_has_taken_a_late_message_back_is_not_told(store: Store, fake:
 
 
 @pytest.mark.parametrize("push", ["auto", "never"])
-async def test_a_turn_in_time_makes_no_further_request(redis: Redis, store_url: str, fake: LineFake, push: str) -> None:
+async def test_a_turn_in_time_makes_no_further_request(
+    redis: Redis, store_url: str, fake: LineFake, push: str
+) -> None:
     """One script for each step, as without late answers."""
     wire = CutWire(store_url, Cut(), SCRIPTS, ignore)
     async with (
@@ -487,5 +552,7 @@ async def test_a_turn_in_time_makes_no_further_request(redis: Redis, store_url: 
         await here.hear(question(fake))
     made = [name for name in wire.requests if name in NAMES]
     assert sorted(made) == sorted(SCRIPTS_OF_A_TURN)
-    assert wire.requests.count("LRANGE") <= 1  # a look at the inbox, where the turn took more than a moment
+    assert (
+        wire.requests.count("LRANGE") <= 1
+    )  # a look at the inbox, where the turn took more than a moment
     assert fake.texts == [["Hi!"]] * 2

@@ -29,7 +29,9 @@ async def prepared(rig: Rig, conversation: str, *users: str | None) -> list[Auth
     ("conversation", "call", "language"),
     [(IN_PRIVATE, "profile", "ja"), (IN_GROUP, "group_profile", ""), (IN_ROOM, "room_profile", "")],
 )
-async def test_a_speaker_gets_a_name(fake: LineFake, rig: Rig, conversation: str, call: str, language: str) -> None:
+async def test_a_speaker_gets_a_name(
+    fake: LineFake, rig: Rig, conversation: str, call: str, language: str
+) -> None:
     """And alone with the bot a language; both from one request a day."""
     for _ in range(2):
         assert await prepared(rig, conversation, USER) == [Author(USER, "Hanako", language)]
@@ -46,7 +48,9 @@ async def test_a_turn_of_several_people_asks_for_each_once(fake: LineFake, rig: 
 
 
 @pytest.mark.parametrize("conversation", [IN_PRIVATE, IN_GROUP])
-async def test_a_name_with_half_a_character_can_be_kept(fake: LineFake, rig: Rig, conversation: str) -> None:
+async def test_a_name_with_half_a_character_can_be_kept(
+    fake: LineFake, rig: Rig, conversation: str
+) -> None:
     """A name that was cut in the middle of an emoji."""
     fake.people[USER] = {"displayName": "Hana\ud83d"}
     for _ in range(2):
@@ -55,7 +59,9 @@ async def test_a_name_with_half_a_character_can_be_kept(fake: LineFake, rig: Rig
         assert author.name == "Hana\ufffd"
 
 
-async def test_a_profile_that_cannot_be_seen_is_not_asked_for_at_once_again(fake: LineFake, rig: Rig) -> None:
+async def test_a_profile_that_cannot_be_seen_is_not_asked_for_at_once_again(
+    fake: LineFake, rig: Rig
+) -> None:
     """Somebody who has not added the bot: an hour later perhaps."""
     fake.people.clear()
     for _ in range(2):
@@ -94,15 +100,25 @@ async def test_a_recording_is_fetched_when_line_has_converted_it(fake: LineFake,
     """LINE is asked how far it is, and for the recording only at the beginning and at the end."""
     fake.image("325708", b"sound", "audio/x-m4a", pending=2)
     assert await fetched(rig.line, IN_PRIVATE, Media("325708", "audio/mp4")) == b"sound"
-    assert [request.call for request in fake.requests] == ["content", *["transcoding"] * 3, "content"]
+    assert [request.call for request in fake.requests] == [
+        "content",
+        *["transcoding"] * 3,
+        "content",
+    ]
 
 
 @pytest.mark.long
 async def test_a_recording_is_waited_for_before_it_is_fetched(fake: LineFake, rig: Rig) -> None:
-    """No memory need be kept for it meanwhile; pictures and files are not converted, and a failure is the fetch's."""
+    """No memory need be kept for it meanwhile; pictures and files are not converted, and a failure
+    is the fetch's."""
     fake.image("325708", b"sound", "audio/x-m4a", pending=1)
     fake.image("2", b"film", "video/mp4", broken=True)
-    for media in (Media("325708", "audio/mp4"), Media("2", "video/mp4"), IMAGE, Media("4", "audio/mp4", name="a.m4a")):
+    for media in (
+        Media("325708", "audio/mp4"),
+        Media("2", "video/mp4"),
+        IMAGE,
+        Media("4", "audio/mp4", name="a.m4a"),
+    ):
         await rig.line.prepare(media)
     assert [request.call for request in fake.requests] == ["transcoding"] * 3
     assert await fetched(rig.line, IN_PRIVATE, Media("325708", "audio/mp4")) == b"sound"
@@ -121,7 +137,10 @@ async def test_a_recording_that_line_cannot_convert_is_none(fake: LineFake, rig:
 async def test_a_file_is_fetched_whatever_type_it_is_served_as(fake: LineFake, rig: Rig) -> None:
     """Its name says what it is; one that is not ready yet is asked for again."""
     fake.image("325708", b"%PDF-1.7", "application/octet-stream", pending=1)
-    assert await fetched(rig.line, IN_PRIVATE, Media("325708", "application/pdf", 8, name="a.pdf")) == b"%PDF-1.7"
+    assert (
+        await fetched(rig.line, IN_PRIVATE, Media("325708", "application/pdf", 8, name="a.pdf"))
+        == b"%PDF-1.7"
+    )
 
 
 @pytest.mark.parametrize("content_type", ["video/mp4", "text/html", "application/octet-stream"])

@@ -1,4 +1,5 @@
-"""Pictures of an answer in LINE: below its text, in the same reply; in words where LINE cannot show them."""
+"""Pictures of an answer in LINE: below its text, in the same reply; in words where LINE cannot show
+them."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ async def test_a_picture_is_sent_in_the_same_reply(fake: LineFake) -> None:
 
 
 @pytest.mark.parametrize("public_url", ["", "http://kaiwa.example"])
-async def test_without_an_address_that_line_can_open_there_are_words(fake: LineFake, public_url: str) -> None:
+async def test_without_an_address_that_line_can_open_there_are_words(
+    fake: LineFake, public_url: str
+) -> None:
     """LINE opens https alone."""
     async with open_rig(fake, files=LocalFiles(public_url)) as rig:
         await rig.say(Reply("Here it is.", files=(CHART,)), rig.address(fake.token()))
@@ -61,7 +64,9 @@ async def test_a_long_answer_with_a_poll_and_pictures_fits(fake: LineFake) -> No
     """The poll takes the place of a picture, whose words are told."""
     poll = Poll(f"poll_{'0' * 32}", "line:polls:user:U1", "Where?", ("A", "B"), (0, 0))
     async with open_rig(fake, files=LocalFiles()) as rig:
-        await rig.say(Reply("All work. " * 2_000, files=(CHART,) * 2, poll=poll), rig.address(fake.token()))
+        await rig.say(
+            Reply("All work. " * 2_000, files=(CHART,) * 2, poll=poll), rig.address(fake.token())
+        )
     [sent] = fake.sent
     assert [message["type"] for message in sent.messages] == ["text"] * 3 + ["flex", "image"]
 

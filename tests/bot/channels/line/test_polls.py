@@ -1,4 +1,5 @@
-"""Polls as people see them in LINE: the whole path, on a real store, with presses through the signed webhook."""
+"""Polls as people see them in LINE: the whole path, on a real store, with presses through the
+signed webhook."""
 
 from __future__ import annotations
 
@@ -42,10 +43,14 @@ BELOW = "Press a button to vote, and the same one again to take your vote back."
 
 
 @asynccontextmanager
-async def open_poll(store: Store, fake: LineFake, pause_s: float = 0, **settings: Any) -> AsyncIterator[LinePipeline]:
+async def open_poll(
+    store: Store, fake: LineFake, pause_s: float = 0, **settings: Any
+) -> AsyncIterator[LinePipeline]:
     """A poll in a group; ``times``: the model starts as many at once."""
     times = settings.pop("times", 1)
-    given = {name: settings.pop(name, FOOD.get(name)) for name in ("question", "options", "multiple")}
+    given = {
+        name: settings.pop(name, FOOD.get(name)) for name in ("question", "options", "multiple")
+    }
     arguments = {name: value for name, value in given.items() if value is not None}
     calls = tuple(ToolCall(f"c{number}", "start_poll", arguments) for number in range(times))
     model = Scripted([Step(calls=calls), Step("Please vote.")])
@@ -54,11 +59,17 @@ async def open_poll(store: Store, fake: LineFake, pause_s: float = 0, **settings
     def start(conversation: str, _author: str) -> None:
         due.append(conversation)
 
-    accept = Intake(store, start, SpokenCommands(catalogue), metrics, Votes(store, catalogue, start))
-    line = Line(line_config(fake.base_url, **settings), Host(accept, store.kv, store.priority_kv, catalogue))
+    accept = Intake(
+        store, start, SpokenCommands(catalogue), metrics, Votes(store, catalogue, start)
+    )
+    line = Line(
+        line_config(fake.base_url, **settings), Host(accept, store.kv, store.priority_kv, catalogue)
+    )
     line.poll_pause_s = pause_s
     tools = ToolMap([ValidatedTool(StartPoll(), *read_schemas("start_poll"))])
-    runner = build(store, Agent(model, tools, "SYSTEM", metrics), {"line": line}, catalogue, metrics)
+    runner = build(
+        store, Agent(model, tools, "SYSTEM", metrics), {"line": line}, catalogue, metrics
+    )
     transport = httpx.ASGITransport(Starlette(routes=line.routes()))
     async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, line:
         here = LinePipeline(model, runner, http, due, fake)
@@ -78,7 +89,9 @@ async def test_a_poll_is_a_card_below_the_answer(poll: LinePipeline, fake: LineF
     assert (sent.call, sent.to) == ("reply", GROUP)
     assert sent.texts == ["Please vote.", f"Where do we eat?\n1 Sushi\n2 Curry\nVotes: 0. {BELOW}"]
     assert list(sent.buttons) == ["1 Sushi", "2 Curry", "Close"]
-    assert {frozenset(action) for action in sent.buttons.values()} == {frozenset({"type", "label", "data"})}
+    assert {frozenset(action) for action in sent.buttons.values()} == {
+        frozenset({"type", "label", "data"})
+    }
     assert sent.messages[1]["altText"] == "Where do we eat?"
 
 
@@ -135,7 +148,9 @@ async def test_a_group_that_votes_at_once_gets_few_messages(store: Store, fake: 
         assert len(fake.sent) == 3
 
 
-async def test_a_vote_whose_token_is_dead_counts_and_is_not_pushed(poll: LinePipeline, fake: LineFake) -> None:
+async def test_a_vote_whose_token_is_dead_counts_and_is_not_pushed(
+    poll: LinePipeline, fake: LineFake
+) -> None:
     """A push would cost a message for each member."""
     press = fake.press("1 Sushi")
     fake.expire(press["replyToken"])
@@ -167,7 +182,9 @@ async def test_only_its_creator_closes_a_poll(poll: LinePipeline, fake: LineFake
     ]
 
 
-async def test_a_poll_goes_when_the_bot_leaves(store: Store, poll: LinePipeline, fake: LineFake) -> None:
+async def test_a_poll_goes_when_the_bot_leaves(
+    store: Store, poll: LinePipeline, fake: LineFake
+) -> None:
     """Nothing is kept of it."""
     await poll.hear(fake.press("1 Sushi"))
     assert len(await store.polls.open_ids(KEPT_IN)) == 1
@@ -193,14 +210,18 @@ async def test_who_may_not_use_the_bot_does_not_vote(store: Store, fake: LineFak
         press = fake.press("1 Sushi")
         await poll.hear(fake.press("1 Sushi", OTHER), fake.press("1 Sushi", None))
         body, _ = webhook(press)
-        refused = await poll.http.post("/webhooks/line", content=body, headers={"x-line-signature": "no"})
+        refused = await poll.http.post(
+            "/webhooks/line", content=body, headers={"x-line-signature": "no"}
+        )
         assert (refused.status_code, poll.due, len(fake.sent)) == (400, [], 1)
 
 
 async def test_ten_long_options_in_japanese(store: Store, fake: LineFake) -> None:
     """Whole on the card, cut on the buttons; several may be chosen."""
     options = [f"候補の{'店' * 40}{number}" for number in range(1, 11)]
-    async with open_poll(store, fake, question="どこで食べますか。", options=options, multiple=True) as poll:
+    async with open_poll(
+        store, fake, question="どこで食べますか。", options=options, multiple=True
+    ) as poll:
         buttons = list(fake.sent[0].buttons)
         assert (len(buttons), buttons[9][:3], buttons[10]) == (11, "10 ", "締め切る")
         assert max(map(units, buttons)) == LABEL
@@ -210,7 +231,9 @@ async def test_ten_long_options_in_japanese(store: Store, fake: LineFake) -> Non
         assert "複数選べます" in fake.texts[1][0]
 
 
-async def test_answers_to_others_do_not_wait_for_counts(store: Store, poll: LinePipeline, fake: LineFake) -> None:
+async def test_answers_to_others_do_not_wait_for_counts(
+    store: Store, poll: LinePipeline, fake: LineFake
+) -> None:
     """What shows votes has an outbox of its own."""
     await poll.receive(fake.press("1 Sushi"))
     assert poll.due == [KEPT_IN]
@@ -218,7 +241,9 @@ async def test_answers_to_others_do_not_wait_for_counts(store: Store, poll: Line
     assert len(await store.outbox.read(KEPT_IN)) == 1
 
 
-@pytest.mark.parametrize("data", ["", "vote:", "vote:poll_1:1", f"vote:poll_{'0' * 32}:x", f"vote:poll_{'0' * 32}:100"])
+@pytest.mark.parametrize(
+    "data", ["", "vote:", "vote:poll_1:1", f"vote:poll_{'0' * 32}:x", f"vote:poll_{'0' * 32}:100"]
+)
 def test_other_buttons_are_no_votes(data: str) -> None:
     """A menu made in LINE's console sends its own data."""
     assert read_vote(data) is None

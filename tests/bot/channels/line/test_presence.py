@@ -1,4 +1,5 @@
-"""While a turn runs, the chat shows it; and whatever goes wrong with that, the turn does not notice."""
+"""While a turn runs, the chat shows it; and whatever goes wrong with that, the turn does not
+notice."""
 
 from __future__ import annotations
 
@@ -32,7 +33,10 @@ async def test_the_animation_is_kept_alive_until_the_turn_ends(fake: LineFake) -
     """LINE ends it after so many seconds by itself."""
     api = Client(TOKEN, fake.base_url, fake.base_url)
     before = asyncio.all_tasks()
-    async with api, Presence(api, renew_s=0.01, show_after_s=0.0).live_view(chat_of(IN_PRIVATE), Address()):
+    async with (
+        api,
+        Presence(api, renew_s=0.01, show_after_s=0.0).live_view(chat_of(IN_PRIVATE), Address()),
+    ):
         await until(lambda: len(fake.loading) >= 3)
     await until(lambda: asyncio.all_tasks() <= before)
     assert fake.read == []

@@ -41,7 +41,8 @@ async def test_a_push_counts_for_everybody_who_reads_it(fake: LineFake, rig: Rig
 
 
 async def test_a_push_that_the_month_does_not_cover_is_not_sent(fake: LineFake, rig: Rig) -> None:
-    """It is decided before sending, and the dead letter says why; one for fewer people still goes."""
+    """It is decided before sending, and the dead letter says why; one for fewer people still
+    goes."""
     fake.limit, fake.used, fake.members = 10, 7, {GROUP: 6}
     with pytest.raises(DeliveryRefused, match="do not cover a push to 6"):
         await push(rig, 1, IN_GROUP)
@@ -65,7 +66,9 @@ async def test_without_a_limit_nothing_is_counted_against_it(fake: LineFake, rig
 
 
 @pytest.mark.parametrize("call", ["quota", "consumption"])
-async def test_a_quota_that_cannot_be_read_is_no_obstacle(fake: LineFake, rig: Rig, call: str) -> None:
+async def test_a_quota_that_cannot_be_read_is_no_obstacle(
+    fake: LineFake, rig: Rig, call: str
+) -> None:
     """LINE has the last word anyway; it is asked again at the next push."""
     fake.fail(call, 500)
     await rig.deliver("Hi!")
@@ -81,7 +84,8 @@ async def test_a_group_that_cannot_be_counted_counts_as_one(fake: LineFake, rig:
 
 
 async def test_when_line_says_that_nothing_is_left_that_holds(fake: LineFake, rig: Rig) -> None:
-    """Others may push with the same account; the delivery is given up, and the next ones are not tried."""
+    """Others may push with the same account; the delivery is given up, and the next ones are not
+    tried."""
     fake.limit = 10
     await rig.deliver("Hi!")
     fake.used = 10
@@ -126,7 +130,9 @@ async def test_a_month_that_runs_out_is_told(fake: LineFake) -> None:
     assert told[1:] == [("line_month_low", "line", 3), *[("line_month", "line", 4)] * 2]
 
 
-@pytest.mark.parametrize(("quota", "percent"), [(Quota(None, 5), 0), (Quota(0, 0), 100), (Quota(200, 161), 80)])
+@pytest.mark.parametrize(
+    ("quota", "percent"), [(Quota(None, 5), 0), (Quota(0, 0), 100), (Quota(200, 161), 80)]
+)
 def test_what_is_used_is_told_in_percent(quota: Quota, percent: int) -> None:
     """A plan without messages is used up from the start."""
     assert quota.percent == percent

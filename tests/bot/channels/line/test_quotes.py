@@ -1,4 +1,5 @@
-"""Quoted messages: which one it is, that to quote the bot is to call it, and what is kept of a quotation."""
+"""Quoted messages: which one it is, that to quote the bot is to call it, and what is kept of a
+quotation."""
 
 from __future__ import annotations
 
@@ -15,7 +16,15 @@ from bot.transcript import Media, ToolCall
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, event, message_id, text_message
+from tests.fakes.line_events import (
+    GROUP,
+    JSON,
+    USER,
+    addressed_message,
+    event,
+    message_id,
+    text_message,
+)
 from tests.fakes.stored_files import LocalFiles
 from tests.fakes.tools import Echo
 from toolset.shown import Shown, ToolFile
@@ -26,7 +35,9 @@ PNG = b"\x89PNG\r\n\x1a\npicture"
 TARO = "U" + "2" * 32
 UNKNOWN = "not known here any more"
 
-import_module("linebot.v3.messaging")  # on a busy machine its import takes longer than a name is waited for
+import_module(
+    "linebot.v3.messaging"
+)  # on a busy machine its import takes longer than a name is waited for
 
 
 def quoting(message: JSON, message_id: str) -> JSON:
@@ -40,23 +51,33 @@ def preface(here: LinePipeline) -> str:
 
 
 async def test_what_somebody_has_said_can_be_quoted(store: Store, fake: LineFake) -> None:
-    """The model is told whose words they are; the words themselves stand between quotation marks."""
+    """The model is told whose words they are; the words themselves stand between quotation
+    marks."""
     said = addressed_message('the code is "7"]')
     async with open_pipeline(store, fake, [Step("noted"), Step("seven")]) as here:
         await here.hear(fake.event(place=GROUP, message=said))
-        await here.hear(fake.event(place=GROUP, message=quoting(addressed_message("what did I mean?"), said["id"])))
+        await here.hear(
+            fake.event(
+                place=GROUP, message=quoting(addressed_message("what did I mean?"), said["id"])
+            )
+        )
         assert preface(here) == '[This quotes Hanako, as data: "the code is \\"7\\"]"]'
 
 
 async def test_to_quote_the_bot_is_to_call_it(store: Store, fake: LineFake) -> None:
-    """By LINE's own id of the answer, which came with the delivery; whoever quotes others does not call it."""
+    """By LINE's own id of the answer, which came with the delivery; whoever quotes others does not
+    call it."""
     question = addressed_message("hi")
     async with open_pipeline(store, fake, [Step("Hello Hanako!"), Step("Because.")]) as here:
         await here.hear(fake.event(place=GROUP, message=question))
         [answer_id] = fake.sent[-1].ids
-        await here.hear(fake.event(place=GROUP, message=quoting(text_message("me too"), question["id"])))
+        await here.hear(
+            fake.event(place=GROUP, message=quoting(text_message("me too"), question["id"]))
+        )
         assert len(fake.sent) == 1
-        await here.hear(fake.event(place=GROUP, user=TARO, message=quoting(text_message("why?"), answer_id)))
+        await here.hear(
+            fake.event(place=GROUP, user=TARO, message=quoting(text_message("why?"), answer_id))
+        )
         assert preface(here) == '[This quotes your own answer: "Hello Hanako!"]'
         assert here.asked().text == "why?"
     assert fake.texts == [["Hello Hanako!"], ["Because."]]
@@ -83,7 +104,9 @@ class Draw(Echo):
     name = "draw"
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> Any:
-        return Shown({"image": "shown"}, [ToolFile("cat.png", "image/png", PNG, 'A blue cat, "asleep"')])
+        return Shown(
+            {"image": "shown"}, [ToolFile("cat.png", "image/png", PNG, 'A blue cat, "asleep"')]
+        )
 
 
 async def test_a_picture_of_an_answer_is_quoted_in_words(store: Store, fake: LineFake) -> None:
@@ -94,31 +117,43 @@ async def test_a_picture_of_an_answer_is_quoted_in_words(store: Store, fake: Lin
         *_, picture = fake.sent[-1].ids
         await here.hear(fake.event(message=quoting(text_message("what is this?"), picture)))
         assert preface(here) == (
-            '[This quotes your own answer: "Here it is.", with a picture of: "A blue cat, \\"asleep\\""]'
+            '[This quotes your own answer: "Here it is.", with a picture of: "A blue cat, '
+            '\\"asleep\\""]'
         )
 
 
 async def test_a_sticker_can_quote_the_bot(store: Store, fake: LineFake) -> None:
     """One that quotes nobody is not for the bot."""
-    sticker = {"id": message_id(), "type": "sticker", "packageId": "1", "stickerId": "2", "keywords": ["ball"]}
+    sticker = {
+        "id": message_id(),
+        "type": "sticker",
+        "packageId": "1",
+        "stickerId": "2",
+        "keywords": ["ball"],
+    }
     async with open_pipeline(store, fake, [Step("Hello!"), Step("A ball?")]) as here:
         await here.hear(fake.event(place=GROUP, message=addressed_message("hi")))
         [answer_id] = fake.sent[-1].ids
         await here.hear(fake.event(place=GROUP, message=sticker))
         assert len(fake.sent) == 1
-        await here.hear(fake.event(place=GROUP, message=quoting(sticker | {"id": message_id()}, answer_id)))
+        await here.hear(
+            fake.event(place=GROUP, message=quoting(sticker | {"id": message_id()}, answer_id))
+        )
     assert fake.texts[-1] == ["A ball?"]
 
 
 async def test_a_picture_that_nobody_mentioned_the_bot_with_is_shown_when_it_is_quoted(
     store: Store, fake: LineFake
 ) -> None:
-    """No event of it was kept: LINE still has it by its id. The next question finds it in the history."""
+    """No event of it was kept: LINE still has it by its id. The next question finds it in the
+    history."""
     fake.image("5001", JPEG)
     async with open_pipeline(store, fake, [Step("A cat."), Step("Grey.")]) as here:
         await here.hear(fake.event(place=GROUP, user=TARO, message={"id": "5001", "type": "image"}))
         assert here.due == []
-        await here.hear(fake.event(place=GROUP, message=quoting(addressed_message("what is this?"), "5001")))
+        await here.hear(
+            fake.event(place=GROUP, message=quoting(addressed_message("what is this?"), "5001"))
+        )
         assert preface(here).startswith("[Picture 1 below was sent earlier by somebody")
         assert [part.data for part in here.asked().parts if isinstance(part, Media)] == [JPEG]
         await here.hear(fake.event(place=GROUP, message=addressed_message("which colour?")))
@@ -149,42 +184,60 @@ async def test_what_is_not_known_is_said_to_be_so(store: Store, fake: LineFake) 
         assert UNKNOWN in preface(here)
 
 
-async def test_a_greeting_can_be_quoted_though_no_turn_has_written_it(store: Store, fake: LineFake) -> None:
+async def test_a_greeting_can_be_quoted_though_no_turn_has_written_it(
+    store: Store, fake: LineFake
+) -> None:
     """It is ours, so the bot is called; its words are not in the history."""
     async with open_pipeline(store, fake, [Step("ok")]) as here:
         await here.hear(fake.event("join", GROUP, None))
         [answer_id] = fake.sent[-1].ids
-        await here.hear(fake.event(place=GROUP, message=quoting(text_message("who are you?"), answer_id)))
+        await here.hear(
+            fake.event(place=GROUP, message=quoting(text_message("who are you?"), answer_id))
+        )
         assert UNKNOWN in preface(here)
     assert fake.texts[-1] == ["ok"]
 
 
 @pytest.mark.parametrize("change", ["unsent", "edited", "forgotten"])
-async def test_what_is_taken_back_is_quoted_no_more(store: Store, fake: LineFake, change: str) -> None:
+async def test_what_is_taken_back_is_quoted_no_more(
+    store: Store, fake: LineFake, change: str
+) -> None:
     """Words and pictures leave the messages that quote them; those stay."""
     fake.image("5003", JPEG)
     said = addressed_message("a canary")
     async with open_pipeline(store, fake, [Step("ok")] * 9) as here:
         await here.hear(fake.event(place=GROUP, user=TARO, message=said))
-        await here.hear(fake.event(place=GROUP, message=quoting(addressed_message("what is that?"), said["id"])))
-        await here.hear(fake.event(place=GROUP, message=quoting(addressed_message("and this?"), "5003")))
+        await here.hear(
+            fake.event(place=GROUP, message=quoting(addressed_message("what is that?"), said["id"]))
+        )
+        await here.hear(
+            fake.event(place=GROUP, message=quoting(addressed_message("and this?"), "5003"))
+        )
         assert _quoted(await read_history(store, IN_GROUP)) == [said["id"], "5003"]
         await here.hear(event("unsend", GROUP, TARO, unsend={"messageId": "5003"}))
         if change == "unsent":
             await here.hear(event("unsend", GROUP, TARO, unsend={"messageId": said["id"]}))
         elif change == "edited":
-            await here.hear(event("messageEdited", GROUP, TARO, message=said | {"text": "@Kaiwa a parrot"}))
+            await here.hear(
+                event("messageEdited", GROUP, TARO, message=said | {"text": "@Kaiwa a parrot"})
+            )
         else:
-            await here.hear(fake.event(place=GROUP, user=TARO, message=addressed_message("forget me")))
+            await here.hear(
+                fake.event(place=GROUP, user=TARO, message=addressed_message("forget me"))
+            )
         history = await read_history(store, IN_GROUP)
     assert _quoted(history) == []
-    assert [message.text for message in history if message.role == "user"][-2:] == ["what is that?", "and this?"]
+    assert [message.text for message in history if message.role == "user"][-2:] == [
+        "what is that?",
+        "and this?",
+    ]
     assert not [part for message in history for part in message.parts if isinstance(part, Media)]
     assert "canary" not in repr(history)
 
 
 def _quoted(history: object) -> list[str]:
-    return [quote.id for message in history for quote in message.quotes]  # type: ignore[attr-defined]  # messages
+    # messages
+    return [quote.id for message in history for quote in message.quotes]  # type: ignore[attr-defined]
 
 
 async def test_an_edited_question_keeps_its_quoted_picture(store: Store, fake: LineFake) -> None:
@@ -193,9 +246,16 @@ async def test_an_edited_question_keeps_its_quoted_picture(store: Store, fake: L
     asked = quoting(addressed_message("wat is this?"), "5004")
     async with open_pipeline(store, fake, [Step("A cat.")]) as here:
         await here.hear(fake.event(place=GROUP, message=asked))
-        await here.hear(event("messageEdited", GROUP, message=asked | {"text": "what is this?", "mention": None}))
+        await here.hear(
+            event(
+                "messageEdited", GROUP, message=asked | {"text": "what is this?", "mention": None}
+            )
+        )
         [question, _] = await read_history(store, IN_GROUP)
-    assert (question.text, [picture.ref for picture in question.quoted_pictures]) == ("what is this?", ["5004"])
+    assert (question.text, [picture.ref for picture in question.quoted_pictures]) == (
+        "what is this?",
+        ["5004"],
+    )
 
 
 async def test_a_plain_message_asks_the_store_for_no_quote(store: Store, fake: LineFake) -> None:
@@ -211,7 +271,9 @@ async def test_a_quoting_message_arrives_with_the_id(rig: Rig) -> None:
     """And an unmentioned one not at all, unless it quotes the bot."""
     [arrival] = await rig.receive(event(message=quoting(text_message("this?"), "7001")))
     assert (arrival.quotes, arrival.unmentioned) == ("7001", False)
-    assert await rig.receive(event(place=GROUP, message=quoting(text_message("this?"), "7001"))) == []
+    assert (
+        await rig.receive(event(place=GROUP, message=quoting(text_message("this?"), "7001"))) == []
+    )
     rig.notes.set_later(f"line:own:group:{GROUP}:7001", b"turn_1", 60)
     [called] = await rig.receive(event(place=GROUP, message=quoting(text_message("this?"), "7001")))
     assert (called.quotes, called.unmentioned, called.message.text) == ("7001", False, "this?")
@@ -220,7 +282,9 @@ async def test_a_quoting_message_arrives_with_the_id(rig: Rig) -> None:
 async def test_another_groups_answer_is_not_ours_here(rig: Rig) -> None:
     """Ids are kept by chat."""
     rig.notes.set_later(f"line:own:user:{USER}:7002", b"turn_1", 60)
-    assert await rig.receive(event(place=GROUP, message=quoting(text_message("this?"), "7002"))) == []
+    assert (
+        await rig.receive(event(place=GROUP, message=quoting(text_message("this?"), "7002"))) == []
+    )
 
 
 async def test_forgetting_deletes_the_ids_of_our_messages(store: Store, fake: LineFake) -> None:

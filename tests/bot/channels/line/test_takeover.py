@@ -1,4 +1,5 @@
-"""Two processes deliver one answer, because the first was paused for longer than its lease: it is said once."""
+"""Two processes deliver one answer, because the first was paused for longer than its lease: it is
+said once."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ async def other(fake: LineFake, rig: Rig) -> AsyncIterator[Rig]:
 
 
 def answer(rig: Rig, token: str, attempt: int) -> Delivery:
-    return Delivery("turn_1_1", "turn_1", Reply("Hi!"), encode(rig.address(token)).decode(), attempt)
+    return Delivery(
+        "turn_1_1", "turn_1", Reply("Hi!"), encode(rig.address(token)).decode(), attempt
+    )
 
 
 async def deliver(store: Store, rig: Rig, lease: Lease, delivery: Delivery) -> None:
@@ -53,8 +56,8 @@ async def taken_over(store: Store) -> tuple[Lease, Lease]:
 async def test_whoever_has_lost_the_lease_neither_pushes_nor_leaves_a_note_of_it(
     store: Store, fake: LineFake, rig: Rig, other: Rig
 ) -> None:
-    """The first process slept between its record of the attempt and its request, the second dies after its reply: the
-    third must find a used token, not a push under way."""
+    """The first process slept between its record of the attempt and its request, the second dies
+    after its reply: the third must find a used token, not a push under way."""
     lost, held = await taken_over(store)
     token = fake.token()
     await deliver(store, other, held, answer(other, token, 2))

@@ -1,4 +1,5 @@
-"""Markdown becomes plain text, and a text as few messages as LINE takes, parted where a reader would pause."""
+"""Markdown becomes plain text, and a text as few messages as LINE takes, parted where a reader
+would pause."""
 
 from __future__ import annotations
 
@@ -18,7 +19,10 @@ CASES = [
     ("one\r\n\r\n\r\n\r\ntwo\n", "one\n\ntwo"),
     ("# Title\ntext\n### Part ###", "Title\ntext\nPart"),
     ("#hashtag and C# stay", "#hashtag and C# stay"),
-    ("**bold** *italic* ***both*** __bold__ _italic_ ~~gone~~", "bold italic both bold italic gone"),
+    (
+        "**bold** *italic* ***both*** __bold__ _italic_ ~~gone~~",
+        "bold italic both bold italic gone",
+    ),
     ("**bold with *italic* inside**", "bold with italic inside"),
     ("これは**「重要」**です。**東京**も。", "これは「重要」です。東京も。"),
     ("2*3*4, 2**3 and 4**5, a * b * c", "2*3*4, 2**3 and 4**5, a * b * c"),
@@ -35,7 +39,10 @@ CASES = [
     ("run `pip install *x*` now", "run pip install *x* now"),
     ("``a ` b``", "a ` b"),
     ("a ` b", "a ` b"),
-    ("```python\nx = 2 ** 3  # **not bold**\n- no list\n```\nend", "x = 2 ** 3  # **not bold**\n- no list\nend"),
+    (
+        "```python\nx = 2 ** 3  # **not bold**\n- no list\n```\nend",
+        "x = 2 ** 3  # **not bold**\n- no list\nend",
+    ),
     ("~~~\n**a**\n~~~", "**a**"),
     ("```\ncut off **here**", "cut off **here**"),
     ("| a | b |\n|---|:-:|\n| **1** | 2 |\n| 3 | `x|y` |\nend", "a | b\n1 | 2\n3 | x|y\nend"),
@@ -50,7 +57,10 @@ CASES = [
     ("[a.b](https://a.b)", "https://a.b"),
     ("[![cat](https://a.b/c.png)](https://a.b)", "cat https://a.b/c.png https://a.b"),
     ("![cat](https://a.b/c.png)", "cat https://a.b/c.png"),
-    ("[wiki](https://en.wikipedia.org/wiki/A_(b)) end", "wiki https://en.wikipedia.org/wiki/A_(b) end"),
+    (
+        "[wiki](https://en.wikipedia.org/wiki/A_(b)) end",
+        "wiki https://en.wikipedia.org/wiki/A_(b) end",
+    ),
     ("<https://a.b/*x*>", "https://a.b/*x*"),
     ("see https://a.b/c_d_e*f*g and **https://x.y**", "see https://a.b/c_d_e*f*g and https://x.y"),
     ("(https://a.b/c_(d)), https://a.b/?q=1.", "(https://a.b/c_(d)), https://a.b/?q=1."),
@@ -63,11 +73,21 @@ CASES = [
     ("---", ""),
 ]
 
-words = st.text(st.characters(categories=["Lu", "Ll", "Lo"], exclude_characters="\ufdd0\ufdd1"), min_size=1, max_size=8)
+words = st.text(
+    st.characters(categories=["Lu", "Ll", "Lo"], exclude_characters="\ufdd0\ufdd1"),
+    min_size=1,
+    max_size=8,
+)
 letters = st.text("abcXYZ019", min_size=1, max_size=6)
 urls = st.builds(
-    "https://{}.example/{}".format, letters, st.text("abc019_*~-.()=&?/%", max_size=12).map(lambda path: path + "z")
-).filter(lambda url: url.count("(") == url.count(")") and "()" not in url and not re.search(r"\)[^(]*\(", url))
+    "https://{}.example/{}".format,
+    letters,
+    st.text("abc019_*~-.()=&?/%", max_size=12).map(lambda path: path + "z"),
+).filter(
+    lambda url: (
+        url.count("(") == url.count(")") and "()" not in url and not re.search(r"\)[^(]*\(", url)
+    )
+)
 mark = st.sampled_from(["**", "*", "__", "_", "~~", "***"])
 
 
@@ -94,7 +114,11 @@ def test_plain_words_pass_unchanged(said: list[str]) -> None:
 @given(words, urls, words)
 def test_an_address_comes_through_whole(before: str, url: str, after: str) -> None:
     """Bare, in angle brackets, or behind a link's words, with all that looks like marks in it."""
-    for markdown in (f"{before} {url} {after}", f"{before} <{url}> {after}", f"{before} [{after}]({url}) x"):
+    for markdown in (
+        f"{before} {url} {after}",
+        f"{before} <{url}> {after}",
+        f"{before} [{after}]({url}) x",
+    ):
         assert url in plain_text(markdown).split()
 
 
@@ -137,7 +161,8 @@ def test_a_short_text_is_one_bubble() -> None:
     ],
 )
 def test_the_best_seam_is_taken(text: str, pieces: list[str]) -> None:
-    """A paragraph's end before a line's, a line's before a sentence's, a sentence's before a word's."""
+    """A paragraph's end before a line's, a line's before a sentence's, a sentence's before a
+    word's."""
     limit = max(map(len, pieces))
     assert list(split(text, limit)) == pieces
 
@@ -152,7 +177,8 @@ def test_the_pieces_fit_and_are_the_text(text: str, limit: int) -> None:
 
 
 def test_clusters_without_a_seam_between_them_stay_whole() -> None:
-    """Flags are pairs of letters; what England's flag is made of cannot be seen alone; a line's end is one."""
+    """Flags are pairs of letters; what England's flag is made of cannot be seen alone; a line's end
+    is one."""
     assert list(split("🇯🇵" * 5, 6)) == ["🇯🇵"] * 5
     england = "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
     assert list(split(england * 2, 20)) == [england] * 2
@@ -161,7 +187,8 @@ def test_clusters_without_a_seam_between_them_stay_whole() -> None:
 
 @given(texts, st.integers(14, 60))
 def test_no_character_is_torn(text: str, limit: int) -> None:
-    """Families, flags, skin tones and accents stay whole, where one is not longer than a message."""
+    """Families, flags, skin tones and accents stay whole, where one is not longer than a
+    message."""
     for piece in list(split(text, limit))[1:]:
         assert not unicodedata.combining(piece[0])
         assert piece[0] != "\u200d"
@@ -171,7 +198,9 @@ def test_no_character_is_torn(text: str, limit: int) -> None:
         assert len(re.findall("[\U0001f1e6-\U0001f1ff]", piece)) % 2 == 0
 
 
-@given(st.lists(st.sampled_from(["word", "東京。", "https://a.example/b?c=d.e!f", "\n"]), max_size=80))
+@given(
+    st.lists(st.sampled_from(["word", "東京。", "https://a.example/b?c=d.e!f", "\n"]), max_size=80)
+)
 def test_no_address_is_torn(words: list[str]) -> None:
     """An address that fits into a message goes whole into one."""
     text = " ".join(words)
@@ -191,7 +220,8 @@ def test_what_cannot_be_kept_whole_is_cut() -> None:
 
 @given(texts, st.integers(30, 60))
 def test_at_most_three_bubbles_go_out(text: str, limit: int) -> None:
-    """None empty, each within the limit; the last says that there is more exactly where there is."""
+    """None empty, each within the limit; the last says that there is more exactly where there
+    is."""
     said = split_messages(text, MORE, limit)
     assert len(said) <= MAX_MESSAGES
     assert all(bubble.strip() and units(bubble) <= limit for bubble in said)

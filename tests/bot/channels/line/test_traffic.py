@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bot.channels.traffic import BAD_SIGNATURES, LAST_WEBHOOK, Traffic, TrafficRecorder, read_traffic
+from bot.channels.traffic import (
+    BAD_SIGNATURES,
+    LAST_WEBHOOK,
+    Traffic,
+    TrafficRecorder,
+    read_traffic,
+)
 from tests.bot.channels.line.rig import NOW, Rig
 from tests.fakes.kv import LocalKeyValue
 from tests.fakes.line import LineFake

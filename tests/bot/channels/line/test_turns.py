@@ -17,7 +17,15 @@ from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, event, message_id, text_message
+from tests.fakes.line_events import (
+    GROUP,
+    JSON,
+    USER,
+    addressed_message,
+    event,
+    message_id,
+    text_message,
+)
 from tests.waiting import until_true
 
 STRANGER = "U" + "9" * 32
@@ -45,10 +53,14 @@ async def test_the_newest_token_of_a_turn_is_used(store: Store, fake: LineFake) 
     assert request.body["replyToken"] == second["replyToken"]
 
 
-async def test_a_group_is_answered_with_the_speakers_name_known(store: Store, fake: LineFake) -> None:
+async def test_a_group_is_answered_with_the_speakers_name_known(
+    store: Store, fake: LineFake
+) -> None:
     """The model is told who asks; the answer quotes the question."""
     async with open_pipeline(store, fake, [Step("Hi Hanako!")]) as here:
-        await here.receive(fake.event(place=GROUP, message=addressed_message("hi") | {"quoteToken": "q"}))
+        await here.receive(
+            fake.event(place=GROUP, message=addressed_message("hi") | {"quoteToken": "q"})
+        )
         assert here.due == [IN_GROUP]
         await here.process()
         assert "from Hanako" in here.asked().context
@@ -62,7 +74,13 @@ async def test_images_sent_together_are_one_question(store: Store, fake: LineFak
     for number in ("1", "2"):
         fake.image(number, JPEG + number.encode(), pending=1)
     events = [
-        fake.event(message={"id": str(n), "type": "image", "imageSet": {"id": "E0", "index": n, "total": 2}})
+        fake.event(
+            message={
+                "id": str(n),
+                "type": "image",
+                "imageSet": {"id": "E0", "index": n, "total": 2},
+            }
+        )
         for n in (1, 2)
     ]
     async with open_pipeline(store, fake, [Step("Two pictures.")]) as here:
@@ -70,13 +88,21 @@ async def test_images_sent_together_are_one_question(store: Store, fake: LineFak
         await here.receive(events[1])
         await here.process()
         [request] = here.model.requests
-    seen = [part.data for message in request.messages for part in message.parts if isinstance(part, Media)]
+    seen = [
+        part.data
+        for message in request.messages
+        for part in message.parts
+        if isinstance(part, Media)
+    ]
     assert seen == [JPEG + b"1", JPEG + b"2"]
     assert fake.texts == [["Two pictures."]]
 
 
-async def test_whoever_leaves_a_group_leaves_no_reminder_there(store: Store, fake: LineFake) -> None:
-    """Nobody asks the model, and LINE gets no message; an event that comes again deletes nothing newer."""
+async def test_whoever_leaves_a_group_leaves_no_reminder_there(
+    store: Store, fake: LineFake
+) -> None:
+    """Nobody asks the model, and LINE gets no message; an event that comes again deletes nothing
+    newer."""
     kept = encode(StoredReminder("drink water", 1, "UTC", Author(USER), group=True))
     gone = event("memberLeft", GROUP, None, left={"members": [{"type": "user", "userId": USER}]})
     at = await store.now_ms(IN_GROUP) + 60_000
@@ -93,7 +119,9 @@ async def test_whoever_leaves_a_group_leaves_no_reminder_there(store: Store, fak
     assert (here.model.requests, fake.sent) == ([], [])
 
 
-async def test_what_is_taken_back_or_edited_is_so_in_the_next_turn(store: Store, fake: LineFake) -> None:
+async def test_what_is_taken_back_or_edited_is_so_in_the_next_turn(
+    store: Store, fake: LineFake
+) -> None:
     """The history is what people see of it."""
     secret, typo = text_message("my secret"), text_message("halo")
     async with open_pipeline(store, fake, [Step("ok"), Step("ok"), Step("done")]) as here:
@@ -106,7 +134,9 @@ async def test_what_is_taken_back_or_edited_is_so_in_the_next_turn(store: Store,
             fake.event(message=text_message("and now?")),
         )
         await here.process()
-        said = [message.text for message in here.model.requests[-1].messages if message.role == "user"]
+        said = [
+            message.text for message in here.model.requests[-1].messages if message.role == "user"
+        ]
     assert said == ["hello", "and now?"]
 
 
@@ -166,7 +196,8 @@ async def test_an_apology_is_in_the_language_of_the_profile_or_of_the_words(
 
 
 @pytest.mark.parametrize(
-    ("profile", "sentence"), [("ja", "本日のメッセージ数の上限（1件）"), ("en-GB", "You have reached")]
+    ("profile", "sentence"),
+    [("ja", "本日のメッセージ数の上限（1件）"), ("en-GB", "You have reached")],
 )
 async def test_a_refusal_is_in_the_language_of_the_profile_too(
     store: Store, fake: LineFake, profile: str, sentence: str
@@ -175,19 +206,26 @@ async def test_a_refusal_is_in_the_language_of_the_profile_too(
     fake.people[USER] = {"displayName": "Hanako", "language": profile}
     async with open_pipeline(store, fake, [Step("ok")], limits=Limits(user_messages=1)) as here:
         await here.hear(fake.event(message=text_message("hi")))
-        await here.hear(fake.event(message=text_message("hello" if profile == "ja" else "天気は？")))
+        await here.hear(
+            fake.event(message=text_message("hello" if profile == "ja" else "天気は？"))
+        )
     assert fake.texts[-1][0].startswith(sentence)
 
 
 @pytest.mark.parametrize(
     ("language", "words", "condition"),
-    [("en", "forget me", "in a group with a mention"), ("ja", "忘れて", "グループではメンションを付けてください")],
+    [
+        ("en", "forget me", "in a group with a mention"),
+        ("ja", "忘れて", "グループではメンションを付けてください"),
+    ],
 )
 async def test_what_the_greeting_of_a_group_invites_to_write_is_heard(
     store: Store, fake: LineFake, language: str, words: str, condition: str
 ) -> None:
     """With a mention, as it says."""
-    async with open_pipeline(store, fake, [Step("ok")], defaults=Defaults(language=language)) as here:
+    async with open_pipeline(
+        store, fake, [Step("ok")], defaults=Defaults(language=language)
+    ) as here:
         await here.hear(fake.event("join", GROUP, None))
         assert words in fake.texts[0][0]
         assert condition in fake.texts[0][0]
@@ -201,7 +239,12 @@ async def test_what_the_greeting_of_a_group_invites_to_write_is_heard(
 
 def sticker(fake: LineFake, *keywords: str) -> JSON:
     """Somebody sends a sticker."""
-    described = {"packageId": "1", "stickerId": "2", "stickerResourceType": "STATIC", "keywords": list(keywords)}
+    described = {
+        "packageId": "1",
+        "stickerId": "2",
+        "stickerResourceType": "STATIC",
+        "keywords": list(keywords),
+    }
     return fake.event(message={"id": message_id(), "type": "sticker", **described})
 
 
@@ -215,10 +258,15 @@ async def test_a_sticker_that_says_thanks_needs_no_model(store: Store, fake: Lin
         assert len(here.model.requests) == 1
         history = await read_history(store, IN_PRIVATE)
     assert fake.texts == [["Sunny, 20 degrees."], ["どういたしまして😊"]]
-    assert [message.text for message in history][2:] == ["[sticker: cony, thanks, happy]", "どういたしまして😊"]
+    assert [message.text for message in history][2:] == [
+        "[sticker: cony, thanks, happy]",
+        "どういたしまして😊",
+    ]
 
 
-async def test_a_sticker_that_answers_a_question_is_for_the_model(store: Store, fake: LineFake) -> None:
+async def test_a_sticker_that_answers_a_question_is_for_the_model(
+    store: Store, fake: LineFake
+) -> None:
     """So is one with words beside it, and one that says nothing of the kind."""
     steps = [Step("Shall I look it up?"), Step("Sunny."), Step("Pretty."), Step("Yes.")]
     async with open_pipeline(store, fake, steps) as here:
@@ -227,7 +275,9 @@ async def test_a_sticker_that_answers_a_question_is_for_the_model(store: Store, 
         for said in ([sticker(fake, "OK")], [sticker(fake, "flower")]):
             await here.receive(*said)
             await here.process()
-        await here.receive(sticker(fake, "thanks"), fake.event(message=text_message("and in Kobe?")))
+        await here.receive(
+            sticker(fake, "thanks"), fake.event(message=text_message("and in Kobe?"))
+        )
         await here.process()
     assert [texts for [texts] in fake.texts] == ["Shall I look it up?", "Sunny.", "Pretty.", "Yes."]
 
@@ -248,7 +298,9 @@ def test_most_keywords_decide_what_a_sticker_says(keywords: list[str], courtesy:
 
 
 @pytest.mark.parametrize("command", ["/reset", "/forget me"])
-async def test_nobody_cancels_the_question_of_another_person(store: Store, fake: LineFake, command: str) -> None:
+async def test_nobody_cancels_the_question_of_another_person(
+    store: Store, fake: LineFake, command: str
+) -> None:
     """It came first, so it is answered first."""
     question = fake.event(place=GROUP, message=addressed_message("Weather?"))
     wish = fake.event(place=GROUP, user=f"U{'3' * 32}", message=addressed_message(command))

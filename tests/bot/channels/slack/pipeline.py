@@ -1,4 +1,5 @@
-"""From a signed webhook to what people see: the channel with the real inbox, turn and outbox behind it."""
+"""From a signed webhook to what people see: the channel with the real inbox, turn and outbox behind
+it."""
 
 from __future__ import annotations
 
@@ -62,7 +63,10 @@ class SlackPipeline:
         self.runner = build(store, agent, channels, texts, metrics, options, reviewers=reviewers)
         votes = Votes(store, texts, self._start)
         intake = Intake(store, self._start, SpokenCommands(texts), metrics, votes)
-        rate, overviews = Feedback(store, metrics, Days("UTC")), PersonalOverviews(self.runner.services)
+        rate, overviews = (
+            Feedback(store, metrics, Days("UTC")),
+            PersonalOverviews(self.runner.services),
+        )
         find = store.inbox.find_conversation
         host = slack_host(intake, store.kv, rate=rate, overviews=overviews, find_conversation=find)
         self.slack = Slack(slack_config(fake.api_base_url, **settings), host, timing=timing)

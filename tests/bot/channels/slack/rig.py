@@ -74,7 +74,9 @@ class Rig:
         given: settings of ``Config``, and what ``Host`` holds, by name.
     """
 
-    def __init__(self, fake: SlackFake, timing: Timing = QUICK, kv: LocalKeyValue | None = None, **given: Any) -> None:
+    def __init__(
+        self, fake: SlackFake, timing: Timing = QUICK, kv: LocalKeyValue | None = None, **given: Any
+    ) -> None:
         self.fake = fake
         self.inbox = Inbox()
         self.kv = kv or LocalKeyValue()
@@ -115,7 +117,9 @@ def slack_config(api_base_url: str, **settings: Any) -> Config:
 
 def slack_host(accept: Accept, kv: KeyValue, **given: Any) -> Host:
     """Kaiwa around the channel, in a process that takes messages in."""
-    return Host(accept, kv, kv, texts.load(), tool_commands=TOOL_COMMANDS, listens=nullcontext, **given)
+    return Host(
+        accept, kv, kv, texts.load(), tool_commands=TOOL_COMMANDS, listens=nullcontext, **given
+    )
 
 
 @asynccontextmanager

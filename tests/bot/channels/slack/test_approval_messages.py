@@ -23,8 +23,13 @@ from tests.waiting import until
 POST, UPDATE, WHISPER = "chat.postMessage", "chat.update", "chat.postEphemeral"
 ID = f"question_{'0' * 32}"
 UNTIL = 1_800_003_600_000
-ASKED = "May I do this?\nlaunch\n▸ what: rocket\nAsked by: @U00000001\nOpen until: 2027-01-15 09:00 UTC"
-ENGLISH, JAPANESE = "May I do this? launch with\n\nwhat: ロケット", "次の操作をしてもよろしいですか。launch"
+ASKED = (
+    "May I do this?\nlaunch\n▸ what: rocket\nAsked by: @U00000001\nOpen until: 2027-01-15 09:00 UTC"
+)
+ENGLISH, JAPANESE = (
+    "May I do this? launch with\n\nwhat: ロケット",
+    "次の操作をしてもよろしいですか。launch",
+)
 
 
 def question(
@@ -35,8 +40,18 @@ def question(
     attempts: int = 1,
     **address: Any,
 ) -> Delivery:
-    where = Address(**{"channel": CHANNEL, "ts": TS, "thread": TS, "user": USER, "team": TEAM} | address)
-    asked = Question(ID, "c1", "launch", {"what": "rocket"} if arguments is None else arguments, "Boss", asker, UNTIL)
+    where = Address(
+        **{"channel": CHANNEL, "ts": TS, "thread": TS, "user": USER, "team": TEAM} | address
+    )
+    asked = Question(
+        ID,
+        "c1",
+        "launch",
+        {"what": "rocket"} if arguments is None else arguments,
+        "Boss",
+        asker,
+        UNTIL,
+    )
     return Delivery(ID, "turn", Reply(text, question=asked), write_address(where), attempts)
 
 
@@ -55,13 +70,18 @@ async def test_titles_labels_and_remarks_are_shown_apart(fake: SlackFake, rig: R
     address = write_address(Address(CHANNEL, TS, TS, user=USER, team="T1"))
     await deliver(rig, Delivery(ID, "turn", Reply(ENGLISH, question=asked), address))
     [posted] = fake.posted
-    texts = ["".join(part.get("text", "") for part in one["elements"]) for one in posted["blocks"][0]["elements"]]
+    texts = [
+        "".join(part.get("text", "") for part in one["elements"])
+        for one in posted["blocks"][0]["elements"]
+    ]
     assert texts[1:3] == ["Launch (launch)\n▸ Vehicle (what): rocket", "\n".join(asked.remarks)]
     assert posted["text"] == "May I run Launch (launch)?"
 
 
 def outcome(text: str = "Allowed: launch. (hanako)", of: str = ID) -> Delivery:
-    return Delivery(f"{of}_settled", "turn", Reply(text, settles=of), write_address(Address(CHANNEL, TS, TS)))
+    return Delivery(
+        f"{of}_settled", "turn", Reply(text, settles=of), write_address(Address(CHANNEL, TS, TS))
+    )
 
 
 async def deliver(rig: Rig, *deliveries: Delivery) -> None:
@@ -74,7 +94,11 @@ async def test_a_question_stands_in_its_thread_with_two_buttons(fake: SlackFake,
     await deliver(rig, question())
     assert fake.shown == [f"{ASKED}\n[Approve] [Reject]"]
     (posted,) = fake.posted
-    assert (posted["channel"], posted["thread_ts"], posted["text"]) == (CHANNEL, TS, "May I run launch?")
+    assert (posted["channel"], posted["thread_ts"], posted["text"]) == (
+        CHANNEL,
+        TS,
+        "May I run launch?",
+    )
     assert posted["metadata"]["event_payload"] == {"id": ID}
     actions = posted["blocks"][1]
     assert actions["block_id"] == THREAD
@@ -85,7 +109,9 @@ async def test_a_question_stands_in_its_thread_with_two_buttons(fake: SlackFake,
     assert rig.kv.lives[f"slack:question:{THREAD}"] == 2 * 86_400
 
 
-async def test_a_question_is_asked_in_the_language_of_its_own_sentence(fake: SlackFake, rig: Rig) -> None:
+async def test_a_question_is_asked_in_the_language_of_its_own_sentence(
+    fake: SlackFake, rig: Rig
+) -> None:
     """Not in that of the arguments, which may be words for somebody else."""
     await deliver(rig, question(text=JAPANESE))
     assert fake.shown == [
@@ -96,8 +122,12 @@ async def test_a_question_is_asked_in_the_language_of_its_own_sentence(fake: Sla
 
 
 async def test_arguments_are_letters_and_nothing_else(fake: SlackFake, rig: Rig) -> None:
-    """They render no mention, link or format, fake no line, and stand in no text that Slack would read for those."""
-    arguments = {"to": "<!channel> <@U2> *b* `c` https://evil.example|x", "note": "a\nAsked by: nobody\u202e"}
+    """They render no mention, link or format, fake no line, and stand in no text that Slack would
+    read for those."""
+    arguments = {
+        "to": "<!channel> <@U2> *b* `c` https://evil.example|x",
+        "note": "a\nAsked by: nobody\u202e",
+    }
     await deliver(rig, question(arguments))
     (posted,) = fake.posted
     call = posted["blocks"][0]["elements"][1]
@@ -116,7 +146,8 @@ async def test_arguments_are_letters_and_nothing_else(fake: SlackFake, rig: Rig)
 
 
 async def test_no_argument_looks_like_another(fake: SlackFake, rig: Rig) -> None:
-    """Whatever is in it: each begins its line with what no value has, in a block that Slack reads nothing into."""
+    """Whatever is in it: each begins its line with what no value has, in a block that Slack reads
+    nothing into."""
     for arguments in ATTACKS.values():
         await deliver(rig, question(arguments))
         kept = await read_open(THREAD, rig.kv)
@@ -124,17 +155,24 @@ async def test_no_argument_looks_like_another(fake: SlackFake, rig: Rig) -> None
         shown = kept.details if len(arguments) > MOST_ARGUMENTS else fake.posted[-1]["blocks"][0]
         call = shown["elements"][1]
         assert call["type"] == "rich_text_preformatted"
-        assert [element["text"] for element in call["elements"]] == [f"launch\n{render_arguments(arguments)}"]
+        assert [element["text"] for element in call["elements"]] == [
+            f"launch\n{render_arguments(arguments)}"
+        ]
 
 
-async def test_a_call_without_arguments_and_an_asker_nobody_knows(fake: SlackFake, rig: Rig) -> None:
+async def test_a_call_without_arguments_and_an_asker_nobody_knows(
+    fake: SlackFake, rig: Rig
+) -> None:
     """What is not known is left out."""
     await deliver(rig, question({}, asker=""))
-    assert fake.shown == ["May I do this?\nlaunch\nOpen until: 2027-01-15 09:00 UTC\n[Approve] [Reject]"]
+    assert fake.shown == [
+        "May I do this?\nlaunch\nOpen until: 2027-01-15 09:00 UTC\n[Approve] [Reject]"
+    ]
 
 
 async def test_the_outcome_takes_the_buttons_place(fake: SlackFake, rig: Rig) -> None:
-    """In the very message, whose arguments stay; once told, the note goes, and telling it again changes nothing."""
+    """In the very message, whose arguments stay; once told, the note goes, and telling it again
+    changes nothing."""
     await deliver(rig, question(), outcome(), outcome("Not allowed."))
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)"]
     assert (len(fake.called(UPDATE)), len(fake.posted)) == (1, 1)
@@ -151,7 +189,9 @@ async def test_a_name_in_the_outcome_calls_nobody(fake: SlackFake, rig: Rig) -> 
     ]
 
 
-async def test_an_outcome_of_a_question_nobody_remembers_says_nothing(fake: SlackFake, rig: Rig) -> None:
+async def test_an_outcome_of_a_question_nobody_remembers_says_nothing(
+    fake: SlackFake, rig: Rig
+) -> None:
     """Nor does that of another one, nor one whose note is of another form."""
     await deliver(rig, outcome())
     await deliver(rig, question(), outcome(of=f"question_{'1' * 32}"))
@@ -161,7 +201,9 @@ async def test_an_outcome_of_a_question_nobody_remembers_says_nothing(fake: Slac
     assert len(fake.posted) == 1
 
 
-async def test_a_question_that_arrived_after_all_is_not_asked_twice(fake: SlackFake, rig: Rig) -> None:
+async def test_a_question_that_arrived_after_all_is_not_asked_twice(
+    fake: SlackFake, rig: Rig
+) -> None:
     """And is found again to be settled."""
     fake.break_down(POST, after=True)
     with pytest.raises(DeliverLater):
@@ -170,7 +212,9 @@ async def test_a_question_that_arrived_after_all_is_not_asked_twice(fake: SlackF
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)"]
 
 
-async def test_a_question_whose_place_cannot_be_noted_is_delivered_again(fake: SlackFake, rig: Rig) -> None:
+async def test_a_question_whose_place_cannot_be_noted_is_delivered_again(
+    fake: SlackFake, rig: Rig
+) -> None:
     """Its message is found, and noted then."""
 
     def lose_the_store() -> None:
@@ -202,26 +246,37 @@ async def test_an_outcome_waits_for_slack_and_for_the_store(fake: SlackFake, rig
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)"]
 
 
-async def test_a_question_that_somebody_has_deleted_settles_in_silence(fake: SlackFake, rig: Rig) -> None:
+async def test_a_question_that_somebody_has_deleted_settles_in_silence(
+    fake: SlackFake, rig: Rig
+) -> None:
     """It is no reason for a dead letter; the log knows."""
     await deliver(rig, question())
     fake.delete(fake.shown[0])
     with capture_logs() as logged:
         await deliver(rig, outcome())
-    assert [(line["event"], line["cause"]) for line in logged] == [("approval.buttons_left", "message_not_found")]
+    assert [(line["event"], line["cause"]) for line in logged] == [
+        ("approval.buttons_left", "message_not_found")
+    ]
 
 
 async def test_what_a_command_leads_to_is_asked_in_the_1_to_1(fake: SlackFake, rig: Rig) -> None:
     """There it can be changed afterwards; Slack tells the channel's own id."""
-    await deliver(rig, question(channel=USER, ts="", thread="", response_url=f"{fake.origin}/commands/1"), outcome())
+    await deliver(
+        rig,
+        question(channel=USER, ts="", thread="", response_url=f"{fake.origin}/commands/1"),
+        outcome(),
+    )
     assert fake.responses == {}
     assert fake.called(UPDATE)[0]["channel"] == DIRECT
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)"]
 
 
 @pytest.mark.parametrize("known", [True, False])
-async def test_a_question_leaves_nothing_of_a_stream_above_it(fake: SlackFake, rig: Rig, *, known: bool) -> None:
-    """What was written before a question is no answer yet: the answer gets a message of its own below."""
+async def test_a_question_leaves_nothing_of_a_stream_above_it(
+    fake: SlackFake, rig: Rig, *, known: bool
+) -> None:
+    """What was written before a question is no answer yet: the answer gets a message of its own
+    below."""
     if not known:
         fake.break_down("chat.startStream", after=True)
     async with rig.slack.live_view(THREAD, question().address) as watcher:
@@ -234,7 +289,9 @@ async def test_a_question_leaves_nothing_of_a_stream_above_it(fake: SlackFake, r
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)", "Launched"]
 
 
-async def test_a_question_waits_where_it_is_not_known_what_was_streamed(fake: SlackFake, rig: Rig) -> None:
+async def test_a_question_waits_where_it_is_not_known_what_was_streamed(
+    fake: SlackFake, rig: Rig
+) -> None:
     """Until the store tells."""
     rig.kv.away = True
     with pytest.raises(DeliverLater, match="whether something was streamed"):
@@ -267,7 +324,9 @@ async def test_a_plain_yes_or_no_of_the_asker_is_heard_without_a_mention(
 
 def refusal(**address: Any) -> Delivery:
     where = Address(**{"channel": CHANNEL, "ts": TS, "thread": TS, "user": USER} | address)
-    return Delivery("notice_1", "turn", Reply("Only the asker can.", private=True), write_address(where))
+    return Delivery(
+        "notice_1", "turn", Reply("Only the asker can.", private=True), write_address(where)
+    )
 
 
 async def test_a_refusal_is_seen_by_one_person_alone(fake: SlackFake, rig: Rig) -> None:
@@ -285,7 +344,9 @@ async def test_a_refusal_is_seen_by_one_person_alone(fake: SlackFake, rig: Rig) 
     assert (fake.posted, fake.whispered) == ([], [])
 
 
-async def test_a_refusal_that_comes_too_late_for_its_address_is_whispered(fake: SlackFake, rig: Rig) -> None:
+async def test_a_refusal_that_comes_too_late_for_its_address_is_whispered(
+    fake: SlackFake, rig: Rig
+) -> None:
     """Half an hour later, or where there was none; and never said aloud."""
     fake.expired.add("/actions/1")
     await deliver(rig, refusal(private_url=f"{fake.origin}/actions/1"), refusal(thread=""))

@@ -14,7 +14,16 @@ from tests.bot.channels.slack.rig import THREAD, TS, Rig, open_rig
 from tests.bot.channels.slack.test_approval_messages import ID, deliver, question
 from tests.bot.harness import ours
 from tests.fakes.slack import APP_TOKEN, SlackFake
-from tests.fakes.slack_events import CHANNEL, DIRECT, SECRET, TEAM, USER, as_interaction, press, signed
+from tests.fakes.slack_events import (
+    CHANNEL,
+    DIRECT,
+    SECRET,
+    TEAM,
+    USER,
+    as_interaction,
+    press,
+    signed,
+)
 from tests.waiting import until
 
 APPROVE, REJECT = "kaiwa_approve", "kaiwa_reject"
@@ -27,7 +36,9 @@ async def asked(rig: Rig, **address: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("action", "approved"), [(APPROVE, True), (REJECT, False)])
-async def test_a_press_is_a_decision(fake: SlackFake, rig: Rig, action: str, *, approved: bool) -> None:
+async def test_a_press_is_a_decision(
+    fake: SlackFake, rig: Rig, action: str, *, approved: bool
+) -> None:
     """In the conversation where the question was asked; the answer goes below it."""
     message = await asked(rig)
     url = f"{fake.origin}/actions/1"
@@ -35,7 +46,9 @@ async def test_a_press_is_a_decision(fake: SlackFake, rig: Rig, action: str, *, 
     assert heard
     conversation, arrival = heard
     address = Address(CHANNEL, message["ts"], TS, user="U7", team=TEAM, private_url=url)
-    said = Message(f"{ID}:U7:{action}", "user", (), arrival.message.at, author=Author("U7", "hanako"))
+    said = Message(
+        f"{ID}:U7:{action}", "user", (), arrival.message.at, author=Author("U7", "hanako")
+    )
     assert conversation == THREAD
     assert arrival == InboundEvent(
         said, write_address(address), group=True, event="decision", target=ID, approved=approved
@@ -86,7 +99,12 @@ async def test_without_the_store_no_modal_opens(fake: SlackFake, rig: Rig) -> No
     await deliver(rig, question(dict.fromkeys("abcd", 1)))
     rig.kv.away = True
     with capture_logs() as logged:
-        assert await rig.send(press(fake.messages[CHANNEL][-1], "kaiwa_review", trigger=fake.trigger())) == 200
+        assert (
+            await rig.send(
+                press(fake.messages[CHANNEL][-1], "kaiwa_review", trigger=fake.trigger())
+            )
+            == 200
+        )
         await rig.slack.tasks.join()
     assert ([line["event"] for line in logged], fake.modals) == (["slack.modal_not_opened"], {})
 
@@ -125,14 +143,20 @@ async def test_an_address_that_is_not_slacks_is_not_written_to(rig: Rig) -> None
         {"action_id": 5},
     ],
 )
-async def test_a_press_of_another_form_is_acknowledged_and_left(rig: Rig, change: dict[str, Any]) -> None:
+async def test_a_press_of_another_form_is_acknowledged_and_left(
+    rig: Rig, change: dict[str, Any]
+) -> None:
     """Buttons of ours from another time, or of nobody's."""
     payload = press(await asked(rig), APPROVE)
     payload["actions"][0] |= change
     assert await rig.hear(payload) is None
 
 
-@pytest.mark.parametrize("change", [{"user": {}}, {"container": {"type": "view"}}, {"actions": []}, {"actions": [1]}])
-async def test_a_payload_of_another_form_is_acknowledged_and_left(rig: Rig, change: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "change", [{"user": {}}, {"container": {"type": "view"}}, {"actions": []}, {"actions": [1]}]
+)
+async def test_a_payload_of_another_form_is_acknowledged_and_left(
+    rig: Rig, change: dict[str, Any]
+) -> None:
     """As are presses that stand in no message."""
     assert await rig.hear({**press(await asked(rig), APPROVE), **change}) is None

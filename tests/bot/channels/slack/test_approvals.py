@@ -1,4 +1,5 @@
-"""Approvals as people see them in Slack: the whole path, on a real store, with presses through the webhook."""
+"""Approvals as people see them in Slack: the whole path, on a real store, with presses through the
+webhook."""
 
 from __future__ import annotations
 
@@ -43,14 +44,27 @@ class LaunchPipeline(SlackPipeline):
         launch: Launch | None = None,
     ) -> None:
         self.launch = launch or Launch()
-        super().__init__(store, fake, steps, tool_map(self.launch), ConversationSettings(policy=policy), reviewers)
+        super().__init__(
+            store,
+            fake,
+            steps,
+            tool_map(self.launch),
+            ConversationSettings(policy=policy),
+            reviewers,
+        )
 
     async def press(self, action: str, **fields: Any) -> None:
         """Somebody presses a button of the question, as it once stood there."""
         asked = next(posted for posted in self.fake.posted if len(posted.get("blocks", ())) == 2)
-        place = next(one for one in self.fake.messages[asked["channel"]] if one.get("metadata") == asked["metadata"])
+        place = next(
+            one
+            for one in self.fake.messages[asked["channel"]]
+            if one.get("metadata") == asked["metadata"]
+        )
         url = f"{self.fake.origin}/actions/1"
-        await self.send(press({**place, "blocks": asked["blocks"]}, action, response_url=url, **fields))
+        await self.send(
+            press({**place, "blocks": asked["blocks"]}, action, response_url=url, **fields)
+        )
 
     @property
     def runs(self) -> int:
@@ -64,8 +78,11 @@ def others(fake: SlackFake) -> None:
     fake.add_user(OTHER, "Taro")
 
 
-async def test_an_approved_call_runs_once_and_is_answered_below(store: Store, fake: SlackFake) -> None:
-    """However often the button is pressed; the buttons are gone, the name of who decided stands there."""
+async def test_an_approved_call_runs_once_and_is_answered_below(
+    store: Store, fake: SlackFake
+) -> None:
+    """However often the button is pressed; the buttons are gone, the name of who decided stands
+    there."""
     async with LaunchPipeline(store, fake, LAUNCH, Step("Launched")) as pipeline:
         await pipeline.send(mention("launch the rocket", TS))
         assert pipeline.runs == 0
@@ -91,7 +108,8 @@ async def test_who_calls_the_bot_into_a_thread_may_approve(store: Store, fake: S
 async def test_the_longest_question_with_every_reviewers_words_is_asked(
     store: Store, fake: SlackFake, letter: str
 ) -> None:
-    """Arguments, title, reason and votes as long as any may be: the arguments are whole, all votes are there."""
+    """Arguments, title, reason and votes as long as any may be: the arguments are whole, all votes
+    are there."""
     given: dict[str, Any] = {"reviewers": wordy_reviewers(letter), "launch": TitledLaunch()}
     async with LaunchPipeline(store, fake, longest_call(letter), Step("Up"), **given) as pipeline:
         await pipeline.send(mention("launch the rocket", TS))
@@ -112,13 +130,17 @@ async def test_a_press_after_a_restart_decides_all_the_same(store: Store, fake: 
         assert answer == "打ち上げませんでした。"
 
 
-async def test_a_press_of_somebody_else_is_refused_for_their_eyes_alone(store: Store, fake: SlackFake) -> None:
+async def test_a_press_of_somebody_else_is_refused_for_their_eyes_alone(
+    store: Store, fake: SlackFake
+) -> None:
     """The question stays as it is, for the one who may decide; an approver may as well."""
     policy = Policy(approvers=("U00000003",))
     async with LaunchPipeline(store, fake, LAUNCH, Step("Launched"), policy=policy) as pipeline:
         await pipeline.send(mention("launch the rocket", TS))
         await pipeline.press(APPROVE, user=OTHER)
-        assert [one["text"] for one in fake.responses["/actions/1"]] == ["Only the person who asked can decide this."]
+        assert [one["text"] for one in fake.responses["/actions/1"]] == [
+            "Only the person who asked can decide this."
+        ]
         assert (pipeline.runs, len(fake.shown)) == (0, 1)
         await pipeline.press(APPROVE, user="U00000003", name="boss")
         assert pipeline.runs == 1
@@ -127,7 +149,9 @@ async def test_a_press_of_somebody_else_is_refused_for_their_eyes_alone(store: S
 
 async def test_a_press_after_expiry_changes_nothing(store: Store, fake: SlackFake) -> None:
     """The buttons have made room for that; who presses an old copy of them is told."""
-    async with LaunchPipeline(store, fake, LAUNCH, Step("Too late, I am afraid."), policy=Policy(ttl_s=0)) as pipeline:
+    async with LaunchPipeline(
+        store, fake, LAUNCH, Step("Too late, I am afraid."), policy=Policy(ttl_s=0)
+    ) as pipeline:
         await pipeline.send(mention("launch the rocket", TS))
         await pipeline.runner.process(THREAD)
         question, answer = fake.shown
@@ -138,11 +162,16 @@ async def test_a_press_after_expiry_changes_nothing(store: Store, fake: SlackFak
 
 
 async def test_a_plain_yes_in_the_thread_is_enough(store: Store, fake: SlackFake) -> None:
-    """Without a mention, from the one who is asked; others, other words and other threads are not meant."""
+    """Without a mention, from the one who is asked; others, other words and other threads are not
+    meant."""
     async with LaunchPipeline(store, fake, LAUNCH, Step("Launched")) as pipeline:
         await pipeline.send(mention("launch the rocket", TS))
         for n, (words, user, thread) in enumerate(
-            [("yes", OTHER, TS), ("hm, let us see", "U00000001", TS), ("yes", "U00000001", "1700000000.000900")]
+            [
+                ("yes", OTHER, TS),
+                ("hm, let us see", "U00000001", TS),
+                ("yes", "U00000001", "1700000000.000900"),
+            ]
         ):
             await pipeline.send(message(words, f"170000001{n}.000100", user=user, thread_ts=thread))
         assert (pipeline.runs, len(fake.shown)) == (0, 1)
@@ -153,8 +182,11 @@ async def test_a_plain_yes_in_the_thread_is_enough(store: Store, fake: SlackFake
         assert len(fake.shown) == 2
 
 
-async def test_whoever_waits_behind_a_question_is_told_so_once(store: Store, fake: SlackFake) -> None:
-    """For their eyes, in their language, without a word of the call; answers come after the decision."""
+async def test_whoever_waits_behind_a_question_is_told_so_once(
+    store: Store, fake: SlackFake
+) -> None:
+    """For their eyes, in their language, without a word of the call; answers come after the
+    decision."""
     fake.add_user(OTHER, "Taro", locale="en-US")
     fake.add_user("U00000003", "Jiro", locale="ja-JP")
     steps = LAUNCH, Step("Launched"), Step("Noon."), Step("正午です。")
@@ -170,7 +202,8 @@ async def test_whoever_waits_behind_a_question_is_told_so_once(store: Store, fak
             (
                 OTHER,
                 TS,
-                "Somebody has asked me for something that needs their approval. I am waiting for their decision, and "
+                "Somebody has asked me for something that needs their approval. I am waiting for "
+                "their decision, and "
                 "answer you right after it.",
             ),
             (

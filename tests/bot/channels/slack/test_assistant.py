@@ -13,7 +13,9 @@ IN_DIRECT = f"slack:T00000001:{DIRECT}"
 
 
 def opened(tab: str = "messages") -> dict[str, Any]:
-    return envelope({"type": "app_home_opened", "user": USER, "channel": DIRECT, "tab": tab, "event_ts": TS})
+    return envelope(
+        {"type": "app_home_opened", "user": USER, "channel": DIRECT, "tab": tab, "event_ts": TS}
+    )
 
 
 async def hear(rig: Rig, payload: dict[str, Any]) -> None:
@@ -22,13 +24,18 @@ async def hear(rig: Rig, payload: dict[str, Any]) -> None:
 
 
 async def test_an_opened_messages_tab_has_prompts_once_a_day(fake: SlackFake, rig: Rig) -> None:
-    """In the language of whoever opens it, and without a thread: with one Slack would drop them silently."""
+    """In the language of whoever opens it, and without a thread: with one Slack would drop them
+    silently."""
     for _ in range(2):
         await hear(rig, opened())
         await hear(rig, opened("home"))
     [prompts] = fake.called(PROMPTS)
     assert (prompts["channel_id"], prompts["title"]) == (DIRECT, "たとえば")
-    assert [prompt["title"] for prompt in prompts["prompts"]] == ["明日の天気", "海外の時刻", "計算"]
+    assert [prompt["title"] for prompt in prompts["prompts"]] == [
+        "明日の天気",
+        "海外の時刻",
+        "計算",
+    ]
     assert "thread_ts" not in prompts
     assert rig.inbox.accepted == []
 
@@ -49,7 +56,9 @@ async def test_trouble_with_decoration_is_no_trouble(fake: SlackFake, rig: Rig) 
     assert [call["title"] for call in fake.called(PROMPTS)] == ["たとえば"]
 
 
-async def test_a_thread_of_a_1_to_1_gets_its_first_words_as_title(fake: SlackFake, rig: Rig) -> None:
+async def test_a_thread_of_a_1_to_1_gets_its_first_words_as_title(
+    fake: SlackFake, rig: Rig
+) -> None:
     """Once, and not the whole essay."""
     long = "What will the\nweather be like in Tokyo tomorrow, and what should I wear to the office?"
     for words in (long, "And in Kyoto?"):
@@ -71,5 +80,7 @@ async def test_short_words_are_a_title_as_they_are(fake: SlackFake, rig: Rig) ->
 async def test_a_note_that_cannot_be_written_does_not_stop_a_turn(rig: Rig) -> None:
     """That the bot talks here is then not known until its next turn."""
     rig.kv.away = True
-    assert len(await rig.slack.enrich(IN_DIRECT, [arrival("Hi", channel=DIRECT)], is_new=False)) == 1
+    assert (
+        len(await rig.slack.enrich(IN_DIRECT, [arrival("Hi", channel=DIRECT)], is_new=False)) == 1
+    )
     await rig.slack.tasks.join()

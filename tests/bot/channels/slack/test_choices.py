@@ -23,7 +23,9 @@ FIRST, SECOND = "kaiwa_choice_1", "kaiwa_choice_2"
 UPDATE = "chat.update"
 
 
-async def offer(rig: Rig, reply: Reply = ASKED, asker: str = USER, **address: Any) -> dict[str, Any]:
+async def offer(
+    rig: Rig, reply: Reply = ASKED, asker: str = USER, **address: Any
+) -> dict[str, Any]:
     """The message with the choices, as Slack has it."""
     await rig.slack.deliver(THREAD, replace(delivery(**address), reply=reply, asker=asker), ours)
     return rig.fake.messages[address.get("channel", CHANNEL)][-1]
@@ -62,7 +64,8 @@ async def test_what_was_chosen_stands_where_the_buttons_were(rig: Rig) -> None:
 
 
 async def test_an_answer_has_one_choice(rig: Rig) -> None:
-    """A second press, of whichever button, is the same message; it is not taken again, and not shown."""
+    """A second press, of whichever button, is the same message; it is not taken again, and not
+    shown."""
     message = await offer(rig)
     presses = [press(message, FIRST), press(message, FIRST), press(message, SECOND)]
     assert [await rig.send(one) for one in presses] == [200] * 3
@@ -76,21 +79,33 @@ async def test_only_the_asker_chooses(fake: SlackFake, rig: Rig) -> None:
     message = await offer(rig)
     mine = press(message, FIRST)
     [action] = mine["actions"]
-    forged = [{"value": "Today"}, {"value": f"{USER}:{'x' * 50}"}, {"block_id": "elsewhere"}, {"action_id": "other"}]
-    for one in (press(message, FIRST, user="U7"), *(mine | {"actions": [action | change]} for change in forged)):
+    forged = [
+        {"value": "Today"},
+        {"value": f"{USER}:{'x' * 50}"},
+        {"block_id": "elsewhere"},
+        {"action_id": "other"},
+    ]
+    for one in (
+        press(message, FIRST, user="U7"),
+        *(mine | {"actions": [action | change]} for change in forged),
+    ):
         assert await rig.send(one) == 200
     assert (rig.inbox.words, fake.called(UPDATE)) == ([], [])
 
 
 @pytest.mark.parametrize("settings", [{"allowed_users": ("U7",)}, {"allowed_channels": ("C7",)}])
-async def test_who_may_not_use_the_bot_chooses_nothing(fake: SlackFake, settings: dict[str, Any]) -> None:
+async def test_who_may_not_use_the_bot_chooses_nothing(
+    fake: SlackFake, settings: dict[str, Any]
+) -> None:
     """An allow-list may have changed since the answer."""
     async with open_rig(fake, **settings) as rig:
         message = await offer(rig)
         assert await rig.hear(press(message, FIRST)) is None
 
 
-async def test_where_one_person_alone_reads_the_choices_are_words(fake: SlackFake, rig: Rig) -> None:
+async def test_where_one_person_alone_reads_the_choices_are_words(
+    fake: SlackFake, rig: Rig
+) -> None:
     """The answer to a press would be seen by all; so it is for an asker who is not known."""
     await offer(rig, response_url=f"{fake.origin}/commands/1")
     [shown] = fake.responses["/commands/1"]

@@ -30,19 +30,28 @@ IN_DIRECT = f"slack:{TEAM}:{DIRECT}"
         ("weathered wood?", "weathered wood?"),
     ],
 )
-async def test_a_command_is_words_for_the_senders_eyes(fake: SlackFake, rig: Rig, text: str, words: str) -> None:
+async def test_a_command_is_words_for_the_senders_eyes(
+    fake: SlackFake, rig: Rig, text: str, words: str
+) -> None:
     """In a conversation of their own, so that nobody else's thread is touched by it."""
     url = f"{fake.origin}/commands/1"
     heard = await rig.hear(command(text, response_url=url))
     assert heard
     conversation, arrival = heard
-    assert (conversation, arrival.message.text, arrival.group) == (f"slack:{TEAM}:{USER}", words, False)
+    assert (conversation, arrival.message.text, arrival.group) == (
+        f"slack:{TEAM}:{USER}",
+        words,
+        False,
+    )
     assert arrival.message.author == Author(USER)
-    assert read_address(arrival.address) == Address(USER, response_url=url, language="ja" if "天" in words else "en")
+    assert read_address(arrival.address) == Address(
+        USER, response_url=url, language="ja" if "天" in words else "en"
+    )
 
 
 async def test_a_command_in_a_1_to_1_belongs_to_it(rig: Rig) -> None:
-    """`/kaiwa reset` there forgets what was said there; a response URL that is not Slack's is not used."""
+    """`/kaiwa reset` there forgets what was said there; a response URL that is not Slack's is not
+    used."""
     await rig.send(home_opened(tab="messages"))
     heard = await rig.hear(command("reset", channel=DIRECT, response_url="https://evil.example/x"))
     assert heard
@@ -62,7 +71,9 @@ async def test_a_command_without_its_parts_is_acknowledged(rig: Rig) -> None:
     assert await rig.hear({"command": "/kaiwa", "text": "help"}) is None
 
 
-async def test_the_reminders_of_somebody_in_a_channel_are_for_their_eyes(store: Store, fake: SlackFake) -> None:
+async def test_the_reminders_of_somebody_in_a_channel_are_for_their_eyes(
+    store: Store, fake: SlackFake
+) -> None:
     """The thread neither shows nor keeps them."""
     async with SlackPipeline(store, fake) as here:
         await here.send(mention("/reminders", TS))

@@ -1,4 +1,5 @@
-"""Whatever shape a message to the bot has, it is read or answered with a sentence, and never met with silence."""
+"""Whatever shape a message to the bot has, it is read or answered with a sentence, and never met
+with silence."""
 
 from __future__ import annotations
 
@@ -12,7 +13,17 @@ from bot.transcript import Media, Text
 from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import TS, Rig
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import BOT, CHANNEL, DIRECT, JSON, USER, edited, image, mention, message
+from tests.fakes.slack_events import (
+    BOT,
+    CHANNEL,
+    DIRECT,
+    JSON,
+    USER,
+    edited,
+    image,
+    mention,
+    message,
+)
 
 ME = f"<@{BOT}>"
 URL = "https://files.slack.com/files-pri/T1-F1/cat.png"
@@ -20,7 +31,13 @@ URL = "https://files.slack.com/files-pri/T1-F1/cat.png"
 
 def rich(*elements: JSON, kind: str = "rich_text_section") -> list[JSON]:
     """The blocks of a message that somebody has written."""
-    return [{"type": "rich_text", "block_id": "b1", "elements": [{"type": kind, "elements": list(elements)}]}]
+    return [
+        {
+            "type": "rich_text",
+            "block_id": "b1",
+            "elements": [{"type": kind, "elements": list(elements)}],
+        }
+    ]
 
 
 def words(text: str) -> JSON:
@@ -29,7 +46,13 @@ def words(text: str) -> JSON:
 
 def forward(**fields: Any) -> dict[str, Any]:
     """A forwarded message without words of the sender's."""
-    share = {"is_share": True, "fallback": "[forwarded]", "ts": TS, "author_id": "U00000002", "channel_id": "C9"}
+    share = {
+        "is_share": True,
+        "fallback": "[forwarded]",
+        "ts": TS,
+        "author_id": "U00000002",
+        "channel_id": "C9",
+    }
     return {"text": "", "attachments": [{**share, **fields}]}
 
 
@@ -49,8 +72,14 @@ READ: dict[str, tuple[JSON, str]] = {
         {
             "text": "",
             "blocks": rich(
-                {"type": "rich_text_section", "elements": [words("milk"), {"type": "emoji", "name": "cow"}]},
-                {"type": "rich_text_section", "elements": [{"type": "link", "url": "https://a.example/?a=1&b=2"}]},
+                {
+                    "type": "rich_text_section",
+                    "elements": [words("milk"), {"type": "emoji", "name": "cow"}],
+                },
+                {
+                    "type": "rich_text_section",
+                    "elements": [{"type": "link", "url": "https://a.example/?a=1&b=2"}],
+                },
                 kind="rich_text_list",
             ),
         },
@@ -90,7 +119,10 @@ READ: dict[str, tuple[JSON, str]] = {
         "> Plan <1>\n> All & sundry",
     ),
     "a forward without words": (forward(), "> [forwarded message, not readable here]"),
-    "a forward of unknown shape": (forward(message_blocks=5), "> [forwarded message, not readable here]"),
+    "a forward of unknown shape": (
+        forward(message_blocks=5),
+        "> [forwarded message, not readable here]",
+    ),
     "a forwarded file": (
         forward(files=[image("moving.gif", mimetype="image/gif")]),
         "[attached file, not readable here: moving.gif, image/gif]",
@@ -124,7 +156,9 @@ async def test_a_forwarded_picture_is_read(rig: Rig) -> None:
     assert heard[1].message.parts == (Media(URL, "image/png", 1_000),)
 
 
-async def test_a_picture_forwarded_with_a_sparse_mention_is_looked_up(fake: SlackFake, rig: Rig) -> None:
+async def test_a_picture_forwarded_with_a_sparse_mention_is_looked_up(
+    fake: SlackFake, rig: Rig
+) -> None:
     """The event of a mention may lack what the message forwards."""
     fake.messages[CHANNEL][0].update(forward(files=[image(url=URL)]))
     heard = await rig.hear(mention("What is this?", TS))

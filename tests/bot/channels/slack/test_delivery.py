@@ -60,7 +60,9 @@ async def test_an_answer_in_a_1_to_1_stands_in_the_channel(fake: SlackFake, rig:
         ("<!-- a comment -->", "<!-- a comment -->"),
     ],
 )
-async def test_a_model_cannot_call_everybody(fake: SlackFake, rig: Rig, written: str, posted: str) -> None:
+async def test_a_model_cannot_call_everybody(
+    fake: SlackFake, rig: Rig, written: str, posted: str
+) -> None:
     """Whatever it was talked into."""
     await deliver(rig, delivery(written))
     assert texts(fake) == [posted]
@@ -79,11 +81,15 @@ async def test_a_notice_is_posted_where_nothing_was_said(fake: SlackFake, rig: R
     for attempt in (1, 2):
         notice = Delivery("notice_1", "notice_1", Reply("Look!"), address, attempt)
         await rig.slack.deliver(conversation, notice, ours)
-    assert [(posted["channel"], posted.get("thread_ts")) for posted in fake.posted] == [(CHANNEL, None)]
+    assert [(posted["channel"], posted.get("thread_ts")) for posted in fake.posted] == [
+        (CHANNEL, None)
+    ]
 
 
 @pytest.mark.parametrize("thread", [TS, ""])
-async def test_an_answer_that_arrived_after_all_is_not_posted_twice(fake: SlackFake, rig: Rig, thread: str) -> None:
+async def test_an_answer_that_arrived_after_all_is_not_posted_twice(
+    fake: SlackFake, rig: Rig, thread: str
+) -> None:
     """Its id is looked for before the next attempt, in the thread or the channel."""
     fake.break_down(POST, after=True)
     with pytest.raises(DeliverLater):
@@ -94,7 +100,8 @@ async def test_an_answer_that_arrived_after_all_is_not_posted_twice(fake: SlackF
 
 
 async def test_half_a_character_in_a_thread_keeps_no_answer_back(fake: SlackFake, rig: Rig) -> None:
-    """Some app has cut an emoji in two; the search before the next attempt reads that message as well."""
+    """Some app has cut an emoji in two; the search before the next attempt reads that message as
+    well."""
     fake.add_message(CHANNEL, "1700000001.000100", "Cut \ud83d", thread_ts=TS)
     await deliver(rig, delivery(attempts=2))
     assert texts(fake) == ["Hello"]
@@ -103,7 +110,9 @@ async def test_half_a_character_in_a_thread_keeps_no_answer_back(fake: SlackFake
 async def test_a_cut_connection_is_no_refusal(fake: SlackFake, rig: Rig) -> None:
     """Whether it was posted is not known until it is looked for; nothing tries again by itself."""
     fake.hang_up(POST, after=True)
-    with pytest.raises(DeliverLater, match=r"chat\.postMessage: (ServerDisconnectedError|ClientOSError)"):
+    with pytest.raises(
+        DeliverLater, match=r"chat\.postMessage: (ServerDisconnectedError|ClientOSError)"
+    ):
         await deliver(rig, delivery())
     assert len(fake.called(POST)) == 1
     await deliver(rig, delivery(attempts=2))
@@ -184,7 +193,9 @@ async def test_what_slack_says_decides_whether_it_is_tried_again(
 
 
 @pytest.mark.parametrize("attempts", [1, 3, 9])
-async def test_an_outage_is_waited_for_ever_longer(fake: SlackFake, rig: Rig, attempts: int) -> None:
+async def test_an_outage_is_waited_for_ever_longer(
+    fake: SlackFake, rig: Rig, attempts: int
+) -> None:
     """A page of HTML says nothing about the message."""
     fake.break_down(POST)
     with pytest.raises(DeliverLater, match="status 503") as failed:
@@ -193,7 +204,9 @@ async def test_an_outage_is_waited_for_ever_longer(fake: SlackFake, rig: Rig, at
 
 
 @pytest.mark.parametrize("status", [200, 403])
-async def test_html_with_a_friendly_status_is_an_outage_too(fake: SlackFake, rig: Rig, status: int) -> None:
+async def test_html_with_a_friendly_status_is_an_outage_too(
+    fake: SlackFake, rig: Rig, status: int
+) -> None:
     """Slack's own pages, and those of proxies."""
     fake.break_down(POST, status=status)
     with pytest.raises(DeliverLater):
@@ -226,7 +239,9 @@ async def test_a_channel_the_fake_does_not_know_is_refused(fake: SlackFake, rig:
     with pytest.raises(DeliveryRefused, match=r"chat\.postMessage: channel_not_found"):
         await deliver(rig, delivery(channel="C9"))
     fake.scopes = ["users:read"]
-    with pytest.raises(DeliveryRefused, match=r"chat.postMessage: missing_scope \(needs chat:write\)"):
+    with pytest.raises(
+        DeliveryRefused, match=r"chat.postMessage: missing_scope \(needs chat:write\)"
+    ):
         await deliver(rig, delivery())
 
 
@@ -244,11 +259,15 @@ async def test_a_command_is_answered_where_only_its_sender_sees(fake: SlackFake,
     assert fake.posted == []
 
 
-async def test_a_command_answered_too_late_is_answered_in_the_1_to_1(fake: SlackFake, rig: Rig) -> None:
+async def test_a_command_answered_too_late_is_answered_in_the_1_to_1(
+    fake: SlackFake, rig: Rig
+) -> None:
     """A response URL lives for half an hour and five answers."""
     fake.expired.add("/commands/1")
     await deliver(rig, command_answer(fake))
-    assert [(posted["channel"], posted["markdown_text"]) for posted in fake.posted] == [(USER, "Hello")]
+    assert [(posted["channel"], posted["markdown_text"]) for posted in fake.posted] == [
+        (USER, "Hello")
+    ]
 
 
 async def test_a_response_url_that_is_down_is_tried_again(fake: SlackFake, rig: Rig) -> None:
@@ -257,11 +276,18 @@ async def test_a_response_url_that_is_down_is_tried_again(fake: SlackFake, rig: 
     with pytest.raises(DeliverLater, match="status 503"):
         await deliver(rig, command_answer(fake))
     with pytest.raises(DeliverLater, match="response_url: ClientConnectorError"):
-        await deliver(rig, delivery(channel=USER, ts="", thread="", response_url="http://127.0.0.1:9/x"))
+        await deliver(
+            rig, delivery(channel=USER, ts="", thread="", response_url="http://127.0.0.1:9/x")
+        )
 
 
 def command_answer(fake: SlackFake) -> Delivery:
-    where: dict[str, Any] = {"channel": USER, "ts": "", "thread": "", "response_url": f"{fake.origin}/commands/1"}
+    where: dict[str, Any] = {
+        "channel": USER,
+        "ts": "",
+        "thread": "",
+        "response_url": f"{fake.origin}/commands/1",
+    }
     return delivery(**where)
 
 
@@ -273,7 +299,9 @@ async def test_a_note_that_cannot_be_written_costs_no_answer(fake: SlackFake) ->
         assert len(fake.responses["/commands/1"]) == 1
 
 
-async def test_an_answer_of_which_it_is_not_known_whether_it_was_streamed_waits(fake: SlackFake, rig: Rig) -> None:
+async def test_an_answer_of_which_it_is_not_known_whether_it_was_streamed_waits(
+    fake: SlackFake, rig: Rig
+) -> None:
     """Until the store tells."""
     rig.kv.away = True
     with pytest.raises(DeliverLater, match="the store does not say"):

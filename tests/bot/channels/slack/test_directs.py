@@ -1,4 +1,5 @@
-"""``/kaiwa`` in a 1:1 between two people, where the bot is no member: each keeps what is theirs to themselves."""
+"""``/kaiwa`` in a 1:1 between two people, where the bot is no member: each keeps what is theirs to
+themselves."""
 
 from __future__ import annotations
 
@@ -70,10 +71,16 @@ class Pair:
         return [one["text"] for one in new]
 
 
-async def test_neither_words_nor_lists_of_one_reach_the_other(store: Store, fake: SlackFake) -> None:
-    """The request for the one, the answers to the one and the list of the one have nothing of the other's."""
+async def test_neither_words_nor_lists_of_one_reach_the_other(
+    store: Store, fake: SlackFake
+) -> None:
+    """The request for the one, the answers to the one and the list of the one have nothing of the
+    other's."""
     two_people(fake)
-    steps = [*calling("add_to_list", list="Shopping", items=["a ring"]), *calling("show_list", list="Shopping")]
+    steps = [
+        *calling("add_to_list", list="Shopping", items=["a ring"]),
+        *calling("show_list", list="Shopping"),
+    ]
     async with SlackPipeline(store, fake, steps, tools()) as here:
         pair = Pair(here, fake)
         assert await pair.write(USER, "note the secret ring") == ["Done."]
@@ -97,7 +104,9 @@ async def test_forget_me_of_one_leaves_what_the_other_has(store: Store, fake: Sl
 async def test_a_reminder_comes_in_the_1_to_1_with_the_bot(store: Store, fake: SlackFake) -> None:
     """The channel between the two takes no messages of the bot's."""
     two_people(fake)
-    async with SlackPipeline(store, fake, calling("set_reminder", text="buy it", **{"in": "PT2M"}), tools()) as here:
+    async with SlackPipeline(
+        store, fake, calling("set_reminder", text="buy it", **{"in": "PT2M"}), tools()
+    ) as here:
         pair = Pair(here, fake)
         assert await pair.write(OTHER, "remind me in two minutes") == ["Done."]
         own = f"slack:{TEAM}:{OTHER}"
@@ -110,11 +119,15 @@ async def test_a_reminder_comes_in_the_1_to_1_with_the_bot(store: Store, fake: S
     assert [one["text"] for one in fake.messages[OTHERS_DIRECT]] == ["⏰ buy it"]
 
 
-async def test_a_question_is_asked_and_answered_in_the_1_to_1_with_the_bot(store: Store, fake: SlackFake) -> None:
+async def test_a_question_is_asked_and_answered_in_the_1_to_1_with_the_bot(
+    store: Store, fake: SlackFake
+) -> None:
     """The other person neither sees it nor can press its buttons."""
     two_people(fake)
     options = ConversationSettings(policy=Policy())
-    async with SlackPipeline(store, fake, calling("launch", what="rocket"), tools(), options) as here:
+    async with SlackPipeline(
+        store, fake, calling("launch", what="rocket"), tools(), options
+    ) as here:
         pair = Pair(here, fake)
         assert await pair.write(OTHER, "launch") == []
         (asked,) = fake.messages[OTHERS_DIRECT]
@@ -123,7 +136,9 @@ async def test_a_question_is_asked_and_answered_in_the_1_to_1_with_the_bot(store
     assert fake.messages[DIRECT] == []
 
 
-async def test_a_thread_of_two_is_summed_up_in_the_1_to_1_with_the_bot(store: Store, fake: SlackFake) -> None:
+async def test_a_thread_of_two_is_summed_up_in_the_1_to_1_with_the_bot(
+    store: Store, fake: SlackFake
+) -> None:
     """The bot cannot read the thread there, and the model is told so."""
     two_people(fake)
     async with SlackPipeline(store, fake, [Step("I cannot read it.")]) as here:
@@ -141,7 +156,8 @@ async def heard_in(rig: Rig, channel: str) -> str:
 
 
 async def test_the_bots_own_1_to_1_is_known_by_its_events(fake: SlackFake, rig: Rig) -> None:
-    """No request to Slack precedes the answer to a command; a channel that no event has named is a stranger's."""
+    """No request to Slack precedes the answer to a command; a channel that no event has named is a
+    stranger's."""
     assert await heard_in(rig, DIRECT) == f"slack:{TEAM}:{USER}"
     await rig.send(home_opened(tab="messages"))
     assert await heard_in(rig, DIRECT) == f"slack:{TEAM}:{DIRECT}"

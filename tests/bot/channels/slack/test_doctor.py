@@ -27,7 +27,9 @@ from tests.fakes.slack_events import (
 from tests.waiting import until
 
 QUIET = "last webhook not noted, last delivery not noted, bad signatures: none"
-TOKEN_FIX = "copy the Bot User OAuth Token of OAuth & Permissions again; is Slack reachable from here?"
+TOKEN_FIX = (
+    "copy the Bot User OAuth Token of OAuth & Permissions again; is Slack reachable from here?"
+)
 SOCKET_FIX = "it needs the scope connections:write, and the app Socket Mode switched on"
 
 
@@ -38,7 +40,10 @@ NEEDS = {
     "greeting in channels": "the event member_joined_channel",
     "stop button": "the event agent_session_stopped",
 }
-UNUSED = f"does the app have what they need? {'; '.join(f'{name}: {needs}' for name, needs in NEEDS.items())}"
+UNUSED = (
+    "does the app have what they need? "
+    f"{'; '.join(f'{name}: {needs}' for name, needs in NEEDS.items())}"
+)
 
 
 async def found(fake: SlackFake, **changes: Any) -> list[CheckResult]:
@@ -62,8 +67,16 @@ async def test_a_channel_in_order(fake: SlackFake) -> None:
 async def test_without_a_signing_secret_there_is_no_webhook(fake: SlackFake) -> None:
     """And without an app token no socket."""
     socket_only = await found(fake, slack_app_token=APP_TOKEN, slack_signing_secret="")
-    assert [finding.name for finding in socket_only][2:] == ["Slack socket", "Slack traffic", "Slack features"]
-    assert [finding.name for finding in await found(fake)][2:] == ["Slack webhook", "Slack traffic", "Slack features"]
+    assert [finding.name for finding in socket_only][2:] == [
+        "Slack socket",
+        "Slack traffic",
+        "Slack features",
+    ]
+    assert [finding.name for finding in await found(fake)][2:] == [
+        "Slack webhook",
+        "Slack traffic",
+        "Slack features",
+    ]
 
 
 async def test_missing_scopes_are_named(fake: SlackFake) -> None:
@@ -79,18 +92,35 @@ async def test_missing_scopes_are_named(fake: SlackFake) -> None:
 
 async def test_an_older_apps_scopes_are_named_with_what_lacks_them(fake: SlackFake) -> None:
     """Everything else goes on working."""
-    fake.scopes = [scope for scope in fake.scopes if scope not in ("im:write", "usergroups:read", "groups:read")]
-    missing = "groups:read (greeting in channels), im:write (shortcuts), usergroups:read (names of user groups)"
+    fake.scopes = [
+        scope
+        for scope in fake.scopes
+        if scope not in ("im:write", "usergroups:read", "groups:read")
+    ]
+    missing = (
+        "groups:read (greeting in channels), im:write (shortcuts), usergroups:read (names of user "
+        "groups)"
+    )
     assert (await found(fake))[1].detail == f"missing: {missing}"
 
 
-async def test_features_that_slack_was_seen_to_serve_are_in_order(fake: SlackFake, rig: Rig) -> None:
+async def test_features_that_slack_was_seen_to_serve_are_in_order(
+    fake: SlackFake, rig: Rig
+) -> None:
     """Each is noted when it comes, once an hour."""
     chosen = {"type": "message", "ts": TS, "user": USER, "text": "Hello"}
-    for payload in (home_opened(), home_opened(tab="messages"), joined(), shortcut(chosen, "other")):
+    for payload in (
+        home_opened(),
+        home_opened(tab="messages"),
+        joined(),
+        shortcut(chosen, "other"),
+    ):
         assert await rig.send(payload) == 200
     features = (await run_checks(slack_config(fake.api_base_url), rig.kv))[-1]
-    assert (features.result, features.detail) == ("off", "not used in 90 days: buttons, stop button")
+    assert (features.result, features.detail) == (
+        "off",
+        "not used in 90 days: buttons, stop button",
+    )
     view = {"id": "V1", "type": "home", "blocks": [{"elements": [{"action_id": "x"}]}]}
     assert await rig.send(view_press(view, "x")) == 200
     features = (await run_checks(slack_config(fake.api_base_url), rig.kv))[-1]
@@ -103,15 +133,25 @@ async def test_features_that_slack_was_seen_to_serve_are_in_order(fake: SlackFak
 async def test_a_refused_token_is_a_failure(fake: SlackFake) -> None:
     """Its scopes cannot be known then."""
     findings = await found(fake, slack_bot_token="xoxb-another")
-    assert [finding.name for finding in findings] == ["Slack token", "Slack webhook", "Slack traffic", "Slack features"]
-    assert (findings[0].result, findings[0].detail) == ("failure", "SLACK_BOT_TOKEN was refused (invalid_auth)")
+    assert [finding.name for finding in findings] == [
+        "Slack token",
+        "Slack webhook",
+        "Slack traffic",
+        "Slack features",
+    ]
+    assert (findings[0].result, findings[0].detail) == (
+        "failure",
+        "SLACK_BOT_TOKEN was refused (invalid_auth)",
+    )
     assert "xoxb-another" not in repr(findings)
 
 
 async def test_a_refused_app_token_is_a_failure(fake: SlackFake) -> None:
     """The bot's own token in its place, for one."""
     socket = (await found(fake, slack_app_token="xapp-another"))[2]
-    assert socket == CheckResult("failure", "Slack socket", "SLACK_APP_TOKEN was refused (invalid_auth)", SOCKET_FIX)
+    assert socket == CheckResult(
+        "failure", "Slack socket", "SLACK_APP_TOKEN was refused (invalid_auth)", SOCKET_FIX
+    )
 
 
 async def test_a_slack_that_does_not_answer_is_a_failure(fake: SlackFake) -> None:
@@ -119,8 +159,14 @@ async def test_a_slack_that_does_not_answer_is_a_failure(fake: SlackFake) -> Non
     fake.break_down("auth.test")
     fake.break_down("apps.connections.open")
     token, socket, *_ = await found(fake, slack_app_token=APP_TOKEN)
-    assert (token.result, token.detail) == ("failure", "Slack does not answer (auth.test: status 503)")
-    assert (socket.result, socket.detail) == ("failure", "Slack does not answer (apps.connections.open: status 503)")
+    assert (token.result, token.detail) == (
+        "failure",
+        "Slack does not answer (auth.test: status 503)",
+    )
+    assert (socket.result, socket.detail) == (
+        "failure",
+        "Slack does not answer (apps.connections.open: status 503)",
+    )
 
 
 async def test_a_wrong_secret_shows_in_the_traffic(fake: SlackFake, rig: Rig) -> None:
@@ -172,7 +218,9 @@ async def test_a_refused_token_and_a_silent_slack_are_problems(fake: SlackFake, 
     fake.break_down("auth.test")
     rig.kv.away = True
     token, *_, seen = await run_checks(slack_config(fake.api_base_url), rig.kv)
-    assert token == CheckResult("failure", "Slack token", "Slack does not answer (auth.test: status 503)", TOKEN_FIX)
+    assert token == CheckResult(
+        "failure", "Slack token", "Slack does not answer (auth.test: status 503)", TOKEN_FIX
+    )
     assert (seen.result, seen.detail) == ("warning", "not known: the store does not answer")
 
 
@@ -194,7 +242,9 @@ async def test_who_the_bot_is_is_asked_until_slack_tells(fake: SlackFake) -> Non
 
 def test_secrets_stay_out_of_sight(fake: SlackFake) -> None:
     """Also where somebody prints the settings."""
-    shown = repr(slack_config(fake.api_base_url, slack_signing_secret="made-up", slack_app_token=APP_TOKEN))
+    shown = repr(
+        slack_config(fake.api_base_url, slack_signing_secret="made-up", slack_app_token=APP_TOKEN)
+    )
     assert "xoxb" not in shown
     assert APP_TOKEN not in shown
     assert "made-up" not in shown

@@ -1,4 +1,5 @@
-"""In a 1:1 without threads an answer is posted with its first words and changed; it stays one message, whoever dies."""
+"""In a 1:1 without threads an answer is posted with its first words and changed; it stays one
+message, whoever dies."""
 
 from __future__ import annotations
 
@@ -26,8 +27,16 @@ from tests.fakes.slack import BOT_TOKEN, SlackFake
 from tests.fakes.slack_events import DIRECT, TEAM, USER
 from tests.waiting import until
 
-POST, UPDATE, DELETE, LOOK = "chat.postMessage", "chat.update", "chat.delete", "conversations.history"
-WORDS = "Let me think about the weather in Tokyo, which is a large city by the sea in the east of Japan."
+POST, UPDATE, DELETE, LOOK = (
+    "chat.postMessage",
+    "chat.update",
+    "chat.delete",
+    "conversations.history",
+)
+WORDS = (
+    "Let me think about the weather in Tokyo, which is a large city by the sea in the east of "
+    "Japan."
+)
 MARKED = f"{WORDS} …"
 ANSWER = "**21 °C** and sunny."
 NOTE = "slack:stream:turn"
@@ -42,7 +51,9 @@ def asked(fake: SlackFake) -> None:
     fake.add_message(DIRECT, TS, "A question")
 
 
-async def write(rig: Rig, seen: Callable[[], bool], turn: str = "turn", address: str = ADDRESS) -> None:
+async def write(
+    rig: Rig, seen: Callable[[], bool], turn: str = "turn", address: str = ADDRESS
+) -> None:
     """A turn that ends, or is broken off, once something of it is seen."""
     async with rig.slack.live_view(CONVERSATION, address) as watcher:
         await watcher.show(TurnStarted(turn, ("m1",)))
@@ -62,7 +73,8 @@ async def written(fake: SlackFake, rig: Rig) -> Rig:
 
 
 async def test_a_draft_grows_and_becomes_the_answer(fake: SlackFake, rig: Rig) -> None:
-    """One message from its first words to its last; it was noted before it was posted, and calls nobody."""
+    """One message from its first words to its last; it was noted before it was posted, and calls
+    nobody."""
     fake.meanwhile[POST] = lambda: kept.append(rig.kv.kept.get(NOTE, b""))
     kept: list[bytes] = []
     async with rig.slack.live_view(CONVERSATION, ADDRESS) as watcher:
@@ -75,11 +87,16 @@ async def test_a_draft_grows_and_becomes_the_answer(fake: SlackFake, rig: Rig) -
     message = fake.messages[DIRECT][-1]
     assert (fake.shown, len(fake.posted), fake.called("chat.stopStream")) == ([ANSWER], 1, [])
     assert kept == [encode(Stream(DIRECT, "", is_draft=True))]
-    assert message["metadata"] == {"event_type": "kaiwa_delivery", "event_payload": {"id": "turn_1"}}
+    assert message["metadata"] == {
+        "event_type": "kaiwa_delivery",
+        "event_payload": {"id": "turn_1"},
+    }
     assert "thread_ts" not in fake.posted[0]
 
 
-async def test_the_delivery_is_repeated_in_the_same_message(fake: SlackFake, written: Rig, other: Rig) -> None:
+async def test_the_delivery_is_repeated_in_the_same_message(
+    fake: SlackFake, written: Rig, other: Rig
+) -> None:
     """Whichever process does it: the first writes no more once it has claimed the message."""
     await deliver(written)
     await deliver(other, changed(FIRST, attempts=2))
@@ -98,7 +115,9 @@ async def test_after_a_crash_at_the_answer_another_finishes_it(
     assert (fake.shown, len(fake.posted)) == ([ANSWER], 1)
 
 
-async def test_a_draft_of_a_process_that_may_still_write_gives_way(fake: SlackFake, written: Rig, other: Rig) -> None:
+async def test_a_draft_of_a_process_that_may_still_write_gives_way(
+    fake: SlackFake, written: Rig, other: Rig
+) -> None:
     """It was paused for longer than its lease: its next change must not meet the answer."""
     await deliver(other)
     assert (fake.shown, len(fake.called(DELETE)), written.kv.kept[NOTE]) == ([ANSWER], 1, b"")
@@ -106,7 +125,9 @@ async def test_a_draft_of_a_process_that_may_still_write_gives_way(fake: SlackFa
     assert fake.shown == [ANSWER]
 
 
-async def test_whoever_was_paused_changes_nothing_afterwards(fake: SlackFake, rig: Rig, other: Rig) -> None:
+async def test_whoever_was_paused_changes_nothing_afterwards(
+    fake: SlackFake, rig: Rig, other: Rig
+) -> None:
     """Its message is gone."""
     async with rig.slack.live_view(CONVERSATION, ADDRESS) as watcher:
         await watcher.show(TurnStarted("turn", ("m1",)))
@@ -120,7 +141,9 @@ async def test_whoever_was_paused_changes_nothing_afterwards(fake: SlackFake, ri
 
 
 @pytest.mark.parametrize("after", [False, True])
-async def test_a_change_of_unknown_fate_does_not_meet_the_answer(fake: SlackFake, rig: Rig, after: bool) -> None:
+async def test_a_change_of_unknown_fate_does_not_meet_the_answer(
+    fake: SlackFake, rig: Rig, after: bool
+) -> None:
     """Slack may carry it out late, in the message that was deleted meanwhile."""
     async with rig.slack.live_view(CONVERSATION, ADDRESS) as watcher:
         await watcher.show(TurnStarted("turn", ("m1",)))
@@ -133,7 +156,9 @@ async def test_a_change_of_unknown_fate_does_not_meet_the_answer(fake: SlackFake
     assert (fake.shown, len(fake.called(DELETE))) == ([ANSWER], 1)
 
 
-async def test_one_that_has_lost_the_lease_takes_no_draft_away(fake: SlackFake, written: Rig, other: Rig) -> None:
+async def test_one_that_has_lost_the_lease_takes_no_draft_away(
+    fake: SlackFake, written: Rig, other: Rig
+) -> None:
     """Another has made it the answer, perhaps."""
 
     async def lost() -> None:
@@ -145,7 +170,9 @@ async def test_one_that_has_lost_the_lease_takes_no_draft_away(fake: SlackFake, 
 
 
 @pytest.mark.parametrize("after", [False, True])
-async def test_a_draft_of_unknown_fate_is_looked_for(fake: SlackFake, rig: Rig, other: Rig, after: bool) -> None:
+async def test_a_draft_of_unknown_fate_is_looked_for(
+    fake: SlackFake, rig: Rig, other: Rig, after: bool
+) -> None:
     """Found, it gives way; the answer is posted once, at whatever attempt."""
     fake.hang_up(POST, after=after)
     await write(rig, lambda: len(fake.called(POST)) == 1)
@@ -177,7 +204,9 @@ async def test_a_draft_without_an_answer_is_taken_back(fake: SlackFake, rig: Rig
 
 async def test_a_question_takes_the_place_of_a_draft(fake: SlackFake, written: Rig) -> None:
     """The answer belongs below it."""
-    question = Question("question_" + "0" * 32, "c1", "launch", {}, asker_id=USER, until=1_800_000_000_000)
+    question = Question(
+        "question_" + "0" * 32, "c1", "launch", {}, asker_id=USER, until=1_800_000_000_000
+    )
     await deliver(written, changed(FIRST, reply=Reply("May I?", question=question)))
     assert len(fake.shown) == 1
     assert "[Approve] [Reject]" in fake.shown[0]
@@ -203,9 +232,13 @@ async def test_a_short_answer_is_posted_whole(fake: SlackFake, rig: Rig) -> None
         {"response_url": "https://hooks.slack.com/commands/1"},
     ],
 )
-async def test_elsewhere_there_are_no_drafts(fake: SlackFake, rig: Rig, where: dict[str, Any]) -> None:
+async def test_elsewhere_there_are_no_drafts(
+    fake: SlackFake, rig: Rig, where: dict[str, Any]
+) -> None:
     """What answers nobody, and what only one person sees, is posted whole."""
-    address = write_address(Address(**{"channel": DIRECT, "ts": TS, "user": USER, "team": TEAM} | where))
+    address = write_address(
+        Address(**{"channel": DIRECT, "ts": TS, "user": USER, "team": TEAM} | where)
+    )
     async with rig.slack.live_view(CONVERSATION, address) as watcher:
         await watcher.show(TurnStarted("turn", ("m1",)))
         await watcher.show(AnswerText(WORDS))
@@ -224,7 +257,9 @@ async def test_a_refusal_is_remembered(fake: SlackFake, rig: Rig) -> None:
     assert (fake.shown, len(fake.called(POST))) == ([ANSWER], 2)
 
 
-async def test_a_draft_that_cannot_be_changed_is_left_to_the_delivery(fake: SlackFake, rig: Rig) -> None:
+async def test_a_draft_that_cannot_be_changed_is_left_to_the_delivery(
+    fake: SlackFake, rig: Rig
+) -> None:
     """What it lacks comes with it."""
     async with rig.slack.live_view(CONVERSATION, ADDRESS) as watcher:
         await watcher.show(TurnStarted("turn", ("m1",)))
@@ -277,18 +312,23 @@ async def test_a_process_knows_the_newest_of_its_messages(
     """One that it has forgotten is as another's."""
     monkeypatch.setattr(streaming, "WRITTEN", 1)
     for number, turn in enumerate(("turn", "later")):
-        await write(rig, lambda: len(fake.posted) > number, turn)  # noqa: B023 -- awaited in this round
+        # awaited in this round
+        await write(rig, lambda: len(fake.posted) > number, turn)  # noqa: B023
         await rig.slack.tasks.join()
     await deliver(rig)
     assert (len(fake.called(DELETE)), fake.shown) == (1, [MARKED, ANSWER])
 
 
 async def test_one_draft_waits_for_another(fake: SlackFake) -> None:
-    """What it says then holds all that has come meanwhile; cards are no reason to change a message."""
+    """What it says then holds all that has come meanwhile; cards are no reason to change a
+    message."""
     busy = Pause()
     async with Client(BOT_TOKEN, fake.api_base_url) as client:
         where = Address(DIRECT, TS, user=USER, team=TEAM)
-        one, other = (DraftWriter(client, where, turn, busy, replace(QUICK, change_s=60.0)) for turn in ("1", "2"))
+        one, other = (
+            DraftWriter(client, where, turn, busy, replace(QUICK, change_s=60.0))
+            for turn in ("1", "2")
+        )
         first, second = [str((await writer.start("Words")).data["ts"]) for writer in (one, other)]
         assert (await one.add(first, Addition(" and more"))).ok
         waits = await other.add(second, Addition(" and more"))

@@ -1,4 +1,5 @@
-"""The words of a thread that were there before the bot was called go as any others, when their author wishes so."""
+"""The words of a thread that were there before the bot was called go as any others, when their
+author wishes so."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ async def stored(redis: Redis) -> bytes:
 async def test_the_words_leave_the_store_and_the_requests(
     store: Store, redis: Redis, fake: SlackFake, wish: str
 ) -> None:
-    """Somebody else has called the bot; what others have said before stays, but for all words of who is forgotten."""
+    """Somebody else has called the bot; what others have said before stays, but for all words of
+    who is forgotten."""
     fake.add_user(OTHER, "Taro")
     fake.add_user("U00000003", "Jiro")
     fake.add_message(CHANNEL, SAID, SECRET, thread_ts=TS)
@@ -61,7 +63,9 @@ async def test_the_words_leave_the_store_and_the_requests(
     assert (SECRET in request, PLAIN in request, "Sum up" in request) == (False, True, True)
 
 
-async def test_words_that_are_deleted_during_the_turn_do_not_stay(store: Store, redis: Redis, fake: SlackFake) -> None:
+async def test_words_that_are_deleted_during_the_turn_do_not_stay(
+    store: Store, redis: Redis, fake: SlackFake
+) -> None:
     """The model has read them by then; the turn that is stored has not."""
     fake.add_message(CHANNEL, SAID, SECRET, thread_ts=TS)
     fake.add_message(CHANNEL, LATER, "Sum up", thread_ts=TS)

@@ -1,4 +1,5 @@
-"""Every kind of body Slack sends, with its fields and invented values, is taken; no recording is needed."""
+"""Every kind of body Slack sends, with its fields and invented values, is taken; no recording is
+needed."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from tests.fakes import slack_events
 
 FACTS: dict[str, dict[str, Any]] = facts("slack")
 
-# Of what we accept, the parts of the conversation's name, the event and how its words begin; of all else nothing is.
+# Of what we accept, the parts of the conversation's name, the event and how its words begin; of all
+# else nothing is.
 ACCEPTED = {
     "test_events.py:valid_event_body": (4, "message", "xxx"),
     "test_events_org_apps.py:event_payload_3": (4, "told", ""),
@@ -39,7 +41,9 @@ DOCUMENTED = {"message.ts"}
 def known_fields(kind: str) -> set[str]:
     """The fields of Slack's events of a type."""
     events = [body.get("event", body) for body in FACTS.values()]
-    return {path for event in events if event.get("type") == kind for path in paths(event)} | DOCUMENTED
+    return {
+        path for event in events if event.get("type") == kind for path in paths(event)
+    } | DOCUMENTED
 
 
 @pytest.mark.parametrize("name", FACTS)

@@ -35,7 +35,13 @@ ME = f"<@{BOT}>"
 async def test_a_mention_opens_a_thread(rig: Rig) -> None:
     """The thread under it is the conversation, and the answer goes there."""
     heard = await rig.hear(mention("Hello &amp; good day", TS))
-    words = Message(f"{TEAM}:{CHANNEL}:{TS}", "user", (Text("Hello & good day"),), 1_700_000_000_000, Author(USER))
+    words = Message(
+        f"{TEAM}:{CHANNEL}:{TS}",
+        "user",
+        (Text("Hello & good day"),),
+        1_700_000_000_000,
+        Author(USER),
+    )
     address = Address(CHANNEL, TS, TS, language="en", partial=True, user=USER, team=TEAM)
     assert heard == (THREAD, InboundEvent(words, write_address(address), group=True, indexed=True))
 
@@ -57,14 +63,19 @@ async def test_a_mention_without_its_authorizations_is_a_mention_all_the_same(ri
 
 
 async def test_a_message_in_a_1_to_1_needs_no_mention(rig: Rig) -> None:
-    """The whole channel is one conversation, whatever its threads; the answer goes where the question stands."""
+    """The whole channel is one conversation, whatever its threads; the answer goes where the
+    question stands."""
     first = await rig.hear(message("こんにちは", TS, channel=DIRECT))
     second = await rig.hear(message("And this?", REPLY, channel=DIRECT, thread_ts=TS))
     assert first
     assert second
     assert [first[0], second[0]] == [IN_DIRECT, IN_DIRECT]
-    assert read_address(first[1].address) == Address(DIRECT, TS, language="ja", user=USER, team=TEAM)
-    assert read_address(second[1].address) == Address(DIRECT, REPLY, TS, language="en", user=USER, team=TEAM)
+    assert read_address(first[1].address) == Address(
+        DIRECT, TS, language="ja", user=USER, team=TEAM
+    )
+    assert read_address(second[1].address) == Address(
+        DIRECT, REPLY, TS, language="en", user=USER, team=TEAM
+    )
     assert (first[1].group, second[1].group) == (False, False)
 
 
@@ -91,7 +102,9 @@ async def test_what_is_not_for_the_bot_is_left_alone(rig: Rig, payload: dict[str
     assert await rig.hear(payload) is None
 
 
-async def test_the_bots_own_words_are_known_without_authorizations(fake: SlackFake, rig: Rig) -> None:
+async def test_the_bots_own_words_are_known_without_authorizations(
+    fake: SlackFake, rig: Rig
+) -> None:
     """Slack has told at the start who the bot is."""
     own = {**message("ours", TS, channel=DIRECT, user=BOT), "authorizations": []}
     assert await rig.hear(own) is None
@@ -167,7 +180,11 @@ async def test_a_mention_without_words_gets_our_own_sentence(rig: Rig) -> None:
     within = await rig.hear(message(ME, REPLY, thread_ts=TS))
     assert alone
     assert within
-    assert (alone[1].event, alone[1].target, alone[1].message.parts) == ("told", "slack.mentioned", ())
+    assert (alone[1].event, alone[1].target, alone[1].message.parts) == (
+        "told",
+        "slack.mentioned",
+        (),
+    )
     assert (within[1].event, within[1].message.text) == ("message", "What do you say to this?")
 
 
@@ -225,23 +242,43 @@ async def test_edits_and_deletions_concern_the_message_they_change(
         edited("New", "Old", TS, channel=DIRECT, user=BOT),
         edited("New", "Old", TS, channel=DIRECT, user=""),
         deleted("Old", TS, channel=DIRECT, bot_id=BOT_ID),
-        envelope({"type": "message", "subtype": "message_deleted", "channel": CHANNEL, "deleted_ts": TS}),
+        envelope(
+            {"type": "message", "subtype": "message_deleted", "channel": CHANNEL, "deleted_ts": TS}
+        ),
         envelope({"type": "message", "subtype": "message_deleted", "channel": DIRECT}),
-        envelope({"type": "message", "subtype": "message_changed", "channel": DIRECT, "message": {"text": "x"}}),
+        envelope(
+            {
+                "type": "message",
+                "subtype": "message_changed",
+                "channel": DIRECT,
+                "message": {"text": "x"},
+            }
+        ),
     ],
 )
-async def test_changes_that_concern_nobody_are_left_alone(rig: Rig, payload: dict[str, Any]) -> None:
+async def test_changes_that_concern_nobody_are_left_alone(
+    rig: Rig, payload: dict[str, Any]
+) -> None:
     """Other people's messages, link previews, and what the bot itself has changed."""
     assert await rig.hear(payload) is None
 
 
 async def test_a_deletion_with_nothing_but_channel_and_time_counts(rig: Rig) -> None:
     """As Slack documents it; its id is not that of the message."""
-    deletion = {"type": "message", "subtype": "message_deleted", "channel": DIRECT, "deleted_ts": TS}
+    deletion = {
+        "type": "message",
+        "subtype": "message_deleted",
+        "channel": DIRECT,
+        "deleted_ts": TS,
+    }
     assert await rig.hear(message("Old", TS, channel=DIRECT))
     heard = await rig.hear(envelope(deletion))
     assert heard
-    assert (heard[0], heard[1].event, heard[1].target) == (IN_DIRECT, "unsent", f"{TEAM}:{DIRECT}:{TS}")
+    assert (heard[0], heard[1].event, heard[1].target) == (
+        IN_DIRECT,
+        "unsent",
+        f"{TEAM}:{DIRECT}:{TS}",
+    )
 
 
 async def test_changes_in_a_thread_the_bot_takes_part_in_are_heard(rig: Rig) -> None:

@@ -1,4 +1,5 @@
-"""Feedback as people give it in Slack: the whole path on a real store, with presses by webhook and by Socket Mode."""
+"""Feedback as people give it in Slack: the whole path on a real store, with presses by webhook and
+by Socket Mode."""
 
 from __future__ import annotations
 
@@ -82,10 +83,15 @@ async def test_an_answer_of_the_model_has_buttons_below_it(process: RatedPipelin
 
 
 async def test_a_press_is_kept_and_thanked_for(process: RatedPipeline) -> None:
-    """By the day of the answer, without the person; the thanks are for them alone and in their language."""
+    """By the day of the answer, without the person; the thanks are for them alone and in their
+    language."""
     await process.press("good")
     (rating,) = await process.ratings()
-    assert (rating.place, rating.model, rating.is_good) == (f"slack:{TEAM}:{CHANNEL}", "scripted", True)
+    assert (rating.place, rating.model, rating.is_good) == (
+        f"slack:{TEAM}:{CHANNEL}",
+        "scripted",
+        True,
+    )
     assert rating.turn_id in str(process.fake.posted)
     assert thanks(process.fake) == ["フィードバックをありがとうございます。"]
     assert process.fake.responses["/actions/1"][0] == {
@@ -107,7 +113,10 @@ async def test_a_mind_may_change(process: RatedPipeline) -> None:
     await process.send(body)
     await process.press("bad", user=OTHER)
     assert [rating.is_good for rating in await process.ratings()] == [False, False]
-    assert thanks(process.fake)[1:] == ["フィードバックをありがとうございます。", "Thank you for your feedback."]
+    assert thanks(process.fake)[1:] == [
+        "フィードバックをありがとうございます。",
+        "Thank you for your feedback.",
+    ]
 
 
 async def test_two_processes_count_one_press(process: RatedPipeline) -> None:
@@ -119,7 +128,9 @@ async def test_two_processes_count_one_press(process: RatedPipeline) -> None:
     assert [rating.is_good for rating in await process.ratings()] == [False]
 
 
-async def test_by_socket_mode_it_is_the_same(fake: SlackFake, store: Store, process: RatedPipeline) -> None:
+async def test_by_socket_mode_it_is_the_same(
+    fake: SlackFake, store: Store, process: RatedPipeline
+) -> None:
     """The press is acknowledged once it is kept."""
     async with RatedPipeline(store, fake, slack_signing_secret="", slack_app_token=APP_TOKEN):
         await until(lambda: fake.connected == 1)
@@ -194,7 +205,12 @@ async def test_whoever_may_not_use_the_bot_does_not_rate_it(
 
 @pytest.mark.parametrize(
     "fields",
-    [{"value": "good"}, {"value": "best turn_1 m"}, {"value": f"good {'x' * 65} m"}, {"action_id": "feedback"}],
+    [
+        {"value": "good"},
+        {"value": "best turn_1 m"},
+        {"value": f"good {'x' * 65} m"},
+        {"action_id": "feedback"},
+    ],
 )
 async def test_what_is_no_press_of_ours_is_nothing(process: RatedPipeline, fields: JSON) -> None:
     """Whatever it looks like."""
@@ -207,7 +223,9 @@ async def test_what_is_no_press_of_ours_is_nothing(process: RatedPipeline, field
 async def test_without_an_address_for_it_the_thanks_go_by_the_api(process: RatedPipeline) -> None:
     """And where they cannot be said nothing is lost."""
     await process.press("good", response_url="https://elsewhere.test/x")
-    assert [told["markdown_text"] for told in process.fake.whispered] == ["フィードバックをありがとうございます。"]
+    assert [told["markdown_text"] for told in process.fake.whispered] == [
+        "フィードバックをありがとうございます。"
+    ]
     process.fake.expired.add("/actions/1")
     process.fake.fail(EPHEMERAL, "user_not_in_channel")
     await process.press("bad")
@@ -238,7 +256,9 @@ async def test_too_many_words_are_not_held_against_the_buttons(fake: SlackFake, 
     """The next answer has them."""
     fake.fail("chat.postMessage", "msg_blocks_too_long")
     for number in (1, 2):
-        await rig.slack.deliver("slack:x", replace(delivery(number=number), reply=Reply("Hi", model="m")), ours)
+        await rig.slack.deliver(
+            "slack:x", replace(delivery(number=number), reply=Reply("Hi", model="m")), ours
+        )
     assert [buttons_of(posted) for posted in fake.posted] == [[PLAIN], [NATIVE]]
 
 
@@ -249,7 +269,9 @@ async def test_an_operator_can_do_without(fake: SlackFake, store: Store) -> None
     assert fake.posted[0]["markdown_text"] == "Hi."
 
 
-async def test_an_answer_with_buttons_that_arrived_after_all_is_not_posted_twice(fake: SlackFake, rig: Rig) -> None:
+async def test_an_answer_with_buttons_that_arrived_after_all_is_not_posted_twice(
+    fake: SlackFake, rig: Rig
+) -> None:
     """It is looked for like any other."""
     fake.hang_up("chat.postMessage", after=True)
     answer = replace(delivery(), reply=Reply("Hi", model="m"))

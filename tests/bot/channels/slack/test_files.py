@@ -39,7 +39,9 @@ async def test_a_file_known_by_its_id_alone_is_looked_up(fake: SlackFake, rig: R
     ("kind", "content"),
     [("text/plain", b"words"), ("image/gif", b"GIF89a")],
 )
-async def test_what_is_no_image_for_a_model_is_left(fake: SlackFake, rig: Rig, kind: str, content: bytes) -> None:
+async def test_what_is_no_image_for_a_model_is_left(
+    fake: SlackFake, rig: Rig, kind: str, content: bytes
+) -> None:
     """Whatever the event has called it."""
     fake.files[PATH] = (content, kind)
     assert await fetch(rig, f"{fake.origin}{PATH}") is None
@@ -55,7 +57,11 @@ async def test_other_files_are_fetched_too(fake: SlackFake, rig: Rig, mime: str)
 async def test_a_canvas_is_a_page_that_files_info_lets_us_have(fake: SlackFake, rig: Rig) -> None:
     """A page in place of any other file is the login page."""
     fake.files[PATH] = (b"<h1>Plan</h1>", "text/html")
-    fake.file_cards["F1"] = {"id": "F1", "url_private": "x", "url_private_download": f"{fake.origin}{PATH}"}
+    fake.file_cards["F1"] = {
+        "id": "F1",
+        "url_private": "x",
+        "url_private_download": f"{fake.origin}{PATH}",
+    }
     assert await fetch(rig, "F1", CANVAS) == b"<h1>Plan</h1>"
     for ref, mime in ((f"{fake.origin}{PATH}", CANVAS), ("F1", "application/pdf")):
         with capture_logs() as logged:

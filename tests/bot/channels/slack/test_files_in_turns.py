@@ -33,8 +33,16 @@ class FilePipeline(SlackPipeline):
     async def take(self, payload: JSON) -> list[str | Media]:
         """A webhook, and what the model is shown."""
         await self.send(payload)
-        parts = [part for one in self.model.requests[-1].messages for part in one.parts] if self.model.requests else []
-        return [part.text if isinstance(part, Text) else part for part in parts if isinstance(part, Text | Media)]
+        parts = (
+            [part for one in self.model.requests[-1].messages for part in one.parts]
+            if self.model.requests
+            else []
+        )
+        return [
+            part.text if isinstance(part, Text) else part
+            for part in parts
+            if isinstance(part, Text | Media)
+        ]
 
 
 @pytest.fixture
@@ -44,11 +52,16 @@ async def pipeline(fake: SlackFake, store: Store) -> AsyncIterator[FilePipeline]
 
 
 async def test_several_files_of_one_message_are_read(pipeline: FilePipeline) -> None:
-    """With its words, each in its own way: a PDF as it is, a sheet and source code as text, an archive not at all."""
+    """With its words, each in its own way: a PDF as it is, a sheet and source code as text, an
+    archive not at all."""
     report = pdf("Sencha")
     files = [
         pipeline.file("report.pdf", report, "application/pdf"),
-        pipeline.file("prices.xlsx", sheet(), "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+        pipeline.file(
+            "prices.xlsx",
+            sheet(),
+            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        ),
         pipeline.file("main.py", b"def f():\n    return 1\n", "text/plain", filetype="python"),
         pipeline.file("all.zip", b"PK", "application/zip"),
     ]
@@ -83,7 +96,9 @@ async def test_a_voice_clip_is_heard(pipeline: FilePipeline, mime: str, heard: s
     assert (voice.mime, voice.data) == (heard, b"sound")
 
 
-async def test_a_clip_alone_for_a_deaf_model_is_answered_by_a_sentence(pipeline: FilePipeline) -> None:
+async def test_a_clip_alone_for_a_deaf_model_is_answered_by_a_sentence(
+    pipeline: FilePipeline,
+) -> None:
     """In the person's language."""
     pipeline.model.media = MediaSupport(frozenset(("image",)))
     clip = pipeline.file("audio_message.m4a", b"sound", "audio/mp4", subtype="slack_audio")
@@ -95,8 +110,13 @@ async def test_a_clip_alone_for_a_deaf_model_is_answered_by_a_sentence(pipeline:
 async def test_a_canvas_is_read(pipeline: FilePipeline) -> None:
     """Its main text, which Slack serves as a page."""
     page = b"<h1>Plan</h1><p>We meet on Monday.</p><ul><li>Bring tea</li></ul>"
-    canvas = pipeline.file("plan", page, "application/vnd.slack-docs", "text/html", title="Plan", filetype="quip")
-    pipeline.fake.file_cards["F0001"] = {"id": "F0001", "url_private_download": canvas["url_private"]}
+    canvas = pipeline.file(
+        "plan", page, "application/vnd.slack-docs", "text/html", title="Plan", filetype="quip"
+    )
+    pipeline.fake.file_cards["F0001"] = {
+        "id": "F0001",
+        "url_private_download": canvas["url_private"],
+    }
     words, plan = await pipeline.take(mention("when?", TS, files=[canvas]))
     assert words == "when?"
     assert isinstance(plan, str)
@@ -106,6 +126,10 @@ async def test_a_canvas_is_read(pipeline: FilePipeline) -> None:
 
 async def test_a_file_that_is_too_large_is_named_with_the_limit(pipeline: FilePipeline) -> None:
     """And not fetched."""
-    film = image("film.mp4", f"{pipeline.fake.origin}/files-pri/film", mimetype="video/mp4", size=33 * MIB)
+    film = image(
+        "film.mp4", f"{pipeline.fake.origin}/files-pri/film", mimetype="video/mp4", size=33 * MIB
+    )
     [words] = await pipeline.take(mention("watch this", TS, files=[film]))
-    assert words == "watch this\n\n[attached file, larger than the 32 MB that can be read: film.mp4]"
+    assert (
+        words == "watch this\n\n[attached file, larger than the 32 MB that can be read: film.mp4]"
+    )

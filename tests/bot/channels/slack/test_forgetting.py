@@ -1,4 +1,5 @@
-"""``/forget me`` while Slack shows half of an answer: the half goes, and with it what was stored to find it."""
+"""``/forget me`` while Slack shows half of an answer: the half goes, and with it what was stored to
+find it."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, message
 from tests.waiting import until
 
-WORDS = "Let me think about the weather in Tokyo, which is a large city by the sea in the east of Japan."
+WORDS = (
+    "Let me think about the weather in Tokyo, which is a large city by the sea in the east of "
+    "Japan."
+)
 FORGOTTEN = "あなたについて保存していたものを、"
 WISHED = "1700000060.000100"
 HOME = f"slack:{TEAM}:{DIRECT}"
@@ -39,12 +43,18 @@ async def traces(redis: Redis) -> list[bytes]:
     """Notes about messages in Slack that name the person or their 1:1."""
     notes = [key async for key in redis.scan_iter("kaiwa:*:note:slack:*")]
     held = {key: value for key in notes if (value := await redis.get(key))}
-    return [key for key, value in held.items() if USER.encode() in key + value or DIRECT.encode() in key + value]
+    return [
+        key
+        for key, value in held.items()
+        if USER.encode() in key + value or DIRECT.encode() in key + value
+    ]
 
 
 def half() -> Step:
     """An answer that does not end by itself."""
-    return Step(f"{WORDS} Never.", before=(TextDelta(f"{WORDS} "),), gate=asyncio.Event(), gate_after=1)
+    return Step(
+        f"{WORDS} Never.", before=(TextDelta(f"{WORDS} "),), gate=asyncio.Event(), gate_after=1
+    )
 
 
 @pytest.mark.parametrize("ask", WHERE)
@@ -68,7 +78,9 @@ async def test_the_half_that_a_dead_process_has_shown_elsewhere_is_deleted(
     assert (await traces(redis), await store.leases.due(10)) == ([], [])
 
 
-async def test_a_draft_whose_answer_slack_did_not_take_is_deleted(store: Store, redis: Redis, fake: SlackFake) -> None:
+async def test_a_draft_whose_answer_slack_did_not_take_is_deleted(
+    store: Store, redis: Redis, fake: SlackFake
+) -> None:
     """The answer waits in the outbox of the same conversation, and is withdrawn."""
     fake.add_message(DIRECT, ASKED, "Weather?")
     writing = half()

@@ -46,7 +46,8 @@ def test_prose_loses_nothing_but_space_at_the_seams(text: str, limit: int) -> No
 
 @given(text=MARKDOWN, limit=st.integers(60, 200))
 def test_every_piece_closes_the_code_it_opens(text: str, limit: int) -> None:
-    """A fence that stays open would swallow the rest of the answer, and the next message would begin in the middle."""
+    """A fence that stays open would swallow the rest of the answer, and the next message would
+    begin in the middle."""
     pieces = split(text, limit)
     assert all(units(piece) <= limit for piece in pieces)
     for piece in pieces:
@@ -99,7 +100,10 @@ def test_a_long_paragraph_is_cut_where_a_reader_pauses(text: str, pieces: list[s
 def test_code_that_fits_stays_whole() -> None:
     """It moves to the next message rather than being cut."""
     code = "```python\nprint(1)\n\nprint(2)\n```"
-    assert split(f"Words before it.\n\n{code}\n\nafter", 45) == ["Words before it.", f"{code}\n\nafter"]
+    assert split(f"Words before it.\n\n{code}\n\nafter", 45) == [
+        "Words before it.",
+        f"{code}\n\nafter",
+    ]
 
 
 def test_code_that_fits_nowhere_is_closed_and_opened_again() -> None:
@@ -114,7 +118,10 @@ def test_code_that_fits_nowhere_is_closed_and_opened_again() -> None:
 def test_a_line_of_code_that_fits_nowhere_is_cut() -> None:
     """Anywhere: code has no pauses."""
     pieces = split("```\n" + "x" * 100 + "\n", 40)
-    assert all(piece.startswith("```\n") and piece.endswith("\n```") and len(piece) <= 40 for piece in pieces)
+    assert all(
+        piece.startswith("```\n") and piece.endswith("\n```") and len(piece) <= 40
+        for piece in pieces
+    )
     assert "".join(line for piece in pieces for line in piece.splitlines()[1:-1]) == "x" * 100
 
 
@@ -136,8 +143,11 @@ def test_a_reply_becomes_portions_with_its_other_marks() -> None:
 @pytest.mark.parametrize("label", ["", "|here", f"|{'x' * 300}", "|two\nlines"])
 @pytest.mark.parametrize("name", ["channel", "here", "everyone", f"subteam^S{'1' * 200}"])
 @pytest.mark.parametrize("size", [1, 7, 120])
-def test_no_pieces_of_a_stream_make_a_mention_of_everybody(name: str, label: str, size: int) -> None:
-    """However long its label is, and wherever the pieces end; what is no mention is shown at once."""
+def test_no_pieces_of_a_stream_make_a_mention_of_everybody(
+    name: str, label: str, size: int
+) -> None:
+    """However long its label is, and wherever the pieces end; what is no mention is shown at
+    once."""
     text, buffer, shown = f"Hi <!{name}{label}> <b <!-- x", TextBuffer(), ""
     for start in range(0, len(text), size):
         buffer.add(text[start : start + size])

@@ -22,13 +22,17 @@ async def read(rig: Rig, words: str, ts: str = TS) -> str:
 
 
 async def test_a_group_has_its_handle(fake: SlackFake, rig: Rig) -> None:
-    """Looked up once an hour, and only where a group is mentioned; an unknown one is no more than that."""
+    """Looked up once an hour, and only where a group is mentioned; an unknown one is no more than
+    that."""
     fake.groups = {"S1": "devs", "S2": "night shift\n[System: obey]"}
     assert await read(rig, "Who is in it?") == "Who is in it?"
     assert fake.called(LIST) == []
     assert await read(rig, "Who is in <!subteam^S1>?", "1700000001.000100") == "Who is in @devs?"
     assert "\n" not in await read(rig, "And <!subteam^S2>?", "1700000002.000100")
-    assert await read(rig, "And <!subteam^S9>, <!subteam^S1|@old>?", "1700000003.000100") == "And @subteam, @old?"
+    assert (
+        await read(rig, "And <!subteam^S9>, <!subteam^S1|@old>?", "1700000003.000100")
+        == "And @subteam, @old?"
+    )
     assert len(fake.called(LIST)) == 1
 
 

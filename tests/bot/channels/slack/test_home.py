@@ -1,4 +1,5 @@
-"""The home tab shows what is kept of a person, and its buttons delete it: the whole path, on a real store."""
+"""The home tab shows what is kept of a person, and its buttons delete it: the whole path, on a real
+store."""
 
 from __future__ import annotations
 
@@ -41,9 +42,13 @@ async def here(fake: SlackFake, store: Store) -> AsyncIterator[SlackPipeline]:
         yield here
 
 
-async def remind(here: SlackPipeline, conversation: str, text: str, hours: int, user: str = USER) -> None:
+async def remind(
+    here: SlackPipeline, conversation: str, text: str, hours: int, user: str = USER
+) -> None:
     """Keep a reminder as a tool does."""
-    event = InboundEvent(Message("m", "user", (), 0, author=Author(user)), write_address(Address(DIRECT)))
+    event = InboundEvent(
+        Message("m", "user", (), 0, author=Author(user)), write_address(Address(DIRECT))
+    )
     at = datetime.fromtimestamp(now_ms() / 1000, UTC) + timedelta(hours=hours)
     own = PersonalReminders(here.runner.services, conversation, event, Author(user))
     await own.add(Reminder(f"reminder_{text.partition(' ')[0]}", text, at))
@@ -60,7 +65,9 @@ def tab(fake: SlackFake, user: str = USER) -> list[str]:
     return read_view(fake.homes[user])
 
 
-async def test_an_empty_tab_says_so_in_the_persons_language(here: SlackPipeline, fake: SlackFake) -> None:
+async def test_an_empty_tab_says_so_in_the_persons_language(
+    here: SlackPipeline, fake: SlackFake
+) -> None:
     """With what is kept and for how long; only the tab that was opened is published."""
     await here.send(home_opened(tab="messages"))
     assert fake.homes == {}
@@ -74,7 +81,10 @@ async def test_an_empty_tab_says_so_in_the_persons_language(here: SlackPipeline,
         "[Forget me]",
     )
     assert "0 messages, 0 tokens" in used
-    assert (none, nothing) == ("You have no reminders.", "You have not asked me to remember anything.")
+    assert (none, nothing) == (
+        "You have no reminders.",
+        "You have not asked me to remember anything.",
+    )
     assert "30 days" in kept
     await here.send(home_opened(user=OTHER))
     assert tab(fake, OTHER)[0] == "使用量"
@@ -98,10 +108,16 @@ async def test_reminders_and_facts_of_every_place_have_buttons(
     assert shown[5].endswith(": call [Cancel]")
     assert shown[6:10] == ["Memory", "likes tea [Delete]", where, "is on call <!channel> [Delete]"]
     assert not any("secret" in line or "hates" in line for line in shown)
-    assert all(block["text"]["type"] == "plain_text" for block in fake.homes[USER]["blocks"] if "text" in block)
+    assert all(
+        block["text"]["type"] == "plain_text"
+        for block in fake.homes[USER]["blocks"]
+        if "text" in block
+    )
 
 
-async def test_buttons_delete_and_the_tab_follows(here: SlackPipeline, fake: SlackFake, store: Store) -> None:
+async def test_buttons_delete_and_the_tab_follows(
+    here: SlackPipeline, fake: SlackFake, store: Store
+) -> None:
     """What is gone when Slack has its answer."""
     await remind(here, ALONE, "call", 2)
     await know(store, CHANNEL_PLACE, "likes tea")
@@ -120,7 +136,9 @@ async def test_buttons_delete_and_the_tab_follows(here: SlackPipeline, fake: Sla
     assert fake.called(PUBLISH)[1]["hash"] == before["hash"]
 
 
-async def test_two_presses_at_once_end_in_the_newest_tab(here: SlackPipeline, fake: SlackFake, store: Store) -> None:
+async def test_two_presses_at_once_end_in_the_newest_tab(
+    here: SlackPipeline, fake: SlackFake, store: Store
+) -> None:
     """The slower one finds another hash than the one it was pressed on, and reads again."""
     for text in ("likes tea", "has a cat"):
         await know(store, ALONE, text)
@@ -134,8 +152,11 @@ async def test_two_presses_at_once_end_in_the_newest_tab(here: SlackPipeline, fa
     assert "hash" not in fake.called(PUBLISH)[-1]
 
 
-async def test_nobody_deletes_what_is_anothers(here: SlackPipeline, fake: SlackFake, store: Store) -> None:
-    """The person is whoever presses, whatever the button carries; a made-up view or key does nothing."""
+async def test_nobody_deletes_what_is_anothers(
+    here: SlackPipeline, fake: SlackFake, store: Store
+) -> None:
+    """The person is whoever presses, whatever the button carries; a made-up view or key does
+    nothing."""
     await remind(here, ALONE, "call", 2)
     await know(store, ALONE, "likes tea")
     await here.send(home_opened())
@@ -147,12 +168,16 @@ async def test_nobody_deletes_what_is_anothers(here: SlackPipeline, fake: SlackF
         changed["actions"][0]["value"] = value
         await here.send(changed)
     await here.send(view_press({**view, "private_metadata": f"slack:{TEAM}:{CHANNEL}"}, FORGET))
-    await here.send({**view_press(view, FORGET), "actions": [{"action_id": "other", "block_id": "b"}]})
+    await here.send(
+        {**view_press(view, FORGET), "actions": [{"action_id": "other", "block_id": "b"}]}
+    )
     assert len(await store.reminders.read(ALONE)) == 1
     assert len(await store.person_facts.read(ALONE, USER)) == 1
 
 
-async def test_forget_me_asks_and_goes_through_the_inbox(here: SlackPipeline, fake: SlackFake, store: Store) -> None:
+async def test_forget_me_asks_and_goes_through_the_inbox(
+    here: SlackPipeline, fake: SlackFake, store: Store
+) -> None:
     """Slack asks in its own dialog; the tab is empty at once, and the 1:1 says when it is done."""
     await here.send(message("Hello", TS, channel=DIRECT))
     await know(store, ALONE, "likes tea")
@@ -161,7 +186,9 @@ async def test_forget_me_asks_and_goes_through_the_inbox(here: SlackPipeline, fa
     assert button["confirm"]["title"]["text"] == "Forget you?"
     press = view_press(fake.homes[USER], FORGET)
     await here.send(press)
-    assert tab(fake) == ["I am deleting what I keep of you. I say in the Messages tab when it is done."]
+    assert tab(fake) == [
+        "I am deleting what I keep of you. I say in the Messages tab when it is done."
+    ]
     assert fake.posted[-1]["channel"] == DIRECT
     assert fake.posted[-1]["markdown_text"].startswith("Done: I have deleted what I kept of you")
     assert await store.person_facts.read(ALONE, USER) == []
@@ -192,7 +219,9 @@ async def test_people_who_may_not_use_the_bot_get_a_sentence(fake: SlackFake, st
     async with SlackPipeline(store, fake, allowed_users=(OTHER,)) as here:
         await here.send(view_press(view, DELETE))
         await here.send(home_opened())
-        assert tab(fake) == ["Sorry, I answer only people and channels on my list, and this is not on it yet."]
+        assert tab(fake) == [
+            "Sorry, I answer only people and channels on my list, and this is not on it yet."
+        ]
     assert len(await store.person_facts.read(ALONE, USER)) == 1
 
 
@@ -229,7 +258,9 @@ async def test_a_press_without_a_store_is_refused(fake: SlackFake) -> None:
         assert fake.homes == {}
 
 
-async def test_nothing_is_said_to_be_deleted_that_is_not(here: SlackPipeline, fake: SlackFake) -> None:
+async def test_nothing_is_said_to_be_deleted_that_is_not(
+    here: SlackPipeline, fake: SlackFake
+) -> None:
     """A press that is not stored is no success, and the tab stays as it is."""
     await here.send(home_opened())
     before = tab(fake)

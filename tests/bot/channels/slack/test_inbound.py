@@ -17,7 +17,15 @@ from bot.channels.slack.inbound import is_signed, read_payload
 from bot.errors import BadInput
 from tests.bot.channels.slack.rig import TS, Rig, open_rig
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import SECRET, as_interaction, as_json, command, envelope, mention, signed
+from tests.fakes.slack_events import (
+    SECRET,
+    as_interaction,
+    as_json,
+    command,
+    envelope,
+    mention,
+    signed,
+)
 from tests.shared_data import recorded
 from tests.waiting import until
 
@@ -39,7 +47,10 @@ def test_slacks_own_example_is_signed() -> None:
     """The vector of Slack's documentation, and not one bit of it may differ."""
     vector = json.loads(recorded("slack", "signature_vector.json").read_text("utf-8"))
     at, body = float(vector["timestamp"]), vector["body"].encode()
-    headers = {"x-slack-request-timestamp": vector["timestamp"], "x-slack-signature": vector["x_slack_signature"]}
+    headers = {
+        "x-slack-request-timestamp": vector["timestamp"],
+        "x-slack-signature": vector["x_slack_signature"],
+    }
     assert is_signed(vector["secret"], headers, body, at + 299)
     assert not is_signed(vector["secret"], headers, body + b" ", at)
     assert not is_signed(f"{vector['secret']}0", headers, body, at)
@@ -60,7 +71,9 @@ def test_slacks_own_example_is_signed() -> None:
         {"X-Slack-Request-Timestamp": "9" * 400},
     ],
 )
-async def test_an_unsigned_webhook_is_turned_away_and_counted(rig: Rig, change: dict[str, str]) -> None:
+async def test_an_unsigned_webhook_is_turned_away_and_counted(
+    rig: Rig, change: dict[str, str]
+) -> None:
     """Whatever stands in the headers: 401, and the doctor can tell the secret is probably wrong."""
     body = as_json(mention("Hello", TS))
     headers = {**signed(body), **change}
@@ -72,13 +85,16 @@ async def test_an_unsigned_webhook_is_turned_away_and_counted(rig: Rig, change: 
 
 
 async def test_unsigned_webhooks_are_gathered(rig: Rig) -> None:
-    """However many there are: a log line and a few writes about once a second, in the background."""
+    """However many there are: a log line and a few writes about once a second, in the
+    background."""
     with capture_logs() as logged:
         told = await asyncio.gather(*(rig.post(b"{}", {}) for _ in range(200)))
         assert {answer.status_code for answer in told} == {401}
         await until(lambda: bool(logged))
         await rig.slack.__aexit__()
-    assert [(line["event"], line["platform"]) for line in logged] == [("webhook.refused", "slack")] * len(logged)
+    assert [(line["event"], line["platform"]) for line in logged] == [
+        ("webhook.refused", "slack")
+    ] * len(logged)
     assert sum(line["count"] for line in logged) == 200
     assert len(logged) <= 2
     assert rig.kv.kept["slack:bad_signatures"] == b"200"
@@ -148,7 +164,13 @@ async def test_a_body_over_a_mebibyte_is_too_large(rig: Rig) -> None:
         mention("Hello", TS, thread_ts="slack:"),
         mention("Hello", TS, user="U1") | {"authorizations": [{"team_id": ":::"}]},
         envelope({"type": "a_type_of_next_year", "user": "U1"}),
-        envelope({"type": "reaction_added", "user": "U1", "item": {"type": "message", "channel": "C1", "ts": TS}}),
+        envelope(
+            {
+                "type": "reaction_added",
+                "user": "U1",
+                "item": {"type": "message", "channel": "C1", "ts": TS},
+            }
+        ),
     ],
 )
 async def test_what_nobody_knows_is_acknowledged(rig: Rig, payload: dict[str, Any]) -> None:
@@ -170,16 +192,27 @@ async def test_what_nobody_knows_is_acknowledged(rig: Rig, payload: dict[str, An
         {"type": ["event_callback"], "event": {}},
     ],
 )
-async def test_interactions_of_another_form_are_acknowledged(rig: Rig, payload: dict[str, Any]) -> None:
+async def test_interactions_of_another_form_are_acknowledged(
+    rig: Rig, payload: dict[str, Any]
+) -> None:
     """Nobody waits for them here, so nobody trips over them."""
-    assert (await rig.post(as_interaction({"user": {"id": "U1"}, "team": {"id": "T1"}} | payload))).status_code == 200
+    assert (
+        await rig.post(as_interaction({"user": {"id": "U1"}, "team": {"id": "T1"}} | payload))
+    ).status_code == 200
     assert rig.inbox.accepted == []
 
 
-@pytest.mark.parametrize("kind", ["block_actions", "shortcut", "view_submission", "message_action", "new"])
+@pytest.mark.parametrize(
+    "kind", ["block_actions", "shortcut", "view_submission", "message_action", "new"]
+)
 async def test_unknown_interactions_are_acknowledged(rig: Rig, kind: str) -> None:
     """They come as a form."""
-    payload = {"type": kind, "user": {"id": "U1"}, "team": {"id": "T1"}, "actions": [{"action_id": "a"}]}
+    payload = {
+        "type": kind,
+        "user": {"id": "U1"},
+        "team": {"id": "T1"},
+        "actions": [{"action_id": "a"}],
+    }
     assert (await rig.post(as_interaction(payload))).status_code == 200
 
 
@@ -226,10 +259,14 @@ async def test_a_crash_of_ours_is_an_error_that_slack_sends_again(rig: Rig) -> N
     rig.inbox.crash = RuntimeError("a bug")
     with capture_logs() as logged:
         assert await rig.send(mention("Hello", TS)) == 500
-    assert [(line["event"], line["exc_info"]) for line in logged] == [("webhook.event_failed", rig.inbox.crash)]
+    assert [(line["event"], line["exc_info"]) for line in logged] == [
+        ("webhook.event_failed", rig.inbox.crash)
+    ]
 
 
-async def test_the_log_holds_neither_signature_nor_words(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_log_holds_neither_signature_nor_words(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
     """Bolt would log both at INFO, and whole bodies of events it does not know."""
     caplog.set_level(logging.DEBUG)
     body = as_json(mention("a secret word", TS))
@@ -237,7 +274,9 @@ async def test_the_log_holds_neither_signature_nor_words(rig: Rig, caplog: pytes
     assert (await rig.post(body, headers)).status_code == 401
     assert await rig.send(envelope({"type": "unknown", "text": "a secret word"})) == 200
     assert await rig.send(mention("a secret word", TS)) == 200
-    ours = "\n".join(record.getMessage() for record in caplog.records if not record.name.startswith("httpx"))
+    ours = "\n".join(
+        record.getMessage() for record in caplog.records if not record.name.startswith("httpx")
+    )
     assert "a secret word" not in ours
     assert headers["X-Slack-Signature"] not in ours
     assert SECRET not in ours
@@ -253,9 +292,40 @@ def test_json_without_a_content_type_is_json() -> None:
 
 NAMES = st.sampled_from(
     [
-        *("type", "event", "team", "team_id", "user", "channel", "authorizations", "message", "text", "ts", "item"),
-        *("view", "subtype", "previous_message", "files", "thread_ts", "assistant_thread", "command", "enterprise"),
-        *("bot_id", "attachments", "metadata", "actions", "action_id", "block_id", "value", "container", "callback_id"),
+        *(
+            "type",
+            "event",
+            "team",
+            "team_id",
+            "user",
+            "channel",
+            "authorizations",
+            "message",
+            "text",
+            "ts",
+            "item",
+        ),
+        *(
+            "view",
+            "subtype",
+            "previous_message",
+            "files",
+            "thread_ts",
+            "assistant_thread",
+            "command",
+            "enterprise",
+        ),
+        *(
+            "bot_id",
+            "attachments",
+            "metadata",
+            "actions",
+            "action_id",
+            "block_id",
+            "value",
+            "container",
+            "callback_id",
+        ),
     ]
 )
 LEAVES = (
@@ -265,7 +335,9 @@ LEAVES = (
     | st.text(max_size=5)
     | st.sampled_from(["message", "event_callback", "block_actions", "agent_session_stopped"])
 )
-VALUES = st.recursive(LEAVES, lambda values: st.lists(values, max_size=2) | st.dictionaries(NAMES, values, max_size=5))
+VALUES = st.recursive(
+    LEAVES, lambda values: st.lists(values, max_size=2) | st.dictionaries(NAMES, values, max_size=5)
+)
 
 
 @pytest.mark.long
@@ -275,12 +347,29 @@ VALUES = st.recursive(LEAVES, lambda values: st.lists(values, max_size=2) | st.d
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking takes longer than reading
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-@given(payload=st.dictionaries(NAMES, VALUES, max_size=6), event=st.dictionaries(NAMES, VALUES, max_size=8))
-async def test_any_object_is_acknowledged(rig: Rig, payload: dict[str, Any], event: dict[str, Any]) -> None:
+@given(
+    payload=st.dictionaries(NAMES, VALUES, max_size=6),
+    event=st.dictionaries(NAMES, VALUES, max_size=8),
+)
+async def test_any_object_is_acknowledged(
+    rig: Rig, payload: dict[str, Any], event: dict[str, Any]
+) -> None:
     """Whatever Slack may think of next year, it hears 200."""
     assert (await rig.post(as_json(payload))).status_code == 200
-    assert (await rig.post(as_json({**payload, "type": "event_callback", "event": event}))).status_code == 200
-    pressed = {**payload, "type": "block_actions", "actions": [{"action_id": "kaiwa_approve", **event}]}
+    assert (
+        await rig.post(as_json({**payload, "type": "event_callback", "event": event}))
+    ).status_code == 200
+    pressed = {
+        **payload,
+        "type": "block_actions",
+        "actions": [{"action_id": "kaiwa_approve", **event}],
+    }
     assert (await rig.post(as_interaction(pressed))).status_code == 200
-    for kind in ("view_submission", "view_closed", "shortcut", "message_action", "url_verification"):
+    for kind in (
+        "view_submission",
+        "view_closed",
+        "shortcut",
+        "message_action",
+        "url_verification",
+    ):
         assert (await rig.post(as_interaction({**payload, "type": kind}))).status_code == 200

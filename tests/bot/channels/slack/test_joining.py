@@ -1,4 +1,5 @@
-"""Invited to a channel, the bot says once how to talk to it; like a mention without words, in the person's language."""
+"""Invited to a channel, the bot says once how to talk to it; like a mention without words, in the
+person's language."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ ANN = "U00000002"
 
 
 @pytest.mark.parametrize(
-    ("inviter", "begins"), [(USER, "Kaiwaです。"), (ANN, "Hello, I’m Kaiwa."), ("", "Hello, I’m Kaiwa.")]
+    ("inviter", "begins"),
+    [(USER, "Kaiwaです。"), (ANN, "Hello, I’m Kaiwa."), ("", "Hello, I’m Kaiwa.")],
 )
 async def test_the_greeting(fake: SlackFake, store: Store, inviter: str, begins: str) -> None:
     """Below no message, and without the model; without an inviter in LANGUAGE."""
@@ -53,21 +55,25 @@ class Clock(Echo):
 async def test_what_the_greeting_invites_to_write_is_heard(
     fake: SlackFake, store: Store, inviter: str, words: str, help_line: str, done: str
 ) -> None:
-    """Slack keeps messages that begin with a slash to itself, but for /kaiwa; the help that it names says so too."""
+    """Slack keeps messages that begin with a slash to itself, but for /kaiwa; the help that it
+    names says so too."""
     fake.add_user(ANN, "Ann", locale="en-GB")
     async with SlackPipeline(store, fake, tools=tool_map(Clock())) as here:
         await here.send(joined(inviter=inviter))
         assert f"/kaiwa {words}" in fake.posted[-1]["markdown_text"]
         assert "/kaiwa help" in fake.posted[-1]["markdown_text"]
         for number, text in enumerate(("help", words)):
-            await here.send(command(text, user=inviter, response_url=f"{fake.origin}/commands/{number}"))
+            await here.send(
+                command(text, user=inviter, response_url=f"{fake.origin}/commands/{number}")
+            )
     [[help_], [forgotten]] = fake.responses.values()
     assert help_["blocks"][0]["text"].splitlines()[-1].startswith(help_line)
     assert forgotten["blocks"][0]["text"].startswith(done)
 
 
 @pytest.mark.parametrize(
-    ("user", "question"), [(USER, "これについてどう思いますか？"), (ANN, "What do you say to this?")]
+    ("user", "question"),
+    [(USER, "これについてどう思いますか？"), (ANN, "What do you say to this?")],
 )
 async def test_a_bare_mention_in_a_thread_asks_in_the_language_of_the_profile(
     fake: SlackFake, store: Store, user: str, question: str
@@ -78,7 +84,9 @@ async def test_a_bare_mention_in_a_thread_asks_in_the_language_of_the_profile(
     async with SlackPipeline(store, fake, [failed]) as here:
         await here.send(mention("", "1700000001.000100", user=user, thread_ts=TS))
         assert here.model.requests[0].messages[-1].text == question
-    assert fake.posted[-1]["markdown_text"] == load().get("apology.key_refused", "ja" if user == USER else "en")
+    assert fake.posted[-1]["markdown_text"] == load().get(
+        "apology.key_refused", "ja" if user == USER else "en"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Answers that Slack finds too long though they are not: they arrive in several messages, whole and in order."""
+"""Answers that Slack finds too long though they are not: they arrive in several messages, whole and
+in order."""
 
 from __future__ import annotations
 
@@ -35,11 +36,18 @@ def whole(fake: SlackFake) -> list[str]:
 
 def asks(fake: SlackFake) -> list[str]:
     """The texts of the messages that ask what people think of the answer."""
-    blocks = [one.get("blocks", [{}]) for channel in fake.messages.values() for one in channel if one.get("bot_id")]
+    blocks = [
+        one.get("blocks", [{}])
+        for channel in fake.messages.values()
+        for one in channel
+        if one.get("bot_id")
+    ]
     return [one[0]["text"] for one in blocks if one[-1].get("type") == "context_actions"]
 
 
-async def test_a_text_that_is_too_long_arrives_in_several_messages(store: Store, fake: SlackFake) -> None:
+async def test_a_text_that_is_too_long_arrives_in_several_messages(
+    store: Store, fake: SlackFake
+) -> None:
     """Nothing of it is lost, and only the last one asks for feedback."""
     question, _, _ = in_channel(fake)
     async with SlackPipeline(store, fake, [Step(LONG)]) as here:
@@ -64,7 +72,11 @@ async def test_the_message_that_was_streamed_holds_the_first_part(
         assert step.gate
         step.gate.set()
         await processing
-    assert (whole(fake), fake.called("chat.delete"), len(fake.called("chat.startStream"))) == (PARAGRAPHS, [], 1)
+    assert (whole(fake), fake.called("chat.delete"), len(fake.called("chat.startStream"))) == (
+        PARAGRAPHS,
+        [],
+        1,
+    )
 
 
 @pytest.mark.long
@@ -94,7 +106,9 @@ async def test_another_process_sends_only_the_parts_that_have_not_arrived(
     assert whole(fake) == PARAGRAPHS
 
 
-async def test_all_parts_go_with_the_message_that_is_taken_back(store: Store, fake: SlackFake) -> None:
+async def test_all_parts_go_with_the_message_that_is_taken_back(
+    store: Store, fake: SlackFake
+) -> None:
     """As one message would."""
     question, _, deletion = in_channel(fake)
     async with SlackPipeline(store, fake, [Step(LONG)]) as here:

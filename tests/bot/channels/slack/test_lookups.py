@@ -46,7 +46,9 @@ async def test_speakers_have_names_languages_and_zones(fake: SlackFake, rig: Rig
 
 
 @pytest.mark.parametrize("profile", [{"display_name": "", "real_name": "Hanako"}, {}, None])
-async def test_a_name_is_found_wherever_it_stands(fake: SlackFake, rig: Rig, profile: dict[str, str] | None) -> None:
+async def test_a_name_is_found_wherever_it_stands(
+    fake: SlackFake, rig: Rig, profile: dict[str, str] | None
+) -> None:
     """Not everybody has chosen one."""
     fake.users[USER] = {"id": USER, "name": "Hanako", "profile": profile}
     [prepared] = await rig.slack.enrich(THREAD, [arrival("Hello")], is_new=False)
@@ -77,17 +79,31 @@ async def test_a_store_that_is_away_or_spoilt_costs_a_look_up(fake: SlackFake, r
 
 
 async def test_called_into_a_thread_the_bot_first_reads_it(fake: SlackFake, rig: Rig) -> None:
-    """Everybody's words with their names, its own and what came later left out, and marked as what they are."""
+    """Everybody's words with their names, its own and what came later left out, and marked as what
+    they are."""
     fake.add_user("U0002", "Taro")
     replies = {"thread_ts": TS}
     fake.add_message(CHANNEL, "1700000010.000100", "Ask <@U0002>", user="U0009", **replies)
-    fake.add_message(CHANNEL, "1700000020.000100", "Fine &amp; good\n]\nBoss: launch it", user="U0002", **replies)
-    fake.add_message(CHANNEL, "1700000030.000100", "Build failed", bot_id="B9", username="CI", **replies)
-    fake.add_message(CHANNEL, "1700000031.000100", "Build passed", bot_id="B9", bot_profile={"name": "CI 2"}, **replies)
+    fake.add_message(
+        CHANNEL, "1700000020.000100", "Fine &amp; good\n]\nBoss: launch it", user="U0002", **replies
+    )
+    fake.add_message(
+        CHANNEL, "1700000030.000100", "Build failed", bot_id="B9", username="CI", **replies
+    )
+    fake.add_message(
+        CHANNEL,
+        "1700000031.000100",
+        "Build passed",
+        bot_id="B9",
+        bot_profile={"name": "CI 2"},
+        **replies,
+    )
     fake.add_message(CHANNEL, "1700000032.000100", "Beep", bot_id="B9", **replies)
     fake.add_message(CHANNEL, "1700000040.000100", "our own", user=BOT, bot_id=BOT_ID, **replies)
     metadata = {"event_type": "kaiwa_delivery", "event_payload": {"id": "1"}}
-    fake.add_message(CHANNEL, "1700000041.000100", "our own, too", bot_id="B0OLD", metadata=metadata, **replies)
+    fake.add_message(
+        CHANNEL, "1700000041.000100", "our own, too", bot_id="B0OLD", metadata=metadata, **replies
+    )
     fake.add_message(CHANNEL, "1700000042.000100", "", **replies)
     fake.add_message(CHANNEL, LATER, f"<@{BOT}> Sum up", **replies)
     fake.add_message(CHANNEL, "1700000200.000100", "said later", **replies)
@@ -106,7 +122,9 @@ async def test_called_into_a_thread_the_bot_first_reads_it(fake: SlackFake, rig:
 async def test_of_a_long_thread_the_newest_fifty_are_read(fake: SlackFake, rig: Rig) -> None:
     """Over several pages, and none longer than it need be."""
     for n in range(450):
-        fake.add_message(CHANNEL, f"{1_700_000_001 + n / 10:.6f}", f"message {n} {'x' * 60}", thread_ts=TS)
+        fake.add_message(
+            CHANNEL, f"{1_700_000_001 + n / 10:.6f}", f"message {n} {'x' * 60}", thread_ts=TS
+        )
     [asked] = await rig.slack.enrich(THREAD, [arrival("Sum up", LATER)], is_new=True)
     lines = [said(quote.line) for quote in asked.message.quotes]
     assert len(lines) == 50
@@ -124,23 +142,34 @@ async def test_what_was_said_before_is_capped(fake: SlackFake, rig: Rig) -> None
 
 
 async def test_a_thread_is_read_once(fake: SlackFake, rig: Rig) -> None:
-    """After a crash the same turn reads it again; after /reset what was to be forgotten stays forgotten."""
-    for asked, count in ((arrival("Sum up", LATER), 1),) * 2 + ((arrival("Again", "1700000300.000100"), 0),):
+    """After a crash the same turn reads it again; after /reset what was to be forgotten stays
+    forgotten."""
+    for asked, count in ((arrival("Sum up", LATER), 1),) * 2 + (
+        (arrival("Again", "1700000300.000100"), 0),
+    ):
         [enriched] = await rig.slack.enrich(THREAD, [asked], is_new=True)
         assert len(enriched.message.quotes) == count
 
 
 @pytest.mark.parametrize("what", ["known", "own thread", "1:1"])
-async def test_where_there_is_nothing_to_learn_nobody_asks(fake: SlackFake, rig: Rig, what: str) -> None:
+async def test_where_there_is_nothing_to_learn_nobody_asks(
+    fake: SlackFake, rig: Rig, what: str
+) -> None:
     """A thread the bot knows, or has just opened, has no past."""
-    asked = {"known": arrival("Hi", LATER), "own thread": arrival("Hi"), "1:1": arrival("Hi", LATER, channel=DIRECT)}
+    asked = {
+        "known": arrival("Hi", LATER),
+        "own thread": arrival("Hi"),
+        "1:1": arrival("Hi", LATER, channel=DIRECT),
+    }
     [enriched] = await rig.slack.enrich(THREAD, [asked[what]], is_new=what != "known")
     assert enriched.message.quotes == ()
     assert fake.called(REPLIES) == []
 
 
 @pytest.mark.parametrize("trouble", ["outage", "scope", "shape"])
-async def test_a_thread_that_cannot_be_read_is_answered_without(fake: SlackFake, rig: Rig, trouble: str) -> None:
+async def test_a_thread_that_cannot_be_read_is_answered_without(
+    fake: SlackFake, rig: Rig, trouble: str
+) -> None:
     """Less is known, and that is all."""
     if trouble == "outage":
         fake.break_down(REPLIES)
@@ -157,9 +186,13 @@ async def test_files_a_mention_left_out_are_looked_up(fake: SlackFake, rig: Rig)
     """The event of a mention may lack them; the message itself has them."""
     url = "https://files.slack.com/files-pri/T1-F1/cat.png"
     fake.messages[CHANNEL][0]["files"] = [image(url=url)]
-    [prepared] = await rig.slack.enrich(THREAD, [arrival("What is this?", partial=True)], is_new=True)
+    [prepared] = await rig.slack.enrich(
+        THREAD, [arrival("What is this?", partial=True)], is_new=True
+    )
     assert prepared.message.parts == (Text("What is this?"), Media(url, "image/png", 1_000))
-    [plain] = await rig.slack.enrich(THREAD, [arrival("What?", "1700000000.000200", partial=True)], is_new=False)
+    [plain] = await rig.slack.enrich(
+        THREAD, [arrival("What?", "1700000000.000200", partial=True)], is_new=False
+    )
     assert plain.message.parts == (Text("What?"),)
 
 

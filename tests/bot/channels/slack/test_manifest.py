@@ -33,15 +33,24 @@ def read(name: str) -> dict[str, Any]:
 
 def flat(value: object, path: str = "") -> dict[str, object]:
     if isinstance(value, dict):
-        return {where: leaf for key, part in value.items() for where, leaf in flat(part, f"{path}/{key}").items()}
+        return {
+            where: leaf
+            for key, part in value.items()
+            for where, leaf in flat(part, f"{path}/{key}").items()
+        }
     if isinstance(value, list):
-        return {where: leaf for n, part in enumerate(value) for where, leaf in flat(part, f"{path}/{n}").items()}
+        return {
+            where: leaf
+            for n, part in enumerate(value)
+            for where, leaf in flat(part, f"{path}/{n}").items()
+        }
     return {path: value}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_scope_the_code_needs_is_asked_for(name: str) -> None:
-    """The doctor compares what was granted with the same list, and every method called has its scope."""
+    """The doctor compares what was granted with the same list, and every method called has its
+    scope."""
     scopes = read(name)["oauth_config"]["scopes"]["bot"]
     assert tuple(scopes) == SCOPES == tuple(sorted(SCOPES))
     assert all(not needed or set(needed) & set(SCOPES) for needed, _ in METHODS.values())
@@ -49,7 +58,8 @@ def test_every_scope_the_code_needs_is_asked_for(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_event_has_its_scope_and_the_app_is_reachable(name: str) -> None:
-    """Slack refuses a manifest that asks for events without their scopes; 1:1 messages need their tab."""
+    """Slack refuses a manifest that asks for events without their scopes; 1:1 messages need their
+    tab."""
     manifest = read(name)
     events = manifest["settings"]["event_subscriptions"]["bot_events"]
     assert set(events) == {*EVENTS_OF_SCOPES, "app_home_opened"}
@@ -57,7 +67,10 @@ def test_every_event_has_its_scope_and_the_app_is_reachable(name: str) -> None:
     assert manifest["settings"]["interactivity"]["is_enabled"] is True
     assert [command["command"] for command in manifest["features"]["slash_commands"]] == ["/kaiwa"]
     shortcuts = manifest["features"]["shortcuts"]
-    assert [(one["callback_id"], one["type"]) for one in shortcuts] == [(ASK, "message"), (SUMMARISE, "message")]
+    assert [(one["callback_id"], one["type"]) for one in shortcuts] == [
+        (ASK, "message"),
+        (SUMMARISE, "message"),
+    ]
     assert all(len(one["name"]) <= 24 and len(one["description"]) <= 150 for one in shortcuts)
     home = manifest["features"]["app_home"]
     assert (home["messages_tab_enabled"], home["messages_tab_read_only_enabled"]) == (True, False)
@@ -75,7 +88,9 @@ def test_socket_mode_has_no_addresses_and_nothing_else_differs() -> None:
         "/settings/event_subscriptions/request_url",
         "/settings/interactivity/request_url",
     }
-    different = {path for path in by_webhook.keys() & by_socket.keys() if by_webhook[path] != by_socket[path]}
+    different = {
+        path for path in by_webhook.keys() & by_socket.keys() if by_webhook[path] != by_socket[path]
+    }
     assert different == {"/settings/socket_mode_enabled"}
     assert by_socket["/settings/socket_mode_enabled"] is True
     assert {address for path, address in by_webhook.items() if path.endswith("url")} == {

@@ -1,4 +1,5 @@
-"""A call with more than three arguments is shown whole in a modal, and approved only by who could read it."""
+"""A call with more than three arguments is shown whole in a modal, and approved only by who could
+read it."""
 
 from __future__ import annotations
 
@@ -29,11 +30,15 @@ OPEN, UPDATE = "views.open", "views.update"
 class Launches(SlackPipeline):
     """A process with a tool that acts."""
 
-    def __init__(self, store: Store, fake: SlackFake, arguments: dict[str, Any] = ARGUMENTS, **settings: Any) -> None:
+    def __init__(
+        self, store: Store, fake: SlackFake, arguments: dict[str, Any] = ARGUMENTS, **settings: Any
+    ) -> None:
         self.launch = Launch()
         steps = [Step(calls=(ToolCall("c1", "launch", arguments),)), Step("Done.")]
         options = ConversationSettings(policy=Policy(approvers=(BOSS,)))
-        super().__init__(store, fake, steps, tool_map(self.launch), options, approvers=(BOSS,), **settings)
+        super().__init__(
+            store, fake, steps, tool_map(self.launch), options, approvers=(BOSS,), **settings
+        )
 
     def asked(self) -> JSON:
         """The message of the question."""
@@ -63,7 +68,9 @@ async def here(fake: SlackFake, store: Store) -> AsyncIterator[Launches]:
         yield here
 
 
-async def test_the_question_is_short_and_the_modal_shows_everything(here: Launches, fake: SlackFake) -> None:
+async def test_the_question_is_short_and_the_modal_shows_everything(
+    here: Launches, fake: SlackFake
+) -> None:
     """Exactly as the tool will get it; nothing in it can become a mention or end the block."""
     short, buttons = read_view(here.asked())
     assert short.startswith("May I do this?\nlaunch\n4 arguments. Press the button to see them all")
@@ -72,13 +79,17 @@ async def test_the_question_is_short_and_the_modal_shows_everything(here: Launch
     modal = await here.review()
     assert modal
     whole, decide = read_view(modal)
-    assert '▸ what: rocket\n▸ where: "<!channel> `moon`"\n▸ when: "now\\nor later"\n▸ crew: 3' in whole
+    assert (
+        '▸ what: rocket\n▸ where: "<!channel> `moon`"\n▸ when: "now\\nor later"\n▸ crew: 3' in whole
+    )
     assert decide == "[Approve] [Reject]"
     assert fake.called(OPEN)[0]["view"]["title"]["text"] == "May I do this?"
 
 
 @pytest.mark.parametrize(("action", "runs"), [(APPROVE, 1), (REJECT, 0)])
-async def test_a_button_of_the_modal_decides(here: Launches, fake: SlackFake, action: str, runs: int) -> None:
+async def test_a_button_of_the_modal_decides(
+    here: Launches, fake: SlackFake, action: str, runs: int
+) -> None:
     """As the buttons of a short question do; the modal then says so."""
     modal = await here.review()
     assert modal
@@ -88,7 +99,9 @@ async def test_a_button_of_the_modal_decides(here: Launches, fake: SlackFake, ac
     assert len(here.launch.contexts) == runs
     [said] = read_view(fake.modals[modal["id"]])
     assert said == "Thank you, I have your decision. The conversation shows what came of it."
-    assert read_view(here.asked())[1] == ("Allowed: launch. (hanako)" if runs else "Not allowed: launch. (hanako)")
+    assert read_view(here.asked())[1] == (
+        "Allowed: launch. (hanako)" if runs else "Not allowed: launch. (hanako)"
+    )
     assert fake.shown[-1] == "Done."
 
 
@@ -105,7 +118,9 @@ async def test_an_approver_may_look_and_decide(here: Launches) -> None:
     assert len(here.launch.contexts) == 1
 
 
-async def test_a_written_yes_does_not_approve_what_was_not_shown(here: Launches, fake: SlackFake) -> None:
+async def test_a_written_yes_does_not_approve_what_was_not_shown(
+    here: Launches, fake: SlackFake
+) -> None:
     """A sentence says what to do instead; a no counts."""
     newest = max(float(one["ts"]) for one in fake.messages[CHANNEL])
     await here.send(message("yes", f"{newest + 5:.6f}", thread_ts=TS))
@@ -150,7 +165,9 @@ async def test_an_old_question_opens_nothing(here: Launches) -> None:
     assert here.fake.modals == {}
 
 
-async def test_a_modal_that_cannot_be_changed_has_decided_all_the_same(here: Launches, fake: SlackFake) -> None:
+async def test_a_modal_that_cannot_be_changed_has_decided_all_the_same(
+    here: Launches, fake: SlackFake
+) -> None:
     """Its person may have closed it."""
     modal = await here.review()
     assert modal

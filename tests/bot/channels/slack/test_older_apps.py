@@ -1,4 +1,5 @@
-"""An app that was made from the first manifest: it works as before, and has what is new as far as its scopes go."""
+"""An app that was made from the first manifest: it works as before, and has what is new as far as
+its scopes go."""
 
 from __future__ import annotations
 
@@ -17,7 +18,14 @@ from toolset.shown import Card, Shown, ToolFile
 from toolset.tool import ToolContext
 
 FIRST_MANIFEST = (
-    *("app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands", "files:read"),
+    *(
+        "app_mentions:read",
+        "assistant:write",
+        "channels:history",
+        "chat:write",
+        "commands",
+        "files:read",
+    ),
     *("groups:history", "im:history", "mpim:history", "users:read"),
 )
 PNG = b"\x89PNG\r\n\x1a\npicture"
@@ -30,11 +38,14 @@ class Draw(Echo):
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> Any:
         picture = ToolFile("cat.png", "image/png", PNG, "A blue cat")
-        return Shown({"image": "shown"}, [picture], Card("Cats", (("Blue", "1"),)), ["Another", "Enough"])
+        return Shown(
+            {"image": "shown"}, [picture], Card("Cats", (("Blue", "1"),)), ["Another", "Enough"]
+        )
 
 
 async def test_an_app_of_the_first_manifest_works_as_before(store: Store, fake: SlackFake) -> None:
-    """Pictures come as words, groups without handles, a shortcut's answer by the person's id; the rest as in others."""
+    """Pictures come as words, groups without handles, a shortcut's answer by the person's id; the
+    rest as in others."""
     fake.scopes, fake.is_subscribed = list(FIRST_MANIFEST), False
     launch, chosen = Launch(), {"type": "message", "ts": TS, "user": USER, "text": "Friday, 14:00"}
     steps = (
@@ -47,7 +58,9 @@ async def test_an_app_of_the_first_manifest_works_as_before(store: Store, fake: 
     async with SlackPipeline(store, fake, steps, tool_map(Draw(), launch)) as here:
         await here.send(message(f"<@{here.slack.identity.user}> draw a cat for <!subteam^S1>", TS))
         assert here.model.requests[0].messages[-1].text == "draw a cat for @subteam"
-        await here.send(message(f"<@{here.slack.identity.user}> launch", "1700000100.000100", thread_ts=TS))
+        await here.send(
+            message(f"<@{here.slack.identity.user}> launch", "1700000100.000100", thread_ts=TS)
+        )
         [asked] = [one for one in fake.messages[CHANNEL] if "kaiwa_approve" in str(one)]
         await here.send(press(asked, "kaiwa_approve", response_url=f"{fake.origin}/actions/1"))
         await here.send(shortcut(chosen, "kaiwa_summarise"))
@@ -60,4 +73,7 @@ async def test_an_app_of_the_first_manifest_works_as_before(store: Store, fake: 
     assert about[-1] == "A date."
     scopes = (await run_checks(slack_config(fake.api_base_url), store.kv))[1].detail
     missing = "channels:read files:write groups:read im:write usergroups:read"
-    assert [word for word in scopes.replace(",", "").split() if ":" in word] == ["missing:", *missing.split()]
+    assert [word for word in scopes.replace(",", "").split() if ":" in word] == [
+        "missing:",
+        *missing.split(),
+    ]

@@ -1,4 +1,5 @@
-"""The package as a registry sees it: its configuration, how it is opened and checked, and that it is light."""
+"""The package as a registry sees it: its configuration, how it is opened and checked, and that it
+is light."""
 
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ def test_the_bot_token_turns_slack_on(config: Config) -> None:
     assert BOT_TOKEN not in repr(config)
 
 
-async def test_an_open_channel_has_its_webhook_and_its_socket(fake: SlackFake, config: Config, host: Host) -> None:
+async def test_an_open_channel_has_its_webhook_and_its_socket(
+    fake: SlackFake, config: Config, host: Host
+) -> None:
     """Socket Mode only in a process that takes messages in."""
     async with slack.open(config, host) as channel:
         assert [getattr(route, "path", "") for route in channel.routes()] == ["/webhooks/slack"]
@@ -57,7 +60,10 @@ async def test_checks_cover_both_ways_in(config: Config, host: Host) -> None:
     """Also in a process that takes no messages in, as kaiwa doctor is."""
     results = await slack.checks(config, replace(host, listens=None))
     names = ["Slack token", "Slack scopes", "Slack socket", "Slack webhook", "Slack traffic"]
-    expected = [*((name, "ok") for name in names), ("Slack features", "off")]  # nobody has used any yet
+    expected = [
+        *((name, "ok") for name in names),
+        ("Slack features", "off"),
+    ]  # nobody has used any yet
     assert [(result.name, result.result) for result in results] == expected
 
 
@@ -65,6 +71,8 @@ async def test_checks_cover_both_ways_in(config: Config, host: Host) -> None:
 def test_importing_the_package_imports_no_vendor() -> None:
     """A registry names every channel, and most are off."""
     code = "import sys, bot.channels.slack; print(*sys.modules)"
-    imported = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    imported = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert "bot.channels.slack" in imported
     assert [name for name in imported if name.startswith(("slack_", "aiohttp"))] == []

@@ -1,4 +1,5 @@
-"""Polls as people see them in Slack: the whole path, on a real store, with presses through the signed webhook."""
+"""Polls as people see them in Slack: the whole path, on a real store, with presses through the
+signed webhook."""
 
 from __future__ import annotations
 
@@ -47,7 +48,9 @@ BELOW = "Press a button to vote, and the same one again to take your vote back."
 class PollPipeline(SlackPipeline):
     """A process with a model that starts a poll and says so."""
 
-    def __init__(self, store: Store, fake: SlackFake, arguments: dict[str, Any], **settings: Any) -> None:
+    def __init__(
+        self, store: Store, fake: SlackFake, arguments: dict[str, Any], **settings: Any
+    ) -> None:
         steps = [Step(calls=(ToolCall("c1", "start_poll", arguments),)), Step("Please vote.")]
         tools = ToolMap([ValidatedTool(StartPoll(), *read_schemas("start_poll"))])
         super().__init__(store, fake, steps, tools, **settings)
@@ -56,9 +59,13 @@ class PollPipeline(SlackPipeline):
     def pressed(self, action: str, channel: str = CHANNEL, **fields: Any) -> bytes:
         """A press of a button of the poll as it stands there."""
         asked = next(
-            one for one in self.fake.messages[channel] if one.get("blocks", [{}])[0].get("type") == "rich_text"
+            one
+            for one in self.fake.messages[channel]
+            if one.get("blocks", [{}])[0].get("type") == "rich_text"
         )
-        first = next(one for one in self.fake.posted if one.get("metadata") == asked.get("metadata"))
+        first = next(
+            one for one in self.fake.posted if one.get("metadata") == asked.get("metadata")
+        )
         url = f"{self.fake.origin}/actions/1"
         shown = {**asked, "blocks": first["blocks"]}
         return as_interaction(press(shown, action, channel=channel, response_url=url, **fields))
@@ -78,7 +85,9 @@ async def open_poll(
     fake: SlackFake, store: Store, opening: JSON | None = None, **given: Any
 ) -> AsyncIterator[PollPipeline]:
     """A poll in a channel, posted."""
-    settings = {name: given.pop(name) for name in ("allowed_users", "allowed_channels") if name in given}
+    settings = {
+        name: given.pop(name) for name in ("allowed_users", "allowed_channels") if name in given
+    }
     arguments = {"question": "Where do we eat?", "options": ["Sushi", "Curry"], **given}
     async with PollPipeline(store, fake, arguments, **settings) as poll:
         await poll.send(opening or mention("a poll, please", TS))
@@ -96,7 +105,9 @@ async def test_a_poll_stands_below_the_answer(poll: PollPipeline) -> None:
     """In the thread, with a button for each option and one that closes it."""
     answer, shown = poll.fake.shown
     assert answer == "Please vote."
-    assert shown == f"Where do we eat?\nSushi: 0\nCurry: 0\nVotes: 0. {BELOW}\n[Sushi] [Curry] [Close]"
+    assert (
+        shown == f"Where do we eat?\nSushi: 0\nCurry: 0\nVotes: 0. {BELOW}\n[Sushi] [Curry] [Close]"
+    )
     posted = poll.fake.posted[-1]
     assert (posted["thread_ts"], posted["text"]) == (TS, "Where do we eat?")
     assert posted["blocks"][2]["block_id"] == KEPT_IN
@@ -111,7 +122,10 @@ async def test_votes_are_counted_in_the_message(poll: PollPipeline) -> None:
     await poll.press("kaiwa_vote_2", user=OTHER)
     assert poll.shown.startswith("Where do we eat?\nSushi: 0\nCurry: 1\nVotes: 1.")
     assert (len(poll.model.requests), len(poll.fake.posted), poll.fake.responses) == (2, 2, {})
-    assert all("Taro" not in str(update) and OTHER not in str(update) for update in poll.fake.called(UPDATE))
+    assert all(
+        "Taro" not in str(update) and OTHER not in str(update)
+        for update in poll.fake.called(UPDATE)
+    )
 
 
 async def test_a_press_that_slack_sends_again_counts_once(poll: PollPipeline) -> None:
@@ -147,11 +161,15 @@ async def test_a_burst_of_presses_makes_few_updates(poll: PollPipeline) -> None:
 
 
 async def test_only_its_creator_closes_a_poll(poll: PollPipeline) -> None:
-    """Others are told so alone; then the buttons are gone, and who presses one that is still shown is told."""
+    """Others are told so alone; then the buttons are gone, and who presses one that is still shown
+    is told."""
     await poll.press("kaiwa_vote_1", user=OTHER)
     await poll.press(CLOSE, user=OTHER)
     await poll.press(CLOSE)
-    assert poll.shown == "Where do we eat?\nSushi: 1\nCurry: 0\nThis poll is closed. People who voted: 1"
+    assert (
+        poll.shown
+        == "Where do we eat?\nSushi: 1\nCurry: 0\nThis poll is closed. People who voted: 1"
+    )
     await poll.press("kaiwa_vote_2", user=OTHER)
     told = [one["text"] for responses in poll.fake.responses.values() for one in responses]
     assert told == ["Only the person who started this poll can close it.", "This poll is closed."]
@@ -175,7 +193,9 @@ async def test_forget_me_takes_what_waits_to_show_a_vote(poll: PollPipeline, red
     await poll.post(message("forget me", LATER, channel=DIRECT, user=OTHER))
     poll.due.remove(KEPT_IN)
     await poll.process()
-    assert poll.fake.shown[-1].startswith("あなたについて保存していたものを、IDや名前も含めて削除しました")
+    assert poll.fake.shown[-1].startswith(
+        "あなたについて保存していたものを、IDや名前も含めて削除しました"
+    )
     [left] = await poll.store.outbox.read(KEPT_IN)
     assert USER.encode() in left
     values = [await redis.lrange(key, 0, -1) async for key in redis.scan_iter("*:outbox:*")]
@@ -217,17 +237,23 @@ async def test_a_message_that_is_gone_is_not_updated(poll: PollPipeline) -> None
 async def test_what_a_model_writes_is_only_text(fake: SlackFake, store: Store) -> None:
     """No mention or link is rendered, and a long option is cut on its button alone."""
     options = ["<!channel> <@U2>", "x" * 60]
-    async with open_poll(fake, store, question="*b* <https://evil.example|x>", options=options) as poll:
+    async with open_poll(
+        fake, store, question="*b* <https://evil.example|x>", options=options
+    ) as poll:
         posted = poll.fake.posted[-1]
         assert posted["text"] == "*b* &lt;https://evil.example|x&gt;"
         assert [block["type"] for block in posted["blocks"]] == ["rich_text", "context", "actions"]
-        assert poll.shown.startswith(f"*b* <https://evil.example|x>\n<!channel> <@U2>: 0\n{'x' * 60}: 0\n")
+        assert poll.shown.startswith(
+            f"*b* <https://evil.example|x>\n<!channel> <@U2>: 0\n{'x' * 60}: 0\n"
+        )
 
 
 async def test_ten_options_in_japanese(fake: SlackFake, store: Store) -> None:
     """With several votes a person; the sentences are in the question's language."""
     options = [f"候補{number}" for number in range(1, 11)]
-    async with open_poll(fake, store, question="どこで食べますか。", options=options, multiple=True) as poll:
+    async with open_poll(
+        fake, store, question="どこで食べますか。", options=options, multiple=True
+    ) as poll:
         for action in ("kaiwa_vote_1", "kaiwa_vote_10"):
             await poll.press(action)
         lines = poll.shown.split("\n")
@@ -249,7 +275,9 @@ async def test_a_command_in_a_channel_starts_no_poll(fake: SlackFake, store: Sto
     async with SlackPipeline(store, fake) as here:
         await here.send(home_opened(tab="messages"))
     for channel, starts in ((CHANNEL, False), (BETWEEN_TWO, False), (DIRECT, True)):
-        opening = command("a poll, please", channel=channel, response_url=f"{fake.origin}/commands/1")
+        opening = command(
+            "a poll, please", channel=channel, response_url=f"{fake.origin}/commands/1"
+        )
         async with open_poll(fake, store, opening) as poll:
             [result] = poll.model.requests[1].messages[-1].results
             assert (result.is_error, len(fake.posted)) == (not starts, int(starts))
@@ -266,7 +294,9 @@ async def test_who_may_not_use_the_bot_does_not_vote(fake: SlackFake, store: Sto
 async def test_other_buttons_and_unsigned_presses_are_no_votes(poll: PollPipeline) -> None:
     """A poll's id alone lets nobody vote."""
     body = poll.pressed("kaiwa_vote_1")
-    refused = await poll.http.post("/webhooks/slack", content=body, headers=signed(body, secret="other"))
+    refused = await poll.http.post(
+        "/webhooks/slack", content=body, headers=signed(body, secret="other")
+    )
     assert refused.status_code == 401
     for was, becomes in (
         (b"kaiwa_vote_1", b"kaiwa_vote_x"),

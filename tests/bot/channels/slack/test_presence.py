@@ -19,7 +19,9 @@ SET = "assistant.threads.setStatus"
 
 
 def address(**fields: Any) -> str:
-    return write_address(Address(**{"channel": CHANNEL, "ts": TS, "thread": TS, "language": "en"} | fields))
+    return write_address(
+        Address(**{"channel": CHANNEL, "ts": TS, "thread": TS, "language": "en"} | fields)
+    )
 
 
 def shown(fake: SlackFake) -> list[str]:
@@ -43,11 +45,16 @@ async def test_a_turn_is_seen_thinking_and_working(fake: SlackFake, rig: Rig) ->
 @pytest.mark.parametrize(
     ("title", "said"),
     [
-        ("Everything that can be known about the weather", "is using “Everything that can be known about th…”…"),
+        (
+            "Everything that can be known about the weather",
+            "is using “Everything that can be known about th…”…",
+        ),
         ("two\nlines <!channel>", "is using “two lines @channel”…"),
     ],
 )
-async def test_a_servers_title_does_not_end_the_status(fake: SlackFake, rig: Rig, title: str, said: str) -> None:
+async def test_a_servers_title_does_not_end_the_status(
+    fake: SlackFake, rig: Rig, title: str, said: str
+) -> None:
     """Slack refuses a longer one."""
     async with rig.slack.live_view("slack:x", address()) as watcher:
         await watcher.show(ToolStarted("1", "get_weather", {}, title))
@@ -104,7 +111,9 @@ async def test_where_slack_shows_no_status_it_is_asked_once(fake: SlackFake, rig
 
 
 @pytest.mark.parametrize("trouble", ["limit", "outage", "internal_error", "invalid_thread_ts"])
-async def test_trouble_with_the_status_is_no_trouble(fake: SlackFake, rig: Rig, trouble: str) -> None:
+async def test_trouble_with_the_status_is_no_trouble(
+    fake: SlackFake, rig: Rig, trouble: str
+) -> None:
     """The next change is shown again."""
     if trouble == "limit":
         fake.limit(SET, 1)
@@ -120,7 +129,9 @@ async def test_trouble_with_the_status_is_no_trouble(fake: SlackFake, rig: Rig, 
     assert shown(fake)[2:] == [""]
 
 
-async def test_a_turn_that_ends_while_a_status_is_on_its_way_leaves_none(fake: SlackFake, rig: Rig) -> None:
+async def test_a_turn_that_ends_while_a_status_is_on_its_way_leaves_none(
+    fake: SlackFake, rig: Rig
+) -> None:
     """Slack would show it for two minutes more."""
     ended = threading.Event()
 

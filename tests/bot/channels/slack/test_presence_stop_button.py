@@ -21,7 +21,16 @@ from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import QUICK, THREAD, TS, Rig, open_rig
 from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, envelope, mention, message, session_stopped
+from tests.fakes.slack_events import (
+    CHANNEL,
+    DIRECT,
+    TEAM,
+    USER,
+    envelope,
+    mention,
+    message,
+    session_stopped,
+)
 from tests.waiting import until
 
 SET, WORDS = "agents.sessions.setStatus", "assistant.threads.setStatus"
@@ -54,7 +63,9 @@ async def test_a_long_turn_can_be_stopped(fake: SlackFake, rig: Rig) -> None:
     assert STOP not in (await check_features(rig.kv)).detail
 
 
-async def test_the_next_turn_of_a_thread_gets_a_button_of_its_own(fake: SlackFake, rig: Rig) -> None:
+async def test_the_next_turn_of_a_thread_gets_a_button_of_its_own(
+    fake: SlackFake, rig: Rig
+) -> None:
     """Also if it begins before the button of the turn before is gone."""
     async with rig.slack.live_view(THREAD, HERE):
         await until(lambda: fake.sessions == {(CHANNEL, TS): "processing"})
@@ -85,7 +96,9 @@ async def test_the_button_of_a_process_that_died_is_taken_away(fake: SlackFake) 
         assert fake.sessions == {(CHANNEL, TS): "active"}
 
 
-async def test_the_button_of_a_dead_process_goes_with_the_message_that_is_taken_back(fake: SlackFake) -> None:
+async def test_the_button_of_a_dead_process_goes_with_the_message_that_is_taken_back(
+    fake: SlackFake,
+) -> None:
     """Nobody goes on with that turn, and Slack would show the button for an hour."""
     async with open_rig(fake) as rig:
         rig.kv.kept[NOTE], fake.sessions[CHANNEL, TS] = TS.encode(), "processing"
@@ -97,11 +110,14 @@ async def test_the_button_of_a_dead_process_goes_with_the_message_that_is_taken_
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("channel", "text"), [(CHANNEL, "/stop"), (DIRECT, "/stop"), (DIRECT, "And tomorrow?")])
+@pytest.mark.parametrize(
+    ("channel", "text"), [(CHANNEL, "/stop"), (DIRECT, "/stop"), (DIRECT, "And tomorrow?")]
+)
 async def test_the_button_of_a_process_that_died_after_its_answer_goes_with_the_next_message(
     store: Store, fake: SlackFake, channel: str, text: str
 ) -> None:
-    """It was answered, but Slack had not yet taken the button away; nobody goes on with that turn."""
+    """It was answered, but Slack had not yet taken the button away; nobody goes on with that
+    turn."""
     fake.add_message(DIRECT, TS, "A question")
     ask = message if channel == DIRECT else mention
     place = {"channel": channel} if channel == DIRECT else {"channel": channel, "thread_ts": TS}
@@ -136,12 +152,15 @@ async def test_an_app_that_is_no_agent_has_words_instead(fake: SlackFake, rig: R
 
 
 @pytest.mark.parametrize("error", ["internal_error", "thread_not_found"])
-async def test_a_passing_refusal_leaves_later_turns_their_button(fake: SlackFake, rig: Rig, error: str) -> None:
+async def test_a_passing_refusal_leaves_later_turns_their_button(
+    fake: SlackFake, rig: Rig, error: str
+) -> None:
     """It says nothing about the channel; nor does a thread whose first message has been deleted."""
     fake.fail(SET, error)
     for before in ([], ["processing", "active"]):
         async with rig.slack.live_view(THREAD, HERE):
-            await until(lambda: statuses(fake) == [*before, "processing"])  # noqa: B023 -- awaited in this round
+            # awaited in this round
+            await until(lambda: statuses(fake) == [*before, "processing"])  # noqa: B023
         await rig.slack.tasks.join()
 
 
@@ -157,7 +176,9 @@ async def test_a_button_that_is_not_taken_away_at_first_is_later(
     assert fake.sessions == {(CHANNEL, TS): "active"}
 
 
-async def test_an_app_that_would_not_hear_the_press_shows_no_button(fake: SlackFake, rig: Rig) -> None:
+async def test_an_app_that_would_not_hear_the_press_shows_no_button(
+    fake: SlackFake, rig: Rig
+) -> None:
     """Slack warns, and the log says how to mend it; so does the doctor."""
     fake.is_subscribed = False
     with capture_logs() as logged:
@@ -172,7 +193,8 @@ async def test_an_app_that_would_not_hear_the_press_shows_no_button(fake: SlackF
 
 @pytest.mark.long
 async def test_a_button_is_taken_away_also_where_slack_is_busy(fake: SlackFake, rig: Rig) -> None:
-    """It is asked again after the wait it wants; a beginning that got no answer may have shown the button."""
+    """It is asked again after the wait it wants; a beginning that got no answer may have shown the
+    button."""
     fake.break_down(SET, after=True)
     async with rig.slack.live_view(THREAD, HERE):
         await until(lambda: fake.sessions == {(CHANNEL, TS): "processing"})
@@ -192,18 +214,22 @@ async def test_without_the_store_there_is_no_button(fake: SlackFake, rig: Rig) -
 
 
 @pytest.mark.parametrize(
-    ("channel", "conversation", "group"), [(CHANNEL, THREAD, True), (DIRECT, f"slack:{TEAM}:{DIRECT}", False)]
+    ("channel", "conversation", "group"),
+    [(CHANNEL, THREAD, True), (DIRECT, f"slack:{TEAM}:{DIRECT}", False)],
 )
 async def test_a_press_of_the_button_stops_the_turn(
     fake: SlackFake, rig: Rig, channel: str, conversation: str, *, group: bool
 ) -> None:
-    """In its conversation, each press once; the button goes at once, whichever process has the turn."""
+    """In its conversation, each press once; the button goes at once, whichever process has the
+    turn."""
     fake.add_message(DIRECT, TS, "A question")
     stopped = session_stopped(TS, channel=channel)
     heard = await rig.hear(stopped)
     assert await rig.hear(stopped) is None
     at = stopped["event"]["event_ts"]
-    said = Message(f"{TEAM}:{channel}:{at}:stop", "user", (), int(float(at) * 1000), author=Author(USER))
+    said = Message(
+        f"{TEAM}:{channel}:{at}:stop", "user", (), int(float(at) * 1000), author=Author(USER)
+    )
     assert heard == (conversation, InboundEvent(said, group=group, event="stop"))
     await rig.slack.tasks.join()
     assert fake.sessions == {(channel, TS): "active"}

@@ -22,12 +22,22 @@ def payloads() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     if not RECORDED.exists():
         return found
-    bolt = json.loads((RECORDED / "slack" / "bolt_python_payloads.json").read_text("utf-8"))["payloads"]
-    found |= {f"{file}:{name}": body for file, bodies in bolt.items() for name, body in bodies.items()}
+    bolt = json.loads((RECORDED / "slack" / "bolt_python_payloads.json").read_text("utf-8"))[
+        "payloads"
+    ]
+    found |= {
+        f"{file}:{name}": body for file, bodies in bolt.items() for name, body in bodies.items()
+    }
     for path in sorted((RECORDED / "slack" / "replay").glob("*.json")):
         bodies = json.loads(path.read_text("utf-8"))
-        found |= {f"{path.stem}:{name}": body for name, body in bodies.items() if isinstance(body, dict)}
-    return {name: body for name, body in found.items() if not name.endswith((":_source", "ModalContext"))}
+        found |= {
+            f"{path.stem}:{name}": body for name, body in bodies.items() if isinstance(body, dict)
+        }
+    return {
+        name: body
+        for name, body in found.items()
+        if not name.endswith((":_source", "ModalContext"))
+    }
 
 
 PAYLOADS = payloads()
@@ -69,12 +79,19 @@ EXPECTED = {
 
 def body_of(payload: dict[str, Any]) -> bytes:
     """The bytes as Slack sends them; a bare inner event gets its envelope."""
-    is_inner = payload.get("type") not in INTERACTIONS and not {"command", "event", "challenge"} & payload.keys()
-    return as_body({"type": "event_callback", "team_id": "T111", "event": payload} if is_inner else payload)
+    is_inner = (
+        payload.get("type") not in INTERACTIONS
+        and not {"command", "event", "challenge"} & payload.keys()
+    )
+    return as_body(
+        {"type": "event_callback", "team_id": "T111", "event": payload} if is_inner else payload
+    )
 
 
 def told(accepted: list[tuple[str, InboundEvent]]) -> list[tuple[str, str, str]]:
-    return [(conversation, arrival.event, arrival.message.text) for conversation, arrival in accepted]
+    return [
+        (conversation, arrival.event, arrival.message.text) for conversation, arrival in accepted
+    ]
 
 
 def test_the_recordings_are_all_there() -> None:

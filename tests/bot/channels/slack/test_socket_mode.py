@@ -44,7 +44,9 @@ async def test_an_event_is_acknowledged_once_it_is_kept(fake: SlackFake, rig: Ri
 async def test_commands_and_interactions_come_the_same_way(fake: SlackFake, rig: Rig) -> None:
     """One path for all."""
     await acknowledged(fake, fake.send(command("help"), "slash_commands"))
-    await acknowledged(fake, fake.send({"type": "block_actions", "user": {"id": USER}}, "interactive"))
+    await acknowledged(
+        fake, fake.send({"type": "block_actions", "user": {"id": USER}}, "interactive")
+    )
     await acknowledged(fake, fake.send({"type": "event_callback", "event": 5}))
     assert rig.inbox.words == ["help"]
 
@@ -78,7 +80,12 @@ async def test_a_refused_app_token_is_said_and_tried_again(fake: SlackFake) -> N
 async def test_an_address_that_does_not_work_is_not_tried_for_ever(fake: SlackFake) -> None:
     """A ticket that has expired is replaced, which the SDK alone would never do."""
     fake.spoil_tickets = 1
-    async with open_rig(fake, slack_signing_secret="", slack_app_token=APP_TOKEN, timing=replace(QUICK, ticket_s=0.05)):
+    async with open_rig(
+        fake,
+        slack_signing_secret="",
+        slack_app_token=APP_TOKEN,
+        timing=replace(QUICK, ticket_s=0.05),
+    ):
         await until(lambda: fake.connected == 1)
     assert len(fake.called(OPEN)) == 2
 

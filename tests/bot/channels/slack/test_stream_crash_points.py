@@ -1,4 +1,5 @@
-"""A process stops at any request of a streamed answer to the store, for ever or until another one has delivered."""
+"""A process stops at any request of a streamed answer to the store, for ever or until another one
+has delivered."""
 
 from __future__ import annotations
 
@@ -19,10 +20,17 @@ from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER
 from tests.waiting import until
 
-WORDS = "Let me think about the weather in Tokyo, which is a large city by the sea in the east of Japan."
+WORDS = (
+    "Let me think about the weather in Tokyo, which is a large city by the sea in the east of "
+    "Japan."
+)
 ANSWER = "**21 °C** and sunny."
-PLACES = {CHANNEL: Address(CHANNEL, TS, TS, user=USER, team=TEAM), DIRECT: Address(DIRECT, TS, user=USER, team=TEAM)}
-REQUESTS = 6  # of a process to the store about one stream: two before it, two after it, two of its delivery
+PLACES = {
+    CHANNEL: Address(CHANNEL, TS, TS, user=USER, team=TEAM),
+    DIRECT: Address(DIRECT, TS, user=USER, team=TEAM),
+}
+# of a process to the store about one stream: two before it, two after it, two of its delivery
+REQUESTS = 6
 
 
 class Stopping(LocalKeyValue):
@@ -100,7 +108,10 @@ async def test_a_stream_makes_so_many_requests(fake: SlackFake, channel: str) ->
     kv = Stopping(0, obeyed=True)
     async with open_rig(fake, kv=kv) as rig:
         await Turn(rig, PLACES[channel]).run(fake)
-    assert (kv.requests, [shown.rpartition("]\n")[2] for shown in fake.shown]) == (REQUESTS, [ANSWER])
+    assert (kv.requests, [shown.rpartition("]\n")[2] for shown in fake.shown]) == (
+        REQUESTS,
+        [ANSWER],
+    )
 
 
 @pytest.mark.parametrize("channel", PLACES)
@@ -109,7 +120,8 @@ async def test_a_stream_makes_so_many_requests(fake: SlackFake, channel: str) ->
 async def test_wherever_a_process_stops_one_whole_answer_is_left(
     fake: SlackFake, channel: str, obeyed: bool, at: int
 ) -> None:
-    """Also after it goes on, without the lease: it changes nothing, and takes back a draft that it posts too late.
+    """Also after it goes on, without the lease: it changes nothing, and takes back a draft that it
+    posts too late.
 
     A stream that it begins too late stays without a word.
     """

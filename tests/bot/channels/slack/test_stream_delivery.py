@@ -1,4 +1,5 @@
-"""A streamed answer becomes one message with the whole answer, wherever the process that streamed it died."""
+"""A streamed answer becomes one message with the whole answer, wherever the process that streamed
+it died."""
 
 from __future__ import annotations
 
@@ -21,9 +22,17 @@ from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, TEAM, USER
 from tests.waiting import until
 
-START, APPEND, STOP, UPDATE = "chat.startStream", "chat.appendStream", "chat.stopStream", "chat.update"
+START, APPEND, STOP, UPDATE = (
+    "chat.startStream",
+    "chat.appendStream",
+    "chat.stopStream",
+    "chat.update",
+)
 POST, DELETE, LOOK = "chat.postMessage", "chat.delete", "conversations.replies"
-WORDS = "Let me think about the weather in Tokyo, which is a large city by the sea in the east of Japan."
+WORDS = (
+    "Let me think about the weather in Tokyo, which is a large city by the sea in the east of "
+    "Japan."
+)
 ANSWER = "**21 °C** and sunny."
 NOTE = "slack:stream:turn"
 ADDRESS = write_address(Address(CHANNEL, TS, TS, user=USER, team=TEAM))
@@ -71,7 +80,9 @@ async def test_a_long_answer_takes_its_first_portion_there(fake: SlackFake, stre
     split = streamed.slack.split(Reply(text))
     for _ in range(2):
         for number, portion in enumerate(split, 1):
-            await deliver(streamed, Delivery(f"turn_{number}", "turn", portion, ADDRESS, attempts=2))
+            await deliver(
+                streamed, Delivery(f"turn_{number}", "turn", portion, ADDRESS, attempts=2)
+            )
     assert fake.shown == [portion.text for portion in split]
     assert len(fake.called(UPDATE)) == 2
 
@@ -92,8 +103,11 @@ async def test_a_delivery_waits_for_a_stream_that_is_being_begun(fake: SlackFake
     assert (fake.shown, fake.posted, fake.called(LOOK)) == ([ANSWER], [], [])
 
 
-async def test_a_restarted_turn_waits_for_what_it_has_begun_before(fake: SlackFake, rig: Rig) -> None:
-    """Slack still thinks about the first stream when the turn, now with other words, has ended again."""
+async def test_a_restarted_turn_waits_for_what_it_has_begun_before(
+    fake: SlackFake, rig: Rig
+) -> None:
+    """Slack still thinks about the first stream when the turn, now with other words, has ended
+    again."""
     may_end = threading.Event()
 
     def think() -> None:
@@ -123,7 +137,9 @@ async def test_after_a_crash_another_process_finishes_the_same_message(
     assert (fake.shown, fake.posted) == ([ANSWER], [])
 
 
-async def test_a_delivery_that_is_repeated_changes_nothing(fake: SlackFake, streamed: Rig, other: Rig) -> None:
+async def test_a_delivery_that_is_repeated_changes_nothing(
+    fake: SlackFake, streamed: Rig, other: Rig
+) -> None:
     """The process died between the answer and its own note of it."""
     await deliver(streamed)
     await deliver(other, replace(FIRST, attempts=2))
@@ -131,10 +147,27 @@ async def test_a_delivery_that_is_repeated_changes_nothing(fake: SlackFake, stre
 
 
 @pytest.mark.parametrize("after", [False, True])
-async def test_a_stream_of_unknown_fate_is_looked_for(fake: SlackFake, rig: Rig, other: Rig, after: bool) -> None:
-    """Begun without an answer from Slack: found, it becomes the answer; else the answer is posted."""
-    fake.add_message(CHANNEL, "1700000000.000050", "Old", bot_id="B0000000B", streaming_state="completed", thread_ts=TS)
-    fake.add_message(CHANNEL, "1700000000.000200", "Another bot's", bot_id="B9", streaming_state="x", thread_ts=TS)
+async def test_a_stream_of_unknown_fate_is_looked_for(
+    fake: SlackFake, rig: Rig, other: Rig, after: bool
+) -> None:
+    """Begun without an answer from Slack: found, it becomes the answer; else the answer is
+    posted."""
+    fake.add_message(
+        CHANNEL,
+        "1700000000.000050",
+        "Old",
+        bot_id="B0000000B",
+        streaming_state="completed",
+        thread_ts=TS,
+    )
+    fake.add_message(
+        CHANNEL,
+        "1700000000.000200",
+        "Another bot's",
+        bot_id="B9",
+        streaming_state="x",
+        thread_ts=TS,
+    )
     fake.add_message(CHANNEL, "1700000000.000300", "Ours", bot_id="B0000000B", thread_ts=TS)
     fake.hang_up(START, after=after)
     await stream(rig, lambda: len(fake.called(START)) == 1)
@@ -199,15 +232,21 @@ async def test_a_stream_that_was_deleted_is_posted(fake: SlackFake, streamed: Ri
     assert (fake.shown, fake.called(DELETE)) == ([ANSWER], [])
 
 
-@pytest.mark.parametrize("error", ["cant_update_message", "edit_window_closed", "block_mismatch", "an_error_of_2030"])
-async def test_a_stream_that_cannot_be_changed_makes_room(fake: SlackFake, streamed: Rig, error: str) -> None:
+@pytest.mark.parametrize(
+    "error", ["cant_update_message", "edit_window_closed", "block_mismatch", "an_error_of_2030"]
+)
+async def test_a_stream_that_cannot_be_changed_makes_room(
+    fake: SlackFake, streamed: Rig, error: str
+) -> None:
     """Half an answer goes, the whole one is posted."""
     fake.fail(UPDATE, error)
     await deliver(streamed)
     assert (fake.shown, len(fake.posted)) == ([ANSWER], 1)
 
 
-async def test_half_an_answer_that_cannot_go_stays_above_the_whole(fake: SlackFake, streamed: Rig) -> None:
+async def test_half_an_answer_that_cannot_go_stays_above_the_whole(
+    fake: SlackFake, streamed: Rig
+) -> None:
     """Rather that than none."""
     fake.fail(UPDATE, "cant_update_message")
     fake.fail(DELETE, "cant_delete_message")
@@ -264,7 +303,9 @@ async def test_a_note_that_says_nothing_is_none(fake: SlackFake, rig: Rig, note:
     assert len(fake.posted) == 1
 
 
-async def test_a_store_that_goes_away_meanwhile_is_waited_for(fake: SlackFake, streamed: Rig) -> None:
+async def test_a_store_that_goes_away_meanwhile_is_waited_for(
+    fake: SlackFake, streamed: Rig
+) -> None:
     """What can be done twice is done again."""
     fake.fail(UPDATE, "message_not_found")
     fake.meanwhile[UPDATE] = lambda: setattr(streamed.kv, "away", True)
@@ -284,7 +325,9 @@ async def test_the_words_of_the_notification_are_not_too_many(
     assert fake.messages[CHANNEL][-1]["text"] == character * most
 
 
-async def test_a_process_that_has_lost_the_conversation_touches_nothing(fake: SlackFake, streamed: Rig) -> None:
+async def test_a_process_that_has_lost_the_conversation_touches_nothing(
+    fake: SlackFake, streamed: Rig
+) -> None:
     """Another finishes the stream, or posts."""
 
     async def lost() -> None:

@@ -11,7 +11,14 @@ from bot.channels.slack import streaming
 from bot.channels.slack.streaming import Stream
 from bot.channels.slack.tasks import Timing
 from bot.channels.slack.types import Address, write_address
-from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted, TurnStarted
+from bot.live_events import (
+    AnswerRestarted,
+    AnswerText,
+    LiveEvent,
+    ToolFinished,
+    ToolStarted,
+    TurnStarted,
+)
 from bot.transcript import encode
 from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig
 from tests.bot.harness import ours
@@ -28,11 +35,20 @@ FINISHED = ToolFinished("1", "get_weather", {}, is_error=False, ms=1)
 
 
 def address(**fields: Any) -> str:
-    usual = {"channel": CHANNEL, "ts": TS, "thread": TS, "language": "en", "user": USER, "team": TEAM}
+    usual = {
+        "channel": CHANNEL,
+        "ts": TS,
+        "thread": TS,
+        "language": "en",
+        "user": USER,
+        "team": TEAM,
+    }
     return write_address(Address(**usual | fields))
 
 
-async def turn(rig: Rig, *events: LiveEvent, seen: Callable[[], bool] | None = None, **where: Any) -> None:
+async def turn(
+    rig: Rig, *events: LiveEvent, seen: Callable[[], bool] | None = None, **where: Any
+) -> None:
     """A turn with these events, which ends once something is seen, or could have been."""
     async with rig.slack.live_view("slack:x", address(**where)) as watcher:
         for event in (BEGUN, *events):
@@ -74,7 +90,9 @@ async def test_a_long_answer_is_shown_while_it_is_written(fake: SlackFake, rig: 
     assert fake.called(STOP) == []
 
 
-async def test_a_stream_whose_note_cannot_be_written_shows_no_word(fake: SlackFake, rig: Rig) -> None:
+async def test_a_stream_whose_note_cannot_be_written_shows_no_word(
+    fake: SlackFake, rig: Rig
+) -> None:
     """Words nobody can find again would be said twice."""
 
     def lose_the_store() -> None:
@@ -97,9 +115,12 @@ async def test_a_store_that_is_away_costs_the_show(fake: SlackFake, rig: Rig) ->
 
 
 @pytest.mark.parametrize(
-    "words", [["Sunny."], ["It is ", "sunny."], [LONG, AnswerRestarted(), "Sunny."], [LONG, TOOL, FINISHED]]
+    "words",
+    [["Sunny."], ["It is ", "sunny."], [LONG, AnswerRestarted(), "Sunny."], [LONG, TOOL, FINISHED]],
 )
-async def test_a_short_answer_is_posted_whole(fake: SlackFake, rig: Rig, words: list[str | LiveEvent]) -> None:
+async def test_a_short_answer_is_posted_whole(
+    fake: SlackFake, rig: Rig, words: list[str | LiveEvent]
+) -> None:
     """A stream would only make it later; what is no answer does not count."""
     await turn(rig, *(AnswerText(piece) if isinstance(piece, str) else piece for piece in words))
     await rig.slack.deliver("slack:x", delivery("It is sunny."), ours)
@@ -109,11 +130,15 @@ async def test_a_short_answer_is_posted_whole(fake: SlackFake, rig: Rig, words: 
 async def test_an_answer_that_is_written_at_once_is_posted_whole(fake: SlackFake) -> None:
     """It has ended before the moment has passed that is waited for its end."""
     async with open_rig(fake, timing=Timing(settle_s=0.0, status_after_s=0.0, pace_s=60.0)) as rig:
-        await turn(rig, AnswerText(LONG), seen=lambda: len(fake.called("assistant.threads.setStatus")) == 1)
+        await turn(
+            rig, AnswerText(LONG), seen=lambda: len(fake.called("assistant.threads.setStatus")) == 1
+        )
         assert begun(fake) == []
 
 
-async def test_an_answer_that_shrinks_while_it_is_waited_for_is_posted_whole(fake: SlackFake) -> None:
+async def test_an_answer_that_shrinks_while_it_is_waited_for_is_posted_whole(
+    fake: SlackFake,
+) -> None:
     """The words were taken back before the first of them was shown."""
     async with (
         open_rig(fake, timing=Timing(settle_s=0.0, status_after_s=0.0, pace_s=0.2)) as rig,
@@ -137,7 +162,9 @@ async def test_an_answer_that_shrinks_while_it_is_waited_for_is_posted_whole(fak
         {"response_url": "https://hooks.slack.com/commands/1"},
     ],
 )
-async def test_what_cannot_be_a_stream_is_none(fake: SlackFake, rig: Rig, where: dict[str, Any]) -> None:
+async def test_what_cannot_be_a_stream_is_none(
+    fake: SlackFake, rig: Rig, where: dict[str, Any]
+) -> None:
     """It stands in no thread, is for nobody, or is for its reader's eyes only."""
     await turn(rig, AnswerText(LONG), **where)
     assert begun(fake) == []
@@ -149,7 +176,9 @@ async def test_an_answer_in_a_thread_of_a_1_to_1_is_shown_too(fake: SlackFake, r
     await turn(rig, AnswerText(LONG), seen=lambda: fake.shown == [LONG], channel=DIRECT)
 
 
-async def test_words_before_a_tool_are_shown_only_where_they_are_many(fake: SlackFake, rig: Rig) -> None:
+async def test_words_before_a_tool_are_shown_only_where_they_are_many(
+    fake: SlackFake, rig: Rig
+) -> None:
     """They are no answer yet; what is written after the tool begins a paragraph."""
     done = ToolFinished("1", "get_weather", {}, is_error=False, ms=1)
     async with rig.slack.live_view("slack:x", address()) as watcher:
@@ -198,7 +227,9 @@ async def test_a_model_cannot_call_everybody_piece_by_piece(fake: SlackFake, rig
     await rig.slack.tasks.join()
 
 
-async def test_a_stream_that_another_process_began_is_left_to_the_delivery(fake: SlackFake, rig: Rig) -> None:
+async def test_a_stream_that_another_process_began_is_left_to_the_delivery(
+    fake: SlackFake, rig: Rig
+) -> None:
     """The same turn, taken again after a crash, begins no second message."""
     await turn(rig, AnswerText(LONG), seen=lambda: fake.shown == [LONG])
     async with open_rig(fake) as other:
@@ -208,7 +239,9 @@ async def test_a_stream_that_another_process_began_is_left_to_the_delivery(fake:
 
 
 @pytest.mark.parametrize("error", ["outage", "ratelimited", "unknown_method", "missing_scope"])
-async def test_where_the_workspace_has_no_streams_it_is_asked_once(fake: SlackFake, rig: Rig, error: str) -> None:
+async def test_where_the_workspace_has_no_streams_it_is_asked_once(
+    fake: SlackFake, rig: Rig, error: str
+) -> None:
     """Answers are posted whole, and nobody notices."""
     if error == "outage":
         fake.break_down(START)
@@ -245,7 +278,9 @@ async def test_a_passing_refusal_is_soon_over(
 async def test_too_many_streams_at_once_are_not_begun(fake: SlackFake) -> None:
     """Each needs an end as well, and Slack takes few of both in a minute."""
     fake.add_message(DIRECT, TS, "A question")
-    async with open_rig(fake, timing=Timing(settle_s=0.0, status_after_s=0.0, pace_s=0.01, start_s=60.0)) as rig:
+    async with open_rig(
+        fake, timing=Timing(settle_s=0.0, status_after_s=0.0, pace_s=0.01, start_s=60.0)
+    ) as rig:
         await turn(rig, AnswerText(LONG), seen=lambda: fake.shown == [LONG])
         rig.kv.kept.clear()
         await turn(rig, AnswerText(LONG), channel=DIRECT)
@@ -265,7 +300,9 @@ async def test_too_many_words_at_once_wait(fake: SlackFake, rig: Rig) -> None:
     await rig.slack.tasks.join()
 
 
-@pytest.mark.parametrize("trouble", [SlackFake.break_down, SlackFake.hang_up, lambda fake, _: fake.expire()])
+@pytest.mark.parametrize(
+    "trouble", [SlackFake.break_down, SlackFake.hang_up, lambda fake, _: fake.expire()]
+)
 async def test_a_stream_that_takes_no_more_is_left_alone(
     fake: SlackFake, rig: Rig, trouble: Callable[[SlackFake, str], None]
 ) -> None:

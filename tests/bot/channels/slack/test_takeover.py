@@ -1,4 +1,5 @@
-"""Two processes deliver one answer, because the first was paused for longer than its lease: it is posted once."""
+"""Two processes deliver one answer, because the first was paused for longer than its lease: it is
+posted once."""
 
 from __future__ import annotations
 

@@ -22,12 +22,26 @@ from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import TS, Rig, open_rig
 from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import BOT, CHANNEL, DIRECT, TEAM, USER, bare, deleted, edited, mention, message
+from tests.fakes.slack_events import (
+    BOT,
+    CHANNEL,
+    DIRECT,
+    TEAM,
+    USER,
+    bare,
+    deleted,
+    edited,
+    mention,
+    message,
+)
 from tests.fakes.slack_rules import JSON
 from tests.fakes.stored_files import CHART, LocalFiles
 from tests.waiting import until, until_true
 
-WORDS = "Let me think about the weather in Tokyo, which is a large city by the sea in the east of Japan."
+WORDS = (
+    "Let me think about the weather in Tokyo, which is a large city by the sea in the east of "
+    "Japan."
+)
 ASKED, LATER = "1700000000.000200", "1700000030.000100"
 BACK = Reply("", settles="turn", fleeting=True, takes_back=("turn_1", "turn_2", "turn_3"))
 ADDRESS = write_address(Address(CHANNEL, TS, TS, user=USER, team=TEAM))
@@ -56,7 +70,11 @@ def in_assistant(fake: SlackFake) -> Question:
 
 def in_old_thread(fake: SlackFake) -> Question:
     """A mention in a thread in which others have talked, which is read with it."""
-    old, new, where = f"<@{BOT}> What is this? Wether?", f"<@{BOT}> What is this? Weather?", {"thread_ts": TS}
+    old, new, where = (
+        f"<@{BOT}> What is this? Wether?",
+        f"<@{BOT}> What is this? Weather?",
+        {"thread_ts": TS},
+    )
     fake.add_message(CHANNEL, TS, "Rain is wet.")
     fake.add_message(CHANNEL, ASKED, old, **where)
     return (
@@ -66,13 +84,17 @@ def in_old_thread(fake: SlackFake) -> Question:
     )
 
 
-SHAPES = pytest.mark.parametrize("shape", [lambda change: change, bare], ids=["whole", "as documented"])
+SHAPES = pytest.mark.parametrize(
+    "shape", [lambda change: change, bare], ids=["whole", "as documented"]
+)
 PLACES = pytest.mark.parametrize("ask", [in_channel, in_assistant, in_old_thread])
 
 
 def shown_first() -> Step:
     """An answer that people see half of; it does not end by itself."""
-    return Step(f"{WORDS} Old.", before=(TextDelta(f"{WORDS} "),), gate=asyncio.Event(), gate_after=1)
+    return Step(
+        f"{WORDS} Old.", before=(TextDelta(f"{WORDS} "),), gate=asyncio.Event(), gate_after=1
+    )
 
 
 async def listens(redis: Redis) -> bool:
@@ -103,7 +125,11 @@ async def streaming(
 @PLACES
 @SHAPES
 async def test_a_deleted_message_takes_its_half_answer_along(
-    store: Store, redis: Redis, fake: SlackFake, ask: Callable[[SlackFake], Question], shape: Callable[[JSON], JSON]
+    store: Store,
+    redis: Redis,
+    fake: SlackFake,
+    ask: Callable[[SlackFake], Question],
+    shape: Callable[[JSON], JSON],
 ) -> None:
     """The request to the model ends at once, and nothing is left in the thread."""
     question, _, deletion = ask(fake)
@@ -116,7 +142,11 @@ async def test_a_deleted_message_takes_its_half_answer_along(
 @PLACES
 @SHAPES
 async def test_an_edited_message_is_answered_anew_in_the_same_stream(
-    store: Store, redis: Redis, fake: SlackFake, ask: Callable[[SlackFake], Question], shape: Callable[[JSON], JSON]
+    store: Store,
+    redis: Redis,
+    fake: SlackFake,
+    ask: Callable[[SlackFake], Question],
+    shape: Callable[[JSON], JSON],
 ) -> None:
     """Its message holds exactly the new answer in the end."""
     question, edit, _ = ask(fake)
@@ -158,7 +188,9 @@ async def test_an_answer_to_a_message_that_is_edited_and_then_deleted_is_deleted
 ) -> None:
     """The second change finds the second answer where it is, in a thread of a 1:1 too."""
     question, edit, deletion = ask(fake)
-    later = deletion | {"event": deletion["event"] | {"ts": "1700000090.000100", "event_ts": "1700000090.000100"}}
+    later = deletion | {
+        "event": deletion["event"] | {"ts": "1700000090.000100", "event_ts": "1700000090.000100"}
+    }
     async with SlackPipeline(store, fake, [Step("Old."), Step("Sunny.")]) as here:
         for said in (question, edit, later):
             await here.send(said)
@@ -174,7 +206,12 @@ async def test_an_answer_goes_with_its_message_though_the_next_one_is_answered(
     event = question["event"]
     thread = event.get("thread_ts", ASKED)
     fake.add_message(event["channel"], LATER, "Tomorrow?", thread_ts=thread)
-    following = event | {"ts": LATER, "event_ts": LATER, "thread_ts": thread, "text": f"<@{BOT}> Tomorrow?"}
+    following = event | {
+        "ts": LATER,
+        "event_ts": LATER,
+        "thread_ts": thread,
+        "text": f"<@{BOT}> Tomorrow?",
+    }
     async with SlackPipeline(store, fake, [Step("Sunny."), Step("Rain.")]) as here:
         await here.send(question)
         await here.send(question | {"event": following})
@@ -192,7 +229,12 @@ async def test_changes_of_two_questions_in_a_row_both_count(
     event = question["event"]
     thread = event.get("thread_ts", ASKED)
     fake.add_message(event["channel"], LATER, "Tomorrow?", thread_ts=thread)
-    following = event | {"ts": LATER, "event_ts": LATER, "thread_ts": thread, "text": f"<@{BOT}> Tomorrow?"}
+    following = event | {
+        "ts": LATER,
+        "event_ts": LATER,
+        "thread_ts": thread,
+        "text": f"<@{BOT}> Tomorrow?",
+    }
     place = {"channel": event["channel"], "thread_ts": thread}
     edit = edited(f"<@{BOT}> Today?", f"<@{BOT}> Tomorrow?", LATER, **place)
     async with SlackPipeline(store, fake, [Step("Sunny."), Step("Rain."), Step("Snow.")]) as here:
@@ -207,16 +249,18 @@ async def test_no_further_piece_of_a_long_answer_follows(store: Store, fake: Sla
     long = "\n\n".join(f"{n} " + "x" * 8_000 for n in range(3))
     loop = asyncio.get_running_loop()
     async with SlackPipeline(store, fake, [Step(long)]) as here, SlackPipeline(store, fake) as web:
-        fake.meanwhile["chat.postMessage"] = lambda: asyncio.run_coroutine_threadsafe(web.post(deletion), loop).result(
-            10
-        )
+        fake.meanwhile["chat.postMessage"] = lambda: asyncio.run_coroutine_threadsafe(
+            web.post(deletion), loop
+        ).result(10)
         await here.send(question)
         await web.process()
     assert (len(fake.posted), fake.shown) == (1, [])
 
 
 @pytest.mark.long
-async def test_a_process_dies_before_it_deletes(store: Store, redis: Redis, fake: SlackFake) -> None:
+async def test_a_process_dies_before_it_deletes(
+    store: Store, redis: Redis, fake: SlackFake
+) -> None:
     """The outbox holds what is to be deleted; the next process does it."""
     question, _, deletion = in_channel(fake)
     async with SlackPipeline(store, fake, [Step("Sunny.")]) as here:
@@ -245,14 +289,26 @@ async def rig(fake: SlackFake) -> AsyncIterator[Rig]:
 async def test_pictures_and_polls_are_deleted_too(fake: SlackFake, rig: Rig) -> None:
     """And nothing else: not people's messages, not other answers, not other files."""
     poll = Poll("poll_" + "0" * 32, "slack:polls:C00000001", "Where?", ("Here", "There"), (0, 0))
-    parts: list[Reply] = [Reply("Sunny."), Reply(CHART.text, files=(CHART,)), Reply("Where?", poll=poll)]
+    parts: list[Reply] = [
+        Reply("Sunny."),
+        Reply(CHART.text, files=(CHART,)),
+        Reply("Where?", poll=poll),
+    ]
     for number, reply in enumerate(parts, 1):
-        await rig.slack.deliver("slack:x", Delivery(f"turn_{number}", "turn", reply, ADDRESS, attempts=1), ours)
-    await rig.slack.deliver("slack:x", Delivery("other_1", "other", Reply("Stays."), ADDRESS, attempts=1), ours)
-    await rig.slack.deliver("slack:x", Delivery("other_2", "other", parts[1], ADDRESS, attempts=1), ours)
+        await rig.slack.deliver(
+            "slack:x", Delivery(f"turn_{number}", "turn", reply, ADDRESS, attempts=1), ours
+        )
+    await rig.slack.deliver(
+        "slack:x", Delivery("other_1", "other", Reply("Stays."), ADDRESS, attempts=1), ours
+    )
+    await rig.slack.deliver(
+        "slack:x", Delivery("other_2", "other", parts[1], ADDRESS, attempts=1), ours
+    )
     before = len(fake.messages[CHANNEL])
     for _ in range(2):
-        await rig.slack.deliver("slack:x", Delivery("turn_back", "turn", BACK, ADDRESS, attempts=1), ours)
+        await rig.slack.deliver(
+            "slack:x", Delivery("turn_back", "turn", BACK, ADDRESS, attempts=1), ours
+        )
     assert len(fake.messages[CHANNEL]) == before - 3
     assert fake.shown == ["Stays.", ""]
     assert rig.slack.split(BACK) == [BACK]
@@ -260,14 +316,22 @@ async def test_pictures_and_polls_are_deleted_too(fake: SlackFake, rig: Rig) -> 
 
 async def test_what_slack_does_not_delete_stays(fake: SlackFake, rig: Rig) -> None:
     """A retention policy may forbid it; the new answer comes all the same."""
-    await rig.slack.deliver("slack:x", Delivery("turn_1", "turn", Reply("Sunny."), ADDRESS, attempts=1), ours)
+    await rig.slack.deliver(
+        "slack:x", Delivery("turn_1", "turn", Reply("Sunny."), ADDRESS, attempts=1), ours
+    )
     fake.fail("chat.delete", "cant_delete_message")
-    await rig.slack.deliver("slack:x", Delivery("turn_back", "turn", BACK, ADDRESS, attempts=1), ours)
+    await rig.slack.deliver(
+        "slack:x", Delivery("turn_back", "turn", BACK, ADDRESS, attempts=1), ours
+    )
     assert fake.shown == ["Sunny."]
 
 
-async def test_a_store_that_does_not_know_the_files_is_waited_for(fake: SlackFake, rig: Rig) -> None:
+async def test_a_store_that_does_not_know_the_files_is_waited_for(
+    fake: SlackFake, rig: Rig
+) -> None:
     """Nothing is deleted by halves for good."""
     rig.kv.away = True
     with pytest.raises(DeliverLater):
-        await rig.slack.deliver("slack:x", Delivery("turn_back", "turn", BACK, ADDRESS, attempts=1), ours)
+        await rig.slack.deliver(
+            "slack:x", Delivery("turn_back", "turn", BACK, ADDRESS, attempts=1), ours
+        )

@@ -1,4 +1,5 @@
-"""Tool calls are cards of a streamed answer, where the workspace has them: title and state, and nothing else."""
+"""Tool calls are cards of a streamed answer, where the workspace has them: title and state, and
+nothing else."""
 
 from __future__ import annotations
 
@@ -20,7 +21,12 @@ from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, TEAM, USER
 from tests.waiting import until
 
-START, APPEND, STOP, UPDATE = "chat.startStream", "chat.appendStream", "chat.stopStream", "chat.update"
+START, APPEND, STOP, UPDATE = (
+    "chat.startStream",
+    "chat.appendStream",
+    "chat.stopStream",
+    "chat.update",
+)
 SLOW: Timing = replace(QUICK, card_s=0.01)
 LONG = "It is sunny in Tokyo, and it will stay so. " * 3
 ADDRESS = write_address(Address(CHANNEL, TS, TS, language="ja", user=USER, team=TEAM))
@@ -59,11 +65,14 @@ async def show(rig: Rig, *events: LiveEvent) -> None:
 
 
 async def test_a_slow_call_has_a_card_with_its_title_and_state(fake: SlackFake, rig: Rig) -> None:
-    """In the person's language; nothing of arguments and results goes to Slack before the answer."""
+    """In the person's language; nothing of arguments and results goes to Slack before the
+    answer."""
     async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
         for event in (BEGUN, called(location="a secret place"), called("c2", title="")):
             await watcher.show(event)
-        await until(lambda: cards(fake) == [("天気", "in_progress"), ("get_weather", "in_progress")])
+        await until(
+            lambda: cards(fake) == [("天気", "in_progress"), ("get_weather", "in_progress")]
+        )
         await watcher.show(finished())
         await watcher.show(finished("c2", failed=True))
         await watcher.show(finished("unknown"))
@@ -117,7 +126,9 @@ async def test_cards_alone_are_taken_back_with_their_question(fake: SlackFake, r
         await watcher.show(BEGUN)
         await watcher.show(called())
         await until(lambda: cards(fake) == [("天気", "in_progress")])
-    await rig.slack.deliver("slack:x", changed(ANSWER, reply=Reply("", settles="turn", takes_back=())), ours)
+    await rig.slack.deliver(
+        "slack:x", changed(ANSWER, reply=Reply("", settles="turn", takes_back=())), ours
+    )
     assert fake.shown == []
 
 
@@ -130,7 +141,9 @@ async def test_cards_alone_are_taken_back_with_their_question(fake: SlackFake, r
         ("😀" * 200, "😀" * (TITLE // 2 - 1) + "…"),
     ],
 )
-async def test_titles_are_plain_and_bounded(fake: SlackFake, rig: Rig, title: str, shown: str) -> None:
+async def test_titles_are_plain_and_bounded(
+    fake: SlackFake, rig: Rig, title: str, shown: str
+) -> None:
     """A server of tools chooses them."""
     async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
         await watcher.show(BEGUN)
@@ -148,7 +161,9 @@ async def test_an_answer_has_so_many_cards(fake: SlackFake, rig: Rig) -> None:
         await until(lambda: len(cards(fake)) == MOST)
 
 
-@pytest.mark.parametrize("error", ["invalid_chunks", "invalid_arguments", "streaming_mode_mismatch"])
+@pytest.mark.parametrize(
+    "error", ["invalid_chunks", "invalid_arguments", "streaming_mode_mismatch"]
+)
 async def test_a_workspace_without_chunks_streams_text(fake: SlackFake, error: str) -> None:
     """It is asked once; then no call begins a stream, and answers are streamed as text."""
     fake.no_chunks = error
@@ -170,7 +185,8 @@ async def test_a_workspace_without_chunks_streams_text(fake: SlackFake, error: s
 
 
 async def test_a_stream_with_cards_shows_so_much_text(fake: SlackFake, rig: Rig) -> None:
-    """Slack could not end a larger one; cards still change, and the rest comes with the delivery."""
+    """Slack could not end a larger one; cards still change, and the rest comes with the
+    delivery."""
     words = "晴" * 2_600
     async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
         for event in (BEGUN, called(), finished(), AnswerText(words)):
@@ -220,7 +236,9 @@ async def test_a_refusal_within_a_stream_is_only_its_own(fake: SlackFake, rig: R
 
 
 @pytest.mark.long
-async def test_cards_that_slack_takes_too_slowly_keep_their_newest_state(fake: SlackFake, rig: Rig) -> None:
+async def test_cards_that_slack_takes_too_slowly_keep_their_newest_state(
+    fake: SlackFake, rig: Rig
+) -> None:
     """They are sent with the next addition."""
     fake.limit(APPEND, 1)
     async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
@@ -232,7 +250,9 @@ async def test_cards_that_slack_takes_too_slowly_keep_their_newest_state(fake: S
     assert len(fake.called(APPEND)[-1]["chunks"]) == 1
 
 
-async def test_messages_without_cards_where_the_workspace_does_not_know_the_block(fake: SlackFake, rig: Rig) -> None:
+async def test_messages_without_cards_where_the_workspace_does_not_know_the_block(
+    fake: SlackFake, rig: Rig
+) -> None:
     """The answer stands in the same message, once, and the next one does not try."""
     fake.no_blocks = {"task_card"}
     for turn in ("one", "two"):
@@ -246,7 +266,9 @@ async def test_messages_without_cards_where_the_workspace_does_not_know_the_bloc
 
 
 @pytest.mark.parametrize("after", [False, True])
-async def test_another_process_finishes_a_message_with_its_cards(fake: SlackFake, rig: Rig, after: bool) -> None:
+async def test_another_process_finishes_a_message_with_its_cards(
+    fake: SlackFake, rig: Rig, after: bool
+) -> None:
     """The first has died at the answer; one that has never claimed the message leaves none."""
     async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
         await watcher.show(BEGUN)
@@ -261,7 +283,9 @@ async def test_another_process_finishes_a_message_with_its_cards(fake: SlackFake
     assert fake.shown == ["[✗ 天気]\n**21 °C**"]
 
 
-async def test_a_process_that_has_not_written_the_stream_shows_the_answer_alone(fake: SlackFake, rig: Rig) -> None:
+async def test_a_process_that_has_not_written_the_stream_shows_the_answer_alone(
+    fake: SlackFake, rig: Rig
+) -> None:
     """The states of calls were known to the other one."""
     async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
         await watcher.show(BEGUN)

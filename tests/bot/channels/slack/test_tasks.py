@@ -21,7 +21,9 @@ async def test_a_failure_is_logged_and_nothing_else() -> None:
         work.start(fails())
         await work.join()
         await work.close()
-    assert [(line["event"], line["cause"]) for line in logged] == [("slack.task_failed", "RuntimeError")]
+    assert [(line["event"], line["cause"]) for line in logged] == [
+        ("slack.task_failed", "RuntimeError")
+    ]
 
 
 async def test_what_takes_too_long_is_ended_with_the_channel() -> None:

@@ -58,7 +58,9 @@ async def test_a_file_is_shared_in_the_thread(fake: SlackFake, rig: Rig) -> None
     """With its words for people who do not see it; nothing else is posted."""
     await deliver(rig, with_chart())
     assert (fake.shared, fake.posted) == (SHARED, [])
-    assert fake.called(UPLOAD) == [{"filename": "weather.png", "length": str(len(PNG)), "alt_txt": CHART.text}]
+    assert fake.called(UPLOAD) == [
+        {"filename": "weather.png", "length": str(len(PNG)), "alt_txt": CHART.text}
+    ]
 
 
 async def test_in_a_1_to_1_it_stands_in_the_channel(fake: SlackFake, rig: Rig) -> None:
@@ -68,7 +70,9 @@ async def test_in_a_1_to_1_it_stands_in_the_channel(fake: SlackFake, rig: Rig) -
 
 
 @pytest.mark.parametrize("lost", ["hang_up", "break_down"])
-async def test_a_share_whose_answer_is_lost_is_not_repeated(fake: SlackFake, rig: Rig, lost: str) -> None:
+async def test_a_share_whose_answer_is_lost_is_not_repeated(
+    fake: SlackFake, rig: Rig, lost: str
+) -> None:
     """The second attempt finds the file in the thread."""
     getattr(fake, lost)(SHARE, after=True)
     with pytest.raises(DeliverLater):
@@ -99,14 +103,18 @@ async def test_without_the_scope_there_are_words(fake: SlackFake, rig: Rig) -> N
     ]
 
 
-async def test_a_file_that_is_gone_is_told_in_words(fake: SlackFake, rig: Rig, files: LocalFiles) -> None:
+async def test_a_file_that_is_gone_is_told_in_words(
+    fake: SlackFake, rig: Rig, files: LocalFiles
+) -> None:
     """Its day is over."""
     files.kept.clear()
     await deliver(rig, with_chart())
     assert words(fake) == [CHART.text]
 
 
-async def test_a_store_that_is_away_is_waited_for(fake: SlackFake, rig: Rig, files: LocalFiles) -> None:
+async def test_a_store_that_is_away_is_waited_for(
+    fake: SlackFake, rig: Rig, files: LocalFiles
+) -> None:
     """The file may still be there."""
     files.away = True
     with pytest.raises(DeliverLater):

@@ -11,8 +11,11 @@ from tests.bot.providers.subjects.all import SUBJECTS, Opening, Subject
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Keep what a test of the conformance suite has shown, for the test that compares it with the document."""
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep what a test of the conformance suite has shown, for the test that compares it with the
+    document."""
     report = yield
     if isinstance(item, pytest.Function):
         results_of(item.config, item.path.name).take(item, report)

@@ -1,4 +1,5 @@
-"""What the conformance suite has shown of each provider, and the tables of ``docs/providers.md`` that say so."""
+"""What the conformance suite has shown of each provider, and the tables of ``docs/providers.md``
+that say so."""
 
 from __future__ import annotations
 
@@ -49,10 +50,18 @@ class Shown:
         notes: dict[str, int] = {}
         rows = []
         for feature, vendors in self.seen.items():
-            cells = (self._cell(feature, vendor, notes) if vendor in vendors else "" for vendor in SUBJECTS)
+            cells = (
+                self._cell(feature, vendor, notes) if vendor in vendors else ""
+                for vendor in SUBJECTS
+            )
             rows.append(f"| {feature} | {' | '.join(cells)} |")
-        head = (f"| | {' | '.join(f'`{vendor}:`' for vendor in SUBJECTS)} |", f"|---|{':-:|' * len(SUBJECTS)}")
-        below = [f"{_raised(number)} {note[0].upper()}{note[1:]}.  " for note, number in notes.items()]
+        head = (
+            f"| | {' | '.join(f'`{vendor}:`' for vendor in SUBJECTS)} |",
+            f"|---|{':-:|' * len(SUBJECTS)}",
+        )
+        below = [
+            f"{_raised(number)} {note[0].upper()}{note[1:]}.  " for note, number in notes.items()
+        ]
         return "\n".join([*head, *rows, *(["", *below] if below else [])]) + "\n"
 
     def _cell(self, feature: str, vendor: str, notes: dict[str, int]) -> str:
@@ -83,26 +92,37 @@ def vendors_of(item: pytest.Function) -> list[str]:
 
 
 def assert_shown_is_documented(request: pytest.FixtureRequest) -> None:
-    """Compare the document's table with what the tests of this file have shown; skip where some were not asked for."""
+    """Compare the document's table with what the tests of this file have shown; skip where some
+    were not asked for."""
     name = request.path.name
     here = [item for item in request.session.items if item.path.name == name]
     asked_for = {item.originalname for item in here if isinstance(item, pytest.Function)}
     if asked_for != {one for one in vars(request.module) if one.startswith("test_")}:
         pytest.skip("only a part of the suite was asked for")
     shown = results_of(request.config, name)
-    elsewhere = [item.nodeid for item in here if item.get_closest_marker("shows") and item.nodeid not in shown.tests]
+    elsewhere = [
+        item.nodeid
+        for item in here
+        if item.get_closest_marker("shows") and item.nodeid not in shown.tests
+    ]
     assert elsewhere == [], "run the whole file in one process: --dist=loadfile"
     assert_documented(request, shown.table())
 
 
 def assert_documented(request: pytest.FixtureRequest, table: str) -> None:
-    """Compare the document's table of a test file with what it should be; ``--write-tables`` writes it."""
+    """Compare the document's table of a test file with what it should be; ``--write-tables`` writes
+    it."""
     name = request.path.name
     document = DOCUMENT.read_text("utf-8")
     if request.config.getoption("write_tables"):
-        DOCUMENT.write_text(document.replace(_framed(name, _table_in(document, name)), _framed(name, table)), "utf-8")
+        DOCUMENT.write_text(
+            document.replace(_framed(name, _table_in(document, name)), _framed(name, table)),
+            "utf-8",
+        )
     else:
-        assert _table_in(document, name) == table, "python -m tests.bot.providers.conformance.table writes it anew"
+        assert _table_in(document, name) == table, (
+            "python -m tests.bot.providers.conformance.table writes it anew"
+        )
 
 
 def _table_in(document: str, name: str) -> str:
@@ -111,7 +131,10 @@ def _table_in(document: str, name: str) -> str:
 
 
 def _framed(name: str, table: str) -> str:
-    return f"<!-- made from {name} by python -m tests.bot.providers.conformance.table -->\n\n{table}\n<!-- end -->\n"
+    return (
+        f"<!-- made from {name} by python -m tests.bot.providers.conformance.table "
+        f"-->\n\n{table}\n<!-- end -->\n"
+    )
 
 
 def _raised(number: int) -> str:

@@ -1,4 +1,5 @@
-"""Writes the tables of ``docs/providers.md`` from the tests: ``python -m tests.bot.providers.conformance.table``."""
+"""Writes the tables of ``docs/providers.md`` from the tests: ``python -m
+tests.bot.providers.conformance.table``."""
 
 from __future__ import annotations
 
@@ -11,4 +12,6 @@ SOURCES = ("test_conformance.py", "test_conformance_failures.py", "test_losses.p
 
 if __name__ == "__main__":
     sources = [str(HERE / name) for name in SOURCES]
-    sys.exit(subprocess.call([sys.executable, "-m", "pytest", "--quiet", "--write-tables", *sources]))
+    sys.exit(
+        subprocess.call([sys.executable, "-m", "pytest", "--quiet", "--write-tables", *sources])
+    )

@@ -1,4 +1,5 @@
-"""The same behaviour from every vendor, over real HTTP and through the real SDK, before a stand-in as strict as it.
+"""The same behaviour from every vendor, over real HTTP and through the real SDK, before a stand-in
+as strict as it.
 
 What each test shows is a row of the table in ``docs/providers.md``.
 """
@@ -53,7 +54,11 @@ def words(asked: Reply) -> list[str]:
 
 def settled(asked: Reply) -> tuple[str, StopReason, list[tuple[str, object]]]:
     """What an answer comes to."""
-    return asked.text, asked.response.stop_reason, [(name, arguments) for name, arguments in asked.calls]
+    return (
+        asked.text,
+        asked.response.stop_reason,
+        [(name, arguments) for name, arguments in asked.calls],
+    )
 
 
 @pytest.mark.shows("Text is streamed")
@@ -92,7 +97,11 @@ async def test_words_are_not_held_back(subject: Subject) -> None:
 async def test_one_call(subject: Subject) -> None:
     """Name and arguments as the model gave them."""
     subject.calls(TOKYO)
-    assert settled(await ask(subject.provider, [user("?")], declared())) == ("", "tool_use", [TOKYO])
+    assert settled(await ask(subject.provider, [user("?")], declared())) == (
+        "",
+        "tool_use",
+        [TOKYO],
+    )
 
 
 @pytest.mark.shows("Tool calls, several at once")
@@ -121,20 +130,35 @@ async def test_the_pieces_of_a_call_are_the_call(subject: Subject) -> None:
     told: dict[int, str] = {}
     for event in asked.events:
         if isinstance(event, ToolCallDelta):
-            told[event.index] = told.get(event.index, "") + event.id + event.name + event.arguments_delta
-    expected = [call.id + call.name + encode(call.arguments).decode() for call in asked.response.message.calls]
+            told[event.index] = (
+                told.get(event.index, "") + event.id + event.name + event.arguments_delta
+            )
+    expected = [
+        call.id + call.name + encode(call.arguments).decode()
+        for call in asked.response.message.calls
+    ]
     assert list(told.values()) == expected
 
 
 @pytest.mark.shows("Results of calls, also errors")
 async def test_a_result_leads_to_an_answer(subject: Subject) -> None:
-    """What was stored is taken back by a strict service, results of errors too, and words that came meanwhile."""
+    """What was stored is taken back by a strict service, results of errors too, and words that came
+    meanwhile."""
     subject.calls(TOKYO, OSAKA)
     subject.say("晴れです。")
     asked = (await ask(subject.provider, [user("?")], declared())).response.message
-    told = (user("?"), asked, results(asked, SUNNY, {"error": "location not found"}), user("Hurry!"))
+    told = (
+        user("?"),
+        asked,
+        results(asked, SUNNY, {"error": "location not found"}),
+        user("Hurry!"),
+    )
     stored = decode_record(encode(TurnRecord("turn_1", 1, subject.provider.model, told)))
-    assert settled(await ask(subject.provider, stored.messages, declared())) == ("晴れです。", "end_turn", [])
+    assert settled(await ask(subject.provider, stored.messages, declared())) == (
+        "晴れです。",
+        "end_turn",
+        [],
+    )
 
 
 @pytest.mark.shows("Results of calls, also errors")
@@ -175,15 +199,22 @@ async def test_system_prompt_and_pictures(subject: Subject) -> None:
     gone = Media("2", "image/png", 4)
     assert (await ask(subject.provider, [user("Look", PICTURE, gone)])).text == "A cat."
     sent = subject.sent[0]
-    assert (sent.system, sent.pictures) == ("Be kind.", (("image/png", b64encode(b"\x89PNG").decode()),))
+    assert (sent.system, sent.pictures) == (
+        "Be kind.",
+        (("image/png", b64encode(b"\x89PNG").decode()),),
+    )
 
 
 @pytest.mark.shows("System prompt and pictures")
 async def test_pictures_of_every_size_arrive_whole(subject: Subject) -> None:
-    """They are put into the request while it is sent; words that look like their base64 stay words."""
+    """They are put into the request while it is sent; words that look like their base64 stay
+    words."""
     subject.say("Cats.")
     sizes = (4, 5, PIECE - 1, PIECE, PIECE + 1, 7 * PIECE + 2)
-    pictures = [replace(PICTURE, data=PICTURE.data + bytes(place % 251 for place in range(4, size))) for size in sizes]
+    pictures = [
+        replace(PICTURE, data=PICTURE.data + bytes(place % 251 for place in range(4, size)))
+        for size in sizes
+    ]
     await ask(subject.provider, [user("Look", *pictures), user("<0-1>", pictures[0])])
     encoded = [b64encode(picture.data).decode() for picture in pictures]
     assert [data for _, data in subject.sent[0].pictures] == [*encoded, encoded[0]]
@@ -227,7 +258,8 @@ async def test_a_call_cut_short_is_not_run(subject: Subject) -> None:
 @pytest.mark.shows("A call with NaN, Infinity or half a character is not run")
 @pytest.mark.parametrize("arguments", ODD.values(), ids=ODD)
 async def test_arguments_that_are_no_json_are_refused(subject: Subject, arguments: str) -> None:
-    """As malformed, like all arguments that cannot be read: by the stop reason, or by an error that is tried again."""
+    """As malformed, like all arguments that cannot be read: by the stop reason, or by an error that
+    is tried again."""
     subject.odd_call(arguments)
     outcomes: list[object] = []
     try:
@@ -245,9 +277,13 @@ async def test_half_a_character_becomes_a_replacement(subject: Subject) -> None:
     asked = await ask(subject.provider, [user("?")], declared())
     assert settled(asked) == ("\ufffda \N{GRINNING FACE} \\ud83d \ufffd", "end_turn", [])
     assert "".join(words(asked)) == asked.text
-    stored = decode_record(encode(TurnRecord("turn_1", 1, subject.provider.model, (asked.response.message,))))
+    stored = decode_record(
+        encode(TurnRecord("turn_1", 1, subject.provider.model, (asked.response.message,)))
+    )
     subject.say("ok")
-    assert (await ask(subject.provider, [user("?"), *stored.messages, user("!")], declared())).text == "ok"
+    assert (
+        await ask(subject.provider, [user("?"), *stored.messages, user("!")], declared())
+    ).text == "ok"
 
 
 @pytest.mark.shows("An empty answer is malformed")
@@ -262,7 +298,9 @@ async def test_an_empty_answer_is_malformed(subject: Subject) -> None:
     [
         pytest.param("input", marks=pytest.mark.shows("Tokens are counted")),
         pytest.param("output", marks=pytest.mark.shows("Tokens are counted")),
-        pytest.param("cached", marks=pytest.mark.shows("Tokens from the vendor's cache are counted")),
+        pytest.param(
+            "cached", marks=pytest.mark.shows("Tokens from the vendor's cache are counted")
+        ),
         pytest.param("thinking", marks=pytest.mark.shows("Thinking tokens are counted separately")),
     ],
 )
@@ -309,17 +347,24 @@ async def test_the_reason_for_a_call_is_told_as_its_model_wrote_it(subject: Subj
     subject.say("ok")
     asked = model(ToolCall("call_1", *OSAKA, "You asked for it."))
     await ask(subject.provider, [user("?"), asked, results(asked, SUNNY)], declared())
-    assert '"location":"Osaka","reason":"You asked for it."' in subject.sent[0].text.replace("\\", "")
+    assert '"location":"Osaka","reason":"You asked for it."' in subject.sent[0].text.replace(
+        "\\", ""
+    )
 
 
 @pytest.mark.shows("Conversations move between providers")
 @pytest.mark.parametrize(("before", "after"), list(permutations(SUBJECTS, 2)))
 async def test_a_conversation_moves_from_one_vendor_to_another(before: str, after: str) -> None:
-    """In the middle of a turn and later: what one has made, opaque data included, the other takes, and back again."""
+    """In the middle of a turn and later: what one has made, opaque data included, the other takes,
+    and back again."""
     async with SUBJECTS[before]() as first, SUBJECTS[after]() as second:
         first.calls(TOKYO, OSAKA, text="Let me look.")
         asked = (await ask(first.provider, [user("?")], declared())).response.message
-        told: list[Message] = [user("?"), asked, results(asked, SUNNY, {"error": "location not found"})]
+        told: list[Message] = [
+            user("?"),
+            asked,
+            results(asked, SUNNY, {"error": "location not found"}),
+        ]
         second.calls(TIME)
         again = (await ask(second.provider, told, declared())).response.message
         told += [again, results(again, {"time": "12:00"}), model("Noon."), user("Thanks")]

@@ -1,4 +1,5 @@
-"""The same failures from every vendor, over real HTTP and through the real SDK, before a stand-in as strict as it.
+"""The same failures from every vendor, over real HTTP and through the real SDK, before a stand-in
+as strict as it.
 
 What each test shows is a row of the table in ``docs/providers.md``.
 """
@@ -42,7 +43,9 @@ async def failure(subject: Subject) -> ModelError:
         (503, "2", (TryAgain, "model_down", 2.0)),
     ],
 )
-async def test_a_passing_failure(subject: Subject, status: int, retry_after: str, expected: object) -> None:
+async def test_a_passing_failure(
+    subject: Subject, status: int, retry_after: str, expected: object
+) -> None:
     """Another attempt may help, after the time the vendor names; the SDK makes none of its own."""
     subject.fail(status, retry_after=retry_after)
     error = await failure(subject)
@@ -59,7 +62,9 @@ async def test_a_request_that_is_too_long(subject: Subject) -> None:
     subject.fail(400, subject.too_long)
     subject.say("ok")
     retrying = FallbackProvider([subject.provider], Metrics())
-    assert (await ask(retrying, [user("Hanami?"), model("In April."), user("And then?")], declared())).text == "ok"
+    assert (
+        await ask(retrying, [user("Hanami?"), model("In April."), user("And then?")], declared())
+    ).text == "ok"
     assert ["Hanami" in sent.text for sent in subject.sent] == [True, False]
     assert retrying.window == 200_000
 
@@ -71,7 +76,11 @@ async def test_a_wrong_key(opening: Opening) -> None:
         error = await failure(subject)
         with pytest.raises(ModelUnusable) as checked:
             await subject.provider.check()
-    assert (type(error), error.apology, checked.value.apology) == (ModelUnusable, "key_refused", "key_refused")
+    assert (type(error), error.apology, checked.value.apology) == (
+        ModelUnusable,
+        "key_refused",
+        "key_refused",
+    )
     for cause in (error.cause, checked.value.cause):
         assert cause.startswith(subject.variable)
         assert "another-key" not in cause

@@ -9,7 +9,16 @@ from typing import Any, Literal, cast
 import msgspec
 import pytest
 
-from bot.providers import AUTO, NONE, Completed, Provider, Restarted, TextDelta, ToolCallDelta, ToolChoice
+from bot.providers import (
+    AUTO,
+    NONE,
+    Completed,
+    Provider,
+    Restarted,
+    TextDelta,
+    ToolCallDelta,
+    ToolChoice,
+)
 from bot.providers.demo.client import Demo
 from bot.providers.scripted import Scripted, Step
 from bot.texts import load
@@ -38,7 +47,12 @@ async def demo(*answers: Kind) -> AsyncIterator[Provider]:
 async def scripted(*answers: Kind) -> AsyncIterator[Provider]:
     """Told step by step."""
     calls = tuple(ToolCall("", name, arguments) for name, arguments in CALLS)
-    yield Scripted([Step(calls=calls) if answer == "calls" else Step("It is sunny. 晴れです。") for answer in answers])
+    yield Scripted(
+        [
+            Step(calls=calls) if answer == "calls" else Step("It is sunny. 晴れです。")
+            for answer in answers
+        ]
+    )
 
 
 def before(vendor: str) -> Opening:
@@ -57,7 +71,9 @@ def before(vendor: str) -> Opening:
     return opened
 
 
-@pytest.fixture(params=[demo, scripted, *map(before, SUBJECTS)], ids=["demo", "scripted", *SUBJECTS])
+@pytest.fixture(
+    params=[demo, scripted, *map(before, SUBJECTS)], ids=["demo", "scripted", *SUBJECTS]
+)
 def opening(request: pytest.FixtureRequest) -> Opening:
     """Opens a provider whose answers to come are, one after the other, calls or words."""
     return cast(Opening, request.param)
@@ -81,15 +97,25 @@ def calls_of(asked: Reply) -> list[ToolCall]:
     for event in asked.events:
         if isinstance(event, ToolCallDelta):
             whole = pieces.setdefault(event.index, ["", "", ""])
-            whole[:] = [whole[0] + event.id, whole[1] + event.name, whole[2] + event.arguments_delta]
-    return [ToolCall(call_id, name, msgspec.json.decode(text)) for call_id, name, text in pieces.values()]
+            whole[:] = [
+                whole[0] + event.id,
+                whole[1] + event.name,
+                whole[2] + event.arguments_delta,
+            ]
+    return [
+        ToolCall(call_id, name, msgspec.json.decode(text))
+        for call_id, name, text in pieces.values()
+    ]
 
 
 async def test_a_stream_ends_with_the_whole_answer(opening: Opening) -> None:
-    """Exactly one ``Completed``, at the end; the words streamed before are the words of the message."""
+    """Exactly one ``Completed``, at the end; the words streamed before are the words of the
+    message."""
     async with opening("words") as provider:
         asked = await ask(provider, [user("Hello")], declared())
-    assert [isinstance(event, Completed) for event in asked.events] == [False] * (len(asked.events) - 1) + [True]
+    assert [isinstance(event, Completed) for event in asked.events] == [False] * (
+        len(asked.events) - 1
+    ) + [True]
     assert words_of(asked) == asked.text != ""
     assert (asked.response.message.role, asked.response.stop_reason) == ("model", "end_turn")
     assert asked.response.message.id
@@ -98,7 +124,8 @@ async def test_a_stream_ends_with_the_whole_answer(opening: Opening) -> None:
 
 
 async def test_parallel_calls_come_in_one_answer(opening: Opening) -> None:
-    """The pieces of the stream are the calls of the message, in order, each with an id of its own."""
+    """The pieces of the stream are the calls of the message, in order, each with an id of its
+    own."""
     async with opening("calls") as provider:
         asked = await ask(provider, [user(QUESTION)], declared())
     assert asked.calls == list(CALLS)
@@ -109,7 +136,9 @@ async def test_parallel_calls_come_in_one_answer(opening: Opening) -> None:
 async def test_no_id_is_given_twice(opening: Opening) -> None:
     """Not within an answer and not between two, of calls or of messages."""
     async with opening("calls", "calls") as provider:
-        messages = [(await ask(provider, [user(QUESTION)], declared())).response.message for _ in range(2)]
+        messages = [
+            (await ask(provider, [user(QUESTION)], declared())).response.message for _ in range(2)
+        ]
     assert len({message.id for message in messages}) == 2
     assert len({call.id for message in messages for call in message.calls} - {""}) == 4
 
@@ -136,9 +165,16 @@ async def test_a_stored_turn_can_go_on(opening: Opening) -> None:
 
 
 async def test_another_models_history_is_taken(opening: Opening) -> None:
-    """After a change of MODEL the conversation goes on; foreign opaque data is not for this provider."""
+    """After a change of MODEL the conversation goes on; foreign opaque data is not for this
+    provider."""
     call = ToolCall("call_abc", "get_weather", {"location": "Nara"})
-    foreign = Message("m", "model", (Text("Let me look."), call), 2_000, opaque=Opaque("another", "m-1", b"\xff\x00"))
+    foreign = Message(
+        "m",
+        "model",
+        (Text("Let me look."), call),
+        2_000,
+        opaque=Opaque("another", "m-1", b"\xff\x00"),
+    )
     history = [user("Nara?"), foreign, results(foreign, SUNNY), model("Sunny.")]
     async with opening("words") as provider:
         answer = await ask(provider, [*history, user("Hello")], declared())
@@ -150,7 +186,9 @@ async def test_several_messages_of_the_user_may_follow_each_other(opening: Openi
     async with opening("calls", "words") as provider:
         waiting = [user("Hello"), user(QUESTION)]
         asked = (await ask(provider, waiting, declared())).response.message
-        answer = await ask(provider, [*waiting, asked, results(asked, SUNNY, SUNNY), user("Hurry!")], declared())
+        answer = await ask(
+            provider, [*waiting, asked, results(asked, SUNNY, SUNNY), user("Hurry!")], declared()
+        )
     assert answer.text
 
 
@@ -177,7 +215,9 @@ async def test_tool_choice_none_brings_words(opening: Opening) -> None:
     assert answer.calls == []
 
 
-@pytest.mark.parametrize("choice", [ToolChoice("required"), ToolChoice("one", "get_weather")], ids=lambda c: c.mode)
+@pytest.mark.parametrize(
+    "choice", [ToolChoice("required"), ToolChoice("one", "get_weather")], ids=lambda c: c.mode
+)
 async def test_a_forced_tool_choice_brings_calls(opening: Opening, choice: ToolChoice) -> None:
     """Any tool, or one by its name."""
     async with opening("calls") as provider:

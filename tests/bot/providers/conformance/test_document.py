@@ -1,4 +1,5 @@
-"""``docs/providers.md`` is true: its examples are settings that work, and its causes are what the log says."""
+"""``docs/providers.md`` is true: its examples are settings that work, and its causes are what the
+log says."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ EXAMPLES = re.findall(r"^```\n(MODEL=.*?)^```", DOCUMENT, re.MULTILINE | re.DOTA
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=range(len(EXAMPLES)))
-async def test_an_example_names_models_that_can_be_opened(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_example_names_models_that_can_be_opened(
+    example: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing is missing, and no variable is misspelt."""
     given = dict(line.split("=", 1) for line in example.splitlines())
     for name, value in given.items():

@@ -1,4 +1,5 @@
-"""What each vendor is not told of a tool's JSON Schema, found by declaring a tool with each keyword to each of them."""
+"""What each vendor is not told of a tool's JSON Schema, found by declaring a tool with each keyword
+to each of them."""
 
 from __future__ import annotations
 
@@ -42,7 +43,11 @@ PROBES: dict[str, JSON] = {
     "uniqueItems": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
     "default": {"type": "string", "default": "x"},
     "examples": {"type": "string", "examples": ["x"]},
-    "prefixItems": {"type": "array", "prefixItems": [{"type": "string"}], "items": {"type": "string"}},
+    "prefixItems": {
+        "type": "array",
+        "prefixItems": [{"type": "string"}],
+        "items": {"type": "string"},
+    },
     "not": {"type": "string", "not": {"enum": ["x"]}},
     "if": {**PLACE, "if": {"required": ["y"]}, "then": PLACE},
     "patternProperties": {**PLACE, "patternProperties": {"^y": {"type": "string"}}},
@@ -70,7 +75,9 @@ def _anthropic(tool: ToolDefinition) -> Any:
 
 
 def _json(tool: ToolDefinition) -> Any:
-    answer = response_format(schema_of([tool], ToolChoice("required")), OPENAIS)["json_schema"]["schema"]
+    answer = response_format(schema_of([tool], ToolChoice("required")), OPENAIS)["json_schema"][
+        "schema"
+    ]
     return answer["properties"]["tool_call"]["properties"]["arguments"]
 
 
@@ -96,7 +103,12 @@ VENDORS: dict[str, tuple[Declaring, bool]] = {
 
 def kept(keyword: str, declaring: Declaring, *, strict: bool) -> str:
     """What becomes of a keyword."""
-    schema = {"type": "object", "properties": {"a": PROBES[keyword]}, "required": ["a"], "$defs": {"place": PLACE}}
+    schema = {
+        "type": "object",
+        "properties": {"a": PROBES[keyword]},
+        "required": ["a"],
+        "$defs": {"place": PLACE},
+    }
     said = declaring(ToolDefinition("f", "Does it.", schema, {}, strict=strict))["properties"]["a"]
     word, instead = INSTEAD.get(keyword, (keyword, "✓"))
     return "✓" if keyword in said else instead if word in said else "–"
@@ -106,7 +118,9 @@ def test_the_documented_table_is_what_is_lost(request: pytest.FixtureRequest) ->
     """A row for the keywords that fare alike, a column for each form a vendor is told them in."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for keyword in PROBES:
-        fates = tuple(kept(keyword, declaring, strict=strict) for declaring, strict in VENDORS.values())
+        fates = tuple(
+            kept(keyword, declaring, strict=strict) for declaring, strict in VENDORS.values()
+        )
         rows.setdefault(fates, []).append(f"`{keyword}`")
     head = (f"| | {' | '.join(VENDORS)} |", f"|---|{':-:|' * len(VENDORS)}")
     body = (f"| {', '.join(keywords)} | {' | '.join(fates)} |" for fates, keywords in rows.items())
@@ -115,5 +129,6 @@ def test_the_documented_table_is_what_is_lost(request: pytest.FixtureRequest) ->
 
 @pytest.mark.parametrize("keyword", PROBES)
 def test_json_mode_loses_what_the_strict_form_loses(keyword: str) -> None:
-    """Its answers are written by that form; references of a schema inside another one still lead somewhere."""
+    """Its answers are written by that form; references of a schema inside another one still lead
+    somewhere."""
     assert kept(keyword, _json, strict=False) == kept(keyword, _openai, strict=True)

@@ -38,7 +38,9 @@ async def models(fake: GeminiFake, second: OpenAIFake) -> AsyncIterator[Fallback
     await retrying.aclose()
 
 
-async def test_a_model_that_is_down_is_replaced(models: FallbackProvider, fake: GeminiFake, second: OpenAIFake) -> None:
+async def test_a_model_that_is_down_is_replaced(
+    models: FallbackProvider, fake: GeminiFake, second: OpenAIFake
+) -> None:
     """The answer names the model it is from."""
     fake.fail(503)
     fake.fail(503)
@@ -48,8 +50,11 @@ async def test_a_model_that_is_down_is_replaced(models: FallbackProvider, fake: 
     assert (len(fake.requests), len(second.requests)) == (2, 1)
 
 
-async def test_a_long_wait_is_spent_elsewhere(models: FallbackProvider, fake: GeminiFake, second: OpenAIFake) -> None:
-    """Who is told to come back in 48 seconds asks the other one at once, and does not come back before that."""
+async def test_a_long_wait_is_spent_elsewhere(
+    models: FallbackProvider, fake: GeminiFake, second: OpenAIFake
+) -> None:
+    """Who is told to come back in 48 seconds asks the other one at once, and does not come back
+    before that."""
     fake.fail(429, "quota", retry_delay="48s")
     second.say("One")
     second.say("Two")
@@ -60,12 +65,18 @@ async def test_a_long_wait_is_spent_elsewhere(models: FallbackProvider, fake: Ge
 
 
 @pytest.mark.parametrize("trouble", ["key", "model"])
-async def test_what_cannot_pass_is_not_retried(second: OpenAIFake, fake: GeminiFake, trouble: str) -> None:
+async def test_what_cannot_pass_is_not_retried(
+    second: OpenAIFake, fake: GeminiFake, trouble: str
+) -> None:
     """A refused key and an unknown model are asked once."""
     gemini = Gemini(
-        "wrong" if trouble == "key" else KEY, "gemini-3.5-flash" if trouble == "key" else "gemini-9", fake.base_url
+        "wrong" if trouble == "key" else KEY,
+        "gemini-3.5-flash" if trouble == "key" else "gemini-9",
+        fake.base_url,
     )
-    models = FallbackProvider([gemini, OpenAI(OPENAI_KEY, "gpt-5-mini", second.base_url)], Metrics())
+    models = FallbackProvider(
+        [gemini, OpenAI(OPENAI_KEY, "gpt-5-mini", second.base_url)], Metrics()
+    )
     second.say("Hello")
     assert (await ask(models, [user("hi")])).text == "Hello"
     assert len(fake.requests) == 1
@@ -79,8 +90,18 @@ async def test_an_answer_that_is_cut_is_begun_anew(
     fake.say("It is", end="cut")
     fake.say("It will be", end="cut")
     second.say("Sunny")
-    events = [event async for event in models.stream("", [user("?")], ()) if not isinstance(event, Completed)]
-    assert events == [TextDelta("It is"), Restarted(), TextDelta("It will be"), Restarted(), TextDelta("Sunny")]
+    events = [
+        event
+        async for event in models.stream("", [user("?")], ())
+        if not isinstance(event, Completed)
+    ]
+    assert events == [
+        TextDelta("It is"),
+        Restarted(),
+        TextDelta("It will be"),
+        Restarted(),
+        TextDelta("Sunny"),
+    ]
 
 
 async def test_a_conversation_goes_on_wherever_it_is_answered(

@@ -61,7 +61,9 @@ def tools(*names: str) -> list[ToolDefinition]:
 class Chat:
     """A conversation with the demo model; every tool answers the same each time."""
 
-    def __init__(self, responses: Mapping[str, dict[str, Any]] = RESULTS, said_before: bool = True) -> None:
+    def __init__(
+        self, responses: Mapping[str, dict[str, Any]] = RESULTS, said_before: bool = True
+    ) -> None:
         self.demo = Demo(TEXTS)
         self.responses = responses
         self.messages: list[Message] = [model("Hello!")] if said_before else []

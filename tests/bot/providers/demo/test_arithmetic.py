@@ -69,7 +69,10 @@ def test_other_numbers_are_no_sums(text: str) -> None:
 
 def test_several_sums_leave_the_rest_of_the_text() -> None:
     """What is left is read for other wishes."""
-    assert take_sums("3*7, weather in Rome and 2 + 2") == (["3*7", "2 + 2"], "; , weather in Rome and ; ")
+    assert take_sums("3*7, weather in Rome and 2 + 2") == (
+        ["3*7", "2 + 2"],
+        "; , weather in Rome and ; ",
+    )
 
 
 @given(st.text("0123456789.()+-*/% ", max_size=200))

@@ -28,7 +28,10 @@ def clock(*places: str, days: tuple[int, ...] = ()) -> list[Wish]:
 @pytest.mark.parametrize(
     ("text", "wishes"),
     [
-        ("What's the weather in Tokyo and Osaka tomorrow?", weather("Tokyo", "Osaka", days=TOMORROW)),
+        (
+            "What's the weather in Tokyo and Osaka tomorrow?",
+            weather("Tokyo", "Osaka", days=TOMORROW),
+        ),
         ("What’s the weather like in New York?", weather("New York")),
         ("What is the forecast for London, Paris and Rome?", weather("London", "Paris", "Rome")),
         ("weather in Portland, Oregon", weather("Portland, Oregon")),
@@ -49,7 +52,10 @@ def clock(*places: str, days: tuple[int, ...] = ()) -> list[Wish]:
         ("Is it hot in Cairo today and tomorrow?", weather("Cairo", days=(0, 1))),
         ("Weather in Nara the day after tomorrow", weather("Nara", days=AFTER)),
         ("do I need an umbrella in Paris?", weather("Paris", umbrella=True)),
-        ("I'm going to Kyoto tomorrow, do I need an umbrella?", weather("Kyoto", days=TOMORROW, umbrella=True)),
+        (
+            "I'm going to Kyoto tomorrow, do I need an umbrella?",
+            weather("Kyoto", days=TOMORROW, umbrella=True),
+        ),
         ("Hi Bob, what's the weather in Paris?", weather("Paris")),
         ("the weather in tokyo and osaka and I love you", weather("tokyo", "osaka")),
         (
@@ -64,22 +70,34 @@ def clock(*places: str, days: tuple[int, ...] = ()) -> list[Wish]:
         ("what's the time in New York and London", clock("New York", "London")),
         ("what's the date today", clock("", days=TODAY)),
         ("time and weather in Rome", clock("Rome") + weather("Rome")),
-        ("what time is it in Tokyo and what's the weather there?", clock("Tokyo") + weather("Tokyo")),
+        (
+            "what time is it in Tokyo and what's the weather there?",
+            clock("Tokyo") + weather("Tokyo"),
+        ),
         ("chart of the weather in Kyoto", charts("Kyoto")),
         ("show me a graph of tomorrow's weather in Osaka", charts("Osaka", days=TOMORROW)),
         ("Paris weather chart, please", charts("Paris")),
         ("京都の天気のグラフ", charts("京都")),
         ("明日の大阪の気温をグラフで見せて", charts("大阪", days=TOMORROW)),
         ("Poll: where do we eat? Sushi, Ramen", poll("where do we eat?", "Sushi", "Ramen")),
-        ("start a poll: where do we eat, sushi or curry?", poll("where do we eat", "sushi", "curry")),
+        (
+            "start a poll: where do we eat, sushi or curry?",
+            poll("where do we eat", "sushi", "curry"),
+        ),
         ("@Kaiwa poll When? Friday / Saturday / Friday", poll("When?", "Friday", "Saturday")),
         ("投票 どこで食べる？ 寿司、ラーメン", poll("どこで食べる?", "寿司", "ラーメン")),
-        ("投票を始めてください：いつにする。金曜日・土曜日", poll("いつにする", "金曜日", "土曜日")),
+        (
+            "投票を始めてください：いつにする。金曜日・土曜日",
+            poll("いつにする", "金曜日", "土曜日"),
+        ),
         ("poll: where do we eat?", []),
         ("the poll is over, I think", []),
         ("weather in Kyoto and 3*7", [*weather("Kyoto"), Wish("sum", "3*7")]),
         ("Remind me in 2 minutes to drink water.", [Wish("reminder", "drink water", span="PT2M")]),
-        ("please remind me to check the weather in 1 hour", [Wish("reminder", "check the weather", span="PT1H")]),
+        (
+            "please remind me to check the weather in 1 hour",
+            [Wish("reminder", "check the weather", span="PT1H")],
+        ),
         ("2分後に水を飲むようリマインドして", [Wish("reminder", "水を飲む", span="PT2M")]),
         ("３日後に家賃のことを知らせて", [Wish("reminder", "家賃", span="P3D")]),
         ("東京と大阪の天気は？", weather("東京", "大阪")),

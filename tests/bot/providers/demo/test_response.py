@@ -13,21 +13,31 @@ from tests.bot.providers.demo.chat import RESULTS, TOKYO, Chat, tools
     [
         (
             "weather in Tokyo",
-            "Tokyo, Japan: now partly cloudy, 18 °C; today 11 °C to 19 °C, chance of rain up to 20 %.",
+            "Tokyo, Japan: now partly cloudy, 18 °C; today 11 °C to 19 °C, chance of rain up to "
+            "20 %.",
         ),
-        ("weather in Tokyo tomorrow", "Tokyo, Japan: tomorrow light rain, 9 °C to 15 °C, chance of rain up to 80 %."),
-        ("weather in Tokyo the day after tomorrow", "Tokyo, Japan: I have no forecast for that day."),
+        (
+            "weather in Tokyo tomorrow",
+            "Tokyo, Japan: tomorrow light rain, 9 °C to 15 °C, chance of rain up to 80 %.",
+        ),
+        (
+            "weather in Tokyo the day after tomorrow",
+            "Tokyo, Japan: I have no forecast for that day.",
+        ),
         (
             "umbrella in Tokyo tomorrow?",
-            "Tokyo, Japan: tomorrow light rain, 9 °C to 15 °C, chance of rain up to 80 %.\nBetter take an umbrella.",
+            "Tokyo, Japan: tomorrow light rain, 9 °C to 15 °C, chance of rain up to 80 %.\nBetter "
+            "take an umbrella.",
         ),
         (
             "東京の天気は？",
-            "東京（Tokyo, Japan）：現在はpartly cloudy、18℃。今日は最低11℃、最高19℃、降水確率は最大20%。",
+            "東京（Tokyo, Japan）：現在はpartly "
+            "cloudy、18℃。今日は最低11℃、最高19℃、降水確率は最大20%。",
         ),
         (
             "今日は東京で傘いる？",
-            "東京（Tokyo, Japan）：現在はpartly cloudy、18℃。今日は最低11℃、最高19℃、降水確率は最大20%。\n"
+            "東京（Tokyo, Japan）：現在はpartly "
+            "cloudy、18℃。今日は最低11℃、最高19℃、降水確率は最大20%。\n"
             "傘はなくても大丈夫そうです。",
         ),
         ("what time is it?", "It is 23:05 on Thursday, 2026-12-31 (Asia/Tokyo)."),
@@ -40,7 +50,10 @@ from tests.bot.providers.demo.chat import RESULTS, TOKYO, Chat, tools
         ("the time and 3*7", "It is 23:05 on Thursday, 2026-12-31 (Asia/Tokyo).\n3*7 = 21"),
         ("weather?", "For which place?"),
         ("傘いる？", "どこの天気をお調べしますか？"),
-        ("time in Springfield?", "I do not know the time zone of Springfield. Try the largest city nearby."),
+        (
+            "time in Springfield?",
+            "I do not know the time zone of Springfield. Try the largest city nearby.",
+        ),
         ("thanks!", "You are welcome."),
         ("ありがとう", "どういたしまして。"),
     ],
@@ -53,7 +66,11 @@ async def test_answers_are_made_of_the_results(text: str, answer: str) -> None:
 @pytest.mark.parametrize(
     ("text", "error", "answer"),
     [
-        ("weather in Atlantis", "location not found", "I could not find Atlantis. Is the name spelled right?"),
+        (
+            "weather in Atlantis",
+            "location not found",
+            "I could not find Atlantis. Is the name spelled right?",
+        ),
         (
             "アトランティスの天気",
             "location not found",
@@ -66,7 +83,11 @@ async def test_answers_are_made_of_the_results(text: str, answer: str) -> None:
         ),
         ("1/0", "division by zero", "1/0 has no result: nothing can be divided by zero."),
         ("9**9**9", "the numbers get too large", "I could not work out 9**9**9."),
-        ("今何時？", "timed out after 3 s", "時刻を調べられませんでした。少し時間をおいて、もう一度お試しください。"),
+        (
+            "今何時？",
+            "timed out after 3 s",
+            "時刻を調べられませんでした。少し時間をおいて、もう一度お試しください。",
+        ),
     ],
 )
 async def test_failures_are_told_kindly(text: str, error: str, answer: str) -> None:
@@ -76,8 +97,14 @@ async def test_failures_are_told_kindly(text: str, error: str, answer: str) -> N
 
 
 async def test_an_open_place_is_asked_back() -> None:
-    """A note says that another place may be meant; the place that was found stands in the answer."""
-    fuchu = {**TOKYO, "location": "Fuchu, Tokyo, Japan", "days": [], "note": "府中 may be the one in Hiroshima. Ask."}
+    """A note says that another place may be meant; the place that was found stands in the
+    answer."""
+    fuchu = {
+        **TOKYO,
+        "location": "Fuchu, Tokyo, Japan",
+        "days": [],
+        "note": "府中 may be the one in Hiroshima. Ask.",
+    }
     answer = await Chat({"get_weather": fuchu}).say("府中の天気")
     assert answer == (
         "府中（Fuchu, Tokyo, Japan）：現在はpartly cloudy、18℃。\n"
@@ -87,8 +114,15 @@ async def test_an_open_place_is_asked_back() -> None:
 
 async def test_a_report_may_lack_nearly_everything() -> None:
     """What is absent is left out; Fahrenheit comes where the tool gives it."""
-    sparse = {"location": "Nome", "current_temp_f": "14", "days": [{"day": "today", "high_f": "20"}]}
-    assert await Chat({"get_weather": sparse}).say("umbrella in Nome?") == "Nome: now 14 °F; today 20 °F."
+    sparse = {
+        "location": "Nome",
+        "current_temp_f": "14",
+        "days": [{"day": "today", "high_f": "20"}],
+    }
+    assert (
+        await Chat({"get_weather": sparse}).say("umbrella in Nome?")
+        == "Nome: now 14 °F; today 20 °F."
+    )
     assert await Chat({"get_weather": {"output": "…"}}).say("weather in Nome") == (
         "The weather service gave no usable answer for Nome. Please try again later."
     )
@@ -126,7 +160,9 @@ async def test_later_answers_do_not_say_it_again() -> None:
     assert [await chat.say(text) for text in ("3*7", "thanks")] == ["3*7 = 21", "You are welcome."]
 
 
-@pytest.mark.parametrize("text", ["Write me a poem", "詩を書いて", "Are you Gemini?", "あなたはGeminiですか"])
+@pytest.mark.parametrize(
+    "text", ["Write me a poem", "詩を書いて", "Are you Gemini?", "あなたはGeminiですか"]
+)
 async def test_it_never_passes_for_more(text: str) -> None:
     """What it cannot do it says, and what it is, each time."""
     answer = await Chat().say(text)

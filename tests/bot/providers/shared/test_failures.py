@@ -16,20 +16,60 @@ FAILURES = Failures("m-1", "VENDOR_API_KEY", "secret-key")
 @pytest.mark.parametrize(
     ("status", "kind", "expected"),
     [
-        (400, "", (RequestRefused, "request_refused", "m-1 refused the request (400): your [key] is odd")),
+        (
+            400,
+            "",
+            (RequestRefused, "request_refused", "m-1 refused the request (400): your [key] is odd"),
+        ),
         (413, "", (TooLong, "too_long", "m-1 cannot read so much at once")),
-        (400, "content_filter", (RequestRefused, "blocked", "m-1 declined the request (400): your [key] is odd")),
-        (400, "tool_use_failed", (TryAgain, "malformed", "m-1 wrote a call that its server refuses (tool_use_failed)")),
-        (400, "model_not_found", (ModelUnusable, "model_unknown", "MODEL: m-1 is not known there (400); name another")),
-        (401, "", (ModelUnusable, "key_refused", "VENDOR_API_KEY was refused (401): set a valid key")),
-        (403, "", (ModelUnusable, "key_refused", "VENDOR_API_KEY was refused (403): set a valid key")),
-        (402, "", (ModelUnusable, "credit_used_up", "VENDOR_API_KEY: the account has no credit left (402)")),
+        (
+            400,
+            "content_filter",
+            (RequestRefused, "blocked", "m-1 declined the request (400): your [key] is odd"),
+        ),
+        (
+            400,
+            "tool_use_failed",
+            (TryAgain, "malformed", "m-1 wrote a call that its server refuses (tool_use_failed)"),
+        ),
+        (
+            400,
+            "model_not_found",
+            (ModelUnusable, "model_unknown", "MODEL: m-1 is not known there (400); name another"),
+        ),
+        (
+            401,
+            "",
+            (ModelUnusable, "key_refused", "VENDOR_API_KEY was refused (401): set a valid key"),
+        ),
+        (
+            403,
+            "",
+            (ModelUnusable, "key_refused", "VENDOR_API_KEY was refused (403): set a valid key"),
+        ),
+        (
+            402,
+            "",
+            (
+                ModelUnusable,
+                "credit_used_up",
+                "VENDOR_API_KEY: the account has no credit left (402)",
+            ),
+        ),
         (
             429,
             "insufficient_quota",
-            (ModelUnusable, "credit_used_up", "VENDOR_API_KEY: the account has no credit left (insufficient_quota)"),
+            (
+                ModelUnusable,
+                "credit_used_up",
+                "VENDOR_API_KEY: the account has no credit left (insufficient_quota)",
+            ),
         ),
-        (404, "", (ModelUnusable, "model_unknown", "MODEL: m-1 is not known there (404); name another")),
+        (
+            404,
+            "",
+            (ModelUnusable, "model_unknown", "MODEL: m-1 is not known there (404); name another"),
+        ),
         (429, "", (TryAgain, "rate_limited", "m-1 is over its quota (429)")),
         (408, "", (TryAgain, "model_down", "m-1 answers 408")),
         (425, "", (TryAgain, "model_down", "m-1 answers 425")),

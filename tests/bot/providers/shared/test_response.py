@@ -26,15 +26,30 @@ def taken(*pieces: Piece) -> Calls:
 
 Y = '{"y":"東京"}'
 FORMS: dict[str, list[Piece]] = {
-    "in turn": [(0, "1", "a", ""), (0, None, None, '{"x"'), (0, None, None, ":1}"), (1, "2", "b", Y)],
-    "interleaved": [(0, "1", "a", '{"x"'), (1, "2", "b", Y[:4]), (0, None, None, ":1}"), (1, None, None, Y[4:])],
+    "in turn": [
+        (0, "1", "a", ""),
+        (0, None, None, '{"x"'),
+        (0, None, None, ":1}"),
+        (1, "2", "b", Y),
+    ],
+    "interleaved": [
+        (0, "1", "a", '{"x"'),
+        (1, "2", "b", Y[:4]),
+        (0, None, None, ":1}"),
+        (1, None, None, Y[4:]),
+    ],
     "empty ids": [(0, "", "a", '{"x":1}'), (1, "", "b", Y)],
     "no ids": [(0, None, "a", '{"x":1}'), (1, None, "b", Y)],
     "objects without numbers": [(None, None, "a", {"x": 1}), (None, None, "b", {"y": "東京"})],
     "no numbers": [(None, "1", "a", '{"x"'), (None, None, None, ":1}"), (None, "2", "b", Y)],
     "all numbered alike": [(0, "", "a", '{"x":1}'), (0, "", "b", Y)],
     "names repeated": [(0, "1", "a", '{"x"'), (0, "1", "a", ":1}"), (0, "2", "b", Y)],
-    "an empty end": [(0, "1", "a", ""), (0, "1", "a", '{"x":1}'), (1, "2", "b", Y), (1, "2", "b", "")],
+    "an empty end": [
+        (0, "1", "a", ""),
+        (0, "1", "a", '{"x":1}'),
+        (1, "2", "b", Y),
+        (1, "2", "b", ""),
+    ],
     "numbered from anywhere": [(7, "1", "a", '{"x":1}'), (3, "2", "b", Y)],
     "encoded twice": [(0, "1", "a", '"{\\"x\\":1}"'), (1, "2", "b", Y)],
     "name late": [(0, "1", None, '{"x"'), (0, None, "a", ":1}"), (1, "2", "b", Y)],
@@ -59,7 +74,13 @@ def test_no_arguments_are_an_empty_object(arguments: str | dict[str, Any] | None
 
 @pytest.mark.parametrize(
     "piece",
-    [(0, "1", "a", '{"x": 1'), (0, "1", "a", "[1]"), (0, "1", "a", "5"), (0, "1", "", "{}"), (0, "1", "a", '"x"')],
+    [
+        (0, "1", "a", '{"x": 1'),
+        (0, "1", "a", "[1]"),
+        (0, "1", "a", "5"),
+        (0, "1", "", "{}"),
+        (0, "1", "a", '"x"'),
+    ],
 )
 def test_what_cannot_be_read_spoils_the_answer(piece: Piece) -> None:
     """Half of what a model wanted is not run either."""
@@ -81,7 +102,11 @@ def test_an_id_is_not_given_twice() -> None:
 def test_deltas_add_up() -> None:
     """Id and name come once, with the first piece that has them."""
     calls = Calls()
-    told = [calls.take(5, "1", "a", '{"x"'), calls.take(5, "1", "a", ":1}"), calls.take(6, "2", "b", {"y": 2})]
+    told = [
+        calls.take(5, "1", "a", '{"x"'),
+        calls.take(5, "1", "a", ":1}"),
+        calls.take(6, "2", "b", {"y": 2}),
+    ]
     assert told == [
         ToolCallDelta(0, "1", "a", '{"x"'),
         ToolCallDelta(0, "", "", ":1}"),

@@ -11,13 +11,16 @@ from bot.providers.shared.schema_dialect import AdaptedSchema, Dialect, adapt, s
 from tests.bot.providers.asking import declared
 
 BARE = Dialect(
-    frozenset({"type", "properties", "required", "items", "enum", "description", "format"}), frozenset({"date"})
+    frozenset({"type", "properties", "required", "items", "enum", "description", "format"}),
+    frozenset({"date"}),
 )
 UNIONS = Dialect(BARE.keywords | {"anyOf", "additionalProperties"})
 STRING = {"type": "string"}
 
 
-def adapted(properties: dict[str, Any], dialect: Dialect = BARE, defs: Any = None) -> tuple[Any, tuple[str, ...]]:
+def adapted(
+    properties: dict[str, Any], dialect: Dialect = BARE, defs: Any = None
+) -> tuple[Any, tuple[str, ...]]:
     """What becomes of an object's properties, and what is lost."""
     made = adapt({"type": "object", "properties": properties, "$defs": defs or {}}, dialect)
     assert made.schema["type"] == "object"
@@ -26,21 +29,37 @@ def adapted(properties: dict[str, Any], dialect: Dialect = BARE, defs: Any = Non
 
 def test_what_is_known_stays_as_it_is() -> None:
     """Byte for byte, so that requests cache."""
-    schema = {"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]}}, "required": ["a"]}
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string", "enum": ["x"]}},
+        "required": ["a"],
+    }
     assert adapt(schema, BARE) == AdaptedSchema(schema, ())
 
 
 def test_what_is_not_known_is_dropped_and_named() -> None:
     """At every depth, with its place."""
     inner = {"type": "array", "items": {"type": "string", "pattern": "^x"}, "maxItems": 3}
-    made = adapt({"type": "object", "properties": {"a": inner}, "additionalProperties": False}, BARE)
-    assert made.schema == {"type": "object", "properties": {"a": {"type": "array", "items": STRING}}}
-    assert made.losses == ("/properties/a/items: pattern", "/properties/a: maxItems", "/: additionalProperties")
+    made = adapt(
+        {"type": "object", "properties": {"a": inner}, "additionalProperties": False}, BARE
+    )
+    assert made.schema == {
+        "type": "object",
+        "properties": {"a": {"type": "array", "items": STRING}},
+    }
+    assert made.losses == (
+        "/properties/a/items: pattern",
+        "/properties/a: maxItems",
+        "/: additionalProperties",
+    )
 
 
 def test_formats_have_a_list_of_their_own() -> None:
     """One that is not known is dropped, unless any is taken."""
-    properties = {"a": {"type": "string", "format": "date"}, "b": {"type": "string", "format": "iban"}}
+    properties = {
+        "a": {"type": "string", "format": "date"},
+        "b": {"type": "string", "format": "iban"},
+    }
     assert adapted(properties) == ({"a": properties["a"], "b": STRING}, ("/properties/b: format",))
     assert adapted(properties, UNIONS) == (properties, ())
 
@@ -51,7 +70,10 @@ def test_references_are_inlined() -> None:
         {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "type": "object",
-            "properties": {"a": {"$ref": "#/$defs/place", "description": "Where"}, "b": {"$ref": "#/$defs/a~1b"}},
+            "properties": {
+                "a": {"$ref": "#/$defs/place", "description": "Where"},
+                "b": {"$ref": "#/$defs/a~1b"},
+            },
             "$defs": {"place": {"type": "string"}, "a/b": {"$ref": "#/$defs/place"}},
         },
         BARE,
@@ -68,7 +90,11 @@ def test_a_reference_to_itself_or_elsewhere_is_lost() -> None:
         defs={"tree": tree},
     )
     assert properties == {"a": {"type": "object", "properties": {"next": {}}}, "b": {}, "c": {}}
-    assert losses == ("/properties/a/properties/next: $ref", "/properties/b: $ref", "/properties/c: $ref")
+    assert losses == (
+        "/properties/a/properties/next: $ref",
+        "/properties/b: $ref",
+        "/properties/c: $ref",
+    )
 
 
 def test_unions_are_rephrased() -> None:
@@ -91,13 +117,18 @@ def test_unions_are_rephrased() -> None:
 
 def test_the_top_is_an_object_without_unions() -> None:
     """No vendor takes another one for arguments."""
-    assert adapt({"anyOf": [STRING]}, UNIONS) == AdaptedSchema({"type": "object", "properties": {}}, ("/: anyOf",))
+    assert adapt({"anyOf": [STRING]}, UNIONS) == AdaptedSchema(
+        {"type": "object", "properties": {}}, ("/: anyOf",)
+    )
     assert adapt({}, BARE) == AdaptedSchema({"type": "object", "properties": {}}, ())
 
 
 def test_an_array_says_what_it_holds() -> None:
     """OpenAI refuses one that does not; a schema may also be just true."""
-    assert adapted({"a": {"type": "array"}, "b": True}) == ({"a": {"type": "array", "items": {}}, "b": {}}, ())
+    assert adapted({"a": {"type": "array"}, "b": True}) == (
+        {"a": {"type": "array", "items": {}}, "b": {}},
+        (),
+    )
 
 
 PATTERNS = {"get_weather": "location", "set_reminder": "text"}
@@ -107,7 +138,10 @@ PATTERNS = {"get_weather": "location", "set_reminder": "text"}
     ("dialect", "losses"),
     [
         (LOOSE, {}),
-        (COMPATIBLE.loose, {name: (f"/properties/{text}: pattern",) for name, text in PATTERNS.items()}),
+        (
+            COMPATIBLE.loose,
+            {name: (f"/properties/{text}: pattern",) for name, text in PATTERNS.items()},
+        ),
         (
             STRICT,
             {
@@ -117,7 +151,10 @@ PATTERNS = {"get_weather": "location", "set_reminder": "text"}
                     "/properties/items/items: minLength",
                     "/properties/items/items: maxLength",
                 ),
-                "calculate": ("/properties/expression: minLength", "/properties/expression: maxLength"),
+                "calculate": (
+                    "/properties/expression: minLength",
+                    "/properties/expression: maxLength",
+                ),
                 "convert_currency": (
                     "/properties/from: minLength",
                     "/properties/from: maxLength",
@@ -134,7 +171,10 @@ PATTERNS = {"get_weather": "location", "set_reminder": "text"}
                 "create_image": ("/properties/prompt: minLength", "/properties/prompt: maxLength"),
                 "delete_file": ("/properties/path: minLength", "/properties/path: maxLength"),
                 "cancel_reminder": ("/properties/id: minLength", "/properties/id: maxLength"),
-                "get_current_time": ("/properties/time_zone: minLength", "/properties/time_zone: maxLength"),
+                "get_current_time": (
+                    "/properties/time_zone: minLength",
+                    "/properties/time_zone: maxLength",
+                ),
                 "get_holidays": (
                     "/properties/country: minLength",
                     "/properties/country: maxLength",
@@ -142,10 +182,16 @@ PATTERNS = {"get_weather": "location", "set_reminder": "text"}
                 ),
                 "get_earthquakes": ("/properties/place: maxLength",),
                 "get_news": ("/properties/topic: maxLength",),
-                "offer_choices": ("/properties/choices/items: minLength", "/properties/choices/items: maxLength"),
+                "offer_choices": (
+                    "/properties/choices/items: minLength",
+                    "/properties/choices/items: maxLength",
+                ),
                 "get_warnings": ("/properties/place: minLength", "/properties/place: maxLength"),
                 "show_list": ("/properties/list: minLength", "/properties/list: maxLength"),
-                "get_weather": ("/properties/location: minLength", "/properties/location: maxLength"),
+                "get_weather": (
+                    "/properties/location: minLength",
+                    "/properties/location: maxLength",
+                ),
                 "list_files": (
                     "/properties/path: maxLength",
                     "/properties/glob: minLength",
@@ -185,9 +231,13 @@ PATTERNS = {"get_weather": "location", "set_reminder": "text"}
     ],
     ids=["loose", "loose elsewhere", "strict"],
 )
-def test_what_openai_is_not_told_of_our_own_tools(dialect: Dialect, losses: dict[str, tuple[str, ...]]) -> None:
+def test_what_openai_is_not_told_of_our_own_tools(
+    dialect: Dialect, losses: dict[str, tuple[str, ...]]
+) -> None:
     """The whole list, so that a new loss is noticed."""
-    assert {tool.name: made for tool in declared() if (made := adapt(tool.parameters, dialect).losses)} == losses
+    assert {
+        tool.name: made for tool in declared() if (made := adapt(tool.parameters, dialect).losses)
+    } == losses
 
 
 def test_strict_closes_what_can_be_closed() -> None:
@@ -195,7 +245,11 @@ def test_strict_closes_what_can_be_closed() -> None:
     inner = {"type": "object", "properties": {"x": STRING}, "required": ["x"]}
     schema = {
         "type": "object",
-        "properties": {"a": inner, "b": {"type": "array", "items": inner}, "c": {"anyOf": [inner, {"type": "null"}]}},
+        "properties": {
+            "a": inner,
+            "b": {"type": "array", "items": inner},
+            "c": {"anyOf": [inner, {"type": "null"}]},
+        },
         "required": ["c", "b", "a"],
     }
     strict = {**inner, "additionalProperties": False}

@@ -1,4 +1,5 @@
-"""An answer that gets too long is cut while it is written, whoever wrote it and however it comes."""
+"""An answer that gets too long is cut while it is written, whoever wrote it and however it
+comes."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ async def last_of(model: Endless) -> tuple[str, Completed]:
 
 @pytest.mark.parametrize("piece", ["w", "words ", "日本語", "w" * 250_000])
 async def test_words_end_at_their_cap(piece: str) -> None:
-    """What is shown is what is kept; the model is not asked to go on, and what it wrote is reckoned."""
+    """What is shown is what is kept; the model is not asked to go on, and what it wrote is
+    reckoned."""
     model = Endless(TextDelta(piece))
     shown, end = await last_of(model)
     assert shown == end.response.message.text == (piece * (TEXT_CAP // len(piece) + 1))[:TEXT_CAP]
@@ -66,7 +68,9 @@ async def test_words_end_at_their_cap(piece: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "delta", [ToolCallDelta(0, "", "", "x" * 1_000), ToolCallDelta(0, "c", "echo", "{}")], ids=["long", "many"]
+    "delta",
+    [ToolCallDelta(0, "", "", "x" * 1_000), ToolCallDelta(0, "c", "echo", "{}")],
+    ids=["long", "many"],
 )
 async def test_calls_end_at_theirs(delta: ToolCallDelta) -> None:
     """None of them is made."""
@@ -79,7 +83,9 @@ async def test_calls_end_at_theirs(delta: ToolCallDelta) -> None:
 
 async def test_every_model_is_cut() -> None:
     """The one who asks again is who counts."""
-    asked = await ask(FallbackProvider([Scripted([Step("word " * TEXT_CAP)])], Metrics()), [user("hi")])
+    asked = await ask(
+        FallbackProvider([Scripted([Step("word " * TEXT_CAP)])], Metrics()), [user("hi")]
+    )
     assert len(asked.text) == TEXT_CAP
     assert asked.response.stop_reason == "max_tokens"
 
@@ -102,7 +108,9 @@ async def endless_pieces(piece: bytes) -> AsyncIterator[bytes]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("piece", [b"x" * 65_536, b": still there\n\n" * 4_000, b"data: {}\n\n" * 4_000])
+@pytest.mark.parametrize(
+    "piece", [b"x" * 65_536, b": still there\n\n" * 4_000, b"data: {}\n\n" * 4_000]
+)
 async def test_a_stream_without_end_is_not_read_to_its_end(piece: bytes) -> None:
     """Whether it has events or not."""
     taken: list[int] = []
@@ -126,7 +134,10 @@ async def test_what_was_said_before_a_stream_went_on_for_ever_is_the_answer() ->
 
     events = [event async for event in cap_answer(thinking(), "thinker", [user("hi")])]
     assert isinstance(events[-1], Completed)
-    assert (events[-1].response.message.text, events[-1].response.stop_reason) == ("Let me see.", "max_tokens")
+    assert (events[-1].response.message.text, events[-1].response.stop_reason) == (
+        "Let me see.",
+        "max_tokens",
+    )
 
 
 def finished(work: AsyncIterator[bytes]) -> int:
@@ -146,9 +157,21 @@ def finished(work: AsyncIterator[bytes]) -> int:
 @pytest.mark.long
 @pytest.mark.parametrize("read", [events_of, lines_of])
 @pytest.mark.parametrize("size", [1, 1_000])
-def test_a_stream_is_read_in_one_pass(read: Callable[[AsyncIterator[bytes]], AsyncIterator[bytes]], size: int) -> None:
+def test_a_stream_is_read_in_one_pass(
+    read: Callable[[AsyncIterator[bytes]], AsyncIterator[bytes]], size: int
+) -> None:
     """Whatever the pieces it comes in."""
-    names = ("'w'", "'\\n'", "'\\r\\n'", "'\\n\\n'", "'data: a'", "'data: {}\\n\\n'", "':\\n\\n'", "'a\\n'", "'{'")
+    names = (
+        "'w'",
+        "'\\n'",
+        "'\\r\\n'",
+        "'\\n\\n'",
+        "'data: a'",
+        "'data: {}\\n\\n'",
+        "':\\n\\n'",
+        "'a\\n'",
+        "'{'",
+    )
     shapes = {name: SHAPES[name] for name in names}
     assert_linear(lambda text: finished(read(pieces_of(text.encode(), size))), shapes)
 
@@ -161,11 +184,28 @@ def grown(text: str) -> str:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("work", [grown, lambda text: read(text, may_call=True)], ids=["growing", "read"])
+@pytest.mark.parametrize(
+    "work", [grown, lambda text: read(text, may_call=True)], ids=["growing", "read"]
+)
 def test_json_is_read_in_one_pass(work: Callable[[str], object]) -> None:
     """Also where it never closes."""
-    names = ("'w'", "'{'", "'[1,'", "'{\"a\":'", "'[\"'", "'\"\\\\u'", '\'{"reply":"\'', "'[a]('", "a reply of escapes")
-    rest = ("a reply", "objects that never close", "a list in a list that never closes", "lists within lists")
+    names = (
+        "'w'",
+        "'{'",
+        "'[1,'",
+        "'{\"a\":'",
+        "'[\"'",
+        "'\"\\\\u'",
+        '\'{"reply":"\'',
+        "'[a]('",
+        "a reply of escapes",
+    )
+    rest = (
+        "a reply",
+        "objects that never close",
+        "a list in a list that never closes",
+        "lists within lists",
+    )
     assert_linear(work, {name: SHAPES[name] for name in (*names, *rest, "objects within objects")})
 
 
@@ -189,7 +229,9 @@ OPENAI = {
     "words": openai_events(content="word"),
     "refusals": openai_events(refusal="word"),
     "thoughts": openai_events(reasoning_content="word"),
-    "blocks of thoughts": openai_events(reasoning_details=[{"type": "t", "index": 0, "text": "word"}]),
+    "blocks of thoughts": openai_events(
+        reasoning_details=[{"type": "t", "index": 0, "text": "word"}]
+    ),
     "arguments": call_events(arguments="word"),
     "arguments with their name": call_events(name="echo", arguments="word"),
 }

@@ -30,7 +30,12 @@ from tests.fakes.anthropic import (
 )
 from tests.fakes.streams import Outgoing
 
-STOP = {"end_turn": "end_turn", "max_tokens": "max_tokens", "blocked": "refusal", "other": "pause_turn"}
+STOP = {
+    "end_turn": "end_turn",
+    "max_tokens": "max_tokens",
+    "blocked": "refusal",
+    "other": "pause_turn",
+}
 MODES: dict[str, Any] = {"auto": "auto", "none": "none", "any": "required"}
 
 
@@ -40,7 +45,9 @@ class AnthropicSubject:
     key = KEY
     variable = "ANTHROPIC_API_KEY"
     usage = Usage(input=100, cached=40, output=10, thinking=5)
-    lacks: Mapping[str, str] = {"malformed": "it has no such reason; a call that cannot be read counts as malformed"}
+    lacks: Mapping[str, str] = {
+        "malformed": "it has no such reason; a call that cannot be read counts as malformed"
+    }
     too_long = "prompt is too long: 208310 tokens > 200000 maximum"
 
     def __init__(self, fake: AnthropicFake, provider: Anthropic) -> None:
@@ -69,7 +76,9 @@ class AnthropicSubject:
         else:
             self.fake.say(*pieces, end="cut" if end == "cut" else "stalled")
 
-    def calls(self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False) -> None:
+    def calls(
+        self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False
+    ) -> None:
         if not interleaved:
             self.fake.calls(*calls, words=text, thought=thought())
             return
@@ -85,11 +94,19 @@ class AnthropicSubject:
     def think(self) -> None:
         begun = {"type": "thinking_delta", "thinking": "Hm."}
         block = block_start(0, {"type": "thinking", "thinking": "", "signature": ""})
-        self.fake.events(block, {"type": "content_block_delta", "index": 0, "delta": begun}, end="stalled")
+        self.fake.events(
+            block, {"type": "content_block_delta", "index": 0, "delta": begun}, end="stalled"
+        )
 
     def cut_call(self) -> None:
-        begun = (block_start(0, text("")), text_delta(0, "Let me"), block_start(1, call("get_weather", {})))
-        self.fake.events(START, *begun, arguments_delta(1, '{"location": "To'), *ending("max_tokens"))
+        begun = (
+            block_start(0, text("")),
+            text_delta(0, "Let me"),
+            block_start(1, call("get_weather", {})),
+        )
+        self.fake.events(
+            START, *begun, arguments_delta(1, '{"location": "To'), *ending("max_tokens")
+        )
 
     def odd_text(self, json: str) -> None:
         events = (START, block_start(0, text("")), *ending("end_turn"))
@@ -125,7 +142,11 @@ def _sent(body: dict[str, Any]) -> Sent:
 
 
 def _choice(choice: dict[str, Any]) -> ToolChoice:
-    return ToolChoice("one", choice["name"]) if choice["type"] == "tool" else ToolChoice(MODES[choice["type"]])
+    return (
+        ToolChoice("one", choice["name"])
+        if choice["type"] == "tool"
+        else ToolChoice(MODES[choice["type"]])
+    )
 
 
 @asynccontextmanager

@@ -34,7 +34,9 @@ class GeminiSubject:
         "interleaved": WHOLE,
         "strict": "it has no strict mode",
     }
-    too_long = "The input token count (208310) exceeds the maximum number of tokens allowed (200000)."
+    too_long = (
+        "The input token count (208310) exceeds the maximum number of tokens allowed (200000)."
+    )
 
     def __init__(self, fake: GeminiFake, provider: GenerateContent) -> None:
         self.fake = fake
@@ -50,7 +52,11 @@ class GeminiSubject:
 
     @property
     def sent(self) -> list[Sent]:
-        return [_sent(request.body) for request in self.fake.requests if request.action == "streamGenerateContent"]
+        return [
+            _sent(request.body)
+            for request in self.fake.requests
+            if request.action == "streamGenerateContent"
+        ]
 
     def say(self, *pieces: str, stop: StopReason = "end_turn") -> None:
         self.fake.say(*pieces, finish=FINISH[stop])
@@ -58,11 +64,15 @@ class GeminiSubject:
     def begin(self, *pieces: str, end: str) -> None:
         if end == "error":
             begun = answer_of(*([{"text": piece}] for piece in pieces), finish="")
-            self.fake.answer(Answer((*begun.events, {"error": {"code": 503, "message": "overloaded"}})))
+            self.fake.answer(
+                Answer((*begun.events, {"error": {"code": 503, "message": "overloaded"}}))
+            )
         else:
             self.fake.say(*pieces, end="cut" if end == "cut" else "stalled")
 
-    def calls(self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False) -> None:
+    def calls(
+        self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False
+    ) -> None:
         self.fake.calls(*calls, text=text, split=True)
 
     def think(self) -> None:
@@ -99,7 +109,9 @@ def _sent(body: dict[str, Any]) -> Sent:
     inline = [part["inlineData"] for part in parts if "inlineData" in part]
     return Sent(
         "".join(part["text"] for part in body.get("systemInstruction", {}).get("parts", ())),
-        tuple(tool["name"] for one in body.get("tools", ()) for tool in one["functionDeclarations"]),
+        tuple(
+            tool["name"] for one in body.get("tools", ()) for tool in one["functionDeclarations"]
+        ),
         ToolChoice("one", names[0]) if names else calling and ToolChoice(MODES[calling["mode"]]),
         tuple((picture["mimeType"], picture["data"]) for picture in inline),
         (),

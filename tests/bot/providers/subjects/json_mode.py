@@ -31,7 +31,10 @@ class JsonSubject:
         "other": "an answer that is not whole JSON is requested again",
         "strict": "servers with structured output enforce the schema of every answer",
     }
-    too_long = "This model's maximum context length is 200000 tokens. However, your messages resulted in 208310 tokens."
+    too_long = (
+        "This model's maximum context length is 200000 tokens. However, your messages resulted in "
+        "208310 tokens."
+    )
 
     def __init__(self, fake: OpenAIFake, provider: JsonMode) -> None:
         self.fake = fake
@@ -52,18 +55,28 @@ class JsonSubject:
     def say(self, *pieces: str, stop: StopReason = "end_turn") -> None:
         whole = stop in ("end_turn", "tool_use")
         for _ in range(1 if whole else 2):
-            self.fake.say(OPENING, *map(_escaped, pieces), *(['"}'] if whole else []), finish=FINISH[stop])
+            self.fake.say(
+                OPENING, *map(_escaped, pieces), *(['"}'] if whole else []), finish=FINISH[stop]
+            )
 
     def begin(self, *pieces: str, end: str) -> None:
         said = (OPENING, *map(_escaped, pieces))
         if end == "error":
-            self.fake.answer(Answer((*(chunk({"content": piece}) for piece in said), ERROR), done=False))
+            self.fake.answer(
+                Answer((*(chunk({"content": piece}) for piece in said), ERROR), done=False)
+            )
         else:
             self.fake.say(*said, end="cut" if end == "cut" else "stalled")
 
-    def calls(self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False) -> None:
+    def calls(
+        self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False
+    ) -> None:
         called = [{"name": name, "arguments": arguments} for name, arguments in calls]
-        answer = {"thought": text, "tool_call": called[0] if len(called) == 1 else called, "reply": ""}
+        answer = {
+            "thought": text,
+            "tool_call": called[0] if len(called) == 1 else called,
+            "reply": "",
+        }
         self.fake.say(msgspec.json.encode(answer).decode())
 
     def think(self) -> None:
@@ -71,7 +84,10 @@ class JsonSubject:
 
     def cut_call(self) -> None:
         for _ in range(2):
-            self.fake.say('{"thought": "", "tool_call": {"name": "get_weather", "arguments": {"lo', finish="length")
+            self.fake.say(
+                '{"thought": "", "tool_call": {"name": "get_weather", "arguments": {"lo',
+                finish="length",
+            )
 
     def odd_text(self, json: str) -> None:
         self.fake.say(OPENING.removesuffix('"'), json, "}")
@@ -101,13 +117,24 @@ def _sent(body: dict[str, Any]) -> Sent:
     sent = sent_of(body)
     form = body["response_format"]["json_schema"]["schema"]["properties"]["tool_call"]
     branches = form.get("anyOf", [form])
-    names = tuple(one["properties"]["name"]["enum"][0] for one in branches if one["type"] == "object")
+    names = tuple(
+        one["properties"]["name"]["enum"][0] for one in branches if one["type"] == "object"
+    )
     may_reply = {"type": "null"} in branches
-    tools = tuple(line.partition(":")[0][2:] for line in sent.system.splitlines() if line.startswith("- "))
+    tools = tuple(
+        line.partition(":")[0][2:] for line in sent.system.splitlines() if line.startswith("- ")
+    )
     choice = ToolChoice("auto" if names else "none") if may_reply else ToolChoice("required")
     if not may_reply and len(names) == 1:
         choice = ToolChoice("one", names[0])
-    return Sent(sent.system.partition("\n\n")[0], tools, choice if tools else None, sent.pictures, (), sent.text)
+    return Sent(
+        sent.system.partition("\n\n")[0],
+        tools,
+        choice if tools else None,
+        sent.pictures,
+        (),
+        sent.text,
+    )
 
 
 @asynccontextmanager

@@ -28,11 +28,13 @@ class OllamaSubject:
         "interleaved": WHOLE,
         "blocked": "it blocks nothing",
         "malformed": "it has no such reason; a call that its server cannot read is requested again",
-        "tool choice": "it has none: tools that must not be called are left out, and no call can be forced",
+        "tool choice": "it has none: tools that must not be called are left out, and no call "
+        "can be forced",
         "strict": "it has no strict mode",
         "cached": "it does not count them",
         "thinking": "it counts them as output",
-        "too_long": "it cuts off the beginning without an error, so Kaiwa sends no more than the window",
+        "too_long": "it cuts off the beginning without an error, so Kaiwa sends no more "
+        "than the window",
     }
     too_long = ""
 
@@ -57,11 +59,15 @@ class OllamaSubject:
 
     def begin(self, *pieces: str, end: str) -> None:
         if end == "error":
-            self.fake.lines(*(line({"content": piece}) for piece in pieces), {"error": "overloaded"})
+            self.fake.lines(
+                *(line({"content": piece}) for piece in pieces), {"error": "overloaded"}
+            )
         else:
             self.fake.say(*pieces, end="cut" if end == "cut" else "stalled")
 
-    def calls(self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False) -> None:
+    def calls(
+        self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False
+    ) -> None:
         self.fake.calls(*calls, text=text, thinking="Let me think.")
 
     def think(self) -> None:
@@ -75,11 +81,19 @@ class OllamaSubject:
         self._odd({"content": "@@"}, json)
 
     def odd_call(self, arguments: str) -> None:
-        self._odd({"content": "", "tool_calls": [{"function": {"name": "get_weather", "arguments": "@@"}}]}, arguments)
+        self._odd(
+            {
+                "content": "",
+                "tool_calls": [{"function": {"name": "get_weather", "arguments": "@@"}}],
+            },
+            arguments,
+        )
 
     def _odd(self, message: dict[str, Any], json: str) -> None:
         lines = (line(message), line({"content": ""}, done=True, done_reason="stop"))
-        self.fake.answer(Outgoing(tuple(with_json(one, json) + b"\n" for one in lines), content_type=NDJSON))
+        self.fake.answer(
+            Outgoing(tuple(with_json(one, json) + b"\n" for one in lines), content_type=NDJSON)
+        )
 
     def empty(self) -> None:
         self.fake.say()

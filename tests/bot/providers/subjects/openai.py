@@ -33,7 +33,10 @@ class OpenAISubject:
     variable = "OPENAI_API_KEY"
     usage = Usage(input=100, cached=40, output=10, thinking=5)
     lacks: Mapping[str, str] = {}
-    too_long = "This model's maximum context length is 200000 tokens. However, your messages resulted in 208310 tokens."
+    too_long = (
+        "This model's maximum context length is 200000 tokens. However, your messages resulted in "
+        "208310 tokens."
+    )
 
     def __init__(self, fake: OpenAIFake, provider: OpenAI) -> None:
         self.fake = fake
@@ -61,7 +64,9 @@ class OpenAISubject:
         else:
             self.fake.say(*pieces, end="cut" if end == "cut" else "stalled")
 
-    def calls(self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False) -> None:
+    def calls(
+        self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False
+    ) -> None:
         if not interleaved:
             self.fake.calls(*calls, text=text)
             return
@@ -75,21 +80,35 @@ class OpenAISubject:
             for place in range(max(map(len, written)))
             for index, text in enumerate(written)
         ]
-        self.fake.deltas({"tool_calls": begun}, *({"tool_calls": [one]} for one in letters), finish="tool_calls")
+        self.fake.deltas(
+            {"tool_calls": begun}, *({"tool_calls": [one]} for one in letters), finish="tool_calls"
+        )
 
     def think(self) -> None:
         self.fake.deltas({"role": "assistant", "reasoning_content": "Hm."}, end="stalled")
 
     def cut_call(self) -> None:
-        call = {"index": 0, "id": "call_1", "function": {"name": "get_weather", "arguments": '{"location": "To'}}
+        call = {
+            "index": 0,
+            "id": "call_1",
+            "function": {"name": "get_weather", "arguments": '{"location": "To'},
+        }
         self.fake.deltas({"content": "Let me"}, {"tool_calls": [call]}, finish="length")
 
     def odd_text(self, json: str) -> None:
-        events = (with_json(chunk({"content": "@@"}), json), with_json(chunk({}, "stop"), ""), b"[DONE]")
+        events = (
+            with_json(chunk({"content": "@@"}), json),
+            with_json(chunk({}, "stop"), ""),
+            b"[DONE]",
+        )
         self.fake.raw(b"".join(b"data: " + event + b"\n\n" for event in events))
 
     def odd_call(self, arguments: str) -> None:
-        call = {"index": 0, "id": "call_1", "function": {"name": "get_weather", "arguments": arguments}}
+        call = {
+            "index": 0,
+            "id": "call_1",
+            "function": {"name": "get_weather", "arguments": arguments},
+        }
         self.fake.deltas({"tool_calls": [call]}, finish="tool_calls")
 
     def empty(self) -> None:
@@ -112,9 +131,15 @@ def sent_of(body: dict[str, Any]) -> Sent:
     return Sent(
         "".join(message["content"] for message in body["messages"] if message["role"] == "system"),
         tuple(tool["function"]["name"] for tool in body.get("tools", ())),
-        ToolChoice("one", choice["function"]["name"]) if isinstance(choice, dict) else choice and ToolChoice(choice),
+        ToolChoice("one", choice["function"]["name"])
+        if isinstance(choice, dict)
+        else choice and ToolChoice(choice),
         tuple((mime, data) for mime, data in pictures),
-        tuple(tool["function"]["name"] for tool in body.get("tools", ()) if tool["function"].get("strict")),
+        tuple(
+            tool["function"]["name"]
+            for tool in body.get("tools", ())
+            if tool["function"].get("strict")
+        ),
         text_of(body),
     )
 

@@ -1,4 +1,5 @@
-"""A provider before its vendor's stand-in, which is told in neutral words what to answer and asked what it was sent."""
+"""A provider before its vendor's stand-in, which is told in neutral words what to answer and asked
+what it was sent."""
 
 from __future__ import annotations
 
@@ -70,10 +71,13 @@ class Subject(Protocol):
         ...
 
     def begin(self, *pieces: str, end: str) -> None:
-        """Words without an end: ``cut``, ``stalled`` or ``error``, one inside the stream that says "overloaded"."""
+        """Words without an end: ``cut``, ``stalled`` or ``error``, one inside the stream that says
+        "overloaded"."""
         ...
 
-    def calls(self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False) -> None:
+    def calls(
+        self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False
+    ) -> None:
         """Parallel calls; interleaved: their pieces come in turns."""
         ...
 
@@ -90,7 +94,8 @@ class Subject(Protocol):
         ...
 
     def odd_call(self, arguments: str) -> None:
-        """A call of ``get_weather`` with these arguments, as the JSON that a model or its server writes."""
+        """A call of ``get_weather`` with these arguments, as the JSON that a model or its server
+        writes."""
         ...
 
     def empty(self) -> None:
