@@ -18,7 +18,7 @@ from redis.retry import Retry
 
 from bot.store import Store, open_store
 from bot.store.embedded import open_embedded
-from bot.store.keys import LASTING_KIND
+from bot.store.keys import LASTING_KINDS
 from tests.cluster import Cluster, running
 
 
@@ -101,6 +101,6 @@ async def store(store_url: str, redis: Redis) -> AsyncIterator[Store]:
 async def endless_keys(redis: Redis | RedisCluster) -> list[str]:
     """The keys that would live for ever, but for pins, which should (``pins_key`` says why)."""
     every = [name.decode() async for name in redis.scan_iter()]
-    names = [name for name in every if f"}}:{LASTING_KIND}:" not in name]
+    names = [name for name in every if name.split(":")[2] not in LASTING_KINDS]
     lives = [await redis.ttl(name) for name in names]
     return [name for name, life in zip(names, lives, strict=True) if life == -1]

@@ -37,7 +37,6 @@ NOT_QUICK = (
     "tests/bot/providers/test_refused_keys.py",
     "tests/bot/store/test_budget_on_a_cluster.py",
     "tests/bot/store/test_cluster.py",
-    "tests/bot/store/test_docket_keys.py",
     "tests/bot/store/test_embedded.py",
     "tests/bot/store/test_machine.py",
     "tests/bot/store/test_rewriting.py",

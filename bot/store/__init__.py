@@ -1,20 +1,34 @@
 """The store: the only package that talks to Redis. It deals in bytes and ids; callers encode.
 
-    keys        key names and lifetimes           scripts, lua/    atomic changes of one
-    conversation inbox       messages that wait for a turn     leases           fencing tokens and
-    the due index journal     the turn under way                history          committed turns and
-    their summary outbox      deliveries that must leave        dead_letters     what was given up
-    live        pub/sub for viewers               kv               small values with a lifetime
-    clients     one server or a cluster, errors   queues           requests that wait for a
-    connection memory      how full the store is             budget           counters of a day
-    frames      entries of inbox and journal      personal_data    keys that name a person embedded
-      the bundled Valkey                rewriting        its append-only file private     its
-    folder's permissions          docket_keys      keys of earlier versions reminders   what comes
-    at its time            facts            what people want remembered lists       what the people
-    of a place share  tool_pins        what MCP servers said of their tools files       of tool
-    calls, for a day          polls            what people vote on late_answers  kept until fetched
-              clock            which all processes share feedback    what people think of answers
-    groups      messages that mention nobody
+    keys            names and lifetimes of keys
+    clients         one server or a cluster, errors
+    queues          requests that wait for a connection
+    scripts, lua/   atomic changes
+    frames          entries of inbox and journal
+    inbox           messages that wait for a turn
+    leases          fencing tokens and the due index
+    journal         the turn under way
+    history         committed turns and their summary
+    outbox          deliveries that must leave
+    late_answers    deliveries that are kept until somebody fetches them
+    dead_letters    what was given up
+    groups          messages that mention nobody
+    reminders       what comes at its time
+    facts           what people want remembered
+    lists           what the people of a place share
+    polls           what people vote on
+    feedback        what people think of answers
+    files           of tool calls, for a day
+    kv              small values with a lifetime
+    budget          counters of a day
+    tool_pins       what MCP servers said of their tools
+    personal_data   keys that name a person
+    live            pub/sub for viewers
+    clock           which all processes share
+    memory          how full the store is
+    embedded        the bundled Valkey
+    rewriting       its append-only file
+    private         the permissions of its folder
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's
 lease may change its journal, history and outbox; while nobody holds the lease, a full store may
@@ -26,14 +40,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from bot.settings import CONNECTIONS
 from bot.store.budget import Budget, Claim, Counter, Day, Spent, Totals, Unit
 from bot.store.clients import Client, connect, translate_errors
 from bot.store.clock import StoreClock
 from bot.store.dead_letters import DeadLetter, DeadLetters
-from bot.store.docket_keys import DocketKeys
 from bot.store.facts import Fact, PersonFacts
 from bot.store.feedback import Feedback, StoredRating
 from bot.store.files import FILES_BYTES, FileOwner, Files, StoredFile
@@ -45,10 +58,12 @@ from bot.store.journal import ALWAYS, Condition, Journal, JournalledTurn, Opened
 from bot.store.keys import (
     BACKGROUND_S,
     DAY_S,
+    FORMAT,
     REMINDER_S,
     Keys,
     dead_letter_streams,
     due_indexes,
+    format_key,
     shard_of,
 )
 from bot.store.kv import KeyValue
@@ -72,6 +87,7 @@ __all__ = [
     "BACKGROUND_S",
     "CHANGE",
     "CONTROL",
+    "FORMAT",
     "RELEASED",
     "REMINDER_S",
     "Accepted",
@@ -197,7 +213,6 @@ class Store:
         self.budget = Budget(client)
         self.live = live
         self.memory = StoreMemory(client, scripts)
-        self.docket_keys = DocketKeys(client)
 
     async def ping(self, timeout_s: float = 1.0) -> None:
         """Check that every shard answers.
@@ -218,6 +233,13 @@ class Store:
         async with translate_errors():
             seconds, microseconds = await self._client.eval(CLOCK, 1, Keys(conversation).history)
         return int(seconds) * 1000 + int(microseconds) // 1000
+
+    async def note_format(self) -> int:
+        """The number of the format in which the store is kept; ``FORMAT`` is noted where there is
+        none."""
+        async with translate_errors():
+            await self._client.set(format_key(), FORMAT, nx=True)
+            return int(cast("bytes", await self._client.get(format_key())))
 
     async def depths(self) -> Depths:
         """Count due conversations and dead letters."""

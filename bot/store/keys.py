@@ -13,6 +13,7 @@ import re
 from hashlib import sha256
 from zlib import crc32
 
+FORMAT = 1  # of everything stored; every change of it raises the number
 SHARDS = 16
 DAY_S = 86_400
 
@@ -78,7 +79,7 @@ CONVERSATION_KINDS = (
     "interpreter",
 )
 SHARD_KINDS = ("due", "dead", "forgotten", "alarms")
-LASTING_KIND = "pins"
+LASTING_KINDS = ("pins", "format")  # never expire: ``pins_key`` and ``format_key`` say why
 SCRIPT_KINDS = (*CONVERSATION_KINDS, *SHARD_KINDS)
 
 
@@ -198,13 +199,17 @@ def reminders_of_key(person: str) -> str:
 
 
 def pins_key(server: str) -> str:
-    """The key of the pinned descriptions of an MCP server's tools, the only kind of key that never
-    expires.
+    """The key of the pinned descriptions of an MCP server's tools, which never expires.
 
     A pin that expired would let a server change what a tool says of itself, as if nobody had seen
     it before. The number of keys is that of the servers an operator names, and each has a limit.
     """
-    return f"{_shard_prefix(crc32(server.encode()) % SHARDS)}{LASTING_KIND}:{server}"
+    return f"{_shard_prefix(crc32(server.encode()) % SHARDS)}pins:{server}"
+
+
+def format_key() -> str:
+    """The key of the format's number, which never expires: it tells what all other keys hold."""
+    return f"{_shard_prefix(0)}format"
 
 
 def file_key(file_id: str) -> str:
@@ -289,12 +294,9 @@ def personal_pattern(name: str) -> str:
 
 def is_personal(key: str, channel: str, name: str) -> bool:
     """Whether a key names a person of a channel; the name must be a whole part of the key, not a
-    piece of one.
-
-    Only earlier versions had fences, and seen-keys that name a person.
-    """
+    piece of one."""
     kind, *parts = key.split(":")[2:]
-    kinds = "seen", "note", "fence", "facts", "lists", "poll", "polls", "reminders_of"
+    kinds = "note", "facts", "lists", "poll", "polls", "reminders_of"
     return kind in kinds and {channel, name} <= set(parts)
 
 

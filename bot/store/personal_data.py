@@ -93,8 +93,8 @@ class PersonalData:
         self._erasing = asyncio.Lock()  # one person at a time: each scans every key
 
     async def erase(self, channel: str, names: Collection[str], but: Collection[str] = ()) -> int:
-        """Delete every value of ``kv`` with one of the names in key or value; facts, lists, polls,
-        and seen-keys of earlier versions, with one in the key; what they have added to other lists;
+        """Delete every value of ``kv`` with one of the names in key or value; facts, lists and
+        polls with one in the key; what they have added to other lists;
         their polls, votes and ratings; what they have written in groups without mentioning the bot.
 
         Args:

@@ -46,7 +46,7 @@ else
     keep_poll(id)
 end
 local now, shows = now_ms(), tonumber(redis.call('HGET', poll, 'shows') or 0)
-if now - shows > 60000 then -- an older version drops such a delivery
+if now - shows > 60000 then -- such a delivery may have been withdrawn
     redis.call('HSET', poll, 'shows', now)
     redis.call('RPUSH', outbox, delivery)
     redis.call('EXPIRE', outbox, WORK_S)

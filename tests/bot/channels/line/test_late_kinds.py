@@ -341,7 +341,7 @@ async def test_a_late_answer_that_cannot_be_read_is_given_up(
     """And the next one is fetched; a journal that cannot be read is in nobody's way."""
     async with kept_answer(store, fake) as here:
         await redis.lpush(key("late", IN_PRIVATE), f"{USER} turn_0_1\nnot JSON")
-        await redis.rpush(key("journal", IN_PRIVATE), "said 0:not JSON")
+        await redis.rpush(key("journal", IN_PRIVATE), "response 0:not JSON")
         await redis.expire(key("journal", IN_PRIVATE), 60)
         await here.hear(fake.press(BUTTON))
         assert ways(fake)[1:] == [("reply", "Hi!")]
