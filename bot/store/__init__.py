@@ -40,7 +40,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from bot.settings import CONNECTIONS
 from bot.store.budget import Budget, Claim, Counter, Day, Spent, Totals, Unit
@@ -60,7 +60,6 @@ from bot.store.keys import (
     DAY_S,
     FORMAT,
     REMINDER_S,
-    Keys,
     dead_letter_streams,
     due_indexes,
     format_key,
@@ -75,6 +74,7 @@ from bot.store.memory import Freed, MemoryUse, StoreMemory
 from bot.store.outbox import RELEASED, Bound, Outbox
 from bot.store.personal_data import PersonalData
 from bot.store.polls import Outcome, Polls, StoredPoll
+from bot.store.queues import Prefetches
 from bot.store.reminders import Alarm, Next, Reminders
 from bot.store.scripts import Scripts
 from bot.store.tool_pins import ToolPins
@@ -136,7 +136,6 @@ __all__ = [
 
 
 SAFE_POLICY = "noeviction"
-CLOCK = "#!lua flags=no-writes\nreturn redis.call('TIME')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +178,7 @@ class Store:
             must not wait behind turns.
 
     Attributes:
+        prefetches: reads that have begun before somebody asks.
         clock: this process's estimate of the store's clock.
         priority_kv: ``kv`` over those connections, for look-ups before a webhook's 200.
     """
@@ -186,31 +186,34 @@ class Store:
     def __init__(
         self, client: Client, priority: Client, live: Live, history_s: int, files_bytes: int
     ) -> None:
-        scripts = Scripts(client, history_s)
         self._client = client
         self._priority = priority
+        self._scripts = scripts = Scripts(client, history_s)
         self._was_away = False
-        self.clock = StoreClock()
         urgent = Scripts(priority, history_s)
+        self.prefetches = Prefetches(client.execute_later, client.execute_soon)
+        self.clock = StoreClock()
         self.inbox = Inbox(client, priority, urgent)
-        self.groups = Groups(client, urgent)
-        self.leases = Leases(client, priority, scripts)
+        self.groups = Groups(client, scripts, urgent, self.prefetches)
+        self.leases = Leases(scripts, urgent)
         self.journal = Journal(client, scripts)
         self.history = History(client, scripts)
         self.outbox = Outbox(client, scripts)
         self.dead_letters = DeadLetters(client, scripts)
         self.reminders = Reminders(client, scripts)
-        self.kv = KeyValue(client)
-        self.person_facts = PersonFacts(client)
-        self.place_lists = PlaceLists(client)
-        self.tool_pins = ToolPins(client)
-        self.files = Files(client, files_bytes)
+        self.kv = KeyValue(client, scripts, self.prefetches)
+        self.priority_kv = KeyValue(
+            priority, urgent, Prefetches(priority.execute_later, priority.execute_soon)
+        )
+        self.person_facts = PersonFacts(client, scripts, self.prefetches)
+        self.place_lists = PlaceLists(client, scripts)
+        self.tool_pins = ToolPins(client, scripts)
+        self.files = Files(client, scripts, files_bytes)
         self.polls = Polls(client, scripts)
         self.late_answers = LateAnswers(client, scripts)
-        self.feedback = Feedback(client)
-        self.personal_data = PersonalData(client)
-        self.priority_kv = KeyValue(priority)
-        self.budget = Budget(client)
+        self.feedback = Feedback(client, scripts)
+        self.personal_data = PersonalData(client, self.polls, self.feedback)
+        self.budget = Budget(client, scripts)
         self.live = live
         self.memory = StoreMemory(client, scripts)
 
@@ -230,16 +233,14 @@ class Store:
     async def now_ms(self, conversation: str = "") -> int:
         """Milliseconds since the epoch by the store's clock; on a cluster, by that of the
         conversation's node."""
-        async with translate_errors():
-            seconds, microseconds = await self._client.eval(CLOCK, 1, Keys(conversation).history)
-        return int(seconds) * 1000 + int(microseconds) // 1000
+        return await self._scripts.now_ms(conversation)
 
     async def note_format(self) -> int:
         """The number of the format in which the store is kept; ``FORMAT`` is noted where there is
         none."""
-        async with translate_errors():
-            await self._client.set(format_key(), FORMAT, nx=True)
-            return int(cast("bytes", await self._client.get(format_key())))
+        key = format_key()
+        _, found = await self._scripts.transact([("SET", key, FORMAT, "NX"), ("GET", key)])
+        return int(found)
 
     async def depths(self) -> Depths:
         """Count due conversations and dead letters."""

@@ -19,8 +19,6 @@ from tests.waiting import until_true
 RESTING = (
     "history",
     "answered",
-    "fence",
-    "forgotten",
     "seen",
     "message",
     "note",

@@ -47,7 +47,7 @@ def ends(*told: str, past: list[str], asked: int = 2, **result: Any) -> Ending:
 
 SCENARIOS = {
     "allowed by two presses": (
-        launching(after("asked", presses("p1")), after("remove_head", presses("p2"))),
+        launching(after("asked", presses("p1")), after("take_head", presses("p2"))),
         ends(ALLOWED, ANSWER, OVER, past=PAST, heard={"n": 1}),
     ),
     "allowed by words": (
@@ -60,7 +60,7 @@ SCENARIOS = {
         ),
     ),
     "pressed by somebody else": (
-        launching(after("asked", presses("p1", author="u2")), after("remove_head", presses("p2"))),
+        launching(after("asked", presses("p1", author="u2")), after("take_head", presses("p2"))),
         ends(NOT_YOURS, ALLOWED, ANSWER, past=PAST, heard={"n": 1}),
     ),
     "taken back while it waits": (

@@ -70,13 +70,13 @@ async def test_a_deleted_letter_leaves_no_bytes_among_the_others(
     letters = await store.dead_letters.of(HERE)
     await store.dead_letters.discard(letters[1])
     assert b"secret" in (await redis.dump(key("dead", HERE)) or b"")
-    await store.personal_data.compact()
+    await store.dead_letters.compact()
     assert b"secret" not in (await redis.dump(key("dead", HERE)) or b"")
     assert await store.dead_letters.of(HERE) == [letters[0], letters[2]]
     assert await redis.ttl(key("dead", HERE)) > 0
     for letter in (letters[0], letters[2]):
         await store.dead_letters.discard(letter)
-    await store.personal_data.compact()
+    await store.dead_letters.compact()
     assert await store.dead_letters.of(HERE) == []
 
 

@@ -52,7 +52,7 @@ from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
 TARO = f"U{'2' * 32}"
-SCRIPTS_OF_A_TURN = {"accept", "open", "commit", "remove_head"}
+SCRIPTS_OF_A_TURN = {"accept", "open", "commit", "take_head"}
 ASKED = "I am waiting for you: please answer my question above."
 
 
