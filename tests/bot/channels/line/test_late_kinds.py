@@ -550,7 +550,8 @@ async def test_a_turn_in_time_makes_no_further_request(
         await here.hear(question(fake))
         wire.requests.clear()
         await here.hear(question(fake))
-    made = [name for name in wire.requests if name in NAMES]
+    # Transactions set small values beside these, in the same batches.
+    made = [name for name in wire.requests if name in NAMES and name != "transaction"]
     assert sorted(made) == sorted(SCRIPTS_OF_A_TURN)
     assert (
         wire.requests.count("LRANGE") <= 1
