@@ -58,7 +58,6 @@ CUTS = (
     4,
     8,
 )  # divisors of these lengths; beside the longest arguments the last one always fits
-REASON_CAP = 500
 READING_MS = 1_500  # nobody reads a question faster: an earlier message answers something else
 
 
@@ -409,13 +408,8 @@ class Approvals:
         answer = True if is_polite else self._commands.decision(text)
         if answer and not reading.is_whole:
             return None
-        reason = (
-            ""
-            if answer
-            else REJECTED
-            if answer is False or not text
-            else f"{REJECTED}: {text[:REASON_CAP]}"
-        )
+        # Without the words: the message joins the turn, and takes them along if it is taken back.
+        reason = "" if answer else REJECTED
         return ApprovalDecision(
             question.call_id,
             bool(answer),

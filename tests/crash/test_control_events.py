@@ -48,6 +48,7 @@ MOMENTS = (
     ("asked", "record"),
     ("asked", AFTERWARDS),
     ("record", TOGETHER),
+    ("record", "join"),
     ("record", "written"),
     ("written", TOGETHER),
     ("written", "commit"),
