@@ -130,8 +130,8 @@ async def last_words(conversation: Conversation) -> Process:
 
 
 async def check(conversation: Private, pair: tuple[str, str], last: Process) -> None:
-    """The new message is answered, nothing waits, and what was taken back or worded anew is
-    gone: no process that began later has sent it to the model, or to people."""
+    """The new message is answered, nothing waits, no turn was given up, and what was taken back or
+    worded anew is gone: no process that began later has sent it to the model, or to people."""
     where = f"{conversation.name} {pair}"
     answers_of_model = [one.reply.text for one in last.delivered if one.reply.model]
     assert answers_of_model, where
@@ -149,6 +149,7 @@ async def check(conversation: Private, pair: tuple[str, str], last: Process) -> 
         requests = process.harness.model.requests
         asked = [message.text for request in requests for message in request.messages]
         shown = [delivery.reply.text for delivery in process.delivered]
+        assert [one.reply.text for one in process.delivered if one.reply.failed] == [], where
         assert [word for word in gone if word in asked] == [], where
         assert [text for text in shown if any(word in text for word in gone)] == [], where
 
