@@ -280,9 +280,10 @@ class Approvals:
         now = await self._store.now_ms(
             lease.conversation
         )  # before the inbox: whatever came in time is there
-        inbox = readable(await self._store.inbox.read(lease.conversation))
-        waiting = [(entry, parse(event, self._commands)) for entry, event in inbox]
-        remaining, unclear = len(waiting), None
+        inbox = await self._store.inbox.read(lease.conversation)
+        waiting = [(entry, parse(event, self._commands)) for entry, event in readable(inbox)]
+        # What cannot be read waits too: the turn would be taken again at once, and for ever.
+        remaining, unclear = len(inbox), None
         changed = {one.event.target for _, one in waiting if one.event.is_change}
         is_whole = self._channels[channel_of(lease.conversation)].shows_whole(asked.question)
         reading = Reading(

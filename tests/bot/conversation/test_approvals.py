@@ -250,6 +250,18 @@ async def test_modes_decide_without_asking(store: Store, mode: str, runs: int) -
     assert scene.harness.box.texts == ["Well"]
 
 
+async def test_an_entry_that_cannot_be_read_waits_behind_a_question(store: Store) -> None:
+    """The question stays open, and is decided as if nothing else waited."""
+    scene = Scene(store, Step("Well"))
+    await scene.say("launch it", "m1")
+    await store.inbox.accept(HERE, "x1", b"{")
+    async with asyncio.timeout(10):
+        await scene.harness.runner.process(HERE)
+    await scene.say("no", "m2")
+    assert scene.harness.box.texts[-1] == "Well"
+    assert await store.leases.due(10) == []
+
+
 async def test_stop_ends_a_parked_turn(store: Store) -> None:
     """The call is rejected, the turn ends, and says so."""
     scene = Scene(store)
