@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable
+from itertools import takewhile
 
 from bot.safe_text.addresses import (
     HARD,
@@ -209,10 +210,8 @@ class _Scan:
 
 
 def _beginning_of_both(one: str, other: str) -> str:
-    for at, (letter, same) in enumerate(zip(one, other, strict=False)):
-        if letter != same:
-            return one[:at]
-    return one[: len(other)]
+    pairs = zip(one, other, strict=False)
+    return "".join(letter for letter, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _is_target(target: str) -> bool:

@@ -85,6 +85,7 @@ def provenance(
 ANSWER = Message("a", "model", (Text("Yes."),), 2)
 MINE = (said("m0"), ANSWER)
 NEW = said("m1")
+OPENED = ("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://b.example")
 
 
 @pytest.mark.parametrize(
@@ -249,6 +250,36 @@ async def test_a_stream_waits_at_a_composed_link_until_it_is_known_whether_the_v
     links = agent.provenance(turn).link_filter(WITHHELD)
     shown = links.text(answer.text) if links else answer.text
     assert shown == (f"See {WITHHELD} or not." if searches else answer.text)
+
+
+async def test_a_stream_goes_on_where_no_vendor_searches() -> None:
+    """A link of the model's own knowledge holds nothing up."""
+    text = "See https://www.python.org/ or not."
+    notes = Notes()
+    context = TurnContext("c:1", "", "en", "UTC", notes)
+    turn = Turn("t", context, MINE, [NEW], notes, time.monotonic() + 9)
+    await Agent(Scripted([Step(text)]), TOOLS, "SYSTEM", Metrics()).run(turn)
+    assert "".join(event.text for event in notes.seen if isinstance(event, AnswerText)) == text
+
+
+def test_a_reminder_finds_its_own_addresses() -> None:
+    """Nobody can have hidden anything in them: none was composed when it was kept."""
+    links = provenance(MINE, said(f"{REMINDER_ID}1", "Read a.example/x")).link_filter(WITHHELD)
+    assert links is not None
+    assert links.text("a.example/x a.example/y") == f"a.example/x {WITHHELD}"
+
+
+def test_a_given_address_is_opened_beside_three_found_ones() -> None:
+    """It does not count."""
+    fetch = TOOLS["fetch"].definition
+    calls = [ToolCall(f"c{number}", "fetch", {"url": url}) for number, url in enumerate(OPENED)]
+    seen = provenance(
+        MINE,
+        said("m1", "See b.example"),
+        *called("search", " ".join(OPENED[:3])),
+        Message("m", "model", tuple(calls), 4),
+    )
+    assert [seen.composed_in(call, fetch) for call in calls] == ["", "", "", ""]
 
 
 async def test_the_vendor_opens_no_addresses_then() -> None:

@@ -182,3 +182,10 @@ def test_a_question_has_no_links() -> None:
         "url: https[:]//b[.]a[.]example/x?q=1.2, a[.]example/y"
     )
     assert unlinked("main.py at 12:30") == "main.py at 12:30"
+    assert unlinked("エビル.jp/x") == "エビル[.]jp/x"
+
+
+def test_a_name_outside_of_ascii_is_compared_whole() -> None:
+    """With all names below it."""
+    links = LinkFilter(frozenset(keys_in("見て エビル.jp/x")).__contains__, WITHHELD)
+    assert links.text("エビル.jp/x S.エビル.jp/x") == f"エビル.jp/x S.エビル{WITHHELD}"
