@@ -36,9 +36,12 @@ OF_ADDRESSES = re.compile(r"[A-Za-z0-9.:/\\@?#_-]")
 HARD = "、。，．！？…「」『』（）【】・"  # ends an address in Japanese text
 AFTER = ".,;:!?*_~'\"`)}"  # behind an address this is the sentence's, not the address's
 MOST_AFTER = 4  # characters of it
-_REST = rf"(?:[^\s<>\"|\[\]{HARD}])*+"
+# Behind the first letter outside of ASCII so many belong to an address: Japanese may go on right
+# behind it, with the next address.
+_REST = rf"[!#-;=?-Z\\^-{{}}~]*+[^\s<>\"|\[\]{HARD}]{{0,200}}+"
 # Marks that a channel removes may stand within the name of a host.
 _LABEL = r"[A-Za-z0-9_*`\\~-]++"
+_MORE = rf"(?::[0-9]{{1,5}}(?![0-9]))?(?:[/?#\\]{_REST})?"
 TOKEN = re.compile(
     r"(?P<mail>(?<![A-Za-z0-9_.%+-])[A-Za-z0-9_.%+-]++@[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++(?![*`\\~_.]*+[/?#:@]?[A-Za-z0-9]))"
     rf"|(?P<url>(?:(?<![A-Za-z])[A-Za-z][A-Za-z0-9+.-]{{0,30}}:[/\\]{{2}}|(?<![A-Za-z])https?:[/\\]*+(?=[\w\[]))"
@@ -47,13 +50,18 @@ TOKEN = re.compile(
     # begins, Japanese does not show.
     r"|(?P<foreign>(?<=[^\W\x00-\x7f])\.[A-Za-z]{2,24}+(?![A-Za-z0-9_.-])(?::[0-9]{1,5}(?![0-9]))?"
     rf"(?:[/?#\\]{_REST})?)"
-    rf"|(?P<bare>(?<![A-Za-z0-9_*`\\~-]){_LABEL}(?:\.{_LABEL})++(?::[0-9]{{1,5}}(?![0-9]))?(?:[/?#\\]{_REST})?)",
+    # A path belongs to a name only if its ending may be one of a host's: what is behind 1.2 is
+    # looked at by itself, in one pass.
+    rf"|(?P<bare>(?<![A-Za-z0-9_*`\\~-])(?:(?:[0-9]{{1,3}}\.){{3}}[0-9]{{1,3}}(?![A-Za-z0-9_*`\\~.-]){_MORE}"
+    rf"|{_LABEL}(?:\.{_LABEL})++(?:(?<=[A-Za-z*`\\~_-][A-Za-z*`\\~_-]){_MORE})?))",
     re.IGNORECASE,
 )
 SCHEMED = re.compile(r"(?:[a-z][a-z0-9+.-]{0,30}:)?[/\\]{2}(?=[^\s/\\])|https?:", re.IGNORECASE)
 # What stands around an address, where a server is not strict.
 AROUND = " \t\r\n\v\f\u00a0\u3000\u200b\u2060\ufeff<>()[]{}\"'`"
-LONGEST_NAME = 253  # of a host
+NAMED = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*+:[/\\]++|https?:)?[^/?#]++", re.IGNORECASE)
+LONGEST_NAME = 63  # letters before a host's ending that are compared
+LONGEST_HOST = 253
 HOST = re.compile(r"(?P<host>[^/?#:\\]++)(?P<more>.*)", re.DOTALL)
 ASCII = re.compile(r"[!-~]*+")
 WEB = re.compile(r"https?://", re.IGNORECASE)
@@ -117,6 +125,8 @@ def is_link(token: re.Match[str]) -> bool:
     if token.lastgroup == "foreign":
         has_path = any(sign in token[0] for sign in "/?#\\:")
         return has_path or ("." in name_before(token) and token[0][1:].lower() in ENDINGS)
+    if token[0][name_end(token) - token.start() :].lstrip(AFTER):
+        return True
     # A backslash is a mark that goes, or begins a path.
     bare = token["bare"]
     return any(map(_is_host, dict.fromkeys((bare, bare.replace("\\", ""), *bare.split("\\")))))
@@ -131,6 +141,14 @@ def name_before(token: re.Match[str]) -> str:
     while start > least and (text[start - 1].isalnum() or text[start - 1] in "._-"):
         start -= 1
     return text[start : token.start()]
+
+
+def name_end(token: re.Match[str]) -> int:
+    """The end of a token's name of a host: behind one that is no link may stand one."""
+    if token.lastgroup == "mail":
+        return token.end()
+    parts = NAMED.match(token[0])
+    return token.start() + (parts.end() if parts else len(token[0]))
 
 
 def _is_host(bare: str) -> bool:
@@ -175,13 +193,16 @@ def keys_in(text: str) -> Iterator[str]:
     text = revealed(text)
     if not any(sign in text for sign in SIGNS):
         return
-    for token in TOKEN.finditer(text):
-        if is_link(token):
-            name = name_before(token)
-            for form in dict.fromkeys(forms_of(token[0])):
-                key = key_of(name + form)
-                yield key
-                yield place_of(key)
+    at = 0
+    while (token := TOKEN.search(text, at)) is not None:
+        if not is_link(token):
+            at = name_end(token)
+            continue
+        at, name = token.end(), name_before(token)
+        for form in dict.fromkeys(forms_of(token[0])):
+            key = key_of(name + form)
+            yield key
+            yield place_of(key)
 
 
 def strings_in(value: Any) -> Iterator[str]:
@@ -198,31 +219,22 @@ def strings_in(value: Any) -> Iterator[str]:
 
 
 def unlinked(text: str) -> str:
-    """The text with its addresses written so that no channel makes links of them:
-    ``https[:]//a[.]example/x``."""
-
-    def broken(token: re.Match[str]) -> str:
-        if not is_link(token):
-            return token[0]
-        if token.lastgroup == "foreign":
-            return f"[.]{token[0][1:]}"
-        scheme, separator, rest = (
-            token[0].rpartition("://") if token.lastgroup == "url" else ("", "", token[0])
-        )
-        head = len(rest) if not separator and token.lastgroup == "url" else _host_end(rest)
-        host = rest[:head].replace(".", "[.]").replace(":", "[:]")
-        return f"{scheme.replace('.', '[.]')}{'[:]//' if separator else ''}{host}{rest[head:]}"
-
-    return TOKEN.sub(broken, text) if any(sign in text for sign in SIGNS) else text
-
-
-def _host_end(rest: str) -> int:
-    return next((index for index, letter in enumerate(rest) if letter in "/?#\\"), len(rest))
+    """The text with its addresses written so that no channel makes links of them, nor of those
+    inside of them: ``https[:]//a[.]example/x``."""
+    broken: list[str] = []
+    at = 0
+    while any(sign in text for sign in SIGNS) and (token := TOKEN.search(text, at)) is not None:
+        broken.append(text[at : token.start()])
+        at = name_end(token)
+        name = text[token.start() : at]
+        broken.append(name.replace(".", "[.]").replace(":", "[:]") if is_link(token) else name)
+    return "".join((*broken, text[at:]))
 
 
 def _host(host: str) -> str:
     """The host in lower case, in ASCII if it can be."""
     try:
-        return host.lower() if host.isascii() else host.encode("idna").decode().lower()
+        is_name = not host.isascii() and len(host) <= LONGEST_HOST
+        return host.encode("idna").decode().lower() if is_name else host.lower()
     except UnicodeError:
         return host.lower()

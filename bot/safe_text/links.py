@@ -18,6 +18,7 @@ from bot.safe_text.addresses import (
     is_link,
     key_of,
     name_before,
+    name_end,
     revealed,
     trimmed,
 )
@@ -131,7 +132,7 @@ class _Scan:
             elif is_link(found):
                 self._token(found)
             else:
-                self._copy(found.end())
+                self._copy(name_end(found))
         self._copy(len(self._text))
         return "".join(self._out)
 

@@ -42,6 +42,7 @@ SHOWN = {
     "\\S.bad.example 4\\S.bad.example": f"{WITHHELD} {WITHHELD}",
     "https\u202a://evil\u202a.example/S evil\u00ad.example/S": f"{WITHHELD} {WITHHELD}",
     "[x](https&colon;//evil&period;example/S) evil&#46;example/S": f"x {WITHHELD} {WITHHELD}",
+    "1.2/https://bad.example/S v1.2?S.bad.example": f"1.2/{WITHHELD} v1.2?{WITHHELD}",
     "エビル.jp/S S.エビル.jp": f"エビル{WITHHELD} S.エビル{WITHHELD}",
     "価格.com 東京.大阪 &lt;b&gt; 👩\u200d💻 1\ufe0f\u20e3": "価格.com 東京.大阪 &lt;b&gt; 👩\u200d💻 1\ufe0f\u20e3",
 }
@@ -182,6 +183,10 @@ def test_a_question_has_no_links() -> None:
         "url: https[:]//b[.]a[.]example/x?q=1.2, a[.]example/y"
     )
     assert unlinked("main.py at 12:30") == "main.py at 12:30"
+    assert unlinked("https://a.example/?q=b.example/https://c.example/") == (
+        "https[:]//a[.]example/?q=b[.]example/https[:]//c[.]example/"
+    )
+    assert unlinked("4\\S.evil.example 1.2/a.example") == "4\\S[.]evil[.]example 1.2/a[.]example"
     assert unlinked("エビル.jp/x") == "エビル[.]jp/x"
 
 
