@@ -155,3 +155,5 @@ def test_ci_runs_the_gate() -> None:
     lines = text(".ci/run").splitlines()
     assert "set -euo pipefail" in lines
     assert lines[-1] == "make test"
+    others = 'make VENV=".venv-$version" PYTHON="$python" types imports quick'
+    assert others in map(str.strip, lines)
