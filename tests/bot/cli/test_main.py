@@ -136,8 +136,8 @@ def test_a_new_tool_can_be_called_at_once(call: Call, tmp_path: Path) -> None:
     code, out, err = call("tools", "call", "roll_dice", '{"text": "hello"}')
     assert (code, json.loads(out), err) == (0, {"text": "HELLO"}, "")
     code, _, err = call("tools", "new", "roll_dice")
-    taken = f"roll_dice is the name of a tool already ({folder}/roll_dice.py); choose another name"
-    assert (code, err) == (2, f"kaiwa: NAME: {taken}\n")
+    there = f"{folder}/roll_dice.py is there already; choose another name, or move it away"
+    assert (code, err) == (2, f"kaiwa: {there}\n")
     (folder / "broken.py").write_text("1 / 0", "utf-8")
     code, _, err = call("tools")
     assert (code, err.count("\n")) == (2, 1)
@@ -157,7 +157,8 @@ def test_a_tool_that_crashes_shows_its_author_why(call: Call, tmp_path: Path) ->
     assert f'File "{tool}", line {line}, in call' in exception
     assert exception.endswith("ZeroDivisionError: division by zero")
     tool.write_text(text.replace("str(1 / 0)", 'int("hush-key")'), "utf-8")
-    sys.modules.pop(next(name for name in sys.modules if name.endswith(".shout")))
+    for name in [name for name in sys.modules if name.endswith(".shout")]:
+        del sys.modules[name]
     err = call("tools", "call", "shout", '{"text": "hello"}', GEMINI_API_KEY="hush-key")[2]
     assert json.loads(err)["exception"].endswith(
         "invalid literal for int() with base 10: '[secret]'"
