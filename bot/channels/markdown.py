@@ -136,21 +136,14 @@ class _State(StateInline):
 def _text(state: StateInline, silent: bool) -> bool:
     """Characters without a meaning, up to an address or from it to its end."""
     stop = STOP.search(state.src, state.pos, state.posMax)
-    if stop is None:
-        return _append(state, state.src[state.pos : state.posMax], state.posMax)
-    if stop.start() > state.pos:
-        return _append(state, state.src[state.pos : stop.start()], stop.start())
-    address = BARE.match(state.src, state.pos, state.posMax)
-    if address is None:
-        return False
-    shown = address[0].rstrip(AFTER_URL)
-    return _append(state, ESCAPED.sub(r"\1", shown), state.pos + len(shown))
-
-
-def _append(state: StateInline, text: str, end: int) -> bool:
+    end = stop.start() if stop else state.posMax
+    text = state.src[state.pos : end]
+    if not text and (address := BARE.match(state.src, state.pos, state.posMax)):
+        end += len(address[0].rstrip(AFTER_URL))
+        text = ESCAPED.sub(r"\1", state.src[state.pos : end])
     state.append_pending(text)
     state.pos = end
-    return True
+    return bool(text)
 
 
 def _link(state: StateInline, silent: bool) -> bool:
@@ -158,15 +151,13 @@ def _link(state: StateInline, silent: bool) -> bool:
     found = LINK.match(state.src, state.pos, state.posMax)
     if found is None:
         return False
-    label = found.span("angled" if found["angled"] else "label")
-    after = state.posMax
-    state.push("link_open", "a", 1).attrs = {
-        "href": ESCAPED.sub(r"\1", found["angled"] or found["url"])
-    }
-    state.pos, state.posMax = label
+    opened = state.push("link_open", "a", 1)
+    opened.attrs = {"href": ESCAPED.sub(r"\1", found["angled"] or found["url"])}
+    end = state.posMax
+    state.pos, state.posMax = found.span("angled" if found["angled"] else "label")
     state.md.inline.tokenize(state)
     state.push("link_close", "a", -1)
-    state.pos, state.posMax = found.end(), after
+    state.pos, state.posMax = found.end(), end
     return True
 
 
@@ -181,21 +172,15 @@ def _table(state: StateBlock, startLine: int, endLine: int, silent: bool) -> boo
         end += 1
     first = len(state.tokens)
     table(state, startLine, end, False)
-    tokens = state.tokens[first:]
-    columns = sum(token.type == "th_open" for token in tokens)
-    for index, token in enumerate(tokens):
-        if token.type == "tr_close":
-            _fill_last_cell(state, tokens[index - 2], columns)
+    columns = sum(token.type == "th_open" for token in state.tokens[first:])
+    for index, token in enumerate(state.tokens[first:], first):
+        if token.type == "tr_open" and token.map:
+            cells = escapedSplit(getLine(state, token.map[0]).strip())
+            if cells[0] == "":
+                cells.pop(0)
+            if cells and cells[-1] == "":
+                cells.pop()
+            # A row has three tokens a cell.
+            last = state.tokens[index + 3 * columns - 1]
+            last.content = "|".join(cells[columns - 1 :]).strip()
     return True
-
-
-def _fill_last_cell(state: StateBlock, cell: Token, columns: int) -> None:
-    """Add to a row's last cell what stands behind it."""
-    assert cell.map  # noqa: S101 -- every cell has its line
-    cells = escapedSplit(getLine(state, cell.map[0]).strip(" \t"))
-    if cells[0] == "":
-        cells.pop(0)
-    if cells and cells[-1] == "":
-        cells.pop()
-    if len(cells) > columns:
-        cell.content = "|".join(cells[columns - 1 :]).strip()

@@ -122,8 +122,7 @@ def _words(markdown: str, below: str, more: str, room: int) -> list[LineMessage]
             return with_tables
     text = joined(shown) or written
     most = min(room, MAX_MESSAGES)
-    all_of_it = joined((Piece("", text), Piece("\n\n", below)))
-    whole = list(islice(pieces_of(all_of_it), most + 1))
+    whole = list(islice(pieces_of(f"{text}\n\n{below}".rstrip()), most + 1))
     if len(whole) <= most and not is_cut:
         return list(map(LineMessage, whole))
     last = list(islice(pieces_of(below), most - 1))

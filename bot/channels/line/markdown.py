@@ -19,8 +19,10 @@ BULLET = "・"
 SIGNS = re.compile(r"[*_~`\[<|\\]|^[ \t]*+(?:[-+#>=]|\d+[.)])", re.MULTILINE)
 # Signs and lines; more are a tenth of a second's work, and no answer that somebody reads.
 MOST_SIGNS = 4_000
-# LINE would take other characters for a part of the address before them.
-AFTER_URL = ".,;:!?*_~'\""
+# Stands behind a link's address. The parser leaves none in a text.
+ENDED = "\0"
+# What LINE would take for a part of the address.
+BEHIND = re.compile(rf"{ENDED}(?=[^\s.,;:!?*_~'\"{ENDED}])")
 BREAK = re.compile(r"<br[ \t]*+/?>", re.IGNORECASE)
 UNDERLINE = re.compile(r"(?:\A|\n)={3,}+$", re.MULTILINE)
 GAPS = re.compile(r"\n{3,}")
@@ -59,10 +61,7 @@ def pieces(markdown: str) -> list[Piece]:
         return [Piece("", GAPS.sub("\n\n", shown))]
     if len(SIGNS.findall(markdown)) + markdown.count("\n") > MOST_SIGNS:
         return [Piece("", markdown)]
-    renderer = _Renderer()
-    for token in parse(markdown):
-        renderer.take(token)
-    return renderer.pieces
+    return _Renderer().render(parse(markdown))
 
 
 def joined(shown: Iterable[Piece]) -> str:
@@ -80,55 +79,38 @@ class _Renderer:
     """Makes pieces of tokens."""
 
     def __init__(self) -> None:
-        self.pieces: list[Piece] = []
-        # The line below the last piece, and whether something between it and the next was left out.
+        self._pieces: list[Piece] = []
+        # The line below the last piece; -1 where something was left out below it.
         self._end = 0
-        self._is_gap = False
         # What stands before the lines of the list items that are open.
         self._indents: list[str] = []
         self._marker = ""
-        self._item = [0, 0]
-        self._rows: list[list[str]] | None = None
 
-    def take(self, token: Token) -> None:
-        """Take the next token of a block."""
-        match token.type:
-            case "list_item_open":
-                marker = f"{token.info}{token.markup} " if token.info else BULLET
-                self._marker = (self._marker or "".join(self._indents)) + marker
-                self._indents.append(" " * max(len(marker), 2))
-                self._item = token.map or self._item
-            case "list_item_close":
-                if self._marker:
-                    self._add("", self._item)
-                self._indents.pop()
-            case "hr" if token.map:
-                self._leave_out(token.map)
-            case "fence" if token.map:
-                self._add(token.content.removesuffix("\n"), token.map)
-            case "inline" if token.map:
-                self._take_words(_words(token.children or ()), token.map)
-            case _:
-                self._take_table(token)
-
-    def _take_words(self, words: str, lines: Sequence[int]) -> None:
-        if self._rows is None:
-            self._add(words, lines)
-        else:
-            self._rows[-1].append(" ".join(words.split()))
-
-    def _take_table(self, token: Token) -> None:
-        match token.type:
-            case "table_open":
-                self._rows = []
-                self._item = token.map or self._item
-            case "tr_open" if self._rows is not None:
-                self._rows.append([])
-            case "table_close" if self._rows is not None:
-                text = "\n".join(" | ".join(row) for row in self._rows)
-                table = _table(self._rows) if token.level == 0 else None
-                self._rows = None
-                self._add(text, self._item, table)
+    def render(self, tokens: Iterable[Token]) -> list[Piece]:
+        """The pieces of a text."""
+        rest = iter(tokens)
+        for token in rest:
+            lines = token.map or (self._end, self._end + 1)
+            match token.type:
+                case "list_item_open":
+                    marker = f"{token.info}{token.markup} " if token.info else BULLET
+                    self._marker = (self._marker or "".join(self._indents)) + marker
+                    self._indents.append(" " * max(len(marker), 2))
+                case "list_item_close":
+                    if self._marker:
+                        self._add("", lines)
+                    self._indents.pop()
+                case "hr":
+                    self._end = -1
+                case "fence":
+                    self._add(token.content.removesuffix("\n"), lines)
+                case "inline":
+                    self._add(_words(token), lines)
+                case "table_open":
+                    rows = _rows(rest)
+                    text = "\n".join(map(" | ".join, rows))
+                    self._add(text, lines, None if token.level else _table(rows))
+        return self._pieces
 
     def _add(self, text: str, lines: Sequence[int], table: Table | None = None) -> None:
         """Add a piece.
@@ -137,62 +119,56 @@ class _Renderer:
             lines: its first line and the one below it.
         """
         if not (text or self._marker):
-            self._leave_out(lines)
+            self._end = -1
             return
-        before = "\n\n" if self._is_gap or lines[0] > self._end else "\n"
+        before = "\n\n" if lines[0] > self._end or self._end < 0 else "\n"
         indent = "".join(self._indents)
         shown = (self._marker or indent) + text.replace("\n", f"\n{indent}")
-        self.pieces.append(Piece(before if self.pieces else "", shown, table))
+        self._pieces.append(Piece(before if self._pieces else "", shown, table))
         self._end = lines[1]
-        self._is_gap = False
         self._marker = ""
 
-    def _leave_out(self, lines: Sequence[int]) -> None:
-        self._is_gap = self._is_gap or lines[0] > self._end
-        self._end = lines[1]
+
+def _rows(tokens: Iterable[Token]) -> list[list[str]]:
+    """The cells of a table that has begun."""
+    rows: list[list[str]] = []
+    for token in tokens:
+        if token.type == "table_close":
+            break
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type == "inline":
+            rows[-1].append(" ".join(_words(token).split()))
+    return rows
 
 
-def _words(tokens: Iterable[Token]) -> str:
+def _words(inline: Token) -> str:
     """The text of inline tokens; a link is its words and its address."""
     parts: list[str] = []
     links: list[tuple[int, str]] = []
-    is_behind_address = False
-    for token in tokens:
-        text = _text(token)
-        if is_behind_address and (text or token.type == "link_open"):
-            is_behind_address = False
-            if not text or not (text[0].isspace() or text[0] in AFTER_URL):
-                parts.append(" ")
-        parts.append(text)
-        if token.type == "link_open":
-            links.append((len(parts), str(token.attrs["href"])))
-        elif token.type == "link_close":
-            start, address = links.pop()
-            label = "".join(parts[start:]).strip()
-            del parts[start:]
-            if label and label not in (address, address.partition("://")[2]):
-                parts.append(f"{label} ")
-            parts.append(address)
-            is_behind_address = True
-    return GAPS.sub("\n\n", UNDERLINE.sub("", "".join(parts))).strip("\n")
-
-
-def _text(token: Token) -> str:
-    match token.type:
-        case "text":
-            return BREAK.sub("\n", token.content)
-        case "code_inline":
-            return token.content
-        case "softbreak" | "hardbreak":
-            return "\n"
-        case _:
-            return ""
+    for token in inline.children or ():
+        match token.type:
+            case "text":
+                parts.append(BREAK.sub("\n", token.content))
+            case "code_inline":
+                parts.append(token.content)
+            case "softbreak" | "hardbreak":
+                parts.append("\n")
+            case "link_open":
+                links.append((len(parts), str(token.attrs["href"])))
+            case "link_close":
+                start, address = links.pop()
+                label = "".join(parts[start:]).strip(f" {ENDED}")
+                if label in (address, address.partition("://")[2]):
+                    label = ""
+                parts[start:] = (f"{label} " if label else "", address, ENDED)
+    text = BEHIND.sub(" ", "".join(parts)).replace(ENDED, "")
+    return GAPS.sub("\n\n", UNDERLINE.sub("", text)).strip("\n")
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Table | None:
     """The table of these rows; None if it does not fit on a card."""
-    if not 1 < len(rows) <= MOST_ROWS + 1 or not 1 < len(rows[0]) <= MOST_COLUMNS:
-        return None
-    if any(len(cell) > LONGEST_CELL for row in rows for cell in row):
-        return None
-    return Table(tuple(tuple(row) for row in rows))
+    fits = 1 < len(rows) <= MOST_ROWS + 1 and 1 < len(rows[0]) <= MOST_COLUMNS
+    if fits and all(len(cell) <= LONGEST_CELL for row in rows for cell in row):
+        return Table(tuple(map(tuple, rows)))
+    return None

@@ -35,7 +35,7 @@ CASES = [
     ("- [x] done\n- [ ] open", "・[x] done\n・[ ] open"),
     ("-5 degrees, 3 - 2", "-5 degrees, 3 - 2"),
     ("> quoted\n>> twice", "quoted\ntwice"),
-    ("above\n\n---\n\nbelow\n***\nend", "above\n\nbelow\nend"),
+    ("above\n\n---\n\nbelow\n***\nend", "above\n\nbelow\n\nend"),
     ("Title\n=====\ntext", "Title\ntext"),
     ("run `pip install *x*` now", "run pip install *x* now"),
     ("``a ` b``", "a ` b"),
