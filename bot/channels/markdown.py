@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.parser_inline import ParserInline
 from markdown_it.rules_block import StateBlock
-from markdown_it.rules_block.table import escapedSplit, getLine, table
+from markdown_it.rules_block.table import getLine, table
 from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.state_inline import Scanned
 from markdown_it.token import Token
@@ -42,6 +42,7 @@ BARE = re.compile(rf"{URL}[^\s<>\"`、。，「」『』（）【】]+", re.IGNO
 AFTER_URL = ".,;:!?*_~'\")"
 # Where another rule than that of text may match.
 STOP = re.compile(rf"[\n!<*_~`\[\\]|{URL}", re.IGNORECASE)
+CELL = re.compile(r"((?:\\.|`[^`]*+`|[^|])*+)(?:\||$)")
 ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
@@ -175,12 +176,19 @@ def _table(state: StateBlock, startLine: int, endLine: int, silent: bool) -> boo
     columns = sum(token.type == "th_open" for token in state.tokens[first:])
     for index, token in enumerate(state.tokens[first:], first):
         if token.type == "tr_open" and token.map:
-            cells = escapedSplit(getLine(state, token.map[0]).strip())
-            if cells[0] == "":
-                cells.pop(0)
-            if cells and cells[-1] == "":
-                cells.pop()
-            # A row has three tokens a cell.
-            last = state.tokens[index + 3 * columns - 1]
-            last.content = "|".join(cells[columns - 1 :]).strip()
+            # A cell has three tokens, the second with its text.
+            cells = state.tokens[index + 2 : index + 3 * columns : 3]
+            for cell, text in zip(
+                cells, _cells(getLine(state, token.map[0]), columns), strict=True
+            ):
+                cell.content = text
     return True
+
+
+def _cells(line: str, columns: int) -> list[str]:
+    """The texts of a row's cells; a bar in code parts none."""
+    # The last match is that of the line's end.
+    found = CELL.findall(line.strip().removeprefix("|"))[:-1]
+    texts = [text.replace("\\|", "|").strip() for text in found]
+    cells = [*texts[: columns - 1], " | ".join(texts[columns - 1 :])]
+    return cells + [""] * (columns - len(cells))
