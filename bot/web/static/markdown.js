@@ -11,7 +11,7 @@ const INLINE = ["text", "newline", "escape", "backticks", "strikethrough", "emph
 const PAIRS = ["balance_pairs", "strikethrough", "emphasis", "fragments_join"];
 const ADDRESS = /^(?:[a-z][a-z0-9+.-]{0,30}:\/\/|www\.|mailto:|tel:)/i;
 const STOP = /[\n!<*_~`[\]\\]|(?<![a-z])https?:\/\//gi; // where another rule than that of text may match
-const BARE = /https?:\/\/[\w.~:/?#[\]@!$&'()*+,;=%-]+/iy;
+const BARE = /https?:\/\/[\w.~:/?#[\]@!$&'()*+,;=%-]{1,2000}/iy;
 const TAGS = { s: "del" };
 const ALIGNED = { "text-align:center": "center", "text-align:right": "end" };
 
@@ -85,7 +85,7 @@ function text(state, silent) {
   const end = Math.min(STOP.exec(state.src)?.index ?? state.posMax, state.posMax);
   const address = end === state.pos && trimmed(BARE.exec(state.src)?.[0].slice(0, state.posMax - end) ?? "");
   const shown = address || state.src.slice(state.pos, end);
-  if (!silent && safeURL(address) && !state.linkLevel) {
+  if (!silent && address && !state.linkLevel && safeURL(address)) {
     state.push("link_open", "a", 1).attrSet("href", address);
     state.push("text", "", 0).content = address;
     state.push("link_close", "a", -1);
