@@ -33,12 +33,9 @@ def read(body: bytes, language: str) -> Report:
         observed=_observed(now.get("localObsDateTime")),
         condition=condition,
         temp_c=temp_c,
-        temp_f=reading(now.get("temp_F")),
         feels_like_c=reading(now.get("FeelsLikeC")),
-        feels_like_f=reading(now.get("FeelsLikeF")),
         humidity=reading(now.get("humidity")),
         wind_kmh=reading(now.get("windspeedKmph")),
-        wind_mph=reading(now.get("windspeedMiles")),
         wind_direction=text(now.get("winddir16Point")),
         days=tuple(
             day for entry in entries(answer.get("weather")) if (day := _day(entry, language))
@@ -77,8 +74,6 @@ def _day(entry: dict[str, Any], language: str) -> Day | None:
         date=day,
         high_c=reading(entry.get("maxtempC")),
         low_c=reading(entry.get("mintempC")),
-        high_f=reading(entry.get("maxtempF")),
-        low_f=reading(entry.get("mintempF")),
         slots=tuple(
             slot for hour in entries(entry.get("hourly")) if (slot := _slot(hour, language))
         ),
