@@ -4,7 +4,6 @@ for every failure."""
 from __future__ import annotations
 
 import asyncio
-from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -14,6 +13,7 @@ import msgspec
 from pydantic import AfterValidator
 
 from toolset.tool import ToolError
+from toolset.web.decoding import decode_json
 
 BODY_CAP = 1024 * 1024  # bytes
 RETRY_PAUSE_S = 0.2
@@ -106,8 +106,7 @@ class Source:
         params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """The JSON at a path: no NaN, no infinite number and no half character, for none of these
-        could be sent on.
+        """The JSON at a path, as ``decode_json`` reads it.
 
         Raises:
             ToolError: one text per kind of failure.
@@ -204,6 +203,6 @@ class Source:
 
 def _decoded(body: bytes) -> Any:
     try:
-        return msgspec.json.decode(body.removeprefix(BOM_UTF8))
-    except (ValueError, RecursionError) as error:
+        return decode_json(body)
+    except ValueError as error:
         raise ToolError("API request failed: the answer is not JSON") from error

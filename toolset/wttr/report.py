@@ -6,11 +6,10 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Any
 
-import msgspec
-
 from toolset.forecast.report import Day, Place, Report, Slot
 from toolset.forecast.values import entries, integer, reading, text
 from toolset.tool import ToolError
+from toolset.web.decoding import decode_json
 
 SOURCE = "wttr.in"
 OBSERVED = "%Y-%m-%d %I:%M %p"
@@ -46,8 +45,8 @@ def read(body: bytes, language: str) -> Report:
 
 def _decoded(body: bytes) -> dict[str, Any]:
     try:
-        answer = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        answer = decode_json(body)
+    except ValueError:
         answer = None
     if not isinstance(answer, dict):
         raise ToolError("no weather data available")
