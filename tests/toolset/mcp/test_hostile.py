@@ -20,7 +20,6 @@ async def test_a_server_that_hangs_is_ended(
 ) -> None:
     """Even one that ignores SIGTERM; meanwhile nobody waits for it."""
     monkeypatch.setattr("toolset.mcp.connection.CONNECT_S", 1.0)
-    monkeypatch.setattr("toolset.mcp.stdio.EXIT_S", 0.3)
     async with serving(hostile.says(hangs=True)) as served:
         assert served.server.cause == "it gave no answer in time"
         outcome = await served.call("bad_do", within=1)
@@ -29,11 +28,8 @@ async def test_a_server_that_hangs_is_ended(
     await until(lambda: not is_alive(hostile.child))
 
 
-async def test_shutdown_waits_for_no_server(
-    hostile: Hostile, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_shutdown_waits_for_no_server(hostile: Hostile) -> None:
     """It is killed in the middle of its connection, too."""
-    monkeypatch.setattr("toolset.mcp.stdio.EXIT_S", 0.3)
     config = hostile.says(hangs=True)
 
     async def connect() -> None:
@@ -46,8 +42,8 @@ async def test_shutdown_waits_for_no_server(
     connecting.cancel()
     with suppress(asyncio.CancelledError):
         await connecting
-    assert time.monotonic() - began < 5
-    assert not is_alive(hostile.child)
+    assert time.monotonic() - began < 8
+    await until(lambda: not is_alive(hostile.child))
 
 
 async def test_what_a_server_starts_ends_with_it(hostile: Hostile) -> None:
