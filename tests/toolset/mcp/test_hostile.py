@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from contextlib import suppress
 
@@ -10,6 +11,7 @@ import pytest
 
 from tests.toolset.mcp.servers import TEXT, Hostile, MemoryPins, is_alive, listed, serving
 from tests.waiting import until
+from toolset.mcp.stdio import GUARD
 from toolset.tool import OUTPUT_CAP, ValidatedTool
 
 pytestmark = pytest.mark.process
@@ -51,6 +53,22 @@ async def test_what_a_server_starts_ends_with_it(hostile: Hostile) -> None:
     async with serving(hostile.says(child=True, tools=[listed("do")])) as served:
         assert list(served.tools) == ["bad_do"]
         assert is_alive(hostile.child)
+    await until(lambda: not is_alive(hostile.child))
+
+
+async def test_what_a_server_starts_ends_with_kaiwa(hostile: Hostile) -> None:
+    """Killed, Kaiwa can end nothing any more; its end of the pipe is closed by the system."""
+    config = hostile.says(child=True)
+    guard = await asyncio.create_subprocess_exec(
+        *(sys.executable, str(GUARD), config.command, *config.args),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    await until(lambda: hostile.path.with_suffix(".pid").exists() and hostile.child > 0)
+    assert guard.stdin is not None
+    guard.stdin.close()
+    await guard.wait()
     await until(lambda: not is_alive(hostile.child))
 
 
