@@ -4,82 +4,121 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from toolset.charts.worker import MAX_POINTS, Chart, Values
 from toolset.forecast.report import Report, Slot
-from toolset.forecast.result import Detail, coming_days, highest_chance, next_hours
+from toolset.forecast.result import Detail, coming_days, next_hours
 from toolset.forecast.units import in_fahrenheit
 
+CELSIUS, FAHRENHEIT = "°C", "°F"
 MAX_DAYS = 7
-
-
-@dataclass(frozen=True, slots=True)
-class _Point:
-    """An hour or a day: its temperatures, what falls, and the slots with the chances of that."""
-
-    label: str
-    celsius: tuple[str, ...]
-    amount: str
-    slots: tuple[Slot, ...]
+# In English, whatever the reader's language: the font of the pictures has no Japanese letters.
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+RAIN = "Rain"
 
 
 def chart_of(report: Report, detail: Detail, fahrenheit: bool) -> Chart | None:
     """Days for the week, else hours, or days where hours have no temperatures; None without any."""
-    days = [
-        _Point(f"{day.date:%m-%d}", (day.high_c, day.low_c), day.precipitation_mm, day.slots)
-        for _, day in coming_days(report, MAX_DAYS)
-    ]
-    hours = [
-        _Point(f"{at:%H:%M}", (slot.temp_c,), slot.precipitation_mm, (slot,))
-        for at, slot in next_hours(report)
-    ]
-    for points in [days] if detail == "week" else [hours[:MAX_POINTS], days]:
-        if any("".join(point.celsius) for point in points):
-            return _chart(points, fahrenheit, report.source)
-    return None
+    unit = FAHRENHEIT if fahrenheit else CELSIUS
+    charts = (
+        [_days(report, unit)] if detail == "week" else [_hours(report, unit), _days(report, unit)]
+    )
+    return next(
+        (
+            chart
+            for chart in charts
+            if any(value is not None for line in chart.lines for value in line)
+        ),
+        None,
+    )
 
 
 def words_of(chart: Chart) -> str:
-    """The figures of a chart, a point in each line."""
+    """What a chart shows: its title, and its figures, a point in each line."""
+    title = f"{chart.title} ({', '.join((*chart.line_names, chart.bar_name))})"
     notes = chart.notes or ("",) * len(chart.labels)
     rows = zip(chart.labels, zip(*chart.lines, strict=True), chart.bars, notes, strict=True)
-    return "\n".join(
-        " · ".join(
-            filter(
-                None,
-                (label, _joined(lines, chart.line_unit), _joined((bar,), chart.bar_unit), note),
-            )
-        )
-        for label, lines, bar, note in rows
-    )
+    lines = [title]
+    for label, values, bar, note in rows:
+        figures = (_joined(values, chart.line_unit), _joined((bar,), chart.bar_unit), note)
+        lines.append(" · ".join(filter(None, (label, *figures))))
+    return "\n".join(lines)
 
 
-def _chart(points: Sequence[_Point], fahrenheit: bool, source: str) -> Chart:
-    """Bars are amounts with their chances as notes, or chances alone."""
-    lines = [
-        _numbers([in_fahrenheit(value) if fahrenheit else value for value in line])
-        for line in zip(*(point.celsius for point in points), strict=True)
-    ]
-    # Of rain or snow, whichever is likelier.
-    chances = [
-        highest_chance(chance for slot in point.slots for chance in (slot.rain, slot.snow))
-        for point in points
-    ]
-    amounts = [point.amount for point in points]
-    has_amounts = any(amounts)
+def _hours(report: Report, unit: str) -> Chart:
+    found = list(next_hours(report))[:MAX_POINTS]
+    slots = [slot for _, slot in found]
+    labels = tuple(f"{at:%H:%M}" for at, _ in found)
+    rain = _rain([slot.precipitation_mm for slot in slots], [_chance(slot) for slot in slots])
+    days = list(dict.fromkeys(_weekday(at.date()) for at, _ in found))
     return Chart(
-        labels=tuple(point.label for point in points),
-        lines=tuple(lines),
-        line_unit="°F" if fahrenheit else "°C",
-        bars=_numbers(amounts if has_amounts else chances),
-        bar_unit="mm" if has_amounts else "%",
-        notes=tuple(f"{chance}%" if chance else "" for chance in chances) if has_amounts else (),
-        source=source,
+        labels=labels,
+        lines=(_degrees([slot.temp_c for slot in slots], unit),),
+        line_unit=unit,
+        bars=rain.values,
+        bar_unit=rain.unit,
+        notes=rain.notes,
+        source=report.source,
+        title=f"{report.place} · {', '.join(days)}",
+        line_names=("Temperature",),
+        bar_name=RAIN,
     )
 
 
-def _numbers(readings: Sequence[str]) -> Values:
-    return tuple(float(reading) if reading else None for reading in readings)
+def _days(report: Report, unit: str) -> Chart:
+    days = [day for _, day in coming_days(report, MAX_DAYS)]
+    labels = tuple(_weekday(day.date) for day in days)
+    lines = (
+        _degrees([day.high_c for day in days], unit),
+        _degrees([day.low_c for day in days], unit),
+    )
+    chances = [
+        max((chance for chance in map(_chance, day.slots) if chance is not None), default=None)
+        for day in days
+    ]
+    rain = _rain([day.precipitation_mm for day in days], chances)
+    return Chart(
+        labels=labels,
+        lines=lines,
+        line_unit=unit,
+        bars=rain.values,
+        bar_unit=rain.unit,
+        notes=rain.notes,
+        source=report.source,
+        title=str(report.place),
+        line_names=("High", "Low"),
+        bar_name=RAIN,
+    )
+
+
+def _weekday(day: date) -> str:
+    return f"{WEEKDAYS[day.weekday()]} {day.month}/{day.day}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rain:
+    values: Values
+    unit: str
+    notes: tuple[str, ...] = ()
+
+
+def _rain(amounts: Sequence[str], chances: Sequence[int | None]) -> _Rain:
+    """Bars with their unit, and notes: amounts with their chances, or chances alone."""
+    if not any(amounts):
+        return _Rain(tuple(None if chance is None else float(chance) for chance in chances), "%")
+    notes = tuple("" if chance is None else f"{chance}%" for chance in chances)
+    return _Rain(tuple(float(amount) if amount else None for amount in amounts), "mm", notes)
+
+
+def _chance(slot: Slot) -> int | None:
+    """Of rain or snow, whichever is likelier."""
+    return max((chance for chance in (slot.rain, slot.snow) if chance is not None), default=None)
+
+
+def _degrees(celsius: Sequence[str], unit: str) -> Values:
+    readings = [in_fahrenheit(value) if unit == FAHRENHEIT else value for value in celsius]
+    return tuple(float(value) if value else None for value in readings)
 
 
 def _joined(values: Sequence[float | None], unit: str) -> str:

@@ -57,6 +57,7 @@ class Ollama:
     """
 
     name = PROVIDER
+    searches = False
     media = MediaSupport(frozenset(("image",)))
 
     def __init__(
