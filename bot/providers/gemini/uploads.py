@@ -16,7 +16,6 @@ from urllib.parse import urlsplit, urlunsplit
 import aiohttp
 import structlog
 from msgspec import Struct
-from msgspec.json import Decoder
 
 from bot.http import read_beginning
 from bot.providers.gemini.failures import FAILURES, cause_of, read_refusal, translating
@@ -24,6 +23,7 @@ from bot.providers.gemini.relay import Relay
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.request import Body
 from bot.transcript import encode
+from toolset.web.decoding import decode_json
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -44,10 +44,6 @@ class _File(Struct):
 
 class _Uploaded(Struct):
     file: _File
-
-
-_read_file = Decoder(_File).decode
-_read_uploaded = Decoder(_Uploaded).decode
 
 
 class UploadedFiles:
@@ -127,7 +123,7 @@ class UploadedFiles:
             else:
                 offset += len(piece)
             if answer.get("x-goog-upload-status") == "final":
-                return _read_uploaded(body).file
+                return decode_json(body, _Uploaded).file
             if offset >= len(data):
                 raise ValueError("an upload without an end")
 
@@ -140,7 +136,7 @@ class UploadedFiles:
         while file.state == "PROCESSING":
             await asyncio.sleep(POLL_S)
             _, body = await self._call("GET", f"{self._base_url}/{file.name}")
-            file = _read_file(body)
+            file = decode_json(body, _File)
         if file.state != "ACTIVE":
             raise ValueError(f"a file in state {file.state}")
 
