@@ -1,9 +1,7 @@
-"""Markdown on a terminal: rendering without losing a word, and which blocks of a growing answer are
-complete."""
+"""Markdown on a terminal, without losing a word."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import ClassVar
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -60,18 +58,6 @@ class ChatMarkdown:
         for line in self._drawn[1][-self._last :]:
             yield from line
             yield Segment.line()
-
-
-def split_finished(text: str) -> tuple[list[str], str]:
-    """The blocks that further text cannot change, and the rest."""
-    lines = [f"{line}\n" for line in text.split("\n")]
-    # An unfinished line may change its meaning: "2" is a paragraph, "2. b" an item of the list
-    # before it.
-    finished = "".join(lines[:-1])
-    starts = [token.map[0] for token in Markdown(finished).parsed if token.level == 0 and token.map]
-    edges = [0, *sorted({*starts[1:]} - {0})]
-    blocks = ["".join(lines[start:end]) for start, end in pairwise(edges)]
-    return blocks, "".join(lines[edges[-1] :])[:-1]
 
 
 def _trimmed(line: list[Segment]) -> list[Segment]:
