@@ -182,7 +182,7 @@ async def test_a_place_alone_has_the_topic_before(
         ("東京の天気", "Tokyo, Japan：Partly cloudy、18℃。この先の天気は下にあります。"),
         ("weather?", "For which place?"),
         ("what time is it?", "23:05 on Thursday, 2026-12-31 (Asia/Tokyo)."),
-        ("大阪は今何時？", "2026-12-31 23:05（Asia/Tokyo）"),
+        ("大阪は今何時？", "2026-12-31（Thursday）23:05（Asia/Tokyo）"),
         ("3*7", "3*7 = 21"),
         ("remind me in 2 minutes to rest", "I will remind you at 2026-11-22 12:02: rest"),
         ("投票 どこで食べる？ 寿司、ラーメン", "投票をお願いします。"),
