@@ -41,9 +41,8 @@ from bot.safe_text.links import LinkFilter
 from bot.safe_text.quotations import quotable
 from bot.store import Fact
 from bot.terminal import call_text, printable, result_text
-from bot.terminal.markdown import ChatMarkdown, split_finished
-from bot.terminal.plain_screen import PlainScreen
-from bot.terminal.rich_screen import RichScreen
+from bot.terminal.markdown import ChatMarkdown
+from bot.terminal.screen import Screen
 from bot.transcript import Author, Message, Text
 from tests.fakes.tools import Echo, tool_map
 from tests.growth import LETTERS, SHAPES, assert_grows, assert_linear
@@ -175,43 +174,29 @@ def test_markdown_is_read_once(shape: str) -> None:
     assert_grows(parse, shapes, most=50_000)
 
 
-@pytest.mark.parametrize("work", [split_finished, drawn])
 @pytest.mark.parametrize("shape", MARKDOWN)
-def test_markdown_on_a_terminal_grows_with_its_text(
-    work: Callable[[str], object], shape: str
-) -> None:
+def test_markdown_on_a_terminal_grows_with_its_text(shape: str) -> None:
     """The library that reads it is not fast, so it is given the shapes that Markdown has a meaning
     for."""
     shapes = {shape: SHAPES.get(shape) or SHAPES[repr(shape)]}
-    assert_grows(work, shapes, most=50_000)
+    assert_grows(drawn, shapes, most=50_000)
 
 
 def streamed_on_a_screen(events: Sequence[str]) -> None:
-    """One block that grows, which is drawn again and again."""
+    """One answer that grows, which is drawn again and again."""
     console = Console(file=io.StringIO(), width=80, height=24, force_terminal=True)
-    with RichScreen(console, TERMINAL).draw_answer() as drawing:
+    screen = Screen(TERMINAL, console)
+    with screen.answering():
         for words in events:
-            drawing.show(AnswerText(words))
-            drawing.tick()
-        drawing.show(Answered("t", "".join(events)))
+            screen.draw(AnswerText(words))
+            screen.tick()
+        screen.draw(Answered("t", "".join(events)))
 
 
-def streamed_into_a_pipe(events: Sequence[str]) -> None:
-    with PlainScreen(io.StringIO(), io.StringIO(), TERMINAL).draw_answer() as drawing:
-        for words in events:
-            drawing.show(AnswerText(words))
-        drawing.show(Answered("t", "".join(events)))
-
-
-@pytest.mark.parametrize(
-    ("work", "most"), [(streamed_on_a_screen, 12_500), (streamed_into_a_pipe, 200_000)]
-)
-def test_an_answer_that_grows_is_not_drawn_anew_with_every_word(
-    work: Callable[[Sequence[str]], object], most: int
-) -> None:
+def test_an_answer_that_grows_is_not_drawn_anew_with_every_word() -> None:
     """However many pieces it comes in."""
     assert_grows(
-        work,
+        streamed_on_a_screen,
         {"words": lambda size: pieces("word " * (size // 5)), "w": lambda size: pieces("w" * size)},
-        most,
+        12_500,
     )
