@@ -40,7 +40,8 @@ FOREIGN = (
 
 
 def test_the_definition_is_what_the_tool_declares() -> None:
-    """Name, description, parameters and risk go to the model unchanged; of the response only results."""
+    """Name, description, parameters and risk go to the model unchanged; of a response it reads
+    results alone."""
     definition = doer().definition
     assert (definition.name, definition.description, definition.risk) == (
         "doer",
