@@ -88,7 +88,7 @@ class ToolMap(Mapping[str, ValidatedTool]):
         """Call a tool by the name that the model used; an unknown name is an error outcome."""
         tool = self._tools.get(name)
         if tool is None:
-            known = ", ".join(each.name for each in self.offered(tuple))
+            known = ", ".join(each.name for each in self.definitions if self._is_known(each))
             return ToolOutcome.error(
                 f"unknown tool: {shortened(name, NAME_CAP)}. Available tools: {known}"
             )
@@ -195,6 +195,10 @@ class ToolMap(Mapping[str, ValidatedTool]):
         """The tools that only read; it will offer no others."""
         read = (tool for tool in self._without_search() if tool.definition.only_reads)
         return ToolMap(read, self.rules, only_reading=True)
+
+    def _is_known(self, tool: ToolDefinition) -> bool:
+        """Whether a list names the tool; of many others it names none."""
+        return tool.own or tool.name not in self._searched
 
     def _offer(self, tools: Mapping[str, ValidatedTool]) -> None:
         self._tools = dict(tools)
