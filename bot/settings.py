@@ -37,6 +37,21 @@ REDIS_CONNECTIONS = 18  # of all processes that share a port: small Redis plans 
 SERVER_TOOLS = {"google_search", "url_context", "code_execution", "web_search"}
 CONNECTIONS, FEWEST_CONNECTIONS = 6, 3  # of one process
 SHORTEST_SECRET = 16  # characters of a secret that the operator makes up
+# What to do about a value of the wrong form, by pydantic's name of the error.
+FIXES = {
+    "bool_parsing": "write 1 for yes or 0 for no",
+    "int_parsing": "write a whole number",
+    "float_parsing": "write a number",
+    "greater_than_equal": "write a number of at least {ge}",
+    "greater_than": "write a number greater than {gt}",
+    "less_than_equal": "write a number of at most {le}",
+    "literal_error": "write {expected}",
+    "path_not_directory": "there is no such folder; write the path of one, or leave it empty",
+    "path_not_file": "there is no such file; write the path of one, or leave it empty",
+    "string_too_short": "write at least {min_length} characters",
+    "string_too_long": "write at most {max_length} characters",
+    "too_long": "name at most {max_length}",
+}
 SIGNING_SECRET = re.compile(r"[0-9a-f]{32}")
 # What each of Slack's secrets is, and where it is found.
 SLACK_SECRETS = {
@@ -89,12 +104,15 @@ def _own_secret(value: SecretStr) -> SecretStr:
 
 def _public_url(value: str) -> str:
     """People's phones load pictures from there, and LINE takes no others."""
+    wrong = ValueError(
+        "write it as https://host, or leave it empty; LINE loads no picture from another address"
+    )
     if not value.startswith("https://"):
-        raise ValueError(
-            "write it as https://host, or leave it empty; LINE loads no picture from another "
-            "address"
-        )
-    return _base_url(value)
+        raise wrong
+    try:
+        return _base_url(value)
+    except ValueError:
+        raise wrong from None
 
 
 def _redis_url(value: str) -> str:
@@ -410,6 +428,7 @@ def load(processes: int | None = None) -> Settings:
     settings: Settings = _checked(
         Settings, NO_FIELDS if processes is None else {"kaiwa_processes": processes}
     )
+    _refuse_other_language()
     _refuse_swapped(settings)
     _refuse_half_filled(settings)
     _refuse_useless_review(settings)
@@ -421,6 +440,13 @@ def load(processes: int | None = None) -> Settings:
             fix = "cannot be read as text; leave it empty for the persona that comes with Kaiwa"
             raise SettingsError("PERSONA_FILE", fix) from error
     return settings
+
+
+def _refuse_other_language() -> None:
+    """Refuse in ``.env`` what only a desktop may set: a language that Kaiwa does not have."""
+    written = DotEnvSettingsSource(Settings).env_vars.get("language") or ""
+    if written and written[:2].lower() not in LANGUAGES:
+        raise SettingsError("LANGUAGE", f"write {' or '.join(LANGUAGES)}")
 
 
 def _refuse_swapped(settings: Settings) -> None:
@@ -558,6 +584,9 @@ def _checked(reader: type[Any], known: Mapping[str, Any] = NO_FIELDS) -> Any:
     try:
         return reader(**known)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        first = error.errors(include_url=False, include_input=False)[0]
         variable = str(first["loc"][0]).upper() if first["loc"] else "settings"
-        raise SettingsError(variable, str(first["msg"]).removeprefix("Value error, ")) from None
+        fix = str(first["msg"]).removeprefix("Value error, ")
+        if first["type"] in FIXES:
+            fix = FIXES[first["type"]].format_map(first.get("ctx", {}))
+        raise SettingsError(variable, fix) from None

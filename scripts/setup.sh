@@ -84,7 +84,9 @@ install() {
         # shellcheck disable=SC2086  # several words on purpose
         output=$("$venv/bin/python" -m pip --disable-pip-version-check --quiet install $what 2>&1) && continue
         case $output in
-            *"from versions: none"*) # every version is in the list, so the index was not reached
+            # Without a connection pip says only in passing that it tried again, then that a package has no versions. It says
+            # that also of one without a build for this machine, when the network is there.
+            *"connection broken"*"from versions: none"*)
                 fail "no package index can be reached: check the network, or the proxy in https_proxy, and run make again" ;;
         esac
         echo "$output" >&2

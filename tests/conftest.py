@@ -21,7 +21,9 @@ from bot.settings import Settings
 from tests.plain_log import use_plain_log
 from tests.project import AUTHORITY, NO_OPEN_METEO, ROOT
 
-hypothesis.settings.register_profile("quick", max_examples=10)
+# A busy machine makes examples slowly; that is no fault of a test.
+SLOW = [hypothesis.HealthCheck.too_slow]
+hypothesis.settings.register_profile("quick", max_examples=10, suppress_health_check=SLOW)
 use_plain_log()
 pytest_plugins = ["tests.fixtures_fakes", "tests.fixtures_store", "tests.selection"]
 

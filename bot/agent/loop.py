@@ -142,7 +142,7 @@ class Agent:
         provenance = self.provenance(turn)
         if provenance.is_judged:
             choice = dataclasses.replace(choice, opens_addresses=False)
-        links = provenance.link_filter(turn.context.withheld)
+        links = provenance.stream_filter(turn.context.withheld, searches=self.provider.searches)
         definitions = self._declarations.of(tools.offered(lambda: _used(messages, choice)))
         asked = self.provider.stream(system, messages, definitions, choice)
         with span("model", self._metrics) as call:
@@ -156,7 +156,9 @@ class Agent:
                                     await show(AnswerText(shown))
                             case Restarted():
                                 turn.unfinished.clear()
-                                links = provenance.link_filter(turn.context.withheld)
+                                links = provenance.stream_filter(
+                                    turn.context.withheld, searches=self.provider.searches
+                                )
                                 await show(AnswerRestarted())
                             case Completed(response):
                                 if links and (rest := links.end()):

@@ -13,9 +13,18 @@ from functools import cached_property
 from typing import Any
 
 from bot.agent.turn import Turn
-from bot.safe_text.addresses import is_address, key_of, keys_in, place_of, strings_in
-from bot.safe_text.links import LinkFilter
-from bot.transcript import BACKGROUND_ID, FACTS_ID, SUMMARY_ID, Media, Message, ToolCall
+from bot.safe_text.addresses import key_of, keys_in, may_be_opened, place_of, strings_in
+from bot.safe_text.glyphs import invisible
+from bot.safe_text.links import Allows, LinkFilter
+from bot.transcript import (
+    BACKGROUND_ID,
+    FACTS_ID,
+    NOT_GROUNDED,
+    SUMMARY_ID,
+    Media,
+    Message,
+    ToolCall,
+)
 from toolset.tool import EVERY, ToolDefinition
 from toolset.tool_map import ToolMap
 
@@ -61,7 +70,7 @@ class Provenance:
     def _is_strange(self) -> bool:
         """Whether it holds what somebody else than the asker may have written, also by way of the
         model."""
-        return bool(self._grounding.sources) or any(
+        return self._grounding != NOT_GROUNDED or any(
             message.results
             or message.footer
             or (
@@ -95,15 +104,28 @@ class Provenance:
 
         What the model has written in a call before is not found in the result, which may repeat it.
         """
-        found, written = set(self._grounded), set[str]()
+        found, written = set(self._grounded), self._written_before()
         for message in self._added:
             if message.is_reminder:
                 found.update(keys_in(message.text))
-            for call in message.calls:
-                written.update(key for key in _keys(call.arguments) if key not in found)
+            written.update(key for key in _keys_of_calls(message) if key not in found)
             for result in message.results:
                 found.update(key for key in _keys(result.response) if key not in written)
         return frozenset(found)
+
+    def _written_before(self) -> set[str]:
+        """The addresses that the model has composed in calls of earlier turns.
+
+        A server may keep them, and name them in a result of this turn.
+        """
+        written = {key for message in self._history for key in _keys_of_calls(message)}
+        known: set[str] = set(self._given) if written else set()
+        composed: set[str] = set()
+        for message in self._history if written else ():
+            composed.update(key for key in _keys_of_calls(message) if key not in known)
+            for result in message.results:
+                known.update(key for key in _keys(result.response) if key not in composed)
+        return composed
 
     def composed_in(self, call: ToolCall, tool: ToolDefinition) -> str:
         """The first address that the call would open and may not without a person; empty if there
@@ -127,13 +149,26 @@ class Provenance:
         if not (tool.own and tool.writes) or not self.is_judged:
             return ""
         known = self._given | self._found
-        return next((key for key in _keys(call.arguments) if key not in known), "")
+        return next((key for key in _kept_keys(call.arguments) if key not in known), "")
 
     def link_filter(self, withheld: str) -> LinkFilter | None:
         """What takes the composed links out of one answer, and those found beyond five; None where
         all are shown."""
-        if not self.is_judged:
-            return None
+        return LinkFilter(self._shown_links(), withheld) if self.is_judged else None
+
+    def stream_filter(self, withheld: str, *, searches: bool) -> LinkFilter | None:
+        """The same for an answer that is being written. Where the vendor may still search, nothing
+        is shown from the first composed link on: only the answer's end tells whether it has.
+
+        Args:
+            searches: whether the vendor may.
+        """
+        if self.is_judged or not (searches and self._is_private):
+            return self.link_filter(withheld)
+        return LinkFilter(self._shown_links(), withheld, stops=True)
+
+    def _shown_links(self) -> Allows:
+        """Which links of one answer are shown; it counts those found."""
         shown: set[str] = set()
 
         def allows(key: str) -> bool:
@@ -144,7 +179,7 @@ class Provenance:
             shown.add(key)
             return True
 
-        return LinkFilter(allows, withheld)
+        return allows
 
     def _opened_before(self, call: ToolCall) -> set[str]:
         """The found places that earlier calls of the turn open."""
@@ -188,8 +223,22 @@ def _has_quoted_lines(message: Message) -> bool:
 def _opened_by(call: ToolCall, tool: ToolDefinition) -> Iterable[str]:
     """The addresses that a call opens."""
     if tool.addresses == EVERY:
-        return (text for text in strings_in(call.arguments) if is_address(text))
+        return (text for text in strings_in(call.arguments) if may_be_opened(text))
     return (str(call.arguments[name]) for name in tool.addresses if name in call.arguments)
+
+
+def _keys_of_calls(message: Message) -> Iterator[str]:
+    for call in message.calls:
+        yield from _keys(call.arguments)
+
+
+def _kept_keys(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """The keys of the addresses in arguments, also as the store keeps them: without what nobody
+    sees."""
+    for text in strings_in(arguments):
+        yield from keys_in(text)
+        hidden = invisible(text)
+        yield from keys_in("".join(letter for at, letter in enumerate(text) if at not in hidden))
 
 
 def _keys(value: Mapping[str, Any]) -> Iterator[str]:

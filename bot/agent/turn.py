@@ -413,9 +413,18 @@ class Turn:
         The turn must have no open call.
         """
         certain, self._is_changed = certain or self._is_changed, False
-        self.restore_update(
-            await self._ports.check_inbox(certain=certain, only_changes=self.stopped)
-        )
+        joining = asyncio.ensure_future(self._join_inbox(certain=certain))
+        try:
+            await asyncio.shield(joining)
+        except asyncio.CancelledError:
+            # A stop ends the turn, but what its journal already holds is part of it: the commit
+            # deletes the journal, and a retraction in it would be lost.
+            await joining
+            raise
+
+    async def _join_inbox(self, *, certain: bool) -> None:
+        update = await self._ports.check_inbox(certain=certain, only_changes=self.stopped)
+        self.restore_update(update)
 
     @contextmanager
     def asking(self, limit: asyncio.Timeout) -> Iterator[None]:

@@ -167,7 +167,6 @@ def write_tool(name: str, folder: Path) -> Written:
         raise BadInput(
             f"NAME: {name!r} cannot be used; write small letters, digits and _, such as roll_dice"
         )
-    _refuse_taken(name, folder)
     own = folder.resolve() == OWN
     root = folder.parent if own else folder
     tests = root / "tests" / "toolset" if own else root / "tests"
@@ -175,6 +174,7 @@ def write_tool(name: str, folder: Path) -> Written:
     for path in (written.tool, written.tool.with_suffix(""), written.schemas, written.test):
         if path.exists():
             raise BadInput(f"{path} is there already; choose another name, or move it away")
+    _refuse_taken(name, folder)
     values = {"name": name, "kind": kind, "variable": name.upper()}
     test = TEST.substitute(
         values, imports=OWN_IMPORTS if own else FOLDER_IMPORTS, folder="" if own else ", FOLDER"

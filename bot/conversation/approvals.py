@@ -58,7 +58,6 @@ CUTS = (
     4,
     8,
 )  # divisors of these lengths; beside the longest arguments the last one always fits
-REASON_CAP = 500
 READING_MS = 1_500  # nobody reads a question faster: an earlier message answers something else
 
 
@@ -281,9 +280,10 @@ class Approvals:
         now = await self._store.now_ms(
             lease.conversation
         )  # before the inbox: whatever came in time is there
-        inbox = readable(await self._store.inbox.read(lease.conversation))
-        waiting = [(entry, parse(event, self._commands)) for entry, event in inbox]
-        remaining, unclear = len(waiting), None
+        inbox = await self._store.inbox.read(lease.conversation)
+        waiting = [(entry, parse(event, self._commands)) for entry, event in readable(inbox)]
+        # What cannot be read waits too: the turn would be taken again at once, and for ever.
+        remaining, unclear = len(inbox), None
         changed = {one.event.target for _, one in waiting if one.event.is_change}
         is_whole = self._channels[channel_of(lease.conversation)].shows_whole(asked.question)
         reading = Reading(
@@ -409,13 +409,8 @@ class Approvals:
         answer = True if is_polite else self._commands.decision(text)
         if answer and not reading.is_whole:
             return None
-        reason = (
-            ""
-            if answer
-            else REJECTED
-            if answer is False or not text
-            else f"{REJECTED}: {text[:REASON_CAP]}"
-        )
+        # Without the words: the message joins the turn, and takes them along if it is taken back.
+        reason = "" if answer else REJECTED
         return ApprovalDecision(
             question.call_id,
             bool(answer),

@@ -386,6 +386,8 @@ async def count_reminder(
     if hourly and not await count(_hourly(whose), most=MOST_HOURLY):
         return TOO_MANY_HOURLY
     if not await count(whose, most=MOST):
+        if hourly:
+            await store.reminders.discount(_hourly(whose), conversation, reminder_id)
         return TOO_MANY
     if person:
         await store.kv.add(f"person:{person}", entry_of(conversation, event), ttl_s)

@@ -150,6 +150,11 @@ class Provider(Protocol):
         """The files that the model is known to read; a model may still refuse one."""
         ...
 
+    @property
+    def searches(self) -> bool:
+        """Whether the vendor itself may read pages while the model answers."""
+        ...
+
     def stream(
         self,
         system: str,

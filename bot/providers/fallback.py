@@ -134,6 +134,11 @@ class FallbackProvider:
         read."""
         return self._candidates[0].provider.media
 
+    @property
+    def searches(self) -> bool:
+        """Whether any of the models may be asked with its vendor's own search."""
+        return any(candidate.provider.searches for candidate in self._candidates)
+
     async def stream(
         self,
         system: str,

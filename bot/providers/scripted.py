@@ -78,6 +78,7 @@ class Scripted:
     Attributes:
         requests: all requests so far, oldest first.
         media: the files that it reads.
+        searches: whether its vendor may search.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Scripted:
         self.name = name
         self.model = model
         self.window = window
+        self.searches = False
         self.media = MediaSupport(frozenset(("image", "audio", "video", "pdf")))
         self.requests: list[Request] = []
         self._steps = list(steps)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from typing import Any
 from urllib.parse import quote
 
@@ -15,19 +16,52 @@ from bot.safe_text.endings import ENDINGS, OF_FILES
 
 # What no text has without having an address. Looking for it costs next to nothing.
 SIGNS = (".", ":", "//")
+# Letters that nobody sees: an address with one of them inside looks like the one without, and for
+# some channels it is that one.
+UNSEEN = "\u00ad\u034f\u061c\ufeff" + "".join(
+    chr(code)
+    for first, last in (
+        (0x180B, 0x180F),
+        (0x200B, 0x200F),
+        (0x202A, 0x202E),
+        (0x2060, 0x206F),
+        (0xFE00, 0xFE0F),
+    )
+    for code in range(first, last + 1)
+)
+BETWEEN = re.compile(rf"(?<=[!-~])[{UNSEEN}]++(?=[!-~])")
+# Markdown turns these into the letters of an address.
+ENTITY = re.compile(r"&(?:#(?:[0-9]{2,6}|[xX][0-9A-Fa-f]{2,6})|[A-Za-z]{3,8});")
+OF_ADDRESSES = re.compile(r"[A-Za-z0-9.:/\\@?#_-]")
 HARD = "、。，．！？…「」『』（）【】・"  # ends an address in Japanese text
 AFTER = ".,;:!?*_~'\"`)}"  # behind an address this is the sentence's, not the address's
 MOST_AFTER = 4  # characters of it
-_REST = rf"(?:[^\s<>\"|\[\]{HARD}])*+"
+# Behind the first letter outside of ASCII so many belong to an address: Japanese may go on right
+# behind it, with the next address.
+_REST = rf"[!#-;=?-Z\\^-{{}}~]*+[^\s<>\"|\[\]{HARD}]{{0,200}}+"
 # Marks that a channel removes may stand within the name of a host.
 _LABEL = r"[A-Za-z0-9_*`\\~-]++"
+_MORE = rf"(?::[0-9]{{1,5}}(?![0-9]))?(?:[/?#\\]{_REST})?"
 TOKEN = re.compile(
     r"(?P<mail>(?<![A-Za-z0-9_.%+-])[A-Za-z0-9_.%+-]++@[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++(?![*`\\~_.]*+[/?#:@]?[A-Za-z0-9]))"
     rf"|(?P<url>(?:(?<![A-Za-z])[A-Za-z][A-Za-z0-9+.-]{{0,30}}:[/\\]{{2}}|(?<![A-Za-z])https?:[/\\]*+(?=[\w\[]))"
     rf"(?:\[[0-9A-Fa-f:.]{{2,45}}\])?{_REST})"
-    rf"|(?P<bare>(?<![A-Za-z0-9_*`\\~-]){_LABEL}(?:\.{_LABEL})++(?::[0-9]{{1,5}}(?![0-9]))?(?:[/?#\\]{_REST})?)",
+    # A host with a name that is not ASCII, from the dot before its ending on: where the name
+    # begins, Japanese does not show.
+    r"|(?P<foreign>(?<=[^\W\x00-\x7f])\.[A-Za-z]{2,24}+(?![A-Za-z0-9_.-])(?::[0-9]{1,5}(?![0-9]))?"
+    rf"(?:[/?#\\]{_REST})?)"
+    # A path belongs to a name only if its ending may be one of a host's: what is behind 1.2 is
+    # looked at by itself, in one pass.
+    rf"|(?P<bare>(?<![A-Za-z0-9_*`\\~-])(?:(?:[0-9]{{1,3}}\.){{3}}[0-9]{{1,3}}(?![A-Za-z0-9_*`\\~.-]){_MORE}"
+    rf"|{_LABEL}(?:\.{_LABEL})++(?:(?<=[A-Za-z*`\\~_-][A-Za-z*`\\~_-]){_MORE})?))",
     re.IGNORECASE,
 )
+SCHEMED = re.compile(r"(?:[a-z][a-z0-9+.-]{0,30}:)?[/\\]{2}(?=[^\s/\\])|https?:", re.IGNORECASE)
+# What stands around an address, where a server is not strict.
+AROUND = " \t\r\n\v\f\u00a0\u3000\u200b\u2060\ufeff<>()[]{}\"'`"
+NAMED = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*+:[/\\]++|https?:)?[^/?#]++", re.IGNORECASE)
+LONGEST_NAME = 63  # letters before a host's ending that are compared
+LONGEST_HOST = 253
 HOST = re.compile(r"(?P<host>[^/?#:\\]++)(?P<more>.*)", re.DOTALL)
 ASCII = re.compile(r"[!-~]*+")
 WEB = re.compile(r"https?://", re.IGNORECASE)
@@ -55,6 +89,27 @@ def place_of(key: str) -> str:
     return key.partition("#")[0]
 
 
+def revealed(text: str) -> str:
+    """The text without what hides an address: unseen letters, and letters written as entities."""
+    if not text.isascii():
+        text = BETWEEN.sub("", text)
+    return ENTITY.sub(_letter, text) if "&" in text else text
+
+
+def _letter(entity: re.Match[str]) -> str:
+    letter = unescape(entity[0])
+    return letter if OF_ADDRESSES.fullmatch(letter) else entity[0]
+
+
+def may_be_opened(argument: str) -> bool:
+    """Whether a server may read a whole argument as an address.
+
+    What begins with a scheme is one, whatever comes behind it: many a server encodes a space.
+    """
+    text = revealed(argument).strip(AROUND)
+    return SCHEMED.match(text) is not None or is_address(text)
+
+
 def is_address(text: str) -> bool:
     """Whether a whole text is an address."""
     match = TOKEN.fullmatch(text.strip())
@@ -67,8 +122,39 @@ def is_link(token: re.Match[str]) -> bool:
         return False
     if token.lastgroup == "url":
         return True
-    parts = HOST.match(token["bare"])
-    host = re.sub(r"[*`\\~]", "", parts["host"]) if parts else ""
+    if token.lastgroup == "foreign":
+        has_path = any(sign in token[0] for sign in "/?#\\:")
+        return has_path or ("." in name_before(token) and token[0][1:].lower() in ENDINGS)
+    if token[0][name_end(token) - token.start() :].lstrip(AFTER):
+        return True
+    # A backslash is a mark that goes, or begins a path.
+    bare = token["bare"]
+    return any(map(_is_host, dict.fromkeys((bare, bare.replace("\\", ""), *bare.split("\\")))))
+
+
+def name_before(token: re.Match[str]) -> str:
+    """What may belong to the host's name before a ``foreign`` token; empty for all others."""
+    if token.lastgroup != "foreign":
+        return ""
+    text, start = token.string, token.start()
+    least = max(0, start - LONGEST_NAME)
+    while start > least and (text[start - 1].isalnum() or text[start - 1] in "._-"):
+        start -= 1
+    return text[start : token.start()]
+
+
+def name_end(token: re.Match[str]) -> int:
+    """The end of a token's name of a host: behind one that is no link may stand one."""
+    if token.lastgroup == "mail":
+        return token.end()
+    parts = NAMED.match(token[0])
+    return token.start() + (parts.end() if parts else len(token[0]))
+
+
+def _is_host(bare: str) -> bool:
+    """Whether a channel may make a link of a name without a scheme."""
+    parts = HOST.match(bare)
+    host = re.sub(r"[*`~]", "", parts["host"]) if parts else ""
     *labels, ending = host.rstrip("_-").lower().split(".")
     has_path = bool(parts and parts["more"].lstrip(AFTER + "\\"))
     if ending.startswith("xn--") or host.lower().startswith("www."):
@@ -104,14 +190,19 @@ def trimmed(address: str) -> str:
 
 def keys_in(text: str) -> Iterator[str]:
     """The keys of all addresses that stand in a text, each with and without its fragment."""
+    text = revealed(text)
     if not any(sign in text for sign in SIGNS):
         return
-    for token in TOKEN.finditer(text):
-        if is_link(token):
-            for form in dict.fromkeys(forms_of(token[0])):
-                key = key_of(form)
-                yield key
-                yield place_of(key)
+    at = 0
+    while (token := TOKEN.search(text, at)) is not None:
+        if not is_link(token):
+            at = name_end(token)
+            continue
+        at, name = token.end(), name_before(token)
+        for form in dict.fromkeys(forms_of(token[0])):
+            key = key_of(name + form)
+            yield key
+            yield place_of(key)
 
 
 def strings_in(value: Any) -> Iterator[str]:
@@ -128,29 +219,22 @@ def strings_in(value: Any) -> Iterator[str]:
 
 
 def unlinked(text: str) -> str:
-    """The text with its addresses written so that no channel makes links of them:
-    ``https[:]//a[.]example/x``."""
-
-    def broken(token: re.Match[str]) -> str:
-        if not is_link(token):
-            return token[0]
-        scheme, separator, rest = (
-            token[0].rpartition("://") if token.lastgroup == "url" else ("", "", token[0])
-        )
-        head = len(rest) if not separator and token.lastgroup == "url" else _host_end(rest)
-        host = rest[:head].replace(".", "[.]").replace(":", "[:]")
-        return f"{scheme.replace('.', '[.]')}{'[:]//' if separator else ''}{host}{rest[head:]}"
-
-    return TOKEN.sub(broken, text) if any(sign in text for sign in SIGNS) else text
-
-
-def _host_end(rest: str) -> int:
-    return next((index for index, letter in enumerate(rest) if letter in "/?#\\"), len(rest))
+    """The text with its addresses written so that no channel makes links of them, nor of those
+    inside of them: ``https[:]//a[.]example/x``."""
+    broken: list[str] = []
+    at = 0
+    while any(sign in text for sign in SIGNS) and (token := TOKEN.search(text, at)) is not None:
+        broken.append(text[at : token.start()])
+        at = name_end(token)
+        name = text[token.start() : at]
+        broken.append(name.replace(".", "[.]").replace(":", "[:]") if is_link(token) else name)
+    return "".join((*broken, text[at:]))
 
 
 def _host(host: str) -> str:
     """The host in lower case, in ASCII if it can be."""
     try:
-        return host.lower() if host.isascii() else host.encode("idna").decode().lower()
+        is_name = not host.isascii() and len(host) <= LONGEST_HOST
+        return host.encode("idna").decode().lower() if is_name else host.lower()
     except UnicodeError:
         return host.lower()

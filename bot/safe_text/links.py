@@ -6,15 +6,20 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable
+from itertools import takewhile
 
 from bot.safe_text.addresses import (
     HARD,
     SIGNS,
     TOKEN,
+    UNSEEN,
     forms_of,
     is_address,
     is_link,
     key_of,
+    name_before,
+    name_end,
+    revealed,
     trimmed,
 )
 
@@ -35,11 +40,12 @@ UNFINISHED = re.compile(
 OPENING = re.compile(r"!?\[|<")
 PIECE = re.compile(rf"{LINK.pattern}|(?P<angled><)|{TOKEN.pattern}", re.IGNORECASE)
 BOUNDARY = re.compile(rf"[\s{HARD}]")
-PRINTED = "".join(map(chr, range(ord("!"), ord("~") + 1)))
+PRINTED = "".join(map(chr, range(ord("!"), ord("~") + 1))) + UNSEEN
+LONGEST_RUN = 256  # letters before a link that are looked at
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|[/\\]{2}", re.IGNORECASE)
 # Behind an address: marks that end here, then what no channel takes for a part of the address.
 CLOSING = re.compile(r"[*_~)}\]'\"`»”’]*+")
-ENDED = re.compile(rf"[.,;:!?…]*+(?:\Z|[\s{HARD}])")
+ENDED = re.compile(rf"[.,;:!?]*+(?:\Z|[\s{HARD}])")
 
 Allows = Callable[[str], bool]
 
@@ -50,18 +56,23 @@ class LinkFilter:
     Args:
         allows: whether a link may be shown, by its key; asked for each, in the order of the text.
         withheld: the remark.
+        stops: of a stream, nothing is shown from the first link on that may not be, and what comes
+            before as it is: whether links are withheld at all, only the stream's end tells.
     """
 
-    def __init__(self, allows: Allows, withheld: str) -> None:
+    def __init__(self, allows: Allows, withheld: str, *, stops: bool = False) -> None:
         self._allows = allows
         self._withheld = withheld
         self._pieces: list[str] = []
         self._length = 0
         self._looked_at = 0  # at this length the pieces are looked through
         self._before = ""  # the last letter that was shown
+        self._stops = stops
+        self._is_stopped = False
 
     def text(self, text: str) -> str:
         """A whole text."""
+        text = revealed(text)
         return (
             _Scan(self._allows, self._withheld, text).run()
             if any(sign in text for sign in SIGNS)
@@ -70,11 +81,13 @@ class LinkFilter:
 
     def feed(self, piece: str) -> str:
         """As much as can be shown after one more piece: a link is held until it is whole."""
+        if self._is_stopped:
+            return ""
         self._pieces.append(piece)
         self._length += len(piece)
         if self._length < self._looked_at:
             return ""
-        text = "".join(self._pieces)
+        text = revealed("".join(self._pieces))
         end = _settled(text)
         shown = self._shown(text[:end])
         self._pieces = [text[end:]]
@@ -84,13 +97,16 @@ class LinkFilter:
 
     def end(self) -> str:
         """The rest."""
-        rest = self._shown("".join(self._pieces))
+        rest = "" if self._is_stopped else self._shown("".join(self._pieces))
         self._pieces, self._length, self._looked_at, self._before = [], 0, 0, ""
         return rest
 
     def _shown(self, text: str) -> str:
         """The text, filtered as it stands behind what was shown before it."""
         shown = self.text(self._before + text)[len(self._before) :]
+        if self._stops:
+            self._is_stopped = shown.count(self._withheld) > text.count(self._withheld)
+            shown = _beginning_of_both(shown, text) if self._is_stopped else text
         self._before = text[-1:] or self._before
         return shown
 
@@ -103,6 +119,7 @@ class _Scan:
         self._withheld = withheld
         self._text = text
         self._out: list[str] = []
+        self._run = ""  # the last letters of what is shown
         self._at = 0
 
     def run(self) -> str:
@@ -115,13 +132,30 @@ class _Scan:
             elif is_link(found):
                 self._token(found)
             else:
-                self._copy(found.end())
+                self._copy(name_end(found))
         self._copy(len(self._text))
         return "".join(self._out)
 
     def _copy(self, end: int) -> None:
-        self._out.append(self._text[self._at : end])
+        self._put(self._text[self._at : end])
         self._at = end
+
+    def _put(self, words: str) -> None:
+        self._out.append(words)
+        self._run = (self._run + words[-LONGEST_RUN:])[-LONGEST_RUN:]
+
+    def _put_apart(self, words: str, link: str) -> None:
+        """Show a link, apart from what stands before it where its words would end an address.
+
+        Args:
+            words: those that people see.
+            link: with all that belongs to it.
+        """
+        run = self._run.split()[-1] if self._run.strip() and not self._run[-1].isspace() else ""
+        joined = TOKEN.finditer(f"{run}{words[:LONGEST_LABEL]}")
+        if any(token.start() < len(run) < token.end() and is_link(token) for token in joined):
+            self._put(" ")
+        self._put(link)
 
     def _link(self, found: re.Match[str]) -> None:
         label, target = self._words(found["label"]), found["target"]
@@ -129,7 +163,7 @@ class _Scan:
             self._copy(found.start() + len(found["open"]))
             return
         if self._allows(key_of(target)):
-            self._out.append(f"{found['open']}{label}]({target})")
+            self._put_apart(label, f"{found['open']}{label}]({target})")
         else:
             self._withhold(label)
         self._at = found.end()
@@ -140,30 +174,32 @@ class _Scan:
             self._copy(self._at + 1)
             return
         if self._allows(key_of(found["target"])):
-            label = f"|{self._words(found['label'])}" if found["label"] else ""
-            self._out.append(f"<{found['target']}{label}>")
+            words = self._words(found["label"] or "")
+            self._put_apart(
+                words, f"<{found['target']}|{words}>" if words else f"<{found['target']}>"
+            )
         else:
             self._withhold(self._words(found["label"] or ""))
         self._at = found.end()
 
     def _token(self, found: re.Match[str]) -> None:
-        forms = list(dict.fromkeys(filter(None, forms_of(found[0]))))
-        form = next((form for form in forms if self._allows(key_of(form))), None)
+        forms, name = list(dict.fromkeys(filter(None, forms_of(found[0])))), name_before(found)
+        form = next((form for form in forms if self._allows(key_of(name + form))), None)
         if form is None:
             start = found.start() + found[0].index(forms[-1])
             self._copy(start)
-            self._out.append(self._withheld)
+            self._put(self._withheld)
             self._at = start + len(forms[-1])
             return
         before = self._text[found.start() - 1 : found.start()]
         if found.lastgroup == "bare" and (before in (".", "@") or before.isalnum()):
-            self._out.append(" ")  # else what stands before could become a part of the host's name
+            self._put(" ")  # else what stands before could become a part of the host's name
         self._copy(found.start() + found[0].index(form) + len(form))
         closing = CLOSING.match(self._text, self._at)
         end = closing.end() if closing else self._at
         if not ENDED.match(self._text, end):
             self._copy(end)
-            self._out.append(" ")  # else what follows could become a part of the address
+            self._put(" ")  # else what follows could become a part of the address
 
     def _words(self, label: str) -> str:
         """A link's words, without addresses that may not be shown."""
@@ -171,7 +207,12 @@ class _Scan:
 
     def _withhold(self, label: str) -> None:
         words = label.replace(self._withheld, "").strip()
-        self._out.append(f"{words} {self._withheld}" if words else self._withheld)
+        self._put_apart(words, f"{words} {self._withheld}" if words else self._withheld)
+
+
+def _beginning_of_both(one: str, other: str) -> str:
+    pairs = zip(one, other, strict=False)
+    return "".join(letter for letter, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _is_target(target: str) -> bool:

@@ -133,7 +133,7 @@ async def test_a_wrong_file_of_mcp_servers_stops_start_up(
             async with open_mcp(load(), tools, None):
                 pass
     monkeypatch.setenv("MCP_SERVERS", str(tmp_path / "none.json"))
-    with pytest.raises(SettingsError, match="MCP_SERVERS: Path does not point to a file"):
+    with pytest.raises(SettingsError, match="MCP_SERVERS: there is no such file"):
         load()
 
 

@@ -135,6 +135,57 @@ def test_a_wrong_value_is_refused_by_name_and_not_repeated(
     assert f" {value} " not in f" {refused.value} "
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "fix"),
+    [
+        ("READ_ONLY", "maybe", "write 1 for yes or 0 for no"),
+        ("PORT", "http", "write a whole number"),
+        ("PORT", "70000", "write a number of at most 65535"),
+        ("HISTORY_DAYS", "0", "write a number of at least 1"),
+        ("LINE_PUSH", "sometimes", "write 'auto', 'always' or 'never'"),
+        (
+            "TOOLS_DIR",
+            "nowhere",
+            "there is no such folder; write the path of one, or leave it empty",
+        ),
+        (
+            "MCP_SERVERS",
+            "nowhere",
+            "there is no such file; write the path of one, or leave it empty",
+        ),
+        ("BOT_NAME", "x" * 65, "write at most 64 characters"),
+        ("REVIEWERS", ",".join(["gemini:x"] * 6), "name at most 5"),
+        (
+            "PUBLIC_URL",
+            "https://bot.example.com/path",
+            "write it as https://host, or leave it empty; LINE loads no picture from another "
+            "address",
+        ),
+    ],
+)
+def test_the_fix_is_in_kaiwas_own_words(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, fix: str
+) -> None:
+    """Not in those of the library that checks."""
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SettingsError) as refused:
+        load()
+    assert (refused.value.variable, refused.value.fix) == (variable, fix)
+
+
+@pytest.mark.parametrize("written", ["fr", "klingon", "C"])
+def test_the_env_file_names_a_language_that_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    """It is Kaiwa's own, no desktop's."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text(f"LANGUAGE={written}\n", "utf-8")
+    with pytest.raises(SettingsError, match=r"^LANGUAGE: write en or ja$"):
+        load()
+    (tmp_path / ".env").write_text("LANGUAGE=ja\n", "utf-8")
+    assert load().language == "ja"
+
+
 def test_a_desktops_other_language_is_english(monkeypatch: pytest.MonkeyPatch) -> None:
     """Desktops set LANGUAGE for all programs: Kaiwa must start there."""
     monkeypatch.setenv("LANGUAGE", "de_DE:fr")

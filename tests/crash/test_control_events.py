@@ -3,6 +3,7 @@ answered."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from itertools import product, takewhile
 
@@ -23,6 +24,8 @@ from tests.fakes.cut_wire import Cut
 
 OLD, NEW, HELLO = TOKYO.message.text, "Kyoto?", "Hello!"
 AFTERWARDS = "afterwards"
+# Within which a new message must have its answer.
+ANSWERED_S = 10
 
 MAKES: dict[str, Callable[[str], InboundEvent]] = {
     "stop": lambda event_id: says(event_id, "/stop"),
@@ -48,6 +51,7 @@ MOMENTS = (
     ("asked", "record"),
     ("asked", AFTERWARDS),
     ("record", TOGETHER),
+    ("record", "join"),
     ("record", "written"),
     ("written", TOGETHER),
     ("written", "commit"),
@@ -55,7 +59,6 @@ MOMENTS = (
     (AFTERWARDS, TOGETHER),
 )
 NEED_APPROVAL = ("record", "written", "commit", AFTERWARDS)  # of a press before them
-KILLED_AT = (("asked", TOGETHER), ("asked", "record"), ("written", "commit"))
 
 
 def think(messages: Sequence[Message]) -> Step:
@@ -84,52 +87,71 @@ def schedule(pair: tuple[str, str], moments: tuple[str, str]) -> tuple[Meanwhile
 
 
 class Private(Conversation):
-    """A conversation of somebody who takes part in no other."""
+    """A conversation of somebody who takes part in no other.
+
+    Attributes:
+        words_gone: of the request, changed or taken back.
+        lives: each process, with the words that were gone when it began.
+    """
+
+    def __init__(self, name: str, scenario: Scenario, rig: CrashRig) -> None:
+        super().__init__(name, scenario, rig)
+        self.words_gone: set[str] = set()
+        self.lives: list[tuple[Process, frozenset[str]]] = []
 
     async def receive(self, *events: InboundEvent) -> None:
         author = Author(f"u_{self.name}")
-        await super().receive(
-            *(replace(one, message=replace(one.message, author=author)) for one in events)
-        )
+        for event in events:
+            await super().receive(replace(event, message=replace(event.message, author=author)))
+            if event.event == "edited":
+                self.words_gone.add(OLD)
+            elif event.event == "unsent":
+                self.words_gone |= {OLD, NEW}
+
+    async def process(self, cut: Cut = NEVER) -> Process:
+        gone = frozenset(self.words_gone)
+        process = await super().process(cut)
+        self.lives.append((process, gone))
+        return process
 
 
 async def last_words(conversation: Conversation) -> Process:
     """What has not come in yet does, then a new message; a process that lives sees to all of it."""
-    await conversation.expire()
-    await conversation.process()
+    if await conversation.due_at() is not None:
+        await conversation.process()
     while conversation.to_come:
         _, event = conversation.to_come.pop(0)
         await conversation.receive(event)
         if not (conversation.to_come and conversation.to_come[0][0] == TOGETHER):
             await conversation.process()
-    await conversation.receive(says("hello", HELLO))
-    return await conversation.process()
+    async with asyncio.timeout(ANSWERED_S):
+        await conversation.receive(says("hello", HELLO))
+        return await conversation.process()
 
 
-async def check(conversation: Conversation, pair: tuple[str, str], last: Process) -> None:
-    """The new message is answered, nothing waits, and what was taken back or worded anew is
-    gone."""
+async def check(conversation: Private, pair: tuple[str, str], last: Process) -> None:
+    """The new message is answered, nothing waits, no turn was given up, and what was taken back or
+    worded anew is gone: no process that began later has sent it to the model, or to people."""
     where = f"{conversation.name} {pair}"
     answers_of_model = [one.reply.text for one in last.delivered if one.reply.model]
     assert answers_of_model, where
     assert HELLO in answers_of_model[-1], where
-    assert [
+    left = [
         kind for kind in PASSING if await conversation.redis.exists(key(kind, conversation.name))
-    ] == [], where
+    ]
+    assert left == [], where
     words = [message.text for message in last.harness.model.requests[-1].messages]
     if {"edit", *ERASES} & {*pair}:
         assert OLD not in words, where
     if {*ERASES} & {*pair}:
         assert NEW not in words, where
-
-
-async def play(conversation: Conversation, pair: tuple[str, str], cut: Cut = NEVER) -> Process:
-    """The request, and the two events at their moments; the process, which may die."""
-    await conversation.receive(TOKYO)
-    conversation.to_come = list(conversation.scenario.during)
-    first = await conversation.process(cut)
-    await check(conversation, pair, await last_words(conversation))
-    return first
+    for process, gone in conversation.lives:
+        requests = process.harness.model.requests
+        asked = [message.text for request in requests for message in request.messages]
+        shown = [delivery.reply.text for delivery in process.delivered]
+        assert [one.reply.text for one in process.delivered if one.reply.failed] == [], where
+        assert [word for word in gone if word in asked] == [], where
+        assert [text for text in shown if any(word in text for word in gone)] == [], where
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=" ".join)
@@ -139,9 +161,14 @@ async def test_two_events_leave_nobody_without_an_answer(
     """Whatever they are, and wherever in the turn they come."""
 
     async def plays(number: int) -> bool:
-        scenario = Scenario((), think, during=schedule(pair, MOMENTS[number]))
-        conversation = Private(f"mailbox:{' '.join((*pair, *MOMENTS[number]))}", scenario, rig)
-        await play(conversation, pair)
+        moments = MOMENTS[number]
+        scenario = Scenario((), think, during=schedule(pair, moments))
+        name = f"mailbox:{' '.join((*pair, *moments))}"
+        conversation = Private(name, scenario, rig)
+        await conversation.receive(TOKYO)
+        conversation.to_come = list(scenario.during)
+        await conversation.process()
+        await check(conversation, pair, await last_words(conversation))
         return True
 
     assert all(await at_each(range(len(MOMENTS)), plays))

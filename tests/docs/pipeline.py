@@ -31,8 +31,8 @@ from bot.texts import load
 from bot.transcript import ToolCall
 from bot.web.files import SignedFiles
 from tests.docs.model import FILES, Model, Rule, Wait
+from tests.docs.tools.book_room import BookRoom
 from tests.docs.tools.invite import Invite
-from tests.docs.tools.remind import Remind
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.wttr import WttrFake
 from tests.project import ROOT
@@ -158,7 +158,7 @@ def _tools(http: httpx.AsyncClient, fakes: Fakes) -> ToolMap:
     assert image is not None
     weather = GetWeather.create(http, only_wttr(fakes.wttr))
     ours: tuple[Tool, ...] = (weather, OfferChoices(), SetReminder(), Remember(), image)
-    examples: tuple[Tool, ...] = (Remind(), Invite())
+    examples: tuple[Tool, ...] = (BookRoom(), Invite())
     own: Traversable = ROOT / "tests" / "docs" / "tools" / "schemas"
     folders = [*((tool, files("schemas")) for tool in ours), *((tool, own) for tool in examples)]
     return ToolMap(

@@ -1,7 +1,7 @@
 """Takes docs/images/page.png: ``kaiwa run`` with the demo model, in Chromium (``make
 screenshots``).
 
-The weather is that of the stand-in for wttr.in, and ``remind`` is a tool of ``TOOLS_DIR``.
+The weather is that of the stand-in for wttr.in, and ``book_room`` is a tool of ``TOOLS_DIR``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ async def talk(page: Page) -> None:
     await expect(log.locator("> li")).to_have_count(4)
     await expect(log).to_have_attribute("aria-busy", "false")
     await page.locator("summary").nth(1).click()
-    await say(page, "/remind me at 18:00 to call Hanako about the trip to Kyoto")
+    await say(page, "/book room 3 at 18:00 for the trip to Kyoto")
     await expect(page.locator(".question .card")).to_be_visible()
     await page.mouse.move(0, 0)
 

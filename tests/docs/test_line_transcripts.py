@@ -42,17 +42,17 @@ PAINTING = (
     Rule("水彩画にして", "どうぞ。", ("create_image", {"prompt": "水彩画にして", "change": True})),
     Rule("", "かわいい犬ですね。", needs=PHOTO),
 )
-REMIND = (
+BOOKING = (
     Rule(
-        "18時に花子さんへの電話をリマインドして",
-        "18時にお知らせします。",
-        ("remind", {"at": "18:00", "text": "花子さんに電話"}),
+        "18時に会議室3を予約して",
+        "18時に会議室3を予約しました。",
+        ("book_room", {"at": "18:00", "room": "会議室3"}),
     ),
     Rule(
-        "Remind me at 18:00 to call Hanako.",
+        "Book room 3 at 18:00.",
         "",
-        ("remind", {"at": "18:00", "text": "Call Hanako"}),
-        "All right, no reminder.",
+        ("book_room", {"at": "18:00", "room": "Room 3"}),
+        "All right, nothing is booked.",
     ),
 )
 TABLE = (
@@ -131,11 +131,11 @@ async def test_a_new_friend(open_talk: OpenTalk, write: bool) -> None:
 
 async def test_an_approval(open_talk: OpenTalk, write: bool) -> None:
     """By button, in both languages."""
-    async with open_talk(REMIND) as talk:
-        await talk.say("18時に花子さんへの電話をリマインドして")
+    async with open_talk(BOOKING) as talk:
+        await talk.say("18時に会議室3を予約して")
         await talk.press("はい")
         talk.name = "Emma"
-        await talk.say("Remind me at 18:00 to call Hanako.")
+        await talk.say("Book room 3 at 18:00.")
         await talk.press("No")
         compare("line, approval", talk.transcript, write=write)
 

@@ -19,15 +19,15 @@ ASK, SUMMARISE = ("Ask Kaiwa about this", "kaiwa_ask"), ("Summarise this thread"
 MOVED = "The workshop moves to Friday, 14:00, in the big room. Please tell Taro."
 RULES = (
     Rule(
-        "Remind me at 18:00 to call Hanako.",
-        "I will remind you at 18:00.",
-        ("remind", {"at": "18:00", "text": "Call Hanako"}),
+        "Book room 3 at 18:00.",
+        "Room 3 is booked for 18:00.",
+        ("book_room", {"at": "18:00", "room": "Room 3"}),
     ),
     Rule(
-        "18時に花子さんへの電話をリマインドして",
-        "18時にお知らせします。",
-        ("remind", {"at": "18:00", "text": "花子さんに電話"}),
-        "わかりました。お知らせしません。",
+        "18時に会議室3を予約して",
+        "18時に会議室3を予約しました。",
+        ("book_room", {"at": "18:00", "room": "会議室3"}),
+        "わかりました。予約しません。",
     ),
     Rule(
         "Compare Tokyo and Osaka in a table.",
@@ -97,10 +97,10 @@ async def test_an_answer(talk: SlackTalk, write: bool) -> None:
 
 async def test_an_approval(talk: SlackTalk, write: bool) -> None:
     """By button; the other one rejects."""
-    await talk.say("Remind me at 18:00 to call Hanako.", in_thread=False)
+    await talk.say("Book room 3 at 18:00.", in_thread=False)
     await talk.press("kaiwa_approve")
     talk.name = "Hanako"
-    await talk.say("18時に花子さんへの電話をリマインドして", in_thread=False)
+    await talk.say("18時に会議室3を予約して", in_thread=False)
     await talk.press("kaiwa_reject")
     compare("slack, approval", talk.transcript, write=write)
 

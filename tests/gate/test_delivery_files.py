@@ -155,3 +155,23 @@ def test_ci_runs_the_gate() -> None:
     lines = text(".ci/run").splitlines()
     assert "set -euo pipefail" in lines
     assert lines[-1] == "make test"
+    others = 'make VENV=".venv-$version" PYTHON="$python" types imports quick'
+    assert others in map(str.strip, lines)
+
+
+def test_the_set_up_of_line_and_slack_is_in_an_order_that_works() -> None:
+    """LINE's account comes first, and Kaiwa runs before either platform sends it a request."""
+    readme = text("README.md")
+    line, slack = readme.split("\n## In LINE\n")[1].split("\n## In Slack\n")
+    steps = (
+        "manager.line.biz",
+        "developers.line.biz/console",
+        "`make run`",
+        "tunnel",
+        "doctor --fix",
+    )
+    places = [line.index(step) for step in steps]
+    assert places == sorted(places)
+    http = slack[slack.index("**HTTP**") :]
+    places = [http.index(step) for step in ("tunnel", "`make run`", "slack_manifest.yaml")]
+    assert places == sorted(places)

@@ -141,12 +141,25 @@ def test_no_network(clone: Path) -> None:
     (clone / "pyproject.toml").touch()
     nowhere = {
         "PIP_INDEX_URL": "http://127.0.0.1:1/simple",
-        "PIP_RETRIES": "0",
+        "PIP_RETRIES": "1",
         "PIP_CONFIG_FILE": "/dev/null",
     }
     code, lines, _ = setup(clone, PYTHON=sys.executable, **nowhere)
     advice = "check the network, or the proxy in https_proxy, and run make again"
     assert (code, lines[1:]) == (1, [f"setup: no package index can be reached: {advice}"])
+
+
+def test_a_package_without_a_build_for_this_machine(clone: Path, tmp_path: Path) -> None:
+    """It has no versions either, and the network is there: pip's own words are shown."""
+    listed = f"aenum==3.1.16 --hash=sha256:{'0' * 64}\n"
+    (clone / "requirements.txt").write_text(listed, "utf-8")
+    (clone / "pyproject.toml").touch()
+    (tmp_path / "index" / "aenum").mkdir(parents=True)
+    here = {"PIP_INDEX_URL": f"file://{tmp_path}/index", "PIP_CONFIG_FILE": "/dev/null"}
+    code, lines, _ = setup(clone, PYTHON=sys.executable, **here)
+    assert code == 1
+    assert any("No matching distribution found for aenum" in line for line in lines)
+    assert lines[-1] == "setup: pip failed for the reason above: fix it and run make again"
 
 
 def test_another_failure_of_pip_is_shown(clone: Path) -> None:

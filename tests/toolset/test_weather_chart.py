@@ -34,14 +34,16 @@ async def test_the_next_hours_are_drawn(
     file = await chart(weather_of_both, detail)
     assert (file.name, file.mime, file.data[:8]) == ("weather.png", "image/png", PNG)
     lines = file.text.splitlines()
-    assert (len(lines), lines[0].startswith("09:00 · ")) == (24, True)
+    place = "Tokyo, Japan · Fri 4/3, Sat 4/4 (Temperature, Rain)"
+    assert (len(lines), lines[0], lines[1].startswith("09:00 · ")) == (25, place, True)
     assert any("80%" in line for line in lines)
 
 
 async def test_a_week_is_drawn_by_its_days(weather_of_both: ValidatedTool) -> None:
-    """Highs and lows, rain and its chance."""
+    """Place and legend, weekdays, highs and lows, rain and its chance."""
     lines = (await chart(weather_of_both, "week")).text.splitlines()
-    assert (len(lines), lines[0]) == (7, "04-03 · 24.6/12.1 °C · 3.2 mm · 0%")
+    assert (len(lines), lines[0]) == (8, "Tokyo, Japan (High, Low, Rain)")
+    assert lines[1] == "Fri 4/3 · 24.6/12.1 °C · 3.2 mm · 0%"
 
 
 async def test_figures_are_in_the_users_units(weather_of_both: ValidatedTool) -> None:
@@ -55,7 +57,7 @@ async def test_days_are_drawn_where_only_wttr_answers(
     """Its hours have no temperatures here, and its rain is a chance."""
     open_meteo.fail("stalled")
     lines = (await chart(weather_of_both, "hourly")).text.splitlines()
-    assert (len(lines), "°C" in lines[0], "%" in lines[0]) == (3, True, True)
+    assert (len(lines), "°C" in lines[1], "%" in lines[1]) == (4, True, True)
 
 
 async def test_without_a_chart_there_is_no_file(weather_of_both: ValidatedTool) -> None:

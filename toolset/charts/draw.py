@@ -9,6 +9,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -16,17 +17,23 @@ from PIL import Image, ImageDraw, ImageFont
 
 DENSITY = 2  # pixels of the picture for each unit below: phones show it small, on fine screens
 FINE = 2 * DENSITY  # drawn so large, then reduced, which smooths the lines
-WIDTH, HEIGHT = 600, 470
+WIDTH, HEIGHT = 600, 530
 LEFT, RIGHT = 56, 18  # margins
-LINES = (46, 238)  # top and bottom of the panel of lines
-BARS = (292, 378)
-LABEL_Y, NOTE_Y, SOURCE_Y = 396, 422, 452
+TITLE_Y, LEGEND_Y = 24, 54
+LINES = (106, 298)  # top and bottom of the panel of lines
+BARS = (352, 438)
+LABEL_Y, NOTE_Y, SOURCE_Y = 456, 482, 512
 PAPER, INK, SOFT, GRID = "#ffffff", "#1f2328", "#5b6470", "#dfe3e8"
 COLOURS, RAIN = ("#c8402a", "#3b5b92"), "#5f9fd0"
+MOST_OF_TITLE = 1_000  # its size times its letters, so that a long one fits the width
 FEW_TICKS = 5
 FEW_LABELS = 8  # more stand too close
+# Pillow's own font has the letters of Europe only; for others the machine may have one of these.
+LAST_OF_EUROPE = "\u017f"
+WIDE_FONTS = ("NotoSansCJK-Regular.ttc", "ヒラギノ角ゴシック W3.ttc", "msgothic.ttc")
 
 Values: TypeAlias = Sequence[float | None]
+Font: TypeAlias = ImageFont.ImageFont | ImageFont.FreeTypeFont
 
 
 class Canvas:
@@ -43,8 +50,17 @@ class Canvas:
     def text(
         self, x: float, y: float, words: str, size: int = 16, colour: str = SOFT, anchor: str = "mm"
     ) -> None:
-        font = ImageFont.load_default(size * FINE)
-        self._draw.text((x * FINE, y * FINE), words, fill=colour, font=font, anchor=anchor)
+        if font := _font(words, size * FINE):
+            self._draw.text((x * FINE, y * FINE), words, fill=colour, font=font, anchor=anchor)
+
+    def legend(self, names: Sequence[tuple[str, str]]) -> None:
+        """Names behind squares of their colours, from left to right."""
+        x: float = LEFT
+        for name, colour in names:
+            corners = [value * FINE for value in (x, LEGEND_Y - 6, x + 12, LEGEND_Y + 6)]
+            self._draw.rectangle(corners, fill=colour)
+            self.text(x + 18, LEGEND_Y, name, 15, INK, "lm")
+            x += 18 + self._draw.textlength(name, ImageFont.load_default(15 * FINE)) / FINE + 22
 
     def line(
         self, start: tuple[float, float], end: tuple[float, float], colour: str, width: float
@@ -84,6 +100,16 @@ class Scale:
             yield self._low + number * self._step
 
 
+def _font(words: str, size: int) -> Font | None:
+    """A font that has the letters; None where this machine has none."""
+    if max(words, default="") <= LAST_OF_EUROPE:
+        return ImageFont.load_default(size)
+    for name in WIDE_FONTS:
+        with suppress(OSError):
+            return ImageFont.truetype(name, size)
+    return None
+
+
 def _round_step(least: float) -> float:
     """The least of 1, 2, 5, 10, 20, 50 … that is not smaller."""
     size = 10.0 ** math.floor(math.log10(least))
@@ -93,6 +119,13 @@ def _round_step(least: float) -> float:
 def draw(chart: dict[str, Any]) -> Image.Image:
     labels: Sequence[str] = chart["labels"]
     canvas = Canvas(len(labels))
+    title: str = chart["title"]
+    size = min(20, MOST_OF_TITLE // max(len(title), 1))
+    canvas.text(LEFT, TITLE_Y, title, size, INK, "lm")
+    legend = list(zip(chart["line_names"], COLOURS, strict=False))
+    if chart["bar_name"]:
+        legend.append((f"{chart['bar_name']} ({chart['bar_unit']})", RAIN))
+    canvas.legend(legend)
     _draw_bars(canvas, chart["bars"], chart["bar_unit"])
     _draw_lines(canvas, chart["lines"], chart["line_unit"])
     every = math.ceil(len(labels) / FEW_LABELS)

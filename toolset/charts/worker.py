@@ -31,6 +31,9 @@ class Chart:
         labels: below each point, in figures: fonts have no other characters everywhere.
         notes: below the labels; empty for none.
         source: who the data is from.
+        title: above it, such as the place; letters that no font here has are left out.
+        line_names: what each line shows, for the legend.
+        bar_name: what the bars show.
     """
 
     labels: tuple[str, ...]
@@ -40,6 +43,9 @@ class Chart:
     bar_unit: str
     notes: tuple[str, ...] = ()
     source: str = ""
+    title: str = ""
+    line_names: tuple[str, ...] = ()
+    bar_name: str = ""
 
 
 class ChartDrawer:

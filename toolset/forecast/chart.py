@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
 
 from toolset.charts.worker import MAX_POINTS, Chart, Values
 from toolset.forecast.report import Report, Slot
@@ -11,6 +13,9 @@ from toolset.forecast.units import in_fahrenheit
 
 CELSIUS, FAHRENHEIT = "°C", "°F"
 MAX_DAYS = 7
+# In English, whatever the reader's language: the font of the pictures has no Japanese letters.
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+RAIN = "Rain"
 
 
 def chart_of(report: Report, detail: Detail, fahrenheit: bool) -> Chart | None:
@@ -30,18 +35,15 @@ def chart_of(report: Report, detail: Detail, fahrenheit: bool) -> Chart | None:
 
 
 def words_of(chart: Chart) -> str:
-    """The figures of a chart, a point in each line."""
+    """What a chart shows: its title, and its figures, a point in each line."""
+    title = f"{chart.title} ({', '.join((*chart.line_names, chart.bar_name))})"
     notes = chart.notes or ("",) * len(chart.labels)
     rows = zip(chart.labels, zip(*chart.lines, strict=True), chart.bars, notes, strict=True)
-    return "\n".join(
-        " · ".join(
-            filter(
-                None,
-                (label, _joined(lines, chart.line_unit), _joined((bar,), chart.bar_unit), note),
-            )
-        )
-        for label, lines, bar, note in rows
-    )
+    lines = [title]
+    for label, values, bar, note in rows:
+        figures = (_joined(values, chart.line_unit), _joined((bar,), chart.bar_unit), note)
+        lines.append(" · ".join(filter(None, (label, *figures))))
+    return "\n".join(lines)
 
 
 def _hours(report: Report, unit: str) -> Chart:
@@ -49,14 +51,24 @@ def _hours(report: Report, unit: str) -> Chart:
     slots = [slot for _, slot in found]
     labels = tuple(f"{at:%H:%M}" for at, _ in found)
     rain = _rain([slot.precipitation_mm for slot in slots], [_chance(slot) for slot in slots])
+    days = list(dict.fromkeys(_weekday(at.date()) for at, _ in found))
     return Chart(
-        labels, (_degrees([slot.temp_c for slot in slots], unit),), unit, *rain, report.source
+        labels=labels,
+        lines=(_degrees([slot.temp_c for slot in slots], unit),),
+        line_unit=unit,
+        bars=rain.values,
+        bar_unit=rain.unit,
+        notes=rain.notes,
+        source=report.source,
+        title=f"{report.place} · {', '.join(days)}",
+        line_names=("Temperature",),
+        bar_name=RAIN,
     )
 
 
 def _days(report: Report, unit: str) -> Chart:
     days = [day for _, day in coming_days(report, MAX_DAYS)]
-    labels = tuple(f"{day.date:%m-%d}" for day in days)
+    labels = tuple(_weekday(day.date) for day in days)
     lines = (
         _degrees([day.high_c for day in days], unit),
         _degrees([day.low_c for day in days], unit),
@@ -66,17 +78,37 @@ def _days(report: Report, unit: str) -> Chart:
         for day in days
     ]
     rain = _rain([day.precipitation_mm for day in days], chances)
-    return Chart(labels, lines, unit, *rain, report.source)
+    return Chart(
+        labels=labels,
+        lines=lines,
+        line_unit=unit,
+        bars=rain.values,
+        bar_unit=rain.unit,
+        notes=rain.notes,
+        source=report.source,
+        title=str(report.place),
+        line_names=("High", "Low"),
+        bar_name=RAIN,
+    )
 
 
-def _rain(
-    amounts: Sequence[str], chances: Sequence[int | None]
-) -> tuple[Values, str, tuple[str, ...]]:
+def _weekday(day: date) -> str:
+    return f"{WEEKDAYS[day.weekday()]} {day.month}/{day.day}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rain:
+    values: Values
+    unit: str
+    notes: tuple[str, ...] = ()
+
+
+def _rain(amounts: Sequence[str], chances: Sequence[int | None]) -> _Rain:
     """Bars with their unit, and notes: amounts with their chances, or chances alone."""
     if not any(amounts):
-        return tuple(None if chance is None else float(chance) for chance in chances), "%", ()
+        return _Rain(tuple(None if chance is None else float(chance) for chance in chances), "%")
     notes = tuple("" if chance is None else f"{chance}%" for chance in chances)
-    return tuple(float(amount) if amount else None for amount in amounts), "mm", notes
+    return _Rain(tuple(float(amount) if amount else None for amount in amounts), "mm", notes)
 
 
 def _chance(slot: Slot) -> int | None:

@@ -78,6 +78,11 @@ class Anthropic:
             http_client=open_client(anthropic.DefaultAioHttpClient),
         )
 
+    @property
+    def searches(self) -> bool:
+        """Whether one of the vendor's own tools is offered."""
+        return bool(self._server_tools.offered())
+
     def stream(
         self,
         system: str,

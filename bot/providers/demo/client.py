@@ -41,6 +41,7 @@ class Demo:
 
     name = "demo"
     window = 0
+    searches = False
     media = MediaSupport(reads_texts=False)
     model = "demo"
 

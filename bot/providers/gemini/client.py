@@ -114,6 +114,11 @@ class GenerateContent:
         self._server_tools = ServerTools(own_tools(options.server_tools, self.model), self.model)
         self._cached = CachedContents(self.open_sdk, failures)
 
+    @property
+    def searches(self) -> bool:
+        """Whether one of the vendor's own tools is offered."""
+        return bool(self._server_tools.offered())
+
     def stream(
         self,
         system: str,

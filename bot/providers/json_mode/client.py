@@ -107,6 +107,8 @@ class JsonMode:
         self.window = writer.window
         self._writer = writer
 
+    searches = False
+
     @property
     def media(self) -> MediaSupport:
         """What the model behind it reads."""

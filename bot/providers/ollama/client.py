@@ -59,6 +59,7 @@ class Ollama:
     """
 
     name = PROVIDER
+    searches = False
     media = MediaSupport(frozenset(("image",)))
 
     def __init__(

@@ -62,6 +62,7 @@ class OpenAI:
 
     name = PROVIDER
     window = 0
+    searches = False
 
     def __init__(
         self, api_key: str, model: str, base_url: str = "", options: Options = USUAL

@@ -136,8 +136,8 @@ def test_a_new_tool_can_be_called_at_once(call: Call, tmp_path: Path) -> None:
     code, out, err = call("tools", "call", "roll_dice", '{"text": "hello"}')
     assert (code, json.loads(out), err) == (0, {"text": "HELLO"}, "")
     code, _, err = call("tools", "new", "roll_dice")
-    taken = f"roll_dice is the name of a tool already ({folder}/roll_dice.py); choose another name"
-    assert (code, err) == (2, f"kaiwa: NAME: {taken}\n")
+    there = f"{folder}/roll_dice.py is there already; choose another name, or move it away"
+    assert (code, err) == (2, f"kaiwa: {there}\n")
     (folder / "broken.py").write_text("1 / 0", "utf-8")
     code, _, err = call("tools")
     assert (code, err.count("\n")) == (2, 1)

@@ -135,8 +135,8 @@ async def test_an_approved_call_runs_once_however_often_the_button_is_pressed(st
     ("words", "runs"), [("yes", 1), ("はい。", 1), ("No!", 0), ("いいえ", 0), ("on Friday", 0)]
 )
 async def test_the_askers_words_decide(store: Store, words: str, runs: int) -> None:
-    """Yes and no in both languages; anything else is a no with a reason, and stays a message of the
-    turn."""
+    """Yes and no in both languages; anything else is a no. The words are a message of the turn, and
+    stand nowhere else: so they can be taken back."""
     scene = Scene(store, Step("Well"))
     await scene.say("launch it", "m1")
     await scene.say(words, "m2")
@@ -147,8 +147,23 @@ async def test_the_askers_words_decide(store: Store, words: str, runs: int) -> N
     assert messages[-1].text == words
     (result,) = messages[2].results
     assert result.is_rejected is (runs == 0)
-    if words == "on Friday":
-        assert result.response == {"error": "rejected by the user: on Friday"}
+    if runs == 0:
+        assert result.response == {"error": "rejected by the user"}
+
+
+async def test_words_that_decided_leave_nothing_behind_when_they_are_taken_back(
+    store: Store,
+) -> None:
+    """Neither the history nor a later request has them, though a call was rejected with them."""
+    scene = Scene(store, Step("Well"), Step("Hello!"))
+    await scene.say("launch it", "m1")
+    await scene.say("not before Friday", "m2")
+    assert scene.harness.box.texts[-1] == "Well"
+    await scene.harness.arrive(unsent("e1", "m2"))
+    await scene.say("hello", "m3")
+    assert scene.harness.box.texts[-1] == "Hello!"
+    later = [*scene.harness.model.requests[-1].messages, *await read_history(store, HERE)]
+    assert b"Friday" not in encode(later)
 
 
 @pytest.mark.parametrize(("reminder", "said"), [("due", "⏰ yes"), ("routine", "Done")])
@@ -233,6 +248,18 @@ async def test_modes_decide_without_asking(store: Store, mode: str, runs: int) -
     await scene.say("launch it", "m1")
     assert len(scene.launch.contexts) == runs
     assert scene.harness.box.texts == ["Well"]
+
+
+async def test_an_entry_that_cannot_be_read_waits_behind_a_question(store: Store) -> None:
+    """The question stays open, and is decided as if nothing else waited."""
+    scene = Scene(store, Step("Well"))
+    await scene.say("launch it", "m1")
+    await store.inbox.accept(HERE, "x1", b"{")
+    async with asyncio.timeout(10):
+        await scene.harness.runner.process(HERE)
+    await scene.say("no", "m2")
+    assert scene.harness.box.texts[-1] == "Well"
+    assert await store.leases.due(10) == []
 
 
 async def test_stop_ends_a_parked_turn(store: Store) -> None:

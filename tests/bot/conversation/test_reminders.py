@@ -19,6 +19,7 @@ from bot.conversation.reminders import (
     LATE_S,
     MAX_FAILURES,
     MOST,
+    MOST_HOURLY,
     READ_LIMIT,
     TOO_MANY_HOURLY,
     PersonalReminders,
@@ -307,6 +308,26 @@ async def test_nobody_has_more_than_three_hourly_routines(store: Store) -> None:
     assert await own(f"mailbox:thread-{kept}").cancel(f"r{kept}")
     assert await add(11) == ""
     assert await add(12) != ""
+
+
+async def test_a_refused_hourly_routine_takes_no_room(store: Store) -> None:
+    """Whoever has too many reminders cancels some, and has their three routines."""
+    services = Stage(store, []).harness.runner.services
+    event = InboundEvent(words("m1", "remind me"))
+    own = PersonalReminders(services, HERE, event, Author("u1"))
+    at = datetime.now(UTC) + timedelta(hours=1)
+
+    async def add(name: str, repeat: str) -> None:
+        await own.add(Reminder(name, "x", at, repeat, routine=True))
+
+    for number in range(MOST):
+        await add(f"daily{number}", "FREQ=DAILY")
+    for number in range(MOST_HOURLY):
+        with pytest.raises(ToolError, match=f"the user has {MOST} reminders"):
+            await add(f"refused{number}", "FREQ=HOURLY")
+    for number in range(MOST_HOURLY):
+        assert await own.cancel(f"daily{number}")
+        await add(f"hourly{number}", "FREQ=HOURLY")
 
 
 async def test_commands_in_a_reminder_are_only_words(store: Store) -> None:

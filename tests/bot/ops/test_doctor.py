@@ -411,7 +411,9 @@ async def test_a_channel_whose_notes_cannot_be_reached_is_a_failure(settings: Se
 
     on = settings.model_copy(update={"line_channel_secret": SecretStr(line_events.SECRET)})
     line = await found(on, "LINE", channels={"LINE": away})
-    assert line == CheckResult("failure", "LINE", "the store does not answer: away")
+    assert line == CheckResult(
+        "failure", "LINE", "the store does not answer: away", "check REDIS_URL, and that Redis runs"
+    )
 
 
 async def test_a_free_port_is_fine(settings: Settings) -> None:

@@ -469,3 +469,22 @@ async def test_vertex_ai_gets_none() -> None:
 async def test_the_check_names_them(searching: Gemini) -> None:
     """For kaiwa doctor."""
     assert await searching.check() == "Gemini 3.5 Flash answers, with google_search"
+
+
+async def test_where_addresses_are_judged_google_opens_none(fake: GeminiFake) -> None:
+    """Its search stays; the model may choose addresses for it again in another request."""
+    provider = Gemini(
+        KEY,
+        "gemini-3.5-flash",
+        fake.base_url,
+        Options(server_tools=("google_search", "url_context")),
+    )
+    for opens in (True, False, True):
+        fake.say("ok")
+        await ask(provider, [user("hello")], TOOLS, ToolChoice(opens_addresses=opens))
+    assert [googles(body) for body in bodies(fake)] == [
+        {"googleSearch", "urlContext"},
+        {"googleSearch"},
+        {"googleSearch", "urlContext"},
+    ]
+    await provider.aclose()

@@ -46,6 +46,7 @@ class Parrot:
 
     name = "parrot"
     window = 0
+    searches = False
     media = MediaSupport()
 
     def __init__(self, config: ParrotConfig, model: str, options: Options) -> None:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from bot.safe_text.addresses import is_address, key_of, keys_in, unlinked
+from bot.safe_text.addresses import is_address, key_of, keys_in, may_be_opened, unlinked
 from bot.safe_text.links import LinkFilter
 
 WITHHELD = "(link withheld)"
@@ -35,6 +35,16 @@ SHOWN = {
     ),
     "Dr.Sato, 3.14, v1.2, README.md, os.path, a@b.example.": "Dr.Sato, 3.14, v1.2, README.md, os.path, a@b.example.",
     "[x](y) [x](/y) <b> [ ] a < b": "[x](y) [x](/y) <b> [ ] a < b",
+    "bad.[example/S](https://w.example)": f"bad. example/S {WITHHELD}",
+    "bad.<https://w.example|example/S>": f"bad. example/S {WITHHELD}",
+    "bad.[example/S](https://a.example/x)": "bad. [example/S](https://a.example/x)",
+    "bad.<https://a.example/x|example/S>": "bad. <https://a.example/x|example/S>",
+    "\\S.bad.example 4\\S.bad.example": f"{WITHHELD} {WITHHELD}",
+    "https\u202a://evil\u202a.example/S evil\u00ad.example/S": f"{WITHHELD} {WITHHELD}",
+    "[x](https&colon;//evil&period;example/S) evil&#46;example/S": f"x {WITHHELD} {WITHHELD}",
+    "1.2/https://bad.example/S v1.2?S.bad.example": f"1.2/{WITHHELD} v1.2?{WITHHELD}",
+    "エビル.jp/S S.エビル.jp": f"エビル{WITHHELD} S.エビル{WITHHELD}",
+    "価格.com 東京.大阪 &lt;b&gt; 👩\u200d💻 1\ufe0f\u20e3": "価格.com 東京.大阪 &lt;b&gt; 👩\u200d💻 1\ufe0f\u20e3",
 }
 PIECES = [
     *SHOWN,
@@ -141,9 +151,46 @@ def test_an_argument_is_an_address_or_none(text: str, expected: bool) -> None:
     assert is_address(text) is expected
 
 
+@pytest.mark.parametrize(
+    ("argument", "expected"),
+    [
+        ("https://a.example/?d=my secret", True),
+        ("https://a.example/花子。です", True),
+        (' "https://a.example/x"', True),
+        ("<https://a.example/x|y>", True),
+        ("\u200bht\u200btps://a.example/x", True),
+        ("//a.example/x", True),
+        ("a.example/x", True),
+        ("see https://a.example", False),
+        ("12:30 at // the door", False),
+    ],
+)
+def test_a_server_may_open_what_begins_like_an_address(argument: str, expected: bool) -> None:
+    """Whatever comes behind it: many a server encodes it."""
+    assert may_be_opened(argument) is expected
+
+
+def test_a_stream_that_stops_shows_nothing_from_a_composed_link_on() -> None:
+    """What comes before is shown as it is."""
+    links = LinkFilter(KNOWN.__contains__, WITHHELD, stops=True)
+    pieces = ("見て：https://a.example/xを。See ", "https://evil.exam", "ple/S or ", "not.")
+    assert [*map(links.feed, pieces), links.end()] == [pieces[0], "", "", "", ""]
+
+
 def test_a_question_has_no_links() -> None:
     """All of an address can be read, and nothing in it is a link."""
     assert unlinked("url: https://b.a.example/x?q=1.2, a.example/y") == (
         "url: https[:]//b[.]a[.]example/x?q=1.2, a[.]example/y"
     )
     assert unlinked("main.py at 12:30") == "main.py at 12:30"
+    assert unlinked("https://a.example/?q=b.example/https://c.example/") == (
+        "https[:]//a[.]example/?q=b[.]example/https[:]//c[.]example/"
+    )
+    assert unlinked("4\\S.evil.example 1.2/a.example") == "4\\S[.]evil[.]example 1.2/a[.]example"
+    assert unlinked("エビル.jp/x") == "エビル[.]jp/x"
+
+
+def test_a_name_outside_of_ascii_is_compared_whole() -> None:
+    """With all names below it."""
+    links = LinkFilter(frozenset(keys_in("見て エビル.jp/x")).__contains__, WITHHELD)
+    assert links.text("エビル.jp/x S.エビル.jp/x") == f"エビル.jp/x S.エビル{WITHHELD}"

@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 from redis.asyncio import Redis
 
-from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, JournalledTurn, Store, StoredHistory
+from bot.errors import MessagesChanged
+from bot.store import (
+    ARRIVAL,
+    ASIDE,
+    CHANGE,
+    CONTROL,
+    Condition,
+    JournalledTurn,
+    Store,
+    StoredHistory,
+)
 from bot.store.frames import Entry
 from bot.store.keys import DAY_S, WORK_S
 from tests.bot.store.turns import join, key, leased
@@ -237,3 +247,26 @@ async def test_an_older_turn_goes_on_while_its_answer_waits(store: Store, redis:
     assert await store.outbox.read(HERE) == [b"answer 2"]
     assert [entry.body for entry in await store.inbox.read(HERE)] == [b"edit"]
     assert 0 < await redis.ttl(key("journal", HERE)) <= WORK_S
+
+
+async def test_a_refused_commit_counts_as_a_start_where_nothing_has_joined_since(
+    store: Store,
+) -> None:
+    """A turn that cannot take the change in is given up one day, and one that can goes on."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    lease = await leased(store, HERE)
+    await store.journal.begin(lease, "turn-1")
+
+    async def starts_after_refusal() -> int:
+        with pytest.raises(MessagesChanged):
+            await store.journal.commit(lease, b"turn", [], 1, unless=Condition(["m1"]))
+        turn = await store.journal.begin(lease, "turn-2")
+        assert turn is not None
+        return turn.starts
+
+    edit = b'{"event":"edited","target":"m1"}'
+    await store.inbox.accept(HERE, "e1", edit, CHANGE, changed_id="m1")
+    assert [await starts_after_refusal() for _ in range(3)] == [1, 2, 3]
+    await join(store, lease)
+    await store.inbox.accept(HERE, "e2", edit, CHANGE, changed_id="m1")
+    assert await starts_after_refusal() == 1

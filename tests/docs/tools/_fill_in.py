@@ -1,4 +1,4 @@
-"""The arguments of ``remind``: the demo model, which knows no such tool, calls it without any."""
+"""The arguments of ``book_room``: the demo model does not know it, and calls it without any."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from bot.hooks import Hook, Intervention, Proceed
 from bot.transcript import ToolCall
 from toolset.tool import ToolContext
 
-REMINDER = {"at": "18:00", "text": "Call Hanako about the trip to Kyoto"}
+BOOKING = {"at": "18:00", "room": "Room 3"}
 
 
 class FillIn(Hook):
     """Fills in what the picture shows."""
 
     async def before(self, call: ToolCall, context: ToolContext) -> Intervention:
-        """One reminder, whoever asks."""
-        return Proceed(REMINDER) if call.name == "remind" and not call.arguments else None
+        """One booking, whoever asks."""
+        return Proceed(BOOKING) if call.name == "book_room" and not call.arguments else None

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageColor
 
-from toolset.charts.draw import DENSITY, HEIGHT, WIDTH, draw
+from toolset.charts.draw import COLOURS, DENSITY, HEIGHT, LINES, RAIN, WIDTH, draw
 from toolset.charts.worker import MAX_POINTS, Chart, ChartDrawer
 from toolset.confined.own_program import run_own
 from toolset.tool import ToolError
@@ -30,6 +30,7 @@ HOURS = Chart(
 DAYS = Chart(("11-22", "11-23"), ((-3.0, 9.0), (-12.5, 0.0)), "°C", (None, 80.0), "%")
 BARE = Chart(("11-22",), ((20.0,),), "°C", (None,), "%")
 NOTHING = Chart(("11-22",), ((None,),), "°C", (None,), "%")
+JAPANESE = replace(DAYS, title="東京都, 日本")  # drawn where the machine has a font for it
 EXTREME = Chart(("1", "2"), ((-1e6, 1e6),), "°C", (0.0, 1e9), "mm")
 
 
@@ -46,12 +47,30 @@ async def test_a_chart_is_a_small_png() -> None:
     assert {(200, 64, 42), (95, 159, 208)} <= colours(image)
 
 
-@pytest.mark.parametrize("chart", [DAYS, BARE, NOTHING, EXTREME, HOURS])
+@pytest.mark.parametrize("chart", [DAYS, BARE, NOTHING, EXTREME, HOURS, JAPANESE])
 def test_any_figures_can_be_drawn(chart: Chart) -> None:
     """Missing, negative, single and absurd ones."""
     image = draw(asdict(chart))
     assert image.size == SIZE
     assert len(colours(image)) > 1
+
+
+def head_of(chart: Chart) -> Image.Image:
+    """The part of the picture above the lines."""
+    return draw(asdict(chart)).crop((0, 0, SIZE[0], (LINES[0] - 40) * DENSITY))
+
+
+def test_a_chart_says_what_it_shows() -> None:
+    """Its title, and a legend with the colours of lines and bars."""
+    bare, named = head_of(DAYS), head_of(replace(DAYS, line_names=("High", "Low"), bar_name="Rain"))
+    assert len(colours(bare)) == 1
+    wanted = {ImageColor.getrgb(colour) for colour in (*COLOURS, RAIN)}
+    assert wanted <= colours(named)
+    for title in ("Łódź, Poland", "A long name, " * 9):
+        head = head_of(replace(DAYS, title=title))
+        assert len(colours(head)) > 2
+        assert wanted.isdisjoint(colours(head))
+        assert len(colours(head.crop((SIZE[0] - 8, 0, *head.size)))) == 1
 
 
 async def test_many_who_want_the_same_chart_share_a_picture(

@@ -3,6 +3,7 @@ signed webhook."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -135,17 +136,21 @@ async def test_a_redelivered_press_counts_once(poll: LinePipeline, fake: LineFak
 @pytest.mark.long
 async def test_a_group_that_votes_at_once_gets_few_messages(store: Store, fake: LineFake) -> None:
     """One at once, and one later that shows all votes."""
-    async with open_poll(store, fake, pause_s=0.5) as poll:
+    pause_s = 0.5
+    async with open_poll(store, fake, pause_s) as poll:
+        begun = time.monotonic()
         for number in range(10):
             await poll.hear(fake.press("1 Sushi", f"U{number:032}"))
-        assert len(fake.sent) == 2
+        pauses = int((time.monotonic() - begun) / pause_s)
+        at_once = len(fake.sent)
+        assert 2 <= at_once <= 2 + pauses
 
         async def all_shown() -> bool:
             await poll.runner.process(KEPT_IN)
             return "・Sushi: 10\n" in fake.texts[-1][0]
 
         await until_true(all_shown)
-        assert len(fake.sent) == 3
+        assert at_once < len(fake.sent) <= at_once + 1
 
 
 async def test_a_vote_whose_token_is_dead_counts_and_is_not_pushed(
