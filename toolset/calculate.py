@@ -53,8 +53,7 @@ class Calculate:
     name: ClassVar[str] = "calculate"
     description: ClassVar[str] = (
         "Exact arithmetic. Use it for every calculation beyond the trivial: prices, tax, shares, "
-        "percentages, "
-        "averages, conversions with a known factor. As on a pocket calculator, 1000 + 10% is 1100."
+        "percentages. 1000 + 10% is 1100."
     )
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Calculator", "ja": "計算"}

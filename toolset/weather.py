@@ -87,19 +87,10 @@ class GetWeather:
 
     name: ClassVar[str] = "get_weather"
     description: ClassVar[str] = (
-        "Weather now and the forecast, anywhere on earth. Use it for every question about "
-        "weather, temperature, rain, "
-        "snow, wind or sun, and whether to take an umbrella or a coat. `detail`: leave it out for "
-        "now, today, tomorrow "
-        "and the day after; hourly for the next hours (rain in the next three hours?); week for a "
-        "later day or the "
-        "weekend. `chart`: true only if the user asks for a chart, graph or picture; they see it "
-        "below your answer, "
-        "so do not repeat its figures. `location` in the result is the place that was found: name "
-        "it and the `source` "
-        "in the answer; if it is not the place the user meant, or a `note` says it is unclear, "
-        "ask. Rain chances are "
-        "in percent; night is 0 to 6 o'clock."
+        "Weather now and the forecast, anywhere. Use it for every question about weather, "
+        "temperature, rain, snow, wind or sun, and whether to take an umbrella or a coat. Name "
+        "the place found (`location`) and the `source`; if it is not the place that was meant, or "
+        "a `note` says it is unclear, ask. Rain chances are in percent; night is 0 to 6 o'clock."
     )
     risk: ClassVar[Risk] = "low"
     public: ClassVar[bool] = True

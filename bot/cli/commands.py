@@ -34,6 +34,7 @@ from bot.ops.mcp_servers import accept, wait_for
 from bot.ops.startup import start_report
 from bot.ops.variable_names import check_names
 from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
+from bot.prices import load_prices
 from bot.processes import open_chat, serve, work
 from bot.providers.registry import check_models, model_secrets, open_model
 from bot.settings import Settings
@@ -276,9 +277,7 @@ def show_usage(days: int, *, as_json: bool) -> None:
 
     async def read() -> usage.Report:
         async with app.open_store_of(config) as store:
-            return await usage.report(
-                store, Days(config.timezone).latest(days), usage.load_prices()
-            )
+            return await usage.report(store, Days(config.timezone).latest(days), load_prices())
 
     report = uvloop.run(read())
     if as_json:

@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import aiohttp
-import httpx
 
 from bot.errors import ModelError, TryAgain
 from bot.http import read_beginning
@@ -20,9 +19,8 @@ from toolset.web.decoding import decode_json
 QUOTA_FAILURE = "google.rpc.QuotaFailure"
 TOKEN = re.compile(r"ya29\.[\w.-]+")  # Google's access tokens
 
-# ValueErrors are of bodies that cannot be read; pydantic's and the SDK's own classes are among
-# them.
-OUTAGES = (aiohttp.ClientError, httpx.HTTPError, httpx.StreamError, OSError, ValueError)
+# ValueErrors are of bodies that cannot be read; pydantic's and the SDK's own are among them.
+OUTAGES = (aiohttp.ClientError, OSError, ValueError)
 
 
 class ServiceError(Exception):
