@@ -39,6 +39,8 @@ def open_session(
 ) -> ClientSession:
     """A session for one service. It limits the time for connecting; whoever asks limits the rest.
 
+    No redirect is followed, also not for an SDK that would: a key goes to one host.
+
     Args:
         url: of the service: the system's proxy for it is looked up once, not for every request.
         connections: at most so many at once; 0 for no limit.
@@ -46,6 +48,11 @@ def open_session(
     """
     import aiohttp  # noqa: PLC0415 -- takes 0.2 s, which the start does not wait for
 
+    async def refuse(*_: object) -> None:
+        raise aiohttp.ClientError("a redirect")
+
+    redirects = aiohttp.TraceConfig()
+    redirects.on_request_redirect.append(refuse)
     parts = urlsplit(url)
     is_direct = is_local or proxy_bypass(parts.hostname or "")
     return aiohttp.ClientSession(
@@ -54,6 +61,7 @@ def open_session(
         cookie_jar=aiohttp.DummyCookieJar(),
         proxy=None if is_direct else getproxies().get(parts.scheme),
         auto_decompress=False,
+        trace_configs=[redirects],
     )
 
 

@@ -220,7 +220,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
 
     @property
     def total(self) -> int:
-        """What limits count; ``input`` includes ``cached``."""
+        """All of them; ``input`` includes ``cached``."""
         return self.input + self.output + self.thinking
 
 

@@ -1,14 +1,14 @@
-"""``calculate``: exact arithmetic on an expression, by a small parser of its own; nothing is ever
-evaluated as code."""
+"""``calculate``: exact arithmetic. Python's parser reads the expression; nothing is run as code."""
 
 from __future__ import annotations
 
+import ast
 import math
 import re
-from collections.abc import Callable
+import unicodedata
 from decimal import Context, Decimal, Inexact
 from fractions import Fraction
-from operator import floordiv, mod, mul, truediv
+from operator import add, floordiv, mod, mul, sub, truediv
 from typing import Any, ClassVar
 
 import httpx
@@ -17,45 +17,34 @@ from pydantic import BaseModel
 from toolset.titles import Words
 from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 
+LENGTH = 500  # characters, which bounds parentheses and operations inside each other too
 BITS = 8192  # of a numerator or denominator: about 2,400 digits
-DEPTH = 40  # parentheses, functions and powers inside each other
 EXPONENT = 10**9
-WORKING, EXACT, ROUNDED = (
-    60,
-    100,
-    15,
-)  # digits: of intermediate roots, of exact results, of rounded results
+# Digits: of intermediate roots, of exact results, of rounded results.
+WORKING, EXACT, ROUNDED = 60, 100, 15
 
-GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?")
-PLAIN = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?")
-PERCENTAGE = re.compile(rf"\s*(?:{GROUPED.pattern}|{PLAIN.pattern})\s*%\s*")
-PERCENT_SIGN = re.compile(
-    r"\s*%(?!\s*[\d.(a-z])"
-)  # no operand follows: 15%, 50% + 1; else % is a remainder
-NAME = re.compile(r"[a-z]+")
-SPACE = re.compile(r"\s*")
+SIGNS = str.maketrans("×⋅·÷−–、", "***/--,") | {ord("²"): "**2", ord("³"): "**3"}
 
-FULL_WIDTH = {0xFF01 + offset: chr(0x21 + offset) for offset in range(94)}
-SIGNS = {
-    "×": "*",
-    "⋅": "*",
-    "·": "*",
-    "÷": "/",
-    "−": "-",
-    "–": "-",
-    "、": ",",
-    "²": "**2",
-    "³": "**3",
-}
-TO_ASCII = FULL_WIDTH | str.maketrans(SIGNS)
+# A % is a percentage where no operand follows, as in 15% or 50% + 1; else it is a remainder.
+TOKEN = re.compile(
+    r"(?P<number>(?:\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
+    r"|(?P<name>[a-z]+)|(?P<percent>%(?!\s*[\d.(a-z]))|(?P<sign>[-+*/%^(),\s])|.",
+    re.ASCII,
+)
+# A percent sign in Python: a subscript, too, stands behind its operand and binds before all else.
+PERCENT = "[0]"
 
-PRODUCTS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
-    "*": mul,
-    "/": truediv,
-    "//": floordiv,
-    "%": mod,
+OPERATIONS = {
+    ast.Add: add,
+    ast.Sub: sub,
+    ast.Mult: mul,
+    ast.Div: truediv,
+    ast.FloorDiv: floordiv,
+    ast.Mod: mod,
 }
 FUNCTIONS = ("abs", "max", "min", "round", "sqrt")
+TOO_LARGE = "the numbers get too large"
+UNREADABLE = "cannot read the expression"
 
 
 class Calculate:
@@ -64,8 +53,7 @@ class Calculate:
     name: ClassVar[str] = "calculate"
     description: ClassVar[str] = (
         "Exact arithmetic. Use it for every calculation beyond the trivial: prices, tax, shares, "
-        "percentages, "
-        "averages, conversions with a known factor. As on a pocket calculator, 1000 + 10% is 1100."
+        "percentages. 1000 + 10% is 1100."
     )
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Calculator", "ja": "計算"}
@@ -83,90 +71,107 @@ class Calculate:
         Raises:
             ToolError: the expression cannot be parsed, has no result, or gets too large.
         """
-        parser = _Parser(arguments["expression"].translate(TO_ASCII).casefold())
-        return _written(parser.result(), parser.is_exact)
+        calculation = _Calculation(arguments["expression"])
+        value = calculation.result()
+        return _written(value, calculation.is_exact)
 
 
-class _Parser:
-    """Recursive descent, one method per level of precedence; evaluates while it parses.
+class _Calculation:
+    """One expression: written as Python has it, parsed, and worked out.
+
+    In the Python source each number is its place in a list, so that Python makes no float of it.
 
     Attributes:
         is_exact: False once a root or power had to be rounded.
     """
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-        self._depth = 0
-        self._in_arguments = False
+    def __init__(self, expression: str) -> None:
         self.is_exact = True
+        self._text = " ".join(_in_ascii(expression).split())
+        self._source = ""
+        self._numbers: list[Fraction] = []
+        # For each open parenthesis, whether arguments of a function are in it.
+        self._opened: list[bool] = []
 
     def result(self) -> Fraction:
-        value = self._sum()
-        if self._at < len(self._text):
-            raise self._unreadable()
-        return value
+        if len(self._text) > LENGTH:
+            raise ToolError(f"the expression has more than {LENGTH} characters")
+        self._source = TOKEN.sub(self._in_python, self._text).strip()
+        try:
+            tree = ast.parse(self._source, mode="eval")
+        except (SyntaxError, MemoryError):  # the latter for more parentheses than it can take
+            raise ToolError(UNREADABLE) from None
+        return self._value(tree.body)
 
-    def _sum(self) -> Fraction:
-        value = self._product()
-        while operator := self._take("+", "-"):
-            start = self._at
-            change = self._product()
-            if PERCENTAGE.fullmatch(self._text, start, self._at):
-                change *= value
-            value = self._fit(value + change if operator == "+" else value - change)
-        return value
+    def _in_python(self, token: re.Match[str]) -> str:
+        """A piece of the Python source. What is no arithmetic never gets into it."""
+        in_arguments = self._opened[-1:] == [True]
+        if number := token["number"]:
+            # Among the arguments of a function a comma groups no digits.
+            numbers = number.split(",") if in_arguments else [number.replace(",", "")]
+            return ",".join(map(self._place_of, numbers))
+        if name := token["name"]:
+            if name not in FUNCTIONS:
+                raise ToolError(f"unknown name: {name}. Functions: {', '.join(FUNCTIONS)}")
+            return name
+        if token["percent"]:
+            return PERCENT
+        if not token["sign"]:
+            raise ToolError(f"{UNREADABLE} at: {self._text[token.start() :][:40]}")
+        if token["sign"] == "(":
+            before = self._text[: token.start()].rstrip()
+            self._opened.append(in_arguments or before.endswith(FUNCTIONS))
+        elif token["sign"] == ")":
+            del self._opened[-1:]
+        return token["sign"].replace("^", "**")
 
-    def _product(self) -> Fraction:
-        value = self._signed()
-        while operator := self._take("//", "*", "/", "%"):
-            other = self._signed()
-            if other == 0 and operator != "*":
-                raise ToolError("division by zero")
-            value = self._fit(Fraction(PRODUCTS[operator](value, other)))
-        return value
-
-    def _signed(self) -> Fraction:
-        sign = 1
-        while operator := self._take("+", "-"):
-            sign = -sign if operator == "-" else sign
-        return sign * self._power()
-
-    def _power(self) -> Fraction:
-        base = self._percent()
-        if not self._take("**", "^"):
-            return base
-        return self._raised(base, self._nested(self._signed))
-
-    def _percent(self) -> Fraction:
-        value = self._operand()
-        while self._match(PERCENT_SIGN):
-            value /= 100
-        return value
-
-    def _operand(self) -> Fraction:
-        if self._take("("):
-            value = self._nested(self._sum)
-            self._expect(")")
-            return value
-        if name := self._match(NAME):
-            return self._function(name)
-        number = (not self._in_arguments and self._match(GROUPED)) or self._match(PLAIN)
-        if not number:
-            raise self._unreadable()
+    def _place_of(self, number: str) -> str:
         if abs(int(number.partition("e")[2] or 0)) > BITS:
-            raise ToolError("the numbers get too large")
-        return self._fit(Fraction(Decimal(number.replace(",", ""))))
+            raise ToolError(TOO_LARGE)
+        self._numbers.append(self._fit(Fraction(Decimal(number))))
+        return f" {len(self._numbers) - 1} "
 
-    def _function(self, name: str) -> Fraction:
-        if name not in FUNCTIONS:
-            raise ToolError(f"unknown name: {name}. Functions: {', '.join(FUNCTIONS)}")
-        match name, self._arguments():
+    def _value(self, node: ast.expr) -> Fraction:
+        """The value of a node, which must be one of arithmetic."""
+        match node:
+            case ast.Constant(value=int(place)):
+                return self._numbers[place]
+            case ast.Subscript(value=operand):
+                return self._value(operand) / 100
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self._value(operand)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -self._value(operand)
+            case ast.BinOp(op=ast.Pow()):
+                return self._raised(self._value(node.left), self._value(node.right))
+            case ast.BinOp():
+                return self._combined(node)
+            case ast.Call(func=ast.Name(id=name), args=arguments):
+                return self._applied(name, [self._value(argument) for argument in arguments])
+        raise ToolError(UNREADABLE)
+
+    def _combined(self, node: ast.BinOp) -> Fraction:
+        left, right = self._value(node.left), self._value(node.right)
+        if isinstance(node.op, ast.Add | ast.Sub) and self._is_percentage(node.right):
+            right *= left
+        try:
+            return self._fit(Fraction(OPERATIONS[type(node.op)](left, right)))
+        except ZeroDivisionError:
+            raise ToolError("division by zero") from None
+
+    def _is_percentage(self, node: ast.expr) -> bool:
+        """Whether it is a number and one percent sign, without parentheses."""
+        if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.Constant)):
+            return False
+        return not self._source[: node.value.col_offset].rstrip().endswith("(")
+
+    def _applied(self, name: str, values: list[Fraction]) -> Fraction:
+        match name, values:
             case "abs", [value]:
                 return abs(value)
-            case "max", [*values]:
+            case "max", [_, *_]:
                 return max(values)
-            case "min", [*values]:
+            case "min", [_, *_]:
                 return min(values)
             case "round", [value]:
                 return _rounded(value, Fraction(0))
@@ -175,17 +180,6 @@ class _Parser:
             case "sqrt", [value]:
                 return self._raised(value, Fraction(1, 2))
         raise ToolError(f"wrong number of arguments: {name}")
-
-    def _arguments(self) -> list[Fraction]:
-        """Inside, a comma separates arguments; elsewhere it groups digits."""
-        outside, self._in_arguments = self._in_arguments, True
-        self._expect("(")
-        values = [self._nested(self._sum)]
-        while self._take(","):
-            values.append(self._nested(self._sum))
-        self._expect(")")
-        self._in_arguments = outside
-        return values
 
     def _raised(self, base: Fraction, exponent: Fraction) -> Fraction:
         is_whole = exponent.denominator == 1
@@ -200,7 +194,7 @@ class _Parser:
         if exponent == Fraction(1, 2) and (root := _root(base)) is not None:
             return root
         if abs(exponent) > EXPONENT or abs(exponent * Fraction(_log2(base))) > BITS:
-            raise ToolError("the numbers get too large")
+            raise ToolError(TOO_LARGE)
         self.is_exact = False
         return self._fit(Fraction(Context(prec=WORKING).power(_decimal(base), _decimal(exponent))))
 
@@ -208,42 +202,13 @@ class _Parser:
         if not self.is_exact:
             value = Fraction(_decimal(value))
         if _bits(value) > BITS:
-            raise ToolError("the numbers get too large")
+            raise ToolError(TOO_LARGE)
         return value
 
-    def _nested(self, read: Callable[[], Fraction]) -> Fraction:
-        self._depth += 1
-        if self._depth > DEPTH:
-            raise ToolError("the expression is nested too deeply")
-        value = read()
-        self._depth -= 1
-        return value
 
-    def _take(self, *operators: str) -> str:
-        """Consume the first of these operators that comes next; empty where none does."""
-        self._match(SPACE)
-        found = next(
-            (operator for operator in operators if self._text.startswith(operator, self._at)), ""
-        )
-        self._at += len(found)
-        return found
-
-    def _expect(self, sign: str) -> None:
-        if not self._take(sign):
-            raise self._unreadable()
-
-    def _match(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self._text, self._at)
-        self._at = found.end() if found else self._at
-        return found.group() if found else ""
-
-    def _unreadable(self) -> ToolError:
-        rest = self._text[self._at :].strip()
-        return ToolError(
-            f"cannot read the expression at: {rest[:40]}"
-            if rest
-            else "the expression ends too early"
-        )
+def _in_ascii(expression: str) -> str:
+    """The expression with the signs of Python in place of typeset and full-width ones."""
+    return unicodedata.normalize("NFKC", expression.translate(SIGNS)).casefold()
 
 
 def _bits(value: Fraction) -> int:

@@ -22,9 +22,7 @@ class OfferChoices:
     name: ClassVar[str] = "offer_choices"
     description: ClassVar[str] = (
         "Shows two to four buttons below your answer; a press is the person's next message. Use "
-        "it at most once in an "
-        "answer, when you ask the person something that has few short answers, such as which day "
-        "or which size."
+        "it at most once in an answer, when you ask something that has few short answers."
     )
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Offer choices", "ja": "選択肢を示す"}

@@ -25,10 +25,8 @@ class GetCurrentTime:
 
     name: ClassVar[str] = "get_current_time"
     description: ClassVar[str] = (
-        "Current date, weekday and time in a time zone. Use it for the time or date now, for "
-        "times in other cities, "
-        "and before reckoning with dates ('in three days', 'how long until'). Without `time_zone` "
-        "it is the user's."
+        "Date, weekday and time now, the user's or in a `time_zone`. Use it for the time or date, "
+        "and before reckoning with dates ('in three days')."
     )
     risk: ClassVar[Risk] = "low"
     public: ClassVar[bool] = True

@@ -48,13 +48,9 @@ class ConvertCurrency:
 
     name: ClassVar[str] = "convert_currency"
     description: ClassVar[str] = (
-        "Converts an amount of money from one currency to another, by the European Central Bank's "
-        "reference rates of "
-        "the last working day, or of a `date` in the last 90 days. Use it for every question "
-        "about exchange rates and "
-        "prices in another currency. Name `rate_date` and the source in the answer; banks and "
-        "cards charge other "
-        "rates."
+        "Converts money between currencies, by the European Central Bank's rates of the last "
+        "working day or of a `date` in the last 90 days. Use it for every exchange rate and price "
+        "in another currency. Name `rate_date` and the source; banks charge other rates."
     )
     risk: ClassVar[Risk] = "low"
     public: ClassVar[bool] = True

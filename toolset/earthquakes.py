@@ -25,14 +25,14 @@ class GetEarthquakes:
 
     name: ClassVar[str] = "get_earthquakes"
     description: ClassVar[str] = (
-        "The newest earthquakes in and around Japan, with time, epicentre, magnitude and maximum "
-        "intensity on Japan's "
-        "scale (震度, 1 to 7). Use it for questions about recent earthquakes, or whether one was "
-        "felt in a place in "
-        "Japan. It says nothing about tsunamis or earthquakes to come, and goes back some weeks. "
-        "With `place` it has "
-        "those felt there or with their epicentre there; `intensity_there` is the intensity in "
-        "that place."
+        "The newest earthquakes in and around Japan, with time, epicentre, magnitude and "
+        "intensity on Japan's scale (震度, 1 to 7). Use it for recent earthquakes, or whether one "
+        "was felt in a place in Japan. Nothing about tsunamis or earthquakes to come; it goes "
+        "back some weeks. `intensity_there` is the intensity in the `place` that was asked for."
+    )
+    keywords: ClassVar[str] = (
+        "earthquake quake tremor shaking felt epicentre magnitude seismic shindo 地震 震度 震源 "
+        "揺 余震 マグニチュード 気象庁"
     )
     risk: ClassVar[Risk] = "low"
     public: ClassVar[bool] = True

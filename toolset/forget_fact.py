@@ -18,12 +18,11 @@ class ForgetFact:
 
     name: ClassVar[str] = "forget_fact"
     description: ClassVar[str] = (
-        "Deletes one remembered fact about the user by its number; the numbers stand before the "
-        "user's message. Use it "
-        "when the user wants a fact forgotten, or says that it is no longer true. The user sees "
-        "all facts with "
-        "/memory, and deletes everything with /forget me."
+        "Deletes one remembered fact about the user. Use it when the user wants a fact forgotten, "
+        "or says that it is no longer true. The user sees all facts with /memory, and deletes "
+        "everything with /forget me."
     )
+    keywords: ClassVar[str] = "forget delete remembered fact memory wrong 忘 記憶 消 覚 削除 メモリ"
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Forget a fact", "ja": "覚えたことを忘れる"}
     writes: ClassVar[bool] = True

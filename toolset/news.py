@@ -43,13 +43,12 @@ class GetNews:
 
     name: ClassVar[str] = "get_news"
     description: ClassVar[str] = (
-        "Recent news headlines with source, time and link, in English or Japanese, newest first, "
-        "all or those on a "
-        "topic. Use it when the user asks for news, headlines, or what has happened in the world "
-        "or on a topic. It "
-        "searches one site, not the whole web. Name the source and give the link of each headline "
-        "that you use, and "
-        "say how old it is where a `note` says so."
+        "Recent news headlines, newest first, all or on a topic, from one site, not the whole "
+        "web. Use it for news, headlines, or what has happened in the world. Name source and link "
+        "of each that you use, and how old it is where a `note` says so."
+    )
+    keywords: ClassVar[str] = (
+        "news headline latest story world topic ニュース 報道 時事 話題 最新 出来事"
     )
     risk: ClassVar[Risk] = "low"
     public: ClassVar[bool] = True

@@ -20,12 +20,9 @@ class StartPoll:
 
     name: ClassVar[str] = "start_poll"
     description: ClassVar[str] = (
-        "Starts a poll in this chat, group or channel: everybody votes by buttons, and only who "
-        "asked for it can close "
-        "it. Use it when somebody wants a vote, or people here have to choose a date, a place or "
-        "the like. The poll is "
-        "shown below your answer with its options and counts, so answer in one short sentence and "
-        "do not repeat them."
+        "Starts a poll: everybody here votes by buttons. Use it when somebody wants a vote, or "
+        "people have to choose a date, a place or the like. It is shown below your answer: write "
+        "one short sentence and do not repeat it."
     )
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Start a poll", "ja": "投票を始める"}

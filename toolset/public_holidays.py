@@ -32,12 +32,13 @@ class GetHolidays:
 
     name: ClassVar[str] = "get_holidays"
     description: ClassVar[str] = (
-        "Public holidays of a country, or of a state, prefecture or other region of it: those of "
-        "a `year`, or without "
-        "one the next five from today. Use it for questions about holidays, 祝日 and days off, "
-        "and before planning "
-        "around one. Name the country in the answer. A day that a government moves at short "
-        "notice may be missing."
+        "Public holidays of a country or a region of it: all of a `year`, or the next five from "
+        "today. Use it for holidays, 祝日 and days off, and before planning around one. Name the "
+        "country. A day that a government moves at short notice may be missing."
+    )
+    keywords: ClassVar[str] = (
+        "public bank holiday day off calendar Christmas Thanksgiving Easter golden week 祝日 休日 "
+        "連休 休 祭日 カレンダー ゴールデンウィーク 盆 正月"
     )
     risk: ClassVar[Risk] = "low"
     public: ClassVar[bool] = True

@@ -44,13 +44,9 @@ class SetReminder:
 
     name: ClassVar[str] = "set_reminder"
     description: ClassVar[str] = (
-        "Sets a reminder (a text that is shown later) or, with `routine`, a task that you "
-        "yourself carry out later "
-        "with your tools, such as telling the weather every weekday at 7. Use it whenever the "
-        "user wants to be "
-        "reminded, woken up, or told something regularly. Give either `at` or `in`. Times are on "
-        "the user's clock. "
-        "Confirm with the time in the result."
+        "Sets a reminder (a text shown later) or, with `routine`, a task that you carry out later "
+        "with your tools. Use it whenever the user wants to be reminded, woken up, or told "
+        "something regularly. Give either `at` or `in`. Confirm with the time in the result."
     )
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Set a reminder", "ja": "リマインダーを設定"}
@@ -100,9 +96,8 @@ class ListReminders:
 
     name: ClassVar[str] = "list_reminders"
     description: ClassVar[str] = (
-        "Lists the user's reminders and routines in this conversation. Use it when the user asks "
-        "what they are "
-        "reminded of, and before `cancel_reminder`, which needs an id."
+        "Lists the user's reminders and routines here. Use it when asked, and before "
+        "cancel_reminder. `rests`: it failed too often and does not come again."
     )
     risk: ClassVar[Risk] = "low"
     needs_conversation: ClassVar[bool] = True
@@ -125,10 +120,8 @@ class CancelReminder:
 
     name: ClassVar[str] = "cancel_reminder"
     description: ClassVar[str] = (
-        "Cancels one of the user's reminders or routines. Use it when the user no longer wants "
-        "one. Take the id from "
-        "`list_reminders` or from the result of `set_reminder`. To change a reminder, cancel it "
-        "and set a new one."
+        "Cancels a reminder or routine of the user. Use it when one is no longer wanted; to "
+        "change one, cancel it and set a new one."
     )
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Cancel a reminder", "ja": "リマインダーを取り消す"}

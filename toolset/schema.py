@@ -121,3 +121,18 @@ def shortened(text: str, cap: int) -> str:
     """The text, without its middle if it is too long: the reason stands at the end, after the
     quoted value."""
     return text if len(text) <= cap else f"{text[: cap // 2]} … {text[-cap // 2 :]}"
+
+
+def is_deeper(value: Any, levels: int) -> bool:
+    """Whether it has more levels than these; a loop that ends there, whatever the value."""
+    level = [value]
+    for _ in range(levels):
+        inside = [
+            one.values() if isinstance(one, dict) else one
+            for one in level
+            if isinstance(one, dict | list)
+        ]
+        level = [one for ones in inside for one in ones]
+        if not level:
+            return False
+    return any(isinstance(one, dict | list) for one in level)

@@ -35,10 +35,8 @@ class AddToList(_ListTool):
 
     name: ClassVar[str] = "add_to_list"
     description: ClassVar[str] = (
-        "Adds items to a list of this chat, group or channel; everybody here shares its lists. "
-        "Use it when somebody "
-        "wants something put on a list: shopping, things to do, to pack, to bring. A new name "
-        "begins a new list."
+        "Adds items to a list that everybody in this chat shares. Use it for shopping, things to "
+        "do, to pack. A new name begins a new list."
     )
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Add to a list", "ja": "リストに追加"}
@@ -63,10 +61,8 @@ class ShowList(_ListTool):
 
     name: ClassVar[str] = "show_list"
     description: ClassVar[str] = (
-        "Shows a list of this chat, group or channel: its items with their numbers, and whether "
-        "each is done. Use it "
-        "when somebody asks what is on a list or which lists there are, and before `tick` to "
-        "learn the numbers."
+        "Shows a list of this chat. Use it when asked, and before tick, which needs the numbers "
+        "of items. A wrong name tells the others."
     )
     risk: ClassVar[Risk] = "low"
     needs_conversation: ClassVar[bool] = True
@@ -91,10 +87,8 @@ class Tick(_ListTool):
 
     name: ClassVar[str] = "tick"
     description: ClassVar[str] = (
-        "Marks items of a list as done by their numbers, or as open again with done=false. Use it "
-        "when somebody says "
-        "that something on a list is bought, finished or no longer needed. show_list tells the "
-        "numbers."
+        "Marks items of a list as done, or as open again. Use it when something is bought, "
+        "finished or no longer needed."
     )
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Tick off a list", "ja": "リストの項目に印を付ける"}

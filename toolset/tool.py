@@ -24,7 +24,7 @@ from zoneinfo import ZoneInfo
 import httpx
 from pydantic import BaseModel
 
-from toolset.schema import BadSchema, Schema, shortened
+from toolset.schema import BadSchema, Schema, is_deeper, shortened
 from toolset.shares import Shares
 from toolset.shown import Card, ModelUse, Shown, ToolFile, bounded_card, bounded_choices
 from toolset.stores import Facts, Lists, Polls, Reminders, Uses
@@ -76,7 +76,9 @@ class ToolDefinition:
         public: its results hold nothing of the person or the place.
         addresses: names of arguments that are addresses, which a call opens; or ``EVERY``.
         unaccepted: differs from what the operator knows of it: no rule and no reviewer takes a
-        person's place.
+            person's place.
+        response: the schema, of a tool that declares it; else empty.
+        keywords: words that people use for it.
     """
 
     name: str
@@ -94,6 +96,7 @@ class ToolDefinition:
     unaccepted: bool = False
     public: bool = False
     addresses: tuple[str, ...] = ()
+    keywords: str = ""
 
     def title(self, locale: str) -> str:
         """What people call the tool, in the language of a locale; its name where it has no
@@ -179,27 +182,37 @@ class Tool(Protocol):
         description: says when to use the tool; the model chooses by it.
         risk: ``low`` reads, ``high`` acts.
         idempotent: optional; by default true for ``low``, false for ``high``. After a crash an
-        idempotent call is
-            repeated with the same ``idempotency_key``; for another one the model learns that it was
-            interrupted.
+            idempotent call is repeated with the same ``idempotency_key``; for another one the model
+            learns that it was interrupted.
         timeout_s: optional, 30; seconds for a call, including the wait for ``concurrency``.
         concurrency: optional, 16; calls at once in this process, of which one conversation gets
-        half. foreign: optional, false; a call asks a server that is neither Kaiwa's nor the
-        operator's. per_turn: optional; calls of one turn, 0 for any number; by default 8 for a
-        ``foreign`` tool, else 0. per_day: optional, 0 for any number; calls of one person in a day.
-        Page and terminal have no such limit. strict: optional; vendors that can enforce the schema
-        on the model do so, if all its properties are required. writes: optional, false; a ``low``
-        call changes what Kaiwa stores, so READ_ONLY does not offer it. needs_conversation:
-        optional, false; works on what a conversation holds, so ``kaiwa mcp`` does not serve it.
+            half.
+        foreign: optional, false; a call asks a server that is neither Kaiwa's nor the operator's.
+        per_turn: optional; calls of one turn, 0 for any number; by default 8 for a ``foreign``
+            tool, else 0.
+        per_day: optional, 0 for any number; calls of one person in a day. Page and terminal have no
+            such limit.
+        strict: optional; vendors that can enforce the schema on the model do so, if all its
+            properties are required.
+        writes: optional, false; a ``low`` call changes what Kaiwa stores, so READ_ONLY does not
+            offer it.
+        needs_conversation: optional, false; works on what a conversation holds, so ``kaiwa mcp``
+            does not serve it.
         public: optional, false; results hold only what anybody may read, nothing of the person or
-        the place. addresses: optional; names of arguments that are addresses, which a call opens
-        (docs/security.md). commands: optional; words such as ``weather``: ``/weather Tokyo`` calls
-        this tool. titles: optional; the tool's names for people, such as ``{"en": "Weather", "ja":
-        "天気"}``. labels: optional; the same for each of its arguments, by the argument's name.
+            the place.
+        addresses: optional; names of arguments that are addresses, which a call opens
+            (docs/security.md).
+        keywords: optional; words that people use for it, in any language, where it is needed less
+            often: of many own tools, those with keywords are declared once ``find_tools`` has found
+            them.
+        declares_response: optional; why a model must read the response schema before it calls the
+            tool. Without a reason it reads only the results, and what ``description`` says of them.
+        commands: optional; words such as ``weather``: ``/weather Tokyo`` calls this tool.
+        titles: optional; the tool's names for people, such as ``{"en": "Weather", "ja": "天気"}``.
+        labels: optional; the same for each of its arguments, by the argument's name.
         forget: optional; an async method that takes a conversation's id, deletes all that the tool
-        keeps of it, and
-            returns the number of deleted files. ``/forget me`` calls it, in any process, and again
-            after a crash.
+            keeps of it, and returns the number of deleted files. ``/forget me`` calls it, in any
+            process, and again after a crash.
         Config: the tool's own variables; field names are the environment's, in lower case.
     """
 
@@ -252,6 +265,7 @@ class ValidatedTool:
     Attributes:
         size: bytes, about, of its declaration in a request to a model.
         per_turn: calls of one turn; 0 for any number.
+        response_schema: of the results, as they are validated.
 
     Raises:
         ToolSetupError: a bad name, limit, command or schema.
@@ -277,26 +291,9 @@ class ValidatedTool:
         self._shares = Shares(-(-concurrency // 2))
         self.origin = origin
         self.commands = _commands(tool)
-        idempotent, strict = (
-            getattr(tool, "idempotent", tool.risk == "low"),
-            getattr(tool, "strict", False),
-        )
-        writes, needs_conversation = (
-            getattr(tool, "writes", False),
-            getattr(tool, "needs_conversation", False),
-        )
-        flags = (bool(idempotent), bool(strict), bool(writes), own, bool(needs_conversation))
-        for_people = getattr(tool, "titles", {}), getattr(tool, "labels", {})
-        if wrong := complaint(*for_people, parameters):
-            raise ToolSetupError(f"tool {tool.name}: {wrong}")
-        facts = tool.name, tool.description, parameters, response, tool.risk
-        unaccepted = bool(getattr(tool, "unaccepted", False))
-        public, addresses = (
-            bool(getattr(tool, "public", False)),
-            tuple(getattr(tool, "addresses", ())),
-        )
-        self.definition = ToolDefinition(*facts, *flags, *for_people, unaccepted, public, addresses)
-        self.size = len(json.dumps(facts, ensure_ascii=False).encode(errors="replace"))
+        self.response_schema = response
+        self.definition = _definition(tool, parameters, response, own=own)
+        self.size = _size(self.definition)
 
     def complaint(self, arguments: object) -> str:
         """What is wrong with the arguments; empty for valid ones."""
@@ -402,6 +399,37 @@ def read_schemas(name: str, folder: Traversable | None = None) -> tuple[Any, Any
     return read("parameters"), read("response")
 
 
+def _definition(tool: Tool, parameters: Any, response: Any, *, own: bool) -> ToolDefinition:
+    """The tool's attributes, with the defaults of those that are optional."""
+    titles, labels = getattr(tool, "titles", {}), getattr(tool, "labels", {})
+    if wrong := complaint(titles, labels, parameters):
+        raise ToolSetupError(f"tool {tool.name}: {wrong}")
+    return ToolDefinition(
+        name=tool.name,
+        description=tool.description,
+        parameters=parameters,
+        response=response if getattr(tool, "declares_response", "") else {},
+        risk=tool.risk,
+        idempotent=bool(getattr(tool, "idempotent", tool.risk == "low")),
+        strict=bool(getattr(tool, "strict", False)),
+        writes=bool(getattr(tool, "writes", False)),
+        own=own,
+        needs_conversation=bool(getattr(tool, "needs_conversation", False)),
+        titles=titles,
+        labels=labels,
+        unaccepted=bool(getattr(tool, "unaccepted", False)),
+        public=bool(getattr(tool, "public", False)),
+        addresses=tuple(getattr(tool, "addresses", ())),
+        keywords=str(getattr(tool, "keywords", "")),
+    )
+
+
+def _size(tool: ToolDefinition) -> int:
+    """Bytes, about, of a declaration. A text may hold half a character, which has no bytes."""
+    declared = (tool.name, tool.description, tool.parameters, tool.response)
+    return len(json.dumps(declared, ensure_ascii=False).encode(errors="replace"))
+
+
 def _limits(tool: Tool) -> tuple[float, int]:
     """Seconds a call may take, and calls at once."""
     timeout_s = getattr(tool, "timeout_s", DEFAULT_TIMEOUT_S)
@@ -456,26 +484,11 @@ def _capped(response: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ToolError: it is too deep even for a text.
     """
-    if _is_deeper(response, MOST_LEVELS):
+    if is_deeper(response, MOST_LEVELS):
         raise ToolError("invalid response: nested too deeply")
     text = json.dumps(response, ensure_ascii=False, allow_nan=False).encode()
     dropped = len(text) - OUTPUT_CAP
     if dropped <= 0:
-        return {"output": text.decode()} if _is_deeper(response, DEEPEST) else response
+        return {"output": text.decode()} if is_deeper(response, DEEPEST) else response
     kept = text[:OUTPUT_CAP].decode(errors="ignore")
     return {"output": f"{kept}[truncated: {dropped} bytes dropped, refine your query]"}
-
-
-def _is_deeper(value: Any, levels: int) -> bool:
-    """Whether it has more levels than these; a loop that ends there, whatever the value."""
-    level = [value]
-    for _ in range(levels):
-        inside = [
-            one.values() if isinstance(one, dict) else one
-            for one in level
-            if isinstance(one, dict | list)
-        ]
-        level = [one for ones in inside for one in ones]
-        if not level:
-            return False
-    return any(isinstance(one, dict | list) for one in level)

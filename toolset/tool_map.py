@@ -21,6 +21,8 @@ from toolset.tool import (
     read_schemas,
 )
 
+# Bytes of all own declarations, beyond which those with keywords are searched for.
+MOST_OWN = 10_000
 MANY = 20  # tools from elsewhere that are all declared
 MOST = 40  # of them that a request declares otherwise
 MOST_BYTES = 64 * 1024  # of their definitions in a request, unless a single one has more
@@ -86,7 +88,7 @@ class ToolMap(Mapping[str, ValidatedTool]):
         """Call a tool by the name that the model used; an unknown name is an error outcome."""
         tool = self._tools.get(name)
         if tool is None:
-            known = ", ".join(each.name for each in self.offered(tuple))
+            known = ", ".join(each.name for each in self.definitions if self._is_known(each))
             return ToolOutcome.error(
                 f"unknown tool: {shortened(name, NAME_CAP)}. Available tools: {known}"
             )
@@ -98,11 +100,12 @@ class ToolMap(Mapping[str, ValidatedTool]):
         return sum([await tool.forget(conversation) for tool in self._tools.values()])
 
     def offered(self, used: Callable[[], Iterable[str]]) -> tuple[ToolDefinition, ...]:
-        """The definitions for a request: Kaiwa's own; of too many others ``find_tools`` and those
-        in use.
+        """The definitions for a request: the usual ones, ``find_tools``, and what was searched for.
 
-        Too many are more than 20, or more than 64 KiB. What was sent stays where it is when more is
-        found, so that a vendor's cache of the beginning holds, until the oldest make room.
+        Searched for are Kaiwa's own tools with keywords, where all its own have more than 10,000
+        bytes, and the others, where these are more than 20 or have more than 64 KiB. What was sent
+        stays where it is when more is found, so that a vendor's cache of the beginning holds, until
+        the oldest make room.
 
         Args:
             used: the names of tools that were called or found, the first one first.
@@ -112,13 +115,14 @@ class ToolMap(Mapping[str, ValidatedTool]):
         """
         if FIND_TOOLS not in self._tools:
             return self.definitions
-        in_use = self._newest(list(dict.fromkeys(name for name in used() if name in self._others)))
+        named = (name for name in used() if name in self._searched)
+        in_use = self._newest(list(dict.fromkeys(named)))
         if in_use not in self._offers:
             if len(self._offers) == MOST_OFFERS:
                 self._offers.clear()
-            own = (each for each in self.definitions if each.own)
-            search = self._tools[FIND_TOOLS].definition
-            self._offers[in_use] = (*own, search, *(self._others[name] for name in in_use))
+            usual = [each for each in self.definitions if each.name not in self._searched]
+            found = [self._searched[name] for name in in_use]
+            self._offers[in_use] = (*usual, self._tools[FIND_TOOLS].definition, *found)
         return self._offers[in_use]
 
     def of_place(self, conversation: str, user: str) -> ToolMap:
@@ -192,15 +196,19 @@ class ToolMap(Mapping[str, ValidatedTool]):
         read = (tool for tool in self._without_search() if tool.definition.only_reads)
         return ToolMap(read, self.rules, only_reading=True)
 
+    def _is_known(self, tool: ToolDefinition) -> bool:
+        """Whether a list names the tool; of many others it names none."""
+        return tool.own or tool.name not in self._searched
+
     def _offer(self, tools: Mapping[str, ValidatedTool]) -> None:
         self._tools = dict(tools)
         self._views: dict[int, ToolMap] = {}
         self._offers: dict[tuple[str, ...], tuple[ToolDefinition, ...]] = {}
         self.definitions = tuple(tool.definition for tool in tools.values())
-        self._others = {each.name: each for each in self.definitions if not each.own}
-        if len(self._others) > MANY or sum(tools[name].size for name in self._others) > MOST_BYTES:
+        self._searched = _searched(tools.values())
+        if self._searched:
             # Its description tells of these tools, so it is no class variable.
-            search: Any = FindTools(tuple(self._others.values()))
+            search: Any = FindTools(tuple(self._searched.values()))
             self._tools[FIND_TOOLS] = ValidatedTool(search, *read_schemas(FIND_TOOLS))
 
     def _newest(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -215,3 +223,17 @@ class ToolMap(Mapping[str, ValidatedTool]):
 
     def _without_search(self) -> list[ValidatedTool]:
         return [self._tools[each.name] for each in self.definitions]
+
+
+def _searched(tools: Iterable[ValidatedTool]) -> dict[str, ToolDefinition]:
+    """The tools that are not declared before they were found or called, by name."""
+    own: list[ValidatedTool] = []
+    others: list[ValidatedTool] = []
+    for tool in tools:
+        (own if tool.definition.own else others).append(tool)
+    searched: list[ValidatedTool] = []
+    if sum(tool.size for tool in own) > MOST_OWN:
+        searched += [tool for tool in own if tool.definition.keywords]
+    if len(others) > MANY or sum(tool.size for tool in others) > MOST_BYTES:
+        searched += others
+    return {tool.definition.name: tool.definition for tool in searched}

@@ -37,15 +37,16 @@ class ConvertUnits:
 
     name: ClassVar[str] = "convert_units"
     description: ClassVar[str] = (
-        "Converts a quantity from one unit of measurement to another: length, area, volume, mass, "
-        "temperature, speed, "
-        "pressure, energy, data and more, also 坪 畳 合 升 尺 里. Use it for every such question "
-        "instead of reckoning "
-        "yourself. Write units in English or by symbol: degC, degF, km/h, m^2, kg*m/s^2. A "
-        "temperature difference is "
-        "delta_degC. The result names the units as they were understood: if these are not the "
-        "ones that were meant, "
-        "call again with another name. Not for money."
+        "Converts a quantity between units of measurement: length, area, volume, mass, "
+        "temperature, speed, pressure, energy, data and more, also 坪 畳 合 升 尺 里. Use it "
+        "instead of reckoning yourself. The result names the units as they were understood: if "
+        "others were meant, call again with another name. Not for money."
+    )
+    keywords: ClassVar[str] = (
+        "length distance area volume weight mass temperature speed pressure energy mile km "
+        "kilometre metre square inch foot yard acre hectare litre gallon ounce cup pound kg gram "
+        "fahrenheit celsius degrees tsubo 単位 換算 変換 長 距離 面積 広 重 体積 温度 速 坪 畳 "
+        "平米 平方 キロ グラム ポンド マイル フィート インチ リットル 華氏 摂氏 度"
     )
     risk: ClassVar[Risk] = "low"
     public: ClassVar[bool] = True

@@ -1,16 +1,17 @@
-"""``get_weather``: the weather now, by the hour and for seven days, from wttr.in or Open-Meteo,
-with a chart if asked.
+"""``get_weather``: the weather now, by the hour and for seven days, with a chart if asked.
 
-The usual answer comes from wttr.in, or from Open-Meteo where wttr.in fails or is slow. Hours and
-seven days come from Open-Meteo, which alone has them.
+The usual answer comes from wttr.in, or from Open-Meteo where wttr.in fails. Hours and seven days
+come from Open-Meteo, which alone has them; where it fails, the usual answer of wttr.in takes their
+place. The service that is asked first has half of the time, so that the other one has at least the
+other half: Open-Meteo needs two requests to two hosts, each over a connection of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import unicodedata
-from collections.abc import Coroutine
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 import httpx
@@ -26,19 +27,16 @@ from toolset.shown import Shown, ToolFile
 from toolset.titles import Words
 from toolset.tool import Risk, ToolContext, ToolError
 from toolset.web.cache import SharedCache
-from toolset.web.race import BothFailed, first_answer
 from toolset.web.source import BaseUrl
 from toolset.web.text import one_line
-from toolset.wttr import places
 from toolset.wttr.client import NOT_FOUND, WttrClient
-from toolset.wttr.report import SOURCE as WTTR
 
 CACHE_S = 600
 CACHE_SIZE = 256  # reports
 CHART_S = 3.0  # for drawing, after the report
 CHART_NAME = "weather.png"
 SHOWN, NOT_SHOWN = "shown with your answer", "not available"
-HEAD_START_S = 1.0  # of wttr.in; at most a third of the time limit
+FIRST_SHARE = 0.5  # of the time limit, for the service that is asked first
 
 ONLY_USUAL = "The hourly and seven-day forecast is not available now; this is what is known."
 FULL_NAME = "write its full name, with its region or country"
@@ -66,6 +64,9 @@ NO_PLACES = frozenset(
 REFUSED = frozenset("@:/\\~?#%")
 
 
+Client = WttrClient | OpenMeteoClient
+
+
 class WeatherConfig(BaseModel):
     """The two services, whether the second is asked, and the time limit of a call."""
 
@@ -86,19 +87,10 @@ class GetWeather:
 
     name: ClassVar[str] = "get_weather"
     description: ClassVar[str] = (
-        "Weather now and the forecast, anywhere on earth. Use it for every question about "
-        "weather, temperature, rain, "
-        "snow, wind or sun, and whether to take an umbrella or a coat. `detail`: leave it out for "
-        "now, today, tomorrow "
-        "and the day after; hourly for the next hours (rain in the next three hours?); week for a "
-        "later day or the "
-        "weekend. `chart`: true only if the user asks for a chart, graph or picture; they see it "
-        "below your answer, "
-        "so do not repeat its figures. `location` in the result is the place that was found: name "
-        "it and the `source` "
-        "in the answer; if it is not the place the user meant, or a `note` says it is unclear, "
-        "ask. Rain chances are "
-        "in percent; night is 0 to 6 o'clock."
+        "Weather now and the forecast, anywhere. Use it for every question about weather, "
+        "temperature, rain, snow, wind or sun, and whether to take an umbrella or a coat. Name "
+        "the place found (`location`) and the `source`; if it is not the place that was meant, or "
+        "a `note` says it is unclear, ask. Rain chances are in percent; night is 0 to 6 o'clock."
     )
     risk: ClassVar[Risk] = "low"
     public: ClassVar[bool] = True
@@ -113,22 +105,18 @@ class GetWeather:
         self._wttr = wttr
         self._open_meteo = open_meteo
         self._timeout_s = timeout_s
-        self._head_start_s = min(HEAD_START_S, timeout_s / 3)
-        self._usual: SharedCache[Report] = SharedCache(CACHE_S, CACHE_SIZE)
-        self._full: SharedCache[Report] = SharedCache(CACHE_S, CACHE_SIZE)
+        self._reports: SharedCache[Report] = SharedCache(CACHE_S, CACHE_SIZE)
         self._drawer = ChartDrawer()
 
     @classmethod
     def create(cls, http: httpx.AsyncClient, config: WeatherConfig) -> GetWeather:
         """Use the services of ``config`` through ``http``."""
         timeout_s = config.weather_timeout_s
+        if not config.open_meteo:
+            return cls(WttrClient(http, config.wttr_base_url, timeout_s), None, timeout_s)
         service = OpenMeteo(config.open_meteo_base_url, config.open_meteo_geocoding_base_url)
-        wttr = WttrClient(http, config.wttr_base_url, timeout_s)
-        return cls(
-            wttr,
-            OpenMeteoClient(http, service, timeout_s) if config.open_meteo else None,
-            timeout_s,
-        )
+        wttr = WttrClient(http, config.wttr_base_url, timeout_s * FIRST_SHARE)
+        return cls(wttr, OpenMeteoClient(http, service, timeout_s), timeout_s)
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any] | Shown:
         """Report the weather at ``location``, with a card, or with a chart if that is asked for and
@@ -140,12 +128,9 @@ class GetWeather:
         asked = _place(arguments["location"])
         detail: Detail = arguments.get("detail", "now_and_days")
         language = _language(context.locale)
-        deadline = asyncio.get_running_loop().time() + self._timeout_s
         with_chart = bool(arguments.get("chart"))
-        if detail == "now_and_days" and not with_chart:
-            report = await self._usual_report(asked, language, deadline)
-        else:
-            report = await self._full_report(asked, language, deadline)
+        is_usual = detail == "now_and_days" and not with_chart
+        report = await self._report(asked, language, is_usual=is_usual)
         fahrenheit = _measures_in_fahrenheit(context.locale)
         response = result(report, asked, detail, fahrenheit)
         if with_chart:
@@ -167,61 +152,48 @@ class GetWeather:
         file = ToolFile(CHART_NAME, "image/png", picture, words_of(chart))
         return Shown(response | {"chart": SHOWN}, [file])
 
-    async def _usual_report(self, asked: str, language: str, deadline: float) -> Report:
-        """Now and at least three days, from the service that answers first."""
+    async def _report(self, asked: str, language: str, *, is_usual: bool) -> Report:
+        """The report of the service that is asked first; where it fails, that of the other one.
 
-        async def from_wttr() -> Report:
-            report = await _until(deadline, self._wttr.report(asked, language))
-            return replace(report, note=places.note(asked, report.place))
-
-        async def race(second: OpenMeteoClient) -> Report:
+        Raises:
+            ToolError: both fail.
+        """
+        clients: list[Client] = [self._wttr]
+        if self._open_meteo is not None:
+            clients.insert(1 if is_usual else 0, self._open_meteo)
+        began = asyncio.get_running_loop().time()
+        failures: dict[Client, ToolError] = {}
+        for client in clients:
+            share = 1 if client is clients[-1] else FIRST_SHARE
+            until = began + self._timeout_s * share
+            ask = partial(_ask, client, asked, language, until)
             try:
-                return await first_answer(
-                    from_wttr,
-                    lambda: _until(deadline, second.report(asked, language)),
-                    self._head_start_s,
-                )
-            except BothFailed as failed:
-                raise _one_error(failed) from failed
+                report = await self._reports.get((client, asked.casefold(), language), ask)
+            except ToolError as error:
+                failures[client] = error
+                continue
+            if is_usual or client is self._open_meteo:
+                return report
+            return replace(report, note=" ".join(filter(None, (report.note, ONLY_USUAL))))
+        raise self._error(failures)
 
-        second = self._open_meteo
-        return await self._usual.get(
-            (asked.casefold(), language), lambda: race(second) if second else from_wttr()
-        )
-
-    async def _full_report(self, asked: str, language: str, deadline: float) -> Report:
-        """Hours and seven days; where Open-Meteo fails, the usual report, which the rest of the
-        time is for."""
-        until, source = deadline - self._head_start_s, self._open_meteo
-        try:
-            if source is None:
-                raise ToolError("Open-Meteo is switched off")
-            return await self._full.get(
-                (asked.casefold(), language), lambda: _until(until, source.report(asked, language))
-            )
-        except ToolError:
-            report = await self._usual_report(asked, language, deadline)
-        if report.source != WTTR:  # Open-Meteo's after all: kept, or given at another attempt
-            return report
-        return replace(report, note=" ".join(filter(None, (report.note, ONLY_USUAL))))
+    def _error(self, failures: dict[Client, ToolError]) -> ToolError:
+        """What the model reads: wttr.in's text, with what Open-Meteo adds about the place."""
+        failure = failures[self._wttr]
+        if not any(isinstance(each, UnknownPlace) for each in failures.values()):
+            return failure
+        if str(failure).startswith(NOT_FOUND):
+            return ToolError(f"{NOT_FOUND} ({FULL_NAME})")
+        return ToolError(f"{failure}; the other service does not know this place ({FULL_NAME})")
 
 
-async def _until(deadline: float, report: Coroutine[Any, Any, Report]) -> Report:
+async def _ask(client: Client, asked: str, language: str, until: float) -> Report:
     """The report, if it comes before a time of the loop's clock."""
     try:
-        async with asyncio.timeout_at(deadline):
-            return await report
+        async with asyncio.timeout_at(until):
+            return await client.report(asked, language)
     except TimeoutError as error:
         raise ToolError("API request failed: timeout") from error
-
-
-def _one_error(failed: BothFailed) -> ToolError:
-    """What the model reads: wttr.in's text, with what Open-Meteo adds about the place."""
-    if not isinstance(failed.second, UnknownPlace):
-        return failed.first
-    if str(failed.first).startswith(NOT_FOUND):
-        return ToolError(f"{NOT_FOUND} ({FULL_NAME})")
-    return ToolError(f"{failed.first}; the other service does not know this place ({FULL_NAME})")
 
 
 def _place(location: str) -> str:

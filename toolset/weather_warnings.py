@@ -36,15 +36,11 @@ class GetWarnings:
 
     name: ClassVar[str] = "get_warnings"
     description: ClassVar[str] = (
-        "Weather warnings and advisories (警報・注意報) now in force in a prefecture or "
-        "municipality of Japan. Use it "
-        "for questions about warnings, typhoons, heavy rain, storms, landslides, storm surges or "
-        "snow in Japan, "
-        "and whether it is safe to go out. An empty list means that none is in force. Alert "
-        "levels are 2 to 5: at 4 "
-        "people leave dangerous places, at 5 lives are in danger at once. Forecasts of river "
-        "floods, tsunamis and "
-        "municipalities' evacuation orders are not included: say so where they may matter."
+        "Weather warnings and advisories (警報・注意報) now in force in a place in Japan. Use it "
+        "for warnings, typhoons, heavy rain, storms, landslides or snow there, and whether it is "
+        "safe to go out. An empty list: none is in force. Alert levels 2 to 5: at 4 people leave "
+        "dangerous places, at 5 lives are in danger. River floods, tsunamis and evacuation orders "
+        "are not included: say so where they may matter."
     )
     risk: ClassVar[Risk] = "low"
     public: ClassVar[bool] = True

@@ -34,13 +34,10 @@ class Wikipedia:
 
     name: ClassVar[str] = "wikipedia"
     description: ClassVar[str] = (
-        "Beginning of the Wikipedia article that fits a few words, in the user's language, or in "
-        "English if there is "
-        "none. Use it for questions about people, places, works, events, companies and terms, "
-        "when facts must be "
-        "right. If the result is `ambiguous`, or its title is not what the user means, ask, or "
-        "call again with a "
-        "title from `summary` or `others`. Give the `url` with what you quote."
+        "Beginning of the Wikipedia article that fits a few words, in the user's language or "
+        "English. Use it for people, places, works, events, companies and terms, when facts must "
+        "be right. If it is `ambiguous`, or not what was meant, ask, or call again with a title "
+        "from `summary` or `others`. Give the `url`."
     )
     risk: ClassVar[Risk] = "low"
     public: ClassVar[bool] = True

@@ -17,6 +17,7 @@ from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.file_types import kind_of
 from bot.live_events import Watcher
+from bot.prices import counted_tokens
 from bot.providers import AUTO, ModelResponse, StopReason, ToolChoice
 from bot.transcript import (
     NOT_GROUNDED,
@@ -340,7 +341,7 @@ class Turn:
     async def spend(self, response: ModelResponse) -> None:
         """Count what a model response has used."""
         self.usage += response.usage
-        self._spent += response.usage.total
+        self._spent += counted_tokens(response.model, response.usage)
         since = list(takewhile(lambda message: message.role != "model", reversed(self.added)))
         messages = sum(message.role == "user" for message in since)
         used = response.model, response.usage, self.asker, messages, len(since) == len(self.added)

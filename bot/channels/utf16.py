@@ -21,3 +21,8 @@ def head(text: str, limit: int) -> str:
     ) > 0:  # a character has two units at most, so never too many are dropped
         beginning = beginning[: -((excess + 1) // 2)]
     return beginning
+
+
+def shortened(text: str, most: int) -> str:
+    """The text in at most so many units, with a mark where it was cut."""
+    return text if fits(text, most) else f"{head(text, most - 1)}…"

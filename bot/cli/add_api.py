@@ -19,6 +19,7 @@ from bot.settings import Settings
 from toolset.openapi.api_file import FOLDER, NAME, ApiFile
 from toolset.openapi.document import Document
 from toolset.openapi.schemas import BadDocument
+from toolset.web.decoding import decode_json
 from toolset.web.text import one_line
 
 DOCUMENT_CAP = 16 * 1024 * 1024  # bytes
@@ -95,8 +96,8 @@ def steps_for_api(path: Path, api: ApiFile, tools_dir: Path | None) -> str:
 def _read(source: str) -> Any:
     body = _download(source) if _is_address(source) else _from_file(Path(source))
     try:
-        return msgspec.json.decode(body.removeprefix(b"\xef\xbb\xbf"))
-    except (ValueError, RecursionError) as error:
+        return decode_json(body)
+    except ValueError as error:
         raise BadInput(f"{source} {NO_JSON}") from error
 
 

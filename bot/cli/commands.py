@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import sys
@@ -14,7 +15,6 @@ from typing import Any, NoReturn
 import uvloop
 from msgspec.json import encode
 from pydantic import SecretStr
-from rich.console import Console
 
 from bot import app, log, settings, texts
 from bot.agent.hooks import Hooks
@@ -34,16 +34,14 @@ from bot.ops.mcp_servers import accept, wait_for
 from bot.ops.startup import start_report
 from bot.ops.variable_names import check_names
 from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
+from bot.prices import load_prices
 from bot.processes import open_chat, serve, work
 from bot.providers.registry import check_models, model_secrets, open_model
 from bot.settings import Settings
 from bot.store.private import private_folder
 from bot.supervisor import Membership
-from bot.terminal import Screen, keyboard, machine
-from bot.terminal.background import background_loop
-from bot.terminal.chat import Chat
-from bot.terminal.exchange import ChatSession
-from bot.terminal.plain_screen import PlainScreen
+from bot.terminal import machine
+from bot.terminal.keyboard import Keyboard, read_piped_line
 from bot.terminal.reports import Row, print_rows, print_table
 from bot.web.console_token import load_or_create_token
 from bot.web.port import listen
@@ -112,7 +110,7 @@ def chat(*, new: bool) -> int:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     signals = LEAVE if interactive else (*LEAVE, signal.SIGINT)  # in a pipe Ctrl-C ends the process
     with _ended_by(*signals), suppress(KeyboardInterrupt):
-        answered = _talk(config, new=new, interactive=interactive)
+        answered = asyncio.run(_talk(config, new=new, interactive=interactive))
     return 0 if answered or interactive else 1
 
 
@@ -279,9 +277,7 @@ def show_usage(days: int, *, as_json: bool) -> None:
 
     async def read() -> usage.Report:
         async with app.open_store_of(config) as store:
-            return await usage.report(
-                store, Days(config.timezone).latest(days), usage.load_prices()
-            )
+            return await usage.report(store, Days(config.timezone).latest(days), load_prices())
 
     report = uvloop.run(read())
     if as_json:
@@ -375,50 +371,44 @@ def _report_start(config: Settings) -> None:
     _report([*start_report(config), *check_names(config)])
 
 
-def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
+async def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     """Chat; returns whether the last message was answered."""
+    # kaiwa run needs none of its Markdown
+    from bot.terminal.chat import Chat, ChatSession  # noqa: PLC0415
+    from bot.terminal.screen import Screen  # noqa: PLC0415
+
     private_folder(config.kaiwa_data_dir)
     conversation = machine.conversation_id(config.kaiwa_data_dir, new=new)
     log.configure(config.log_level, _secrets(config), file=config.kaiwa_data_dir / "kaiwa.log")
     catalogue = texts.load()
-    labels = {
-        key: as_typed(text) for key, text in catalogue.table("terminal", config.language).items()
-    }
-    screen = _screen(labels)
-    who = "terminal.demo" if config.chosen_model == "demo" else "terminal.model"
-    greeting = catalogue.get(
-        who, config.language, bot_name=config.bot_name, model=config.chosen_model
-    )
-    screen.show_notice(f"{greeting}\n{labels['hint']}" if interactive else greeting)
-    with background_loop() as loop, loop.open(open_chat(config, conversation)) as runtime:
-        history = partial(read_history, runtime.store)
+    table = catalogue.table("terminal", config.language)
+    labels = {key: as_typed(text) for key, text in table.items()}
+    screen = Screen(labels)
+    who = labels["demo" if config.chosen_model == "demo" else "model"]
+    greeting = who.format(bot_name=config.bot_name, model=config.chosen_model)
+    screen.notice(f"{greeting}\n{labels['hint']}" if interactive else greeting)
+    async with open_chat(config, conversation) as runtime:
+        console, place = runtime.console, (machine.language_tag(), machine.time_zone())
+
+        async def say(text: str, message_id: str) -> None:
+            locale, time_zone = place
+            await console.say(
+                conversation, text, message_id=message_id, locale=locale, time_zone=time_zone
+            )
+
         session = ChatSession(
-            conversation, runtime.console, history, machine.language_tag(), machine.time_zone()
+            say,
+            partial(console.watch, conversation),
+            partial(console.vote, conversation),
+            partial(console.open_question, conversation),
+            partial(read_history, runtime.store, conversation),
         )
-        commands = SpokenCommands(catalogue)
+        chat = Chat(session, screen, SpokenCommands(catalogue), labels)
         if not interactive:
-            return Chat(session, loop, screen, commands, labels).run(sys.stdin)
-        chat = Chat(
-            session,
-            loop,
-            screen,
-            commands,
-            labels,
-            keyboard.discard_typeahead,
-            keyboard.above_prompt,
-        )
-        with closing(keyboard.read_lines(chat.resume())) as lines:
-            return chat.run(lines)
-
-
-def _screen(labels: dict[str, str]) -> Screen:
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        return PlainScreen(sys.stdout, sys.stderr, labels)
-    # kaiwa run needs none of its Markdown
-    from bot.terminal.rich_screen import RichScreen  # noqa: PLC0415
-
-    return RichScreen(console, labels)
+            return await chat.run(read_piped_line)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, chat.interrupt)
+        with closing(Keyboard(await chat.resume())) as keyboard:
+            return await chat.run(keyboard.read_line, keyboard)
 
 
 def _parameters(tool: ToolDefinition) -> str:

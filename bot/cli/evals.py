@@ -18,7 +18,7 @@ from bot.evals.questions import Question, choose, load_questions, load_results
 from bot.evals.results import keep_run, read_runs
 from bot.evals.runner import Attempt, Limits, run_questions
 from bot.evals.unfinished import Head, keeping, read_unfinished, setup_of
-from bot.ops.usage import load_prices
+from bot.prices import load_prices
 from bot.providers.registry import check_models, model_secrets, open_models
 from bot.settings import Settings
 from bot.store.private import private_folder

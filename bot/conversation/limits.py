@@ -21,6 +21,7 @@ import structlog
 from bot.clock import Days
 from bot.conversation.alerts import Alerts
 from bot.errors import StoreUnavailable
+from bot.prices import counted_tokens
 from bot.settings import Settings
 from bot.store import Claim, Counter, Spent, Store, Totals, Unit
 from bot.telemetry import Metrics
@@ -336,7 +337,7 @@ class Budgets:
         model again, which costs again.
         """
         usage, asker = spending.usage, spending.asker.id
-        tokens = usage.total
+        tokens = counted_tokens(spending.model, usage)
         if claims := self._uncounted.pop(turn_id, None):
             self._count_claims(turn_id, claims, tokens)
         else:

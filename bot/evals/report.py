@@ -13,7 +13,8 @@ from msgspec.structs import asdict
 
 from bot.evals.questions import CATEGORIES, Question
 from bot.evals.runner import Attempt
-from bot.ops.usage import Prices, cost
+from bot.ops.usage import cost
+from bot.prices import Prices
 from bot.transcript import Usage
 
 Z = 1.959964  # of a two-sided interval of 95 %

@@ -99,15 +99,15 @@ class ToolServer:
         return types.ListToolsResult(
             tools=[
                 types.Tool(
-                    name=definition.name,
-                    description=definition.description,
-                    input_schema=dict(definition.parameters),
-                    output_schema=dict(definition.response),
+                    name=tool.definition.name,
+                    description=tool.definition.description,
+                    input_schema=dict(tool.definition.parameters),
+                    output_schema=dict(tool.response_schema),
                     annotations=types.ToolAnnotations(
-                        read_only_hint=True, idempotent_hint=definition.idempotent
+                        read_only_hint=True, idempotent_hint=tool.definition.idempotent
                     ),
                 )
-                for definition in (tool.definition for tool in self._served.values())
+                for tool in self._served.values()
             ]
         )
 
@@ -131,7 +131,7 @@ class ToolServer:
                 "error" if outcome.is_error else "ok",
                 params.name if tool else "unknown",
             )
-        return _result(outcome, tool.definition.response if tool else None)
+        return _result(outcome, tool.response_schema if tool else None)
 
     async def _run(self, call: ToolCall, context: ToolContext) -> ToolOutcome:
         tool = self._served.get(call.name)

@@ -225,8 +225,9 @@ async def _check_tools(
     part: CheckResult, open_meteo: CheckResult, settings: Settings, openers: Openers
 ) -> list[CheckResult]:
     async with openers.tools() as tools:
+        names = [one.name for one in tools.definitions]
         found = [
-            CheckResult("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.fix),
+            CheckResult("ok", part.name, f"{part.detail}: {', '.join(names)}", part.fix),
             *_check_rules(tools, settings),
         ]
         if "get_weather" in tools:

@@ -2,45 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
+from bot.prices import Price, Prices
 from bot.store import Day, Store
 
 TOP = 5
 MILLION = 1_000_000
 KINDS = ("turns", "messages", "input", "cached", "output", "thinking", "searches")
-VERSION = r"(-(preview|exp|\d)[\w.-]*)?"  # suffix of a model's name that does not change its price
-
-
-class Price(Struct, frozen=True):
-    """US dollars for a million tokens; thinking tokens cost as output."""
-
-    input: float
-    cached: float
-    output: float
-
-
-class Prices(Struct, frozen=True):
-    """The prices that come with the package; estimates."""
-
-    as_of: str
-    source: str
-    models: dict[str, Price]
-
-    def of(self, model: str) -> Price | None:
-        """The price of a model, or of the model it is a version of."""
-        known = (
-            price
-            for name, price in self.models.items()
-            if re.fullmatch(re.escape(name) + VERSION, model)
-        )
-        return next(known, None)
 
 
 class Line(Struct, frozen=True):
@@ -85,11 +57,6 @@ class Report(Struct, frozen=True):
     usd: float
     prices_as_of: str
     prices_source: str
-
-
-def load_prices() -> Prices:
-    """Read the prices that come with the package."""
-    return convert(tomllib.loads(files("bot").joinpath("prices.toml").read_text("utf-8")), Prices)
 
 
 async def report(store: Store, days: Sequence[str], prices: Prices) -> Report:

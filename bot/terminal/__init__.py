@@ -1,79 +1,36 @@
-"""``kaiwa chat``: the Protocol of a screen, and text helpers that both implementations share.
-
-``rich_screen`` draws on a terminal, ``plain_screen`` writes to pipes and files.
-"""
+"""``kaiwa chat``: one conversation on a terminal or between pipes, and what is written of it."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
-from bot.live_events import Answered, LiveEvent, PollShown, ShownFile, ToolStarted
+from bot.live_events import Answered, ApprovalAsked, PollShown, ToolStarted
 from bot.transcript import encode
 
 LINE_ENDS = str.maketrans("\u2028\u2029", "\n\n")
-# of text; each stays in force until it is closed
+# Directions of text; each stays in force until it is closed.
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 SHORT = 600  # characters of arguments or of a result: more does not fit on a line
 
 
-class Drawing(Protocol):
-    """An answer while it is generated."""
-
-    def show(self, event: LiveEvent) -> None:
-        """Draw one event."""
-        ...
-
-    def tick(self) -> None:
-        """Draw the next picture of a spinner."""
-        ...
-
-
-class Screen(Protocol):
-    """What a conversation is shown on."""
-
-    def draw_answer(self) -> AbstractContextManager[Drawing]:
-        """Draw an answer while the context is open."""
-        ...
-
-    def show_notice(self, sentence: str) -> None:
-        """Show a sentence of Kaiwa itself, beside the conversation."""
-        ...
-
-    def show_error(self, sentence: str, note: str = "") -> None:
-        """Show a failure; ``note`` is cause and fix for the operator."""
-        ...
-
-    def show_answer(self, answer: str) -> None:
-        """Show a whole answer."""
-        ...
-
-    def show_last_turn(self, question: str, answer: str) -> None:
-        """Show the last message and answer of an earlier run."""
-        ...
-
-
 def printable(text: str) -> str:
-    """The text without control characters and changes of direction: models and tools may send
-    any."""
-    text = text.translate(LINE_ENDS)
+    """The text without control characters and changes of direction: models and tools send any."""
     return "".join(
-        c
-        for c in text
-        if c in "\n\t" or (unicodedata.category(c) not in ("Cc", "Cs") and c not in BIDI)
+        character
+        for character in text.translate(LINE_ENDS)
+        if character in "\n\t"
+        or (unicodedata.category(character) not in ("Cc", "Cs") and character not in BIDI)
     )
 
 
 def call_text(event: ToolStarted) -> str:
-    """A tool call on one line: the tool's title and the arguments; as in Python where it has
-    none."""
+    """A tool call on one line: title and arguments, or as in Python where it has no title."""
     given = ", ".join(f"{key}={_json(value)}" for key, value in event.arguments.items())
-    return _line(
-        " · ".join(filter(None, (event.title, given))) if event.title else f"{event.name}({given})"
-    )
+    if not event.title:
+        return _line(f"{event.name}({given})")
+    return _line(f"{event.title} · {given}" if given else event.title)
 
 
 def result_text(response: dict[str, Any]) -> str:
@@ -82,12 +39,19 @@ def result_text(response: dict[str, Any]) -> str:
     return _line(error if isinstance(error, str) and len(response) == 1 else _json(response))
 
 
+def question_text(event: ApprovalAsked, how_to_answer: str) -> str:
+    """The lines below a question's tool: arguments, remarks, and how to answer until when."""
+    lines = [*event.shown.splitlines(), *event.remarks]
+    lines.append(how_to_answer.format(time=clock_time(event.until)))
+    return printable("".join(f"\n  {line}" for line in lines))
+
+
 def poll_text(poll: PollShown, how_to_vote: str) -> str:
-    """A poll as lines: its question, each option with its number and its count; below an open one,
-    how to vote."""
-    counted = enumerate(zip(poll.options, poll.counts, strict=True), 1)
-    lines = [f"{number} {option}: {count}" for number, (option, count) in counted]
-    return "\n".join([poll.question, *lines, how_to_vote if poll.close else poll.status])
+    """A poll as lines: its question, its options with numbers and counts, and how to vote."""
+    lines = [poll.question]
+    for number, option in enumerate(poll.options, 1):
+        lines.append(f"{number} {option}: {poll.counts[number - 1]}")
+    return "\n".join([*lines, how_to_vote if poll.close else poll.status])
 
 
 def clock_time(at: int) -> str:
@@ -95,21 +59,14 @@ def clock_time(at: int) -> str:
     return datetime.fromtimestamp(at / 1000).astimezone().strftime("%H:%M")
 
 
-def rest_of(answer: str, shown: str) -> str:
-    """The part of an answer that has not been shown; all of it where a live event was lost."""
-    return answer.removeprefix(shown) if answer.startswith(shown) else answer
-
-
-def files_text(files: Iterable[ShownFile]) -> str:
-    """The words of an answer's files, and their addresses, to be written below the answer."""
-    return "".join(f"\n\n{file.text}" + (f"\n{file.url}" if file.url else "") for file in files)
-
-
 def beside_text(answer: Answered) -> str:
-    """What is shown below an answer's text: its files, its cards and its choices, with numbers."""
-    cards = "".join(f"\n\n{card.text}" for card in answer.cards)
-    choices = " · ".join(f"{number} {choice}" for number, choice in enumerate(answer.choices, 1))
-    return files_text(answer.files) + cards + (f"\n\n[{choices}]" if choices else "")
+    """What is below an answer's text: files in words, cards, and choices with numbers."""
+    parts = [f"{file.text}\n{file.url}" if file.url else file.text for file in answer.files]
+    parts += [card.text for card in answer.cards]
+    choices = [f"{number} {choice}" for number, choice in enumerate(answer.choices, 1)]
+    if choices:
+        parts.append(f"[{' · '.join(choices)}]")
+    return "".join(f"\n\n{part}" for part in parts)
 
 
 def _json(value: object) -> str:

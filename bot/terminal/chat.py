@@ -1,299 +1,325 @@
-"""``kaiwa chat``: sends each typed line, shows the answer while it is generated, and later the
-answers nobody saw."""
+"""``kaiwa chat``: sends each typed line, and shows what comes, be it the answer or a reminder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import wait
-from contextlib import AbstractContextManager, nullcontext, suppress
-from queue import Empty, SimpleQueue
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from typing import NamedTuple
 
+from bot.channels import MOST_FILES
 from bot.commands import SpokenCommands
 from bot.errors import BadInput, StoreUnavailable
-from bot.live_events import Answered, ApprovalAsked, LiveEvent, Noticed, PollShown, TurnStarted
+from bot.live_events import (
+    Answered,
+    ApprovalAsked,
+    Joined,
+    LiveEvent,
+    Noticed,
+    PollShown,
+    ShownFile,
+    TurnStarted,
+)
 from bot.tasks import run_beside
-from bot.terminal import Screen, beside_text, clock_time, poll_text
-from bot.terminal.arrivals import Arrivals
-from bot.terminal.background import BackgroundLoop
-from bot.terminal.exchange import ChatSession, Exchange, answer_to, is_answer, vote
-from bot.transcript import Message
+from bot.terminal import clock_time
+from bot.terminal.keyboard import Keyboard
+from bot.terminal.screen import Screen
+from bot.transcript import Message, ToolResult, cards_of, choices_of, new_id
 
 TICK_S = 0.08  # between two pictures of a spinner
+AGAIN_S = 1.0  # until the live events are followed again after an outage
 DIGITS = 2  # of a number that stands for a choice or an option
+
+ReadLine = Callable[[], Awaitable[str | None]]
+
+
+class ChatSession(NamedTuple):
+    """What the terminal does in its conversation (``bot.channels.console``).
+
+    Attributes:
+        say: stores a text as the message of an id; raises BadInput with a sentence for the user.
+        watch: the live events from now on.
+        vote: for an option of a poll by its number, from 1; 0 closes the poll.
+        open_question: that waits for a decision.
+        read_history: the committed messages, oldest first.
+        poll_s: seconds between two reads of the history, for an answer whose live events were lost.
+    """
+
+    say: Callable[[str, str], Awaitable[object]]
+    watch: Callable[[], AbstractAsyncContextManager[AsyncIterator[LiveEvent]]]
+    vote: Callable[[str, int], Awaitable[None]]
+    open_question: Callable[[], Awaitable[ApprovalAsked | None]]
+    read_history: Callable[[], Awaitable[Sequence[Message]]]
+    poll_s: float = 2.0
 
 
 class Chat:
-    """Sends one message after the other; Ctrl-C stops waiting for an answer, which is shown once it
-    exists.
+    """Sends one message after the other; Ctrl-C stops the wait for an answer, which is shown later.
 
     Args:
         labels: the catalogue's ``terminal`` texts, by key.
-        discard_typeahead: throws away what was typed before a question was on the screen: it was
-        not meant as a reply. above_prompt: erases the prompt, and draws it again on exit.
     """
 
     def __init__(
         self,
         session: ChatSession,
-        loop: BackgroundLoop,
         screen: Screen,
         commands: SpokenCommands,
         labels: Mapping[str, str],
-        discard_typeahead: Callable[[], None] = lambda: None,
-        above_prompt: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._session = session
-        self._loop = loop
         self._screen = screen
         self._commands = commands
         self._labels = labels
-        self._discard_typeahead = discard_typeahead
+        self._keyboard: Keyboard | None = None
+        self._reading: asyncio.Future[str | None] | None = None
+        self._is_following = asyncio.Event()
+        self._turn: tuple[str, set[str]] = ("", set())  # the newest, and the ids of its messages
         self._sent: set[str] = set()  # ids of messages
-        self._unanswered: list[str] = []  # those whose answers have not been shown
+        self._open: list[str] = []  # those whose answers have not been shown
+        self._awaited = ""  # the message whose answer is awaited
+        self._any_answer_counts = False  # the awaited message has no turn of its own
+        self._answer: Answered | None = None  # to the newest message
+        self._done = asyncio.Event()  # there is nothing more to wait for
         self._question: ApprovalAsked | None = None  # the next line answers it
-        self._numbered: (
-            PollShown | Sequence[str]
-        ) = ()  # the poll or the choices that a number stands for
-        self._arrivals = Arrivals(session, self._show_arrival, above_prompt)
+        self._decided = ""  # the id of the question that was answered
+        self._numbered: PollShown | Sequence[str] = ()  # what a number stands for
 
-    def resume(self) -> list[str]:
-        """Show the last message and answer of an earlier run.
-
-        Returns:
-            The texts of the user so far, oldest first.
+    async def resume(self) -> list[str]:
+        """Show the last message and answer of an earlier run; the user's texts, oldest first.
 
         Raises:
             StoreUnavailable: the store does not answer.
         """
-        history = self._read_history()
-        texts = [
-            message.text
-            for message in history
-            if message.role == "user" and not message.is_reminder
-        ]
-        answers = [message.text for message in history if is_answer(message)]
+        history = await self._session.read_history()
+        texts = [one.text for one in history if one.role == "user" and not one.is_reminder]
+        answers = [message.text for message in history if message.is_answer]
         if texts and answers:
-            self._screen.show_last_turn(texts[-1], answers[-1])
+            self._screen.recall(texts[-1], answers[-1])
         return texts
 
-    def run(self, lines: Iterable[str]) -> bool:
-        """Send every line, to the last one or to /exit.
+    async def run(self, read_line: ReadLine, keyboard: Keyboard | None = None) -> bool:
+        """Send every line to the last one, which is None, or to /exit.
+
+        Args:
+            keyboard: where somebody types the lines.
 
         Returns:
             Whether the last message was answered.
         """
-        with self._loop.open(run_beside(self._arrivals.run())):
-            return self._run(lines)
-
-    def _run(self, lines: Iterable[str]) -> bool:
-        answered = True
-        self._show_question()
-        for line in self._at_prompt(lines):
-            text = line.strip()
-            if text == "/exit":
-                break
-            self._show_unanswered()
-            if text == "/help":
-                self._screen.show_notice(self._labels["help"])
-            elif complaint := self._show_question():
-                if text:
-                    self._screen.show_notice(self._labels[complaint])
-            elif text:
-                answered = self._send_or_vote(text)
+        self._keyboard = keyboard
+        is_answered = True
+        async with run_beside(self._follow()):
+            await self._within_poll_s(self._is_following)
+            await self._catch_up()
+            while (text := await self._next_text(read_line)) not in (None, "/exit"):
+                complaint = await self._catch_up()
+                if text == "/help":
+                    self._screen.notice(self._labels["help"])
+                elif text and complaint:
+                    self._screen.notice(self._labels[complaint])
+                elif text:
+                    is_answered = await self._send_or_vote(text)
         if self._question is None:
-            return answered
-        self._screen.show_notice(
-            self._labels["unanswered"].format(time=clock_time(self._question.until))
-        )
+            return is_answered
+        until = clock_time(self._question.until)
+        self._screen.notice(self._labels["unanswered"].format(time=until))
         return False
 
-    def _at_prompt(self, lines: Iterable[str]) -> Iterator[str]:
-        """The lines; while the next one is awaited, what comes by itself is shown."""
-        source = iter(lines)
-        while True:
-            self._arrivals.enter_prompt()
-            line = next(source, None)
-            self._arrivals.leave_prompt()
-            if line is None:
-                return
-            yield line
+    def interrupt(self) -> None:
+        """Leave the answer that comes; at the prompt, leave the chat."""
+        if self._reading is not None:
+            self._reading.cancel()
+        self._done.set()
 
-    def _send_or_vote(self, text: str) -> bool:
+    async def _next_text(self, read_line: ReadLine) -> str | None:
+        self._reading = reading = asyncio.ensure_future(read_line())
+        with self._screen.typing(self._keyboard) if self._keyboard else nullcontext():
+            await asyncio.wait([reading])
+        self._reading = None
+        line = None if reading.cancelled() else reading.result()
+        return None if line is None else line.strip()
+
+    async def _send_or_vote(self, text: str) -> bool:
         """Send a line; a number stands for the choice or the option that was shown with it."""
         numbered = self._numbered
-        number = (
-            int(text)
-            if text.isdecimal() and len(text) <= DIGITS and self._question is None
-            else None
-        )
-        if number is None:
-            return self.send(text)
+        if self._question is not None or not text.isdecimal() or len(text) > DIGITS:
+            return await self.send(text)
+        number = int(text)
         if isinstance(numbered, PollShown):
-            return (
-                self._vote(numbered, number) if number <= len(numbered.options) else self.send(text)
-            )
-        if not 1 <= number <= len(numbered):
-            return self.send(text)
-        choice = numbered[number - 1]
-        self._screen.show_notice(f"› {choice}")
-        return self.send(choice)
+            if number <= len(numbered.options):
+                return await self._vote(numbered, number)
+        elif 1 <= number <= len(numbered):
+            text = numbered[number - 1]
+            self._screen.notice(f"› {text}")
+        return await self.send(text)
 
-    def _vote(self, poll: PollShown, choice: int) -> bool:
-        """Vote and show what comes of it; whether the vote arrived."""
+    async def _vote(self, poll: PollShown, choice: int) -> bool:
+        """Vote, and wait a moment for what comes of it; whether the vote arrived."""
+        self._done.clear()
         try:
-            outcome = self._loop.start(vote(self._session, poll, choice)).result()
+            await self._session.vote(poll.id, choice)
         except StoreUnavailable as error:
-            self._screen.show_error(self._labels["store_away"], str(error))
+            self._screen.error(self._labels["store_away"], str(error))
             return False
-        if outcome is not None:
-            self._arrivals.known.append(outcome)
-            self._show_arrival(outcome)
+        await self._within_poll_s(self._done)
         return True
 
-    def send(self, text: str) -> bool:
+    async def send(self, text: str) -> bool:
         """Send one message and draw its turn until the answer, a question or Ctrl-C.
 
         Returns:
             Whether it was answered, and not with an apology.
         """
-        self._arrivals.known.clear()
-        numbered, self._numbered = self._numbered, ()
-        events: SimpleQueue[LiveEvent | None] = SimpleQueue()
-        exchange = self._exchange(text, events.put)
-        running = self._loop.start(exchange.run())
-        running.add_done_callback(lambda _: events.put(None))
-        try:
-            with suppress(KeyboardInterrupt):
-                self._draw(events)
-        finally:
-            self._loop.call_soon(exchange.stop_waiting)
-            wait([running])
-        try:
-            running.result()
-        except BadInput as error:
-            self._screen.show_error(str(error))
-        except StoreUnavailable as error:
-            self._screen.show_error(self._labels["store_away"], str(error))
-        if not exchange.accepted:
-            self._numbered = numbered
-        self._remember(exchange)
-        return exchange.answer is not None and not exchange.answer.failed
+        command, question, numbered = self._commands.read(text), self._question, self._numbered
+        is_command = command == "stop" or (command is not None and not self._open)
+        self._any_answer_counts = is_command or question is not None
+        self._answer, self._awaited = None, new_id("msg")
+        # The answer may come before the message is known to be stored.
+        self._open.append(self._awaited)
+        self._numbered, self._question = (), None
+        self._decided = question.question_id if question else ""
+        self._done.clear()
+        with self._screen.answering():
+            try:
+                await self._session.say(text, self._awaited)
+                self._sent.add(self._awaited)
+                await self._wait()
+            except (BadInput, StoreUnavailable) as error:
+                is_ours = isinstance(error, BadInput)
+                sentence = str(error) if is_ours else self._labels["store_away"]
+                self._screen.error(sentence, "" if is_ours else str(error))
+        if self._awaited not in self._sent:
+            self._open.remove(self._awaited)
+            self._numbered, self._question, self._decided = numbered, question, ""
+        elif self._awaited in self._open and self._question is None:
+            self._screen.notice(self._labels["left"])
+        self._awaited = ""
+        return self._answer is not None and not self._answer.failed
 
-    def _exchange(self, text: str, show: Callable[[LiveEvent], None]) -> Exchange:
-        """An approval, /stop, and any command while no turn runs start no turn of their own."""
-        command = self._commands.read(text)
-        own_turn = (
-            self._question is None
-            and command != "stop"
-            and (command is None or bool(self._unanswered))
-        )
-        question_id = self._question.question_id if self._question else ""
-        others = () if own_turn else self._unanswered
-        return Exchange(
-            self._session, text, show, own_turn=own_turn, others=others, question_id=question_id
-        )
+    async def _wait(self) -> None:
+        """Live events may be lost; the store has the answer and the question in any case."""
+        clock = asyncio.get_running_loop().time
+        look_at = clock() + self._session.poll_s
+        while not self._done.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._done.wait(), TICK_S)
+            self._screen.tick()
+            if clock() > look_at and not self._done.is_set():
+                await self._read_store()
+                look_at = clock() + self._session.poll_s
 
-    def _remember(self, exchange: Exchange) -> None:
-        """Note a question or an answer that is still open."""
-        if not exchange.accepted:
-            return
-        self._sent.add(exchange.message_id)
-        self._question = exchange.question
-        if exchange.question:
-            self._unanswered.append(exchange.message_id)
-            self._discard_typeahead()
-        elif exchange.answer is None:
-            self._unanswered.append(exchange.message_id)
-            self._screen.show_notice(self._labels["left"])
-        elif not exchange.own_turn:
-            # turns run in order: the one that has just ended was the last of them
-            self._unanswered.clear()
+    async def _within_poll_s(self, event: asyncio.Event) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(event.wait(), self._session.poll_s)
 
-    def _draw(self, events: SimpleQueue[LiveEvent | None]) -> None:
-        with self._screen.draw_answer() as drawing:
-            while True:
-                try:
-                    event = events.get(timeout=TICK_S)
-                except Empty:
-                    drawing.tick()
-                    continue
-                if event is None:
-                    return
-                if isinstance(event, TurnStarted):
-                    # turns run in order: earlier ones have their answers now
-                    self._show_unanswered()
-                self._arrivals.known.append(event)
-                self._note_numbered(event)
-                drawing.show(event)
+    async def _follow(self) -> None:
+        """Show the live events for as long as the terminal is open."""
+        while True:
+            with suppress(StoreUnavailable):
+                async with self._session.watch() as events:
+                    self._is_following.set()
+                    async for event in events:
+                        self._take(event)
+            await asyncio.sleep(AGAIN_S)
 
-    def _note_numbered(self, event: LiveEvent) -> None:
-        """Note what a number stands for from now on."""
+    def _take(self, event: LiveEvent) -> None:
+        """Show an event: all of a turn that is awaited, and what comes by itself."""
+        turn_id, ids = self._turn
+        if isinstance(event, TurnStarted):
+            self._turn = event.turn_id, set(event.user_ids)
+        elif isinstance(event, Joined):
+            self._turn = turn_id, ids | set(event.user_ids)
+        if isinstance(event, ApprovalAsked):
+            self._ask(event)
+        elif isinstance(event, Answered):
+            self._show_answer(event, ids if event.turn_id == turn_id else ())
+        elif self._awaited or isinstance(event, PollShown | Noticed):
+            self._screen.draw(event)
         if isinstance(event, PollShown):
             self._numbered = event if event.close else ()
-        elif isinstance(event, Answered) and event.choices:
-            self._numbered = event.choices
+        if isinstance(event, PollShown | Noticed) and not self._awaited:
+            self._done.set()  # of a vote
 
-    def _show_arrival(self, event: LiveEvent, user_ids: Collection[str] = ()) -> None:
-        """Show what comes by itself (``bot.terminal.arrivals.ShowArrival``)."""
-        late = [message_id for message_id in self._unanswered if message_id in user_ids]
-        if not late and not self._sent.isdisjoint(user_ids):
-            return  # its answer has come from the history
-        self._unanswered = [message_id for message_id in self._unanswered if message_id not in late]
-        self._note_numbered(event)
-        match event:
-            case Answered(_, text, True, note):
-                self._screen.show_error(text, note)
-            case Answered(_, text):
-                if late:
-                    self._screen.show_notice(self._labels["earlier"])
-                self._screen.show_answer(text + beside_text(event))
-            case PollShown():
-                self._screen.show_notice(poll_text(event, self._labels["vote"]))
-            case Noticed(text):
-                self._screen.show_notice(text)
-            case ApprovalAsked():
-                self._screen.show_notice(self._labels["question_waits"])
+    def _show_answer(self, answer: Answered, ids: Collection[str]) -> None:
+        """Show the answer to the messages of these ids, unless it has been shown."""
+        if self._sent.intersection(ids) and not set(self._open).intersection(ids):
+            return
+        is_awaited = self._awaited in ids or bool(self._awaited and self._any_answer_counts)
+        if not is_awaited and set(self._open).intersection(ids):
+            self._screen.notice(self._labels["earlier"])
+        # Turns run in order: the one that a command or a decision ends is the last of them.
+        is_last = is_awaited and self._any_answer_counts
+        self._open = [one for one in self._open if one not in ids and not is_last]
+        self._numbered = answer.choices or self._numbered
+        self._screen.draw(answer)
+        if is_awaited:
+            self._answer = answer
+            self._done.set()
 
-    def _show_question(self) -> str:
-        """Show the open question unless it has been shown.
+    def _ask(self, question: ApprovalAsked) -> None:
+        """Show a question while somebody waits; at the prompt, something else is being typed."""
+        if self._question and self._question.question_id == question.question_id:
+            return
+        if not self._awaited:
+            self._screen.notice(self._labels["question_waits"])
+            return
+        self._show_question(question)
+
+    def _show_question(self, question: ApprovalAsked) -> None:
+        self._question = question
+        self._screen.draw(question)
+        self._done.set()
+        if self._keyboard:  # what was typed before the question was read is no decision
+            self._keyboard.discard_typeahead()
+
+    async def _catch_up(self) -> str:
+        """Show what the store has and nobody has seen.
 
         Returns:
             The key of the text that says why a typed line is not sent; empty where it may be.
         """
-        current, known = self._question, self._question
+        known = self._question
         with suppress(StoreUnavailable):  # sending the line fails too, and shows it
-            current = self._read_question()
-        self._question = current
-        if current is None:
+            await self._read_store()
+        if self._question is None:
             return "asked_over" if known else ""
-        if known and current.question_id == known.question_id:
-            return ""
-        with self._screen.draw_answer() as drawing:
-            drawing.show(current)
-        self._discard_typeahead()
-        return "asked_first"
+        is_new = known is None or known.question_id != self._question.question_id
+        return "asked_first" if is_new else ""
 
-    def _show_unanswered(self) -> None:
-        """Show late answers, as far as the history has them."""
-        if not self._unanswered:
-            return
-        with suppress(StoreUnavailable):  # tried again with the next line
-            history = self._read_history()
-            found = {message_id: answer_to(message_id, history) for message_id in self._unanswered}
-            self._unanswered = [message_id for message_id, answer in found.items() if not answer]
-            for answer in dict.fromkeys(
-                filter(None, found.values())
-            ):  # several messages may share one
-                self._screen.show_notice(self._labels["earlier"])
-                self._screen.show_answer(answer.text + beside_text(answer))
+    async def _read_store(self) -> None:
+        """Show late answers and the open question, as far as they have not been shown."""
+        if self._open:
+            for ids, answer in _answers_in(await self._session.read_history()):
+                if set(self._open).intersection(ids):
+                    self._show_answer(answer, ids)
+        question = await self._session.open_question()
+        if question is None or question.question_id == self._decided:
+            self._question = None
+        elif self._question is None or self._question.question_id != question.question_id:
+            self._show_question(question)
 
-    def _read_history(self) -> Sequence[Message]:
-        async def read() -> Sequence[Message]:
-            return await self._session.read_history(self._session.conversation)
 
-        return self._loop.start(read()).result()
-
-    def _read_question(self) -> ApprovalAsked | None:
-        return self._loop.start(
-            self._session.client.open_question(self._session.conversation)
-        ).result()
+def _answers_in(history: Sequence[Message]) -> list[tuple[set[str], Answered]]:
+    """The answers, each with the ids of its turn's messages and the words of its files."""
+    answers: list[tuple[set[str], Answered]] = []
+    ids: set[str] = set()
+    files: list[ShownFile] = []
+    results: list[ToolResult] = []
+    for message in history:
+        ids.add(message.id)
+        results += message.results
+        for result in message.results:
+            files += [ShownFile("", file.name, file.text) for file in result.files]
+        if message.is_answer:
+            text = "\n\n".join(filter(None, (message.text, message.footer)))
+            answer = Answered(
+                "",
+                text,
+                files=tuple(files[-MOST_FILES:]),
+                cards=cards_of(results),
+                choices=choices_of(results),
+            )
+            answers.append((ids, answer))
+            ids, files, results = set(), [], []
+    return answers

@@ -1,81 +1,93 @@
-"""Lines typed at the terminal, with editing, and earlier ones under the arrow keys."""
+"""Lines typed at the terminal, with editing, and earlier ones under the arrow keys; or a pipe's."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import termios
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
+from threading import Thread
+from typing import Any
 
-PROMPT = "› "
-COLOURED = (
-    "\001\x1b[1;36m\002›\001\x1b[0m\002 "  # readline must not count what is between \001 and \002
-)
-COLOUR = COLOURED.replace("\001", "").replace("\002", "")
-ERASE = "\x1b[K"  # to the end of the line
+PROMPT = "\x1b[1;36m›\x1b[0m "
+# readline must not count what is between \001 and \002.
+COUNTED_PROMPT = "\001\x1b[1;36m\002›\001\x1b[0m\002 "
+ERASE_LINE = "\r\x1b[K"
 LOCAL_MODES = 3  # their index in the list of tcgetattr
 
 
-def read_lines(earlier: Iterable[str]) -> Generator[str]:
-    """The lines typed at this terminal, until Ctrl-C or Ctrl-D.
+class Keyboard:
+    """The line that is being typed. A thread reads it, so that what comes meanwhile can be shown.
 
     Args:
-        earlier: lines, oldest first.
+        earlier: lines for the arrow keys, oldest first.
     """
-    edits = _enable_editing(earlier)
-    prompt = COLOURED if edits else PROMPT
-    # With readline, a terminal in line mode would swallow Ctrl-D; without, only the terminal
-    # understands it.
-    modes = termios.ECHO | termios.ICANON if edits else termios.ECHO
-    while True:
+
+    def __init__(self, earlier: Iterable[str]) -> None:
+        self._modes = termios.tcgetattr(sys.stdin)
+        # There are Pythons without it, and importing it changes what input() does.
+        self._editor = import_module("readline") if find_spec("readline") else None
+        if self._editor is not None:
+            for line in earlier:
+                self._editor.add_history(line)
+
+    async def read_line(self) -> str | None:
+        """The next line; None at Ctrl-D. Until the next call, keys wait for it, unseen."""
+        self._restore()
         try:
-            line = input(prompt)
-        except (EOFError, KeyboardInterrupt):
-            print()
-            return
-        with _without_modes(modes):
-            yield line
+            return await _in_thread(self._input)
+        finally:
+            # With readline, a terminal in line mode would swallow Ctrl-D; without, only the
+            # terminal understands it.
+            hidden = [*self._modes]
+            hidden[LOCAL_MODES] &= ~(termios.ECHO | (termios.ICANON if self._editor else 0))
+            _set_modes(hidden)
+
+    def close(self) -> None:
+        """Leave the terminal as it was found, on a new line."""
+        self._restore()
+        print()
+
+    def _restore(self) -> None:
+        _set_modes(self._modes)
+
+    def _input(self) -> str | None:
+        try:
+            return input(COUNTED_PROMPT if self._editor else PROMPT)
+        except (EOFError, OSError):
+            return None
+
+    def discard_typeahead(self) -> None:
+        """Throw away what was typed and not yet read."""
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+    def erase(self) -> None:
+        """Erase the prompt with what is typed behind it."""
+        print(ERASE_LINE, end="", flush=True)
+
+    def redraw(self) -> None:
+        """Draw both again."""
+        typed = self._editor.get_line_buffer() if self._editor is not None else ""
+        print(f"{PROMPT}{typed}", end="", flush=True)
 
 
-@contextmanager
-def above_prompt() -> Iterator[None]:
-    """Erase the prompt with what is typed behind it, and draw both again on exit. Another thread
-    waits for the line."""
-    editor = sys.modules.get("readline")
-    print(f"\r{ERASE}", end="", flush=True)
-    try:
-        yield
-    finally:
-        shown = f"{COLOUR}{editor.get_line_buffer()}" if editor else PROMPT
-        print(shown, end="", flush=True)
+async def read_piped_line() -> str | None:
+    """The next line of standard input; None at its end."""
+    return await _in_thread(lambda: sys.stdin.readline() or None)
 
 
-def discard_typeahead() -> None:
-    """Throw away what was typed and not yet read."""
-    termios.tcflush(sys.stdin, termios.TCIFLUSH)
+async def _in_thread(read: Callable[[], str | None]) -> str | None:
+    """Call a function in a thread that does not hold up the end of the process."""
+    line: Future[str | None] = Future()
+    line.set_running_or_notify_cancel()
+    Thread(target=lambda: line.set_result(read()), daemon=True).start()
+    return await asyncio.wrap_future(line)
 
 
-def _enable_editing(earlier: Iterable[str]) -> bool:
-    try:
-        # there are Pythons without it, and importing it changes what input() does
-        import readline  # noqa: PLC0415
-    except ImportError:
-        return False
-    for line in earlier:
-        readline.add_history(line)
-    return True
-
-
-@contextmanager
-def _without_modes(modes: int) -> Iterator[None]:
-    """Switch terminal modes off: keys typed while an answer is drawn wait for the next prompt,
-    unseen."""
-    before = termios.tcgetattr(sys.stdin)
-    changed = [*before]
-    changed[LOCAL_MODES] &= ~modes
-    termios.tcsetattr(sys.stdin, termios.TCSANOW, changed)
-    try:
-        yield
-    finally:
-        with suppress(termios.error):  # the terminal is gone
-            termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
+def _set_modes(modes: list[Any]) -> None:
+    with suppress(termios.error):  # the terminal is gone
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, modes)

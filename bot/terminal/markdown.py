@@ -1,12 +1,10 @@
-"""Markdown on a terminal: rendering without losing a word, and which blocks of a growing answer are
-complete."""
+"""Markdown on a terminal, without losing a word."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import ClassVar
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.markdown import Heading, Markdown, MarkdownElement, Paragraph
 from rich.segment import Segment
 
@@ -17,8 +15,15 @@ class _Heading(Heading):
     LEVEL_ALIGN: ClassVar = {}  # Rich centres the first level; a chat has no title page
 
 
-class _Markdown(Markdown):
-    """Markdown of a chat: line breaks stay, HTML is shown as it is, links show their address."""
+class ChatMarkdown(Markdown):
+    """Markdown of a chat: line breaks stay, HTML is shown as it is, links show their address.
+
+    It has neither Rich's many empty lines around blocks, nor its spaces at the end of each line:
+    they would be copied with the text, and wrap lines when the window gets smaller.
+
+    Args:
+        last: how many lines, from the end, to draw; 0 draws all.
+    """
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
@@ -26,52 +31,29 @@ class _Markdown(Markdown):
         "html_block": Paragraph,
     }
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, last: int = 0) -> None:
         super().__init__(text, hyperlinks=False)
+        self._last = last
         for token in self.parsed:
             for child in token.children or ():
                 child.type = INLINE.get(child.type, child.type)
             if token.type == "html_block":
                 token.content = token.content.strip()
 
-
-class ChatMarkdown:
-    """Markdown without Rich's many empty lines around blocks, and without its spaces at the end of
-    each line.
-
-    The spaces would be copied with the text, and wrap lines when the window gets smaller.
-
-    Args:
-        last: how many lines, from the end, to draw; 0 draws all.
-    """
-
-    def __init__(self, text: str, last: int = 0) -> None:
-        self._markdown = _Markdown(text)
-        self._last = last
-        self._drawn: tuple[int, list[list[Segment]]] = (
-            0,
-            [],
-        )  # width, lines: every tick draws again
-
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if self._drawn[0] != options.max_width:
-            rendered = console.render_lines(self._markdown, options.update(height=None), pad=False)
-            self._drawn = options.max_width, _spaced([_trimmed(line) for line in rendered])
-        for line in self._drawn[1][-self._last :]:
+        # Rich renders a group's segments as they are, which its types do not say.
+        content = Group(*super().__rich_console__(console, options))  # type: ignore[arg-type]
+        lines: list[list[Segment]] = []
+        for line in console.render_lines(content, options.update(height=None), pad=False):
+            trimmed = _trimmed(line)
+            # No empty line at the start, and one at most between others.
+            if trimmed or (lines and lines[-1]):
+                lines.append(trimmed)
+        if lines and not lines[-1]:
+            lines.pop()
+        for line in lines[-self._last :]:
             yield from line
             yield Segment.line()
-
-
-def split_finished(text: str) -> tuple[list[str], str]:
-    """The blocks that further text cannot change, and the rest."""
-    lines = [f"{line}\n" for line in text.split("\n")]
-    # An unfinished line may change its meaning: "2" is a paragraph, "2. b" an item of the list
-    # before it.
-    finished = "".join(lines[:-1])
-    starts = [token.map[0] for token in Markdown(finished).parsed if token.level == 0 and token.map]
-    edges = [0, *sorted({*starts[1:]} - {0})]
-    blocks = ["".join(lines[start:end]) for start, end in pairwise(edges)]
-    return blocks, "".join(lines[edges[-1] :])[:-1]
 
 
 def _trimmed(line: list[Segment]) -> list[Segment]:
@@ -84,9 +66,3 @@ def _trimmed(line: list[Segment]) -> list[Segment]:
             break
         kept.pop()
     return kept
-
-
-def _spaced(lines: list[list[Segment]]) -> list[list[Segment]]:
-    """Without empty lines at the start and end, and with at most one between others."""
-    kept = [line for line, before in zip(lines, [[], *lines], strict=False) if line or before]
-    return kept if not kept or kept[-1] else kept[:-1]

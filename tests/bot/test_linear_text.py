@@ -14,15 +14,16 @@ from bot import texts
 from bot.channels import InboundEvent, Reply
 from bot.channels.console import channel as console
 from bot.channels.line import events as line_reading
-from bot.channels.line import text as line_text
-from bot.channels.line.formatting import Formatter
-from bot.channels.line.tables import segments
+from bot.channels.line.formatting import Formatter, split_messages
+from bot.channels.line.markdown import plain_text
 from bot.channels.line.types import Chat, Content, Mention, Mentionee
+from bot.channels.markdown import parse
 from bot.channels.slack import formatting as slack_text
 from bot.channels.slack.contents import with_text
 from bot.channels.slack.live_answer import TextBuffer
 from bot.channels.slack.lookups import render_thread
 from bot.channels.slack.types import SlackMessage
+from bot.channels.splitting import split, split_markdown
 from bot.channels.utf16 import head, units
 from bot.commands import SpokenCommands
 from bot.conversation.background import has_words
@@ -40,9 +41,8 @@ from bot.safe_text.links import LinkFilter
 from bot.safe_text.quotations import quotable
 from bot.store import Fact
 from bot.terminal import call_text, printable, result_text
-from bot.terminal.markdown import ChatMarkdown, split_finished
-from bot.terminal.plain_screen import PlainScreen
-from bot.terminal.rich_screen import RichScreen
+from bot.terminal.markdown import ChatMarkdown
+from bot.terminal.screen import Screen
 from bot.transcript import Author, Message, Text
 from tests.fakes.tools import Echo, tool_map
 from tests.growth import LETTERS, SHAPES, assert_grows, assert_linear
@@ -50,6 +50,12 @@ from tests.growth import LETTERS, SHAPES, assert_grows, assert_linear
 TEXTS = texts.load()
 TERMINAL = TEXTS.table("terminal", "en")
 COMMANDS = SpokenCommands(TEXTS)
+# What rules of ours look for, beside those of the library.
+PARSED = (
+    *("*a ", "_a ", "~~a ", "`", "\\*", "- a\n", "> ", "a\n\n", "a|\n-|\n", "<http://a"),
+    *("[", "![", "[a](", "[a](http://x", "http://a)", "links within each other"),
+    *("a table with many cells", "parentheses in an address", "all marks within each other"),
+)
 MARKDOWN = ("w", "*a ", "> ", "```\n", "[a](http://x", "links within each other", "base64")
 
 
@@ -85,13 +91,12 @@ def named_context(text: str) -> str:
 
 
 WORK: dict[str, Callable[[str], object]] = {
-    "LINE's plain text": line_text.plain_text,
-    "LINE's bubbles": lambda text: line_text.split_messages(text, "More?"),
-    "LINE's tables": segments,
-    "LINE's pieces": lambda text: list(line_text.split(text, 5_000)),
+    "LINE's plain text": plain_text,
+    "LINE's bubbles": lambda text: split_messages(text, "More?"),
+    "pieces of a text": lambda text: list(split(text, 5_000)),
+    "pieces of Markdown": lambda text: split_markdown(text, 12_000),
     "a reply in LINE": line_reply,
     "a mention in LINE": without_a_mention,
-    "Slack's pieces": slack_text.split,
     "Slack's text made plain": slack_text.plain_text,
     "mentions in Slack": lambda text: (
         slack_text.mentioned_users(text),
@@ -162,43 +167,36 @@ def drawn(text: str) -> None:
     Console(file=io.StringIO(), width=80).print(ChatMarkdown(text))
 
 
-@pytest.mark.parametrize("work", [split_finished, drawn])
+@pytest.mark.parametrize("shape", PARSED)
+def test_markdown_is_read_once(shape: str) -> None:
+    """Whatever Markdown has a meaning for."""
+    shapes = {shape: SHAPES.get(shape) or SHAPES[repr(shape)]}
+    assert_grows(parse, shapes, most=50_000)
+
+
 @pytest.mark.parametrize("shape", MARKDOWN)
-def test_markdown_on_a_terminal_grows_with_its_text(
-    work: Callable[[str], object], shape: str
-) -> None:
+def test_markdown_on_a_terminal_grows_with_its_text(shape: str) -> None:
     """The library that reads it is not fast, so it is given the shapes that Markdown has a meaning
     for."""
     shapes = {shape: SHAPES.get(shape) or SHAPES[repr(shape)]}
-    assert_grows(work, shapes, most=50_000)
+    assert_grows(drawn, shapes, most=50_000)
 
 
 def streamed_on_a_screen(events: Sequence[str]) -> None:
-    """One block that grows, which is drawn again and again."""
+    """One answer that grows, which is drawn again and again."""
     console = Console(file=io.StringIO(), width=80, height=24, force_terminal=True)
-    with RichScreen(console, TERMINAL).draw_answer() as drawing:
+    screen = Screen(TERMINAL, console)
+    with screen.answering():
         for words in events:
-            drawing.show(AnswerText(words))
-            drawing.tick()
-        drawing.show(Answered("t", "".join(events)))
+            screen.draw(AnswerText(words))
+            screen.tick()
+        screen.draw(Answered("t", "".join(events)))
 
 
-def streamed_into_a_pipe(events: Sequence[str]) -> None:
-    with PlainScreen(io.StringIO(), io.StringIO(), TERMINAL).draw_answer() as drawing:
-        for words in events:
-            drawing.show(AnswerText(words))
-        drawing.show(Answered("t", "".join(events)))
-
-
-@pytest.mark.parametrize(
-    ("work", "most"), [(streamed_on_a_screen, 12_500), (streamed_into_a_pipe, 200_000)]
-)
-def test_an_answer_that_grows_is_not_drawn_anew_with_every_word(
-    work: Callable[[Sequence[str]], object], most: int
-) -> None:
+def test_an_answer_that_grows_is_not_drawn_anew_with_every_word() -> None:
     """However many pieces it comes in."""
     assert_grows(
-        work,
+        streamed_on_a_screen,
         {"words": lambda size: pieces("word " * (size // 5)), "w": lambda size: pieces("w" * size)},
-        most,
+        12_500,
     )

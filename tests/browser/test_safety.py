@@ -78,7 +78,8 @@ async def test_links_lead_to_the_web_only(browser: Browser) -> None:
             "[d](/console/info)"
         )
         await (await site.turn()).answers(f"{bad} [e](JaVaScRiPt:x) [f](https://example.com/x)")
-        await expect_thread(page, "user: Links?", "answer: a b c d e f")
+        shown = bad.replace("[c](file:///etc/passwd)", "c")
+        await expect_thread(page, "user: Links?", f"answer: {shown} [e](JaVaScRiPt:x) f")
         [link] = await page.locator(".markdown a").all()
         assert await link.get_attribute("href") == "https://example.com/x"
         assert await link.get_attribute("rel") == "noopener noreferrer nofollow"

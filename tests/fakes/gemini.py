@@ -71,6 +71,7 @@ class GeminiFake:
         always: makes the answer, from the request's body, wherever the queue is empty.
         caches: its cached contents.
         files: what was uploaded.
+        card: answers who looks a model up; None: its card.
     """
 
     def __init__(self) -> None:
@@ -82,6 +83,7 @@ class GeminiFake:
         self.always: Callable[[JSON], Answer] = _no_answer_left
         self.caches = CachedContents()
         self.files = gemini_files.UploadedFiles()
+        self.card: Answer | None = None
         self._answers: deque[Answer | Callable[[JSON], Answer]] = deque()
         self._own_parts: list[JSON] = []
 
@@ -257,6 +259,8 @@ class GeminiFake:
     def _model_card(self, request: GeminiRequest) -> Answer | None:
         if request.action != "get":
             return None
+        if self.card:
+            return self.card
         card = {
             "name": f"models/{request.model}",
             "displayName": request.model.replace("-", " ").title(),

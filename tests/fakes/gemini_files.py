@@ -20,7 +20,13 @@ JSON = dict[str, Any]
 GOOGLE = "https://generativelanguage.googleapis.com"
 GRANULARITY = 256 * 1024
 MOST_BYTES = 2 * 1024**3
-FILE_FIELDS = {"name", "displayName", "mimeType"}
+FILE_FIELDS = {
+    "name",
+    "displayName",
+    "mimeType",
+    "mime_type",
+    "size_bytes",
+}  # in either form, as in all of Google's JSON
 
 
 class Refused(Exception):

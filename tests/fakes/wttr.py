@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote
+
+from anyio.from_thread import start_blocking_portal
 
 from tests.fakes.wttr_bodies import KNOWN, Weather, report
 
@@ -166,6 +168,16 @@ async def wttr_fake() -> AsyncIterator[WttrFake]:
     async with server:
         yield fake
         await fake.hang_up()
+
+
+@contextmanager
+def wttr_fake_in_thread() -> Iterator[WttrFake]:
+    """The same for a test that is no coroutine."""
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(wttr_fake()) as fake,
+    ):
+        yield fake
 
 
 async def _send(writer: asyncio.StreamWriter, answer: Answer) -> None:

@@ -12,7 +12,8 @@ from bot.agent.loop import Agent
 from bot.agent.provenance import MOST_OPENED, MOST_SHOWN
 from bot.channels.line.formatting import Formatter
 from bot.channels.line.types import Chat
-from bot.channels.slack.formatting import split, without_broadcasts
+from bot.channels.slack.formatting import LIMIT, without_broadcasts
+from bot.channels.splitting import split_markdown
 from bot.live_events import AnswerText
 from bot.store import Store
 from bot.terminal import BIDI
@@ -55,7 +56,7 @@ def shown_by(scene: Scene) -> list[str]:
             not reply.question
         ):  # a question is about the address, and Slack, page and terminal open no link of it
             shown += [
-                *split(without_broadcasts(reply.text)),
+                *split_markdown(without_broadcasts(reply.text), LIMIT),
                 *reply.choices,
                 encode(reply.cards).decode(),
             ]

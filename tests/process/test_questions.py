@@ -123,7 +123,7 @@ def test_the_next_line_at_the_terminal_decides(
         gemini.call("shout", {"text": text})
         gemini.say(f"Answer to {text}.")
     drawn = terminal.say("shout hello")
-    assert drawn.startswith("shout hello\n\n? shout\n    ▸ text: hello\n  May I do this?")
+    assert drawn.startswith("shout hello\n\n? shout\n  ▸ text: hello\n  May I do this?")
     terminal.say("not so loud")
     assert "Answer to hello." in terminal.newest
     assert "rejected by the user" in terminal.newest

@@ -30,7 +30,6 @@ async def calculated(expression: str) -> tuple[str, bool]:
         ("2 + 3 * 4", "14"),
         ("(2 + 3) * 4", "20"),
         ("2 - 3 - 4", "-5"),
-        ("64 / 4 / 2", "8"),
         ("7 // 2", "3"),
         ("-7 // 2", "-4"),
         ("10 % 3", "1"),
@@ -39,18 +38,17 @@ async def calculated(expression: str) -> tuple[str, bool]:
         ("-2 ** 2", "-4"),
         ("2 ** -2", "0.25"),
         ("2 ^ 10", "1024"),
-        ("(-2) ** 3", "-8"),
         ("0 ** 0", "1"),
-        ("0 ** 2%", "0"),
         ("1 ** (10 ** 300)", "1"),
         ("--5", "5"),
         ("- +5", "-5"),
         (".5 + 5.", "5.5"),
         ("1.5e3", "1500"),
-        ("2E-3", "0.002"),
         ("2 ** 100", "1267650600228229401496703205376"),
-        ("1 + " * 120 + "1", "121"),
-        ("-" * 400 + "1", "1"),
+        ("-" * 498 + "1", "1"),
+        ("+".join(["1"] * 250), "250"),
+        ("abs(" * 99 + "1" + ")" * 99, "1"),
+        ("007 + 1", "8"),
         ("  7  ", "7"),
         ("0 * -1", "0"),
     ],
@@ -68,11 +66,12 @@ async def test_the_usual_operators_give_exact_results(expression: str, result: s
         ("100 / 50%", "200"),
         ("(10 + 5)%", "0.15"),
         ("50% + 1", "1.5"),
-        ("50%%", "0.005"),
         ("1000 + 10%", "1100"),
         ("1000 - 1.5 %", "985"),
-        ("2,000 + 10% + 10%", "2420"),
         ("1000 + 10% * 2", "1000.2"),
+        ("1000 + (10%)", "1000.1"),
+        ("(1000) + (10)%", "1000.1"),
+        ("1000 - -10%", "1000.1"),
         ("100 + 2,000%", "2100"),
     ],
 )
@@ -87,19 +86,14 @@ async def test_percent_means_what_it_means_on_a_pocket_calculator(
     ("expression", "result"),
     [
         ("abs(-3)", "3"),
-        ("max(1, 200)", "200"),
         ("max(1,200)", "200"),
         ("min(3、１，2)", "1"),
         ("MAX(2, min(9, 8))", "8"),
-        ("max(7)", "7"),
         ("round(2.5)", "3"),
-        ("round(-2.5)", "-3"),
         ("round(100 / 7, 2)", "14.29"),
         ("round(1234, -2)", "1200"),
         ("sqrt(9)", "3"),
-        ("sqrt(0.25)", "0.5"),
         ("9 ** 0.5", "3"),
-        ("sqrt(0)", "0"),
         ("max(1, 2) + 1,000", "1002"),
     ],
 )
@@ -114,7 +108,6 @@ async def test_functions_take_arguments_between_commas(expression: str, result: 
     [
         ("１２３＋４５６", "579"),
         ("（２＋３）×４", "20"),
-        ("１００÷４", "25"),
         ("５−３", "2"),
         ("１０００　＊　８％", "80"),
         ("5² + 2³", "33"),
@@ -131,7 +124,6 @@ async def test_it_reads_full_width_and_typeset_signs(expression: str, result: st
     ("expression", "result"),
     [
         ("1 / 3", "0.333333333333333"),
-        ("-2 / 3", "-0.666666666666667"),
         ("sqrt(2)", "1.4142135623731"),
         ("sqrt(2) * sqrt(2)", "2"),
         ("8 ** (1 / 3)", "2"),
@@ -151,8 +143,6 @@ async def test_what_has_no_end_is_rounded_and_says_so(expression: str, result: s
     ("expression", "error"),
     [
         ("1 / 0", "division by zero"),
-        ("1 // 0", "division by zero"),
-        ("1 % 0", "division by zero"),
         ("0 ** -1", "division by zero"),
         ("1 / (0.1 + 0.2 - 0.3)", "division by zero"),
         ("sqrt(-1)", "no real result: a root of a negative number"),
@@ -160,7 +150,6 @@ async def test_what_has_no_end_is_rounded_and_says_so(expression: str, result: s
         ("round(1, 0.5)", "round takes a whole number of decimals, at most 100"),
         ("round(1, 101)", "round takes a whole number of decimals, at most 100"),
         ("abs(1, 2)", "wrong number of arguments: abs"),
-        ("sqrt(1, 2)", "wrong number of arguments: sqrt"),
         ("round(1, 2, 3)", "wrong number of arguments: round"),
         ("factorial(99999)", "unknown name: factorial. Functions: abs, max, min, round, sqrt"),
         ("pi * 2", "unknown name: pi. Functions: abs, max, min, round, sqrt"),
@@ -176,51 +165,64 @@ async def test_what_has_no_result_says_why(expression: str, error: str) -> None:
 @pytest.mark.parametrize(
     ("expression", "error"),
     [
-        ("", "the expression ends too early"),
-        ("  ", "the expression ends too early"),
-        ("1 +", "the expression ends too early"),
-        ("(1", "the expression ends too early"),
-        ("max(1", "the expression ends too early"),
-        ("max()", "cannot read the expression at: )"),
-        ("max 1", "cannot read the expression at: 1"),
-        ("3 4", "cannot read the expression at: 4"),
-        ("2(3)", "cannot read the expression at: (3)"),
-        ("1)", "cannot read the expression at: )"),
-        ("1.2.3", "cannot read the expression at: .3"),
-        ("1_000", "cannot read the expression at: _000"),
-        ("12,34", "cannot read the expression at: ,34"),
-        ("1,0000", "cannot read the expression at: ,0000"),
-        ("5!", "cannot read the expression at: !"),
-        ("100円", "cannot read the expression at: 円"),
-        ("1 == 1", "cannot read the expression at: == 1"),
-        ("__import__('os')", "cannot read the expression at: __import__('os')"),
-        ("[1]", "cannot read the expression at: [1]"),
-        ("²", "cannot read the expression at: **2"),
+        ("1_000", "_000"),
+        ("5!", "!"),
+        ("100円", "円"),
+        ("1 == 1", "== 1"),
+        ("__import__('os')", "__import__('os')"),
+        ("[1]", "[1]"),
+        ("max(1; 2)", "; 2)"),
     ],
 )
-async def test_what_is_no_arithmetic_is_shown_back(expression: str, error: str) -> None:
-    """From the place where reading stopped."""
+async def test_a_sign_that_is_no_arithmetic_is_shown_back(expression: str, error: str) -> None:
+    """With what follows it; Python's parser never sees it."""
     with pytest.raises(ToolError) as raised:
         await calculated(expression)
-    assert str(raised.value) == error
+    assert str(raised.value) == f"cannot read the expression at: {error}"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        *(
+            "",
+            "  ",
+            "1 +",
+            "(1",
+            "1)",
+            "max(1",
+            "max 1",
+            "max",
+            "3 4",
+            "2(3)",
+            "1.2.3",
+            "()",
+            "²",
+            "%",
+        ),
+        *("12,34", "1,0000", "1,2", "max((1, 2))", "max(*1)", "(max)(1)(2)", "5 //* 2"),
+        "(" * 195 + "1" + ")" * 195 + "+",
+    ],
+)
+async def test_what_is_not_written_as_arithmetic_is_an_error(expression: str) -> None:
+    """Also where Python's parser reads a tuple, a name or a star."""
+    with pytest.raises(ToolError, match="cannot read the expression"):
+        await calculated(expression)
 
 
 @pytest.mark.parametrize(
     ("expression", "error"),
     [
         ("9 ** 9 ** 9", "the numbers get too large"),
-        ("9 ** -9 ** 9", "the numbers get too large"),
         ("1.5 ** 99999999999", "the numbers get too large"),
         ("2.5 ** 1000000.5", "the numbers get too large"),
-        ("1e2000 * 1e2000", "the numbers get too large"),
         ("1e999999999", "the numbers get too large"),
         ("1e-99999", "the numbers get too large"),
         ("(10 ** 2000) ** 2", "the numbers get too large"),
-        ("(" * 200 + "1" + ")" * 200, "the expression is nested too deeply"),
-        ("abs(" * 100 + "1" + ")" * 100, "the expression is nested too deeply"),
-        ("2 **" * 100 + "1", "the expression is nested too deeply"),
-        ("(" * 500, "the expression is nested too deeply"),
-        ("9" * 500 + "**" + "9" * 490, "the numbers get too large"),
+        ("2 **" * 100 + "1", "the numbers get too large"),
+        ("9" * 240 + "**" + "9" * 240, "the numbers get too large"),
+        ("(" * 500, "cannot read the expression"),
+        ("1 + " * 125 + "1", "the expression has more than 500 characters"),
     ],
 )
 async def test_what_would_take_for_ever_is_refused_at_once(expression: str, error: str) -> None:

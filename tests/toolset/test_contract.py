@@ -197,7 +197,8 @@ def test_every_provider_takes_all_of_them(
 ) -> None:
     """In the form that its converter gives them."""
     not_offered = [RunCommand.name] if why_no_sandbox() else []
-    assert sorted([*tools, *not_offered]) == [tool.name for tool in toolset.find()]
+    named = [*(one.name for one in tools.definitions), *not_offered]
+    assert sorted(named) == [tool.name for tool in toolset.find()]
     accept(tools.definitions)
 
 

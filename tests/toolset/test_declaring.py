@@ -40,14 +40,15 @@ FOREIGN = (
 
 
 def test_the_definition_is_what_the_tool_declares() -> None:
-    """Name, description, schemas and risk go to the model unchanged."""
+    """Name, description, parameters and risk go to the model unchanged; of a response it reads
+    results alone."""
     definition = doer().definition
     assert (definition.name, definition.description, definition.risk) == (
         "doer",
         Doer.description,
         "low",
     )
-    assert (definition.parameters, definition.response) == (PARAMETERS, RESPONSE)
+    assert (definition.parameters, definition.response) == (PARAMETERS, {})
 
 
 def test_what_reads_may_be_called_twice_and_what_acts_may_not() -> None:
@@ -220,3 +221,15 @@ def test_a_schema_that_is_no_json_stops_start_up(tmp_path: Path) -> None:
         ToolSetupError, match=rf"tool mine: {tmp_path}/mine/parameters\.json cannot be read"
     ):
         read_schemas("mine", tmp_path)
+
+
+@pytest.mark.parametrize(("reason", "declared"), [("", {}), ("the model fills it in", RESPONSE)])
+async def test_the_response_schema_is_declared_where_there_is_a_reason(
+    reason: str, declared: dict[str, Any]
+) -> None:
+    """It is validated in any case."""
+    kind: Any = type("Reasoned", (Doer,), {"declares_response": reason})
+    tool = ValidatedTool(kind(), PARAMETERS, RESPONSE)
+    assert (tool.definition.response, tool.response_schema) == (declared, RESPONSE)
+    outcome = await tool.call({"do": "lie"}, context())
+    assert outcome.response["error"].startswith("invalid response")

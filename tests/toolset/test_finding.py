@@ -35,7 +35,7 @@ async def test_built_tools_are_configured_and_stand_between_their_schemas() -> N
 
     async with http_client() as http:
         tools = toolset.build(find_tools(), http, configure)
-    assert list(tools) == ALWAYS_ON
+    assert [one.name for one in tools.definitions] == ALWAYS_ON
     assert tools["get_weather"].origin == "toolset/weather.py"
     assert configured == [tool.Config for tool in toolset.find()]
 

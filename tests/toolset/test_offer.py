@@ -12,7 +12,7 @@ from tests.toolset.doer import ANYTHING, Doer
 from toolset.offer.rules import Rules, read_rules
 from toolset.offer.search import found_in, words_in
 from toolset.tool import Risk, ToolSetupError, ValidatedTool
-from toolset.tool_map import MANY, MOST, MOST_BYTES, ToolMap
+from toolset.tool_map import MANY, MOST, MOST_BYTES, MOST_OWN, ToolMap
 
 
 def tool(
@@ -20,6 +20,13 @@ def tool(
 ) -> ValidatedTool:
     kind: Any = type("Named", (Doer,), {"name": name, "description": description, "risk": risk})
     return ValidatedTool(kind(), ANYTHING, ANYTHING, own=own)
+
+
+def own_tool(name: str, description: str = "Does it.", keywords: str = "") -> ValidatedTool:
+    """A tool of Kaiwa's; with keywords, one that is needed less often."""
+    declared = {"name": name, "description": description, "keywords": keywords}
+    kind: Any = type("Named", (Doer,), declared | {"titles": {"en": name, "ja": "野鳥"}})
+    return ValidatedTool(kind(), ANYTHING, ANYTHING)
 
 
 def many(count: int = MANY + 1, *more: ValidatedTool) -> ToolMap:
@@ -60,6 +67,29 @@ def test_of_many_tools_those_in_use_are_declared() -> None:
         "server_3",
         "server_1",
     ]
+
+
+def test_of_many_own_tools_those_with_keywords_are_searched_for() -> None:
+    """Together with too many others; where there is room, all are declared."""
+    usual, rare = own_tool("usual", "x" * MOST_OWN), own_tool("rare", keywords="birds")
+    assert names(ToolMap([rare, own_tool("clock")])) == ["rare", "clock"]
+    tools = ToolMap([rare, usual, tool("server_a")])
+    assert names(tools) == ["usual", "server_a", "find_tools"]
+    assert names(tools, "rare", "server_a") == ["usual", "server_a", "find_tools", "rare"]
+    both = ToolMap([rare, usual, *(tool(f"server_{n}") for n in range(MANY + 1))])
+    assert names(both, "server_3", "rare") == ["usual", "find_tools", "server_3", "rare"]
+    described = both["find_tools"].definition.description
+    assert described.endswith("Among them: rare. Names begin with: server (21).")
+
+
+@pytest.mark.parametrize("query", ["birds", "ornithology", "鳥の名前", "野鳥"])
+async def test_the_search_finds_by_titles_and_keywords(query: str) -> None:
+    """In any language; a word there weighs more than one in a description."""
+    rare = own_tool("rare", keywords="birds ornithology 鳥")
+    other, usual = tool("other", "Birds, and birds again."), own_tool("usual", "x" * MOST_OWN)
+    tools = many(MANY + 1, other, rare, usual)
+    outcome = await tools.call("find_tools", {"query": query}, context())
+    assert outcome.response["tools"][0]["name"] == "rare"
 
 
 def test_what_is_declared_stays_where_it_is() -> None:

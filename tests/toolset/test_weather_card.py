@@ -56,8 +56,8 @@ async def test_the_next_hours(weather_of_both: ValidatedTool) -> None:
 
 def test_what_is_unknown_is_left_out() -> None:
     """A report without any readings has no card."""
-    report = Report(Place(), None, "", "", "", "", "", "", "", "", "", days=())
+    report = Report(Place(), None, "", "", "", "", "", "", days=())
     assert card_of(report, "Tokyo", "now_and_days", "en", fahrenheit=False) is None
-    day = Day(date(2026, 4, 4), "", "", "", "", (Slot(12, "", None, None),))
+    day = Day(date(2026, 4, 4), "", "", (Slot(12, "", None, None),))
     hourly = card_of(replace(report, days=(day,)), "Tokyo", "hourly", "en", fahrenheit=False)
     assert hourly == Card("Tokyo", (("12:00", ""),))

@@ -16,7 +16,7 @@ from tests.toolset.contexts import context, http_client
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.weather import GetWeather, WeatherConfig
 
-TIMEOUT_S = 1.5  # so that wttr.in has a third of it as its head start
+TIMEOUT_S = 1.5  # of which the service that is asked first has half
 OPEN_METEO = "Open-Meteo.com (CC BY 4.0)"
 ONLY_USUAL = "The hourly and seven-day forecast is not available now; this is what is known."
 FULL_NAME = "write its full name, with its region or country"

@@ -1,5 +1,5 @@
-"""A report of the weather at a place, from whichever source; readings are decimal strings, empty
-where unknown."""
+"""A report of the weather at a place, from whichever source; readings are metric, decimal strings,
+empty where unknown."""
 
 from __future__ import annotations
 
@@ -41,8 +41,6 @@ class Day:
     date: date
     high_c: str
     low_c: str
-    high_f: str
-    low_f: str
     slots: tuple[Slot, ...]
     sunrise: str = ""
     sunset: str = ""
@@ -65,12 +63,9 @@ class Report:
     observed: datetime | None
     condition: str
     temp_c: str
-    temp_f: str
     feels_like_c: str
-    feels_like_f: str
     humidity: str
     wind_kmh: str
-    wind_mph: str
     wind_direction: str
     days: tuple[Day, ...]
     source: str = ""

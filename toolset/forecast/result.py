@@ -30,31 +30,28 @@ PARTS_OF_DAY = {
 def result(report: Report, asked: str, detail: Detail, fahrenheit: bool) -> dict[str, Any]:
     """The report as an object; readings in Fahrenheit and miles are added where the user measures
     in them."""
+    most = len(RELATIVE_DAYS) if detail == "week" else FEW_DAYS
+    observed = report.observed
     readings = {
         "location": str(report.place) or asked,
         "note": report.note,
         "source": report.source,
-        "local_observation_time": report.observed.isoformat(timespec="minutes")
-        if report.observed
-        else "",
+        "local_observation_time": observed.isoformat(timespec="minutes") if observed else "",
         "condition": report.condition,
         "current_temp_c": report.temp_c,
-        "current_temp_f": report.temp_f if fahrenheit else "",
         "feels_like_c": report.feels_like_c,
-        "feels_like_f": report.feels_like_f if fahrenheit else "",
         "humidity_percent": report.humidity,
         "wind_kmh": report.wind_kmh,
-        "wind_mph": report.wind_mph if fahrenheit else "",
         "wind_direction": report.wind_direction,
     }
-    most = len(RELATIVE_DAYS) if detail == "week" else FEW_DAYS
-    days = {"days": [_day(day, name, fahrenheit) for name, day in coming_days(report, most)]}
-    hours = (
-        {"hours": [_hour(at, slot, fahrenheit) for at, slot in next_hours(report)]}
-        if detail == "hourly"
-        else {}
-    )
-    return _filled(readings) | days | hours
+    response = _filled(readings, fahrenheit)
+    response["days"] = [
+        _filled(_day(day, name), fahrenheit) for name, day in coming_days(report, most)
+    ]
+    if detail == "hourly":
+        hours = next_hours(report)
+        response["hours"] = [_filled(_hour(at, slot), fahrenheit) for at, slot in hours]
+    return response
 
 
 def coming_days(report: Report, most: int) -> Iterable[tuple[str, Day]]:
@@ -63,9 +60,9 @@ def coming_days(report: Report, most: int) -> Iterable[tuple[str, Day]]:
     Today is the later of the observation's date and the forecast's first date: an observation may
     be from before midnight, and a forecast may be outdated.
     """
-    known = [day.date for day in report.days[:1]] + (
-        [report.observed.date()] if report.observed else []
-    )
+    known = [day.date for day in report.days[:1]]
+    if report.observed:
+        known.append(report.observed.date())
     today = max(known, default=date.min)
     for day in report.days:
         ahead = (day.date - today).days
@@ -85,54 +82,44 @@ def next_hours(report: Report) -> Iterable[tuple[datetime, Slot]]:
         return []
     now = report.observed or slots[0][0]
     first = max((at for at, _ in slots if at <= now), default=now)
-    return [(at, slot) for at, slot in slots if first <= at < first + timedelta(hours=HOURS)][
-        :HOURS
-    ]
+    end = first + timedelta(hours=HOURS)
+    return [(at, slot) for at, slot in slots if first <= at < end][:HOURS]
 
 
-def _day(day: Day, name: str, fahrenheit: bool) -> dict[str, Any]:
-    parts = {
-        part: [slot for slot in day.slots if slot.hour in hours]
-        for part, hours in PARTS_OF_DAY.items()
+def _day(day: Day, name: str) -> dict[str, Any]:
+    rain: dict[str, str] = {}
+    snow: dict[str, str] = {}
+    for part, hours in PARTS_OF_DAY.items():
+        slots = [slot for slot in day.slots if slot.hour in hours]
+        rain[part] = highest_chance(slot.rain for slot in slots)
+        snow[part] = highest_chance(slot.snow for slot in slots)
+    return {
+        "day": name,
+        "date": day.date.isoformat(),
+        "weekday": f"{day.date:%A}",
+        "condition": midday(day.slots),
+        "high_c": day.high_c,
+        "low_c": day.low_c,
+        "rain_chance": _filled(rain),
+        "snow_chance": _filled(snow) if set(snow.values()) - {"", "0"} else "",
+        "precipitation_mm": day.precipitation_mm,
+        "wind_max_kmh": day.wind_max_kmh,
+        "uv_index_max": day.uv_index_max,
+        "sunrise": day.sunrise,
+        "sunset": day.sunset,
     }
-    rain = {part: highest_chance(slot.rain for slot in slots) for part, slots in parts.items()}
-    snow = {part: highest_chance(slot.snow for slot in slots) for part, slots in parts.items()}
-    return _filled(
-        {
-            "day": name,
-            "date": day.date.isoformat(),
-            "weekday": f"{day.date:%A}",
-            "condition": midday(day.slots),
-            "high_c": day.high_c,
-            "low_c": day.low_c,
-            "high_f": day.high_f if fahrenheit else "",
-            "low_f": day.low_f if fahrenheit else "",
-            "rain_chance": _filled(rain),
-            "snow_chance": _filled(snow) if set(snow.values()) - {"", "0"} else "",
-            "precipitation_mm": day.precipitation_mm,
-            "wind_max_kmh": day.wind_max_kmh,
-            "wind_max_mph": in_mph(day.wind_max_kmh) if fahrenheit else "",
-            "uv_index_max": day.uv_index_max,
-            "sunrise": day.sunrise,
-            "sunset": day.sunset,
-        }
-    )
 
 
-def _hour(at: datetime, slot: Slot, fahrenheit: bool) -> dict[str, Any]:
-    return _filled(
-        {
-            "time": at.isoformat(timespec="minutes"),
-            "condition": slot.condition,
-            "temp_c": slot.temp_c,
-            "temp_f": in_fahrenheit(slot.temp_c) if fahrenheit else "",
-            "rain_chance": "" if slot.rain is None else str(slot.rain),
-            "snow_chance": str(slot.snow) if slot.snow else "",
-            "precipitation_mm": slot.precipitation_mm,
-            "wind_kmh": slot.wind_kmh,
-            "wind_mph": in_mph(slot.wind_kmh) if fahrenheit else "",
-        }
-    )
+def _hour(at: datetime, slot: Slot) -> dict[str, Any]:
+    return {
+        "time": at.isoformat(timespec="minutes"),
+        "condition": slot.condition,
+        "temp_c": slot.temp_c,
+        "rain_chance": "" if slot.rain is None else str(slot.rain),
+        "snow_chance": str(slot.snow) if slot.snow else "",
+        "precipitation_mm": slot.precipitation_mm,
+        "wind_kmh": slot.wind_kmh,
+    }
 
 
 def midday(slots: tuple[Slot, ...]) -> str:
@@ -146,6 +133,15 @@ def highest_chance(chances: Iterable[int | None]) -> str:
     return str(max((chance for chance in chances if chance is not None), default=""))
 
 
-def _filled(readings: dict[str, Any]) -> dict[str, Any]:
-    """The readings without empty ones."""
-    return {name: value for name, value in readings.items() if value not in ("", {})}
+def _filled(readings: dict[str, Any], fahrenheit: bool = False) -> dict[str, Any]:
+    """The readings without empty ones, each also in Fahrenheit or miles where that is wanted."""
+    filled: dict[str, Any] = {}
+    for name, value in readings.items():
+        if value in ("", {}):
+            continue
+        filled[name] = value
+        if fahrenheit and name.endswith("_c"):
+            filled[name.removesuffix("c") + "f"] = in_fahrenheit(value)
+        elif fahrenheit and name.endswith("_kmh"):
+            filled[name.removesuffix("kmh") + "mph"] = in_mph(value)
+    return filled

@@ -27,6 +27,7 @@ import msgspec
 
 from toolset.jma.values import entries, moment, text
 from toolset.tool import ToolError
+from toolset.web.decoding import decode_json
 
 SCALE = ("1", "2", "3", "4", "5-", "5+", "6-", "6+", "7")  # the Agency's intensities (震度)
 NAMES = {
@@ -79,8 +80,8 @@ def read(body: bytes) -> list[Quake]:
         ToolError: it is not such a list.
     """
     try:
-        quakes = _quakes(msgspec.json.decode(body, type=list[_Report]))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        quakes = _quakes(decode_json(body, list[_Report]))
+    except ValueError as error:
         raise ToolError("no earthquake data available") from error
     return sorted(quakes, key=lambda quake: quake.at, reverse=True)
 
@@ -119,7 +120,7 @@ def _quake(reports: list[_Report]) -> Quake | None:
         magnitude=_first(_magnitude(report.mag) for report in reports),
         intensity=text(felt.maxi) if rank(text(felt.maxi)) else "",
         depth_km=_depth_km(located.cod),
-        intensities=_intensities(msgspec.json.decode(felt.int)),
+        intensities=_intensities(decode_json(bytes(felt.int))),
     )
 
 

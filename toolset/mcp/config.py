@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from toolset.tool import ToolSetupError
+from toolset.web.decoding import decode_json
 
 MOST_SERVERS = 32
 SERVER_NAME = re.compile(r"[a-zA-Z][^\x00-\x1f]{0,63}")
@@ -115,7 +115,7 @@ def read_servers(path: Path, trusted: Collection[str] = ()) -> tuple[ServerConfi
         ToolSetupError: the file cannot be used; the text names the place and the mend.
     """
     try:
-        loaded = json.loads(path.read_text("utf-8"))
+        loaded = decode_json(path.read_bytes())
     except OSError as error:
         raise ToolSetupError(
             f"{path} cannot be read: {error.strerror or error}; name a JSON file"

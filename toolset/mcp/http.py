@@ -10,10 +10,11 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any
 
+import anyio
 import httpx2
 
 from toolset.mcp.config import ServerConfig
-from toolset.mcp.pace import LINE_BYTES, Pace, has_too_many_values
+from toolset.mcp.guard import LINE_BYTES, Pace, has_too_many_values
 
 TIMEOUT = httpx2.Timeout(10.0, read=300.0)
 # messages that opening a stream counts for: a server may end it, and have the SDK open it, ever
@@ -38,7 +39,7 @@ async def _bound(pace: Pace, response: httpx2.Response) -> None:
     if response.headers.get("content-encoding", "identity") != "identity":
         raise ConnectionError("the answer is compressed, which was not asked for")
     if response.request.method == "GET":
-        await pace.keep(STREAM, b"")
+        await anyio.sleep(pace.take(STREAM, b""))
     is_endless = response.headers.get("content-type", "").lower().startswith("text/event-stream")
     response.stream = _Bounded(response.stream, pace, end=b"\n\n" if is_endless else None)
 
@@ -61,7 +62,7 @@ class _Bounded(httpx2.AsyncByteStream):
             scanned = max(len(buffer) - 1, 0)
             buffer += piece
             messages = buffer.count(self._end, scanned) if self._end else 0
-            await self._pace.keep(1 + messages, piece)
+            await anyio.sleep(self._pace.take(1 + messages, piece))
             whole = buffer.rfind(self._end) + len(self._end) if self._end and messages else 0
             if len(buffer) - whole > LINE_BYTES:
                 raise httpx2.StreamError(f"the answer has more than {LINE_BYTES} bytes")

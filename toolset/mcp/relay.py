@@ -1,16 +1,16 @@
-"""Messages between a transport and the SDK, which would keep a task for each request of a server,
-however many come, and would refuse a whole list for one malformed tool.
+"""What the SDK does not bound: it keeps a task for each request of a server, however many come, and
+refuses a whole list for one malformed tool.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, ListToolsResult
 from mcp_types.methods import validate_server_result
@@ -20,10 +20,8 @@ from toolset.mcp.pins import OWN_NAME_CAP
 
 MOST_TOOLS = 200
 UNANSWERED = 256  # requests of a server whose answers it has not read: it is given up
-WAITING = 64  # messages that wait to be sent
 
 Received = SessionMessage | Exception
-Streams = tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]]
 
 
 class Relay:
@@ -36,7 +34,7 @@ class Relay:
     Attributes:
         version: of the protocol, as negotiated.
         malformed: what was wrong with tools that are removed from the newest page of the list, by
-        name.
+            name.
     """
 
     def __init__(
@@ -44,62 +42,85 @@ class Relay:
     ) -> None:
         self.version: Callable[[], str | None] = lambda: None
         self.malformed: dict[str, str] = {}
+        self.ended = ended
         self._transport = transport
-        self._ended = ended
         self._unanswered = 0
-        self._list_request: str | int | None = None
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Streams]:
+    async def open(self) -> AsyncIterator[tuple[_Reading, _Writing]]:
         """The streams for the SDK."""
-        async with self._transport as (server_reading, server_writing):
-            incoming, reading = anyio.create_memory_object_stream[Received](0)
-            writing, outgoing = anyio.create_memory_object_stream[SessionMessage](WAITING)
-            async with anyio.create_task_group() as group, incoming, reading, writing, outgoing:
-                group.start_soon(self._read, server_reading, incoming)
-                group.start_soon(self._write, outgoing, server_writing)
-                yield reading, writing
-                group.cancel_scope.cancel()
+        async with self._transport as (reading, writing):
+            yield _Reading(self, reading), _Writing(self, writing)
 
-    async def _read(self, server: Any, incoming: MemoryObjectSendStream[Received]) -> None:
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            async for message in server:
-                if not self._accepts(message):
-                    break
-                await incoming.send(message)
-        await incoming.aclose()
-        self._ended()
-
-    async def _write(
-        self, outgoing: MemoryObjectReceiveStream[SessionMessage], server: Any
-    ) -> None:
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            async for message in outgoing:
-                if (
-                    isinstance(message.message, JSONRPCRequest)
-                    and message.message.method == "tools/list"
-                ):
-                    self._list_request = message.message.id
-                await server.send(message)
-                if isinstance(message.message, JSONRPCResponse | JSONRPCError):
-                    self._unanswered -= 1
-
-    def _accepts(self, received: Received) -> bool:
+    def accepts(self, received: Received) -> bool:
         """Whether the server is still to be listened to; of a list only what is well-formed is
         left."""
         message = received.message if isinstance(received, SessionMessage) else None
         if isinstance(message, JSONRPCRequest):
             self._unanswered += 1
-        if isinstance(message, JSONRPCResponse) and message.id == self._list_request:
-            self.malformed = _leave_well_formed(message.result, self.version() or "2025-11-25")
+        if isinstance(message, JSONRPCResponse) and isinstance(message.result.get("tools"), list):
+            version = self.version() or "2025-11-25"
+            self.malformed = _leave_well_formed(message.result, version)
         return self._unanswered <= UNANSWERED
+
+    def note_sent(self, sent: SessionMessage) -> None:
+        """Count an answer that the server has taken."""
+        if isinstance(sent.message, JSONRPCResponse | JSONRPCError):
+            self._unanswered -= 1
+
+
+class _Stream:
+    def __init__(self, relay: Relay, inner: Any) -> None:
+        self._relay = relay
+        self._inner = inner
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+class _Reading(_Stream):
+    """What the server says (``ReadStream`` of the SDK)."""
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Received:
+        try:
+            return await self.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            self._relay.ended()
+            raise StopAsyncIteration from None
+
+    async def receive(self) -> Received:
+        received: Received = await self._inner.receive()
+        if not self._relay.accepts(received):
+            raise anyio.EndOfStream
+        return received
+
+
+class _Writing(_Stream):
+    """What the server is sent (``WriteStream`` of the SDK)."""
+
+    async def send(self, item: SessionMessage, /) -> None:
+        await self._inner.send(item)
+        self._relay.note_sent(item)
 
 
 def _leave_well_formed(result: dict[str, Any], version: str) -> dict[str, str]:
     """Remove from a page of a list what would have the SDK refuse all of it; says what was wrong,
     by name."""
-    if not isinstance(tools := result.get("tools"), list):
-        return {}
+    tools = result["tools"]
     del tools[MOST_TOOLS + 1 :]
     wrong: dict[int, str] = {}
     for check in (

@@ -39,8 +39,8 @@ from pydantic import ValidationError
 
 from toolset.mcp.answer import Answer
 from toolset.mcp.config import ServerConfig
+from toolset.mcp.guard import LINE_BYTES
 from toolset.mcp.http import open_client
-from toolset.mcp.pace import LINE_BYTES
 from toolset.mcp.pins import ListedTool
 from toolset.mcp.relay import MOST_TOOLS, Relay
 from toolset.mcp.stdio import run_server

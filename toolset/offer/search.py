@@ -1,5 +1,7 @@
-"""``find_tools``: the model's search among many tools from elsewhere, so that not all need to be
-declared."""
+"""``find_tools``: the model's search among tools that a request does not declare.
+
+These are many tools from elsewhere, and those of Kaiwa's own that are needed less often.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +12,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
+from toolset.titles import Words
 from toolset.tool import Risk, ToolContext, ToolDefinition, ToolError
 
 FOUND = 8  # tools of one search
 SHOWN = 300  # characters of a description in a result
-NAME_WEIGHT = 3  # a word in the name, compared with one in the description
-GROUPS = 12  # beginnings of names in the description
-WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\da-zA-Z_]+")
+# Of a word in the name, the titles or the keywords, compared with one in the description.
+NAME_WEIGHT = 3
+GROUPS = 12  # names, or beginnings of names, in the description
+# Japanese has no blanks: a word ends where the script changes.
+WORD = re.compile(
+    r"[A-Z]?[a-z]+|[A-Z]+|\d+|[\u3041-\u309f]+|[\u30a1-\u30ff]+|[^\W\da-zA-Z_\u3041-\u30ff]+"
+)
 
 
 class FindTools:
-    """Searches names and descriptions.
+    """Searches names, descriptions, titles and keywords.
 
     Args:
         tools: the definitions to search.
@@ -28,18 +35,18 @@ class FindTools:
 
     name: ClassVar[str] = "find_tools"
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Search for tools", "ja": "ツールの検索"}
 
     def __init__(self, tools: Sequence[ToolDefinition]) -> None:
         self._tools = tools
-        self._words = [_words_of(tool.name, tool.description) for tool in tools]
+        self._words = [_words_of(_named(tool), tool.description) for tool in tools]
         self._having = Counter(
             word for name, description in self._words for word in name | description.keys()
         )
         self.description = (
-            f"Search {len(tools)} further tools by words; the tools it finds can be called "
-            "afterwards. Use it whenever "
-            "no other tool fits the task, before you say that something cannot be done. "
-            f"{_groups(tools)}"
+            f"Search {len(tools)} further tools by words; what it finds can be called afterwards. "
+            "Use it whenever no other tool fits, before you say that something cannot be done. "
+            f"{_names(tools)}"
         ).strip()
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
@@ -99,8 +106,19 @@ def _words_of(name: str, description: str) -> tuple[frozenset[str], Counter[str]
     return frozenset(words_in(name)), Counter(words_in(description))
 
 
-def _groups(tools: Sequence[ToolDefinition]) -> str:
-    """What names begin with, as tools of one server do."""
-    beginnings = Counter(tool.name.partition("_")[0] for tool in tools)
-    told = [f"{name} ({count})" for name, count in beginnings.most_common(GROUPS) if count > 1]
-    return f"Names begin with: {', '.join(told)}." if told else ""
+def _named(tool: ToolDefinition) -> str:
+    """What people and models call a tool."""
+    return " ".join((tool.name, *tool.titles.values(), tool.keywords))
+
+
+def _names(tools: Sequence[ToolDefinition]) -> str:
+    """The names of Kaiwa's own, and what others begin with, as tools of one server do."""
+    own = [tool.name for tool in tools if tool.own]
+    beginnings = Counter(tool.name.partition("_")[0] for tool in tools if not tool.own)
+    groups = [f"{name} ({count})" for name, count in beginnings.most_common(GROUPS) if count > 1]
+    sentences = []
+    if own:
+        sentences.append(f"Among them: {', '.join(own[:GROUPS])}.")
+    if groups:
+        sentences.append(f"Names begin with: {', '.join(groups)}.")
+    return " ".join(sentences)

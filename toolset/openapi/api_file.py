@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-import msgspec
 from msgspec import Struct, field
 
 from toolset.tool import ToolSetupError
+from toolset.web.decoding import decode_json
 
 FOLDER = "openapi"  # in TOOLS_DIR
 NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
@@ -135,11 +135,11 @@ def read_api_files(folder: Path) -> list[tuple[Path, ApiFile]]:
 
 def _read(path: Path) -> ApiFile:
     try:
-        api = msgspec.json.decode(path.read_bytes(), type=ApiFile)
+        api = decode_json(path.read_bytes(), ApiFile)
         checked_server(api.server)
         for operation in api.operations:
             _check(operation, api)
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise ToolSetupError(f"{path} cannot be used: {error}") from error
     return api
 

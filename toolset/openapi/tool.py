@@ -15,6 +15,7 @@ from pydantic import BaseModel, SecretStr, create_model
 from toolset.openapi.api_file import ApiFile, Credential, Operation, read_api_files
 from toolset.openapi.request import RequestParts, quoted, request_parts
 from toolset.tool import EVERY, Risk, ToolContext, ToolError, ToolSetupError, ValidatedTool
+from toolset.web.decoding import decode_json
 from toolset.web.source import UNCOMPRESSED
 
 BODY_CAP = 1024 * 1024  # bytes that are read
@@ -219,8 +220,8 @@ def _shown(body: bytes, content_type: str) -> Any:
     dropped = len(body) - SHOWN_CAP
     if dropped <= 0 and (content_type.endswith("json") or not content_type):
         try:
-            return msgspec.json.decode(body)
-        except (ValueError, RecursionError):
+            return decode_json(body)
+        except ValueError:
             pass  # it is shown as text
     if (
         not content_type.startswith("text/")

@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Any
 
 from toolset.forecast.report import Day, Report, Slot
-from toolset.forecast.units import in_fahrenheit, in_mph
 from toolset.forecast.values import integer, reading, text
 from toolset.openmeteo.geocoding import Found
 from toolset.openmeteo.weather_codes import is_snow, words
@@ -92,10 +91,6 @@ def read(answer: object, found: Found, language: str) -> Report:
     condition, temp_c = words(now.get("weather_code"), language), reading(now.get("temperature_2m"))
     if not condition or not temp_c:
         raise ToolError("no weather data available")
-    feels_like_c, wind_kmh = (
-        reading(now.get("apparent_temperature")),
-        reading(now.get("wind_speed_10m")),
-    )
     hours = _rows(whole.get("hourly"), HOURS)
     slots = [
         (text(hour.get("time"))[:10], _slot(hour, following, language))
@@ -107,12 +102,9 @@ def read(answer: object, found: Found, language: str) -> Report:
         observed=_moment(now.get("time")),
         condition=condition,
         temp_c=temp_c,
-        temp_f=in_fahrenheit(temp_c),
-        feels_like_c=feels_like_c,
-        feels_like_f=in_fahrenheit(feels_like_c),
+        feels_like_c=reading(now.get("apparent_temperature")),
         humidity=reading(now.get("relative_humidity_2m")),
-        wind_kmh=wind_kmh,
-        wind_mph=in_mph(wind_kmh),
+        wind_kmh=reading(now.get("wind_speed_10m")),
         wind_direction=_compass(now.get("wind_direction_10m")),
         days=tuple(day for day in days if day),
         source=SOURCE,
@@ -142,13 +134,10 @@ def _day(row: Row, slots: list[tuple[str, Slot | None]]) -> Day | None:
         day = date.fromisoformat(text(row.get("time")))
     except ValueError:
         return None
-    high_c, low_c = reading(row.get("temperature_2m_max")), reading(row.get("temperature_2m_min"))
     return Day(
         date=day,
-        high_c=high_c,
-        low_c=low_c,
-        high_f=in_fahrenheit(high_c),
-        low_f=in_fahrenheit(low_c),
+        high_c=reading(row.get("temperature_2m_max")),
+        low_c=reading(row.get("temperature_2m_min")),
         slots=tuple(slot for its_date, slot in slots if slot and its_date == day.isoformat()),
         sunrise=_time(row.get("sunrise")),
         sunset=_time(row.get("sunset")),

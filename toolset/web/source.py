@@ -4,8 +4,7 @@ for every failure."""
 from __future__ import annotations
 
 import asyncio
-from codecs import BOM_UTF8
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -14,6 +13,7 @@ import msgspec
 from pydantic import AfterValidator
 
 from toolset.tool import ToolError
+from toolset.web.decoding import decode_json
 
 BODY_CAP = 1024 * 1024  # bytes
 RETRY_PAUSE_S = 0.2
@@ -53,6 +53,16 @@ class StatusError(ToolError):
         self.status = status
 
 
+Refusal = Callable[[int, bytes], ToolError | None]
+
+
+def refused_status(status: int, _body: bytes) -> ToolError | None:
+    """The error for every status but 200."""
+    if status in RETRIED:
+        return TemporaryError(f"API error: status {status}")
+    return None if status == httpx.codes.OK else StatusError(status)
+
+
 class Source:
     """A client of one service.
 
@@ -60,15 +70,22 @@ class Source:
         base_url: scheme, host and port; no argument of a call can change them.
         timeout_s: for everything: connection, a slow body, the second attempt.
         cap: bytes of a body.
+        refusal: what is wrong with a response, by its status and body; None for nothing.
     """
 
     def __init__(
-        self, http: httpx.AsyncClient, base_url: str, timeout_s: float, cap: int = BODY_CAP
+        self,
+        http: httpx.AsyncClient,
+        base_url: str,
+        timeout_s: float,
+        cap: int = BODY_CAP,
+        refusal: Refusal = refused_status,
     ) -> None:
         self._http = http
         self._base_url = base_url
         self._timeout_s = timeout_s
         self._cap = cap
+        self._refusal = refusal
 
     async def get(
         self,
@@ -89,8 +106,7 @@ class Source:
         params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """The JSON at a path: no NaN, no infinite number and no half character, for none of these
-        could be sent on.
+        """The JSON at a path, as ``decode_json`` reads it.
 
         Raises:
             ToolError: one text per kind of failure.
@@ -147,39 +163,30 @@ class Source:
         content: bytes | None,
     ) -> bytes:
         try:
-            status, body = await self.exchange(path, params, headers, content)
+            status, body = await self._exchange(path, params, headers, content)
         except httpx.ConnectError as error:
             raise TemporaryError("API request failed: connection failed") from error
         except httpx.HTTPError as error:
             raise TemporaryError("API request failed: connection closed") from error
-        if status in RETRIED:
-            raise TemporaryError(f"API error: status {status}")
-        if status != httpx.codes.OK:
-            raise StatusError(status)
+        refusal = self._refusal(status, body)
+        if refusal is not None:
+            raise refusal
         return body
 
-    async def exchange(
+    async def _exchange(
         self,
         path: str,
         params: Mapping[str, str],
-        headers: Mapping[str, str] | None = None,
-        content: bytes | None = None,
+        headers: Mapping[str, str],
+        content: bytes | None,
     ) -> tuple[int, bytes]:
-        """Status and body of one request; redirects are not followed. The caller limits the time.
-
-        Args:
-            content: sent by POST; None for a GET.
-
-        Raises:
-            ToolError: the body is larger than the cap.
-            httpx.HTTPError: no answer.
-        """
+        """Status and body of one request; redirects are not followed."""
         request = self._http.build_request(
             "GET" if content is None else "POST",
             f"{self._base_url}{path}",
             params=dict(params),
             content=content,
-            headers={**UNCOMPRESSED, **(headers or {})},
+            headers={**UNCOMPRESSED, **headers},
             timeout=None,  # httpx would limit each read separately
         )
         response = await self._http.send(request, stream=True, follow_redirects=False)
@@ -196,6 +203,6 @@ class Source:
 
 def _decoded(body: bytes) -> Any:
     try:
-        return msgspec.json.decode(body.removeprefix(BOM_UTF8))
-    except (ValueError, RecursionError) as error:
+        return decode_json(body)
+    except ValueError as error:
         raise ToolError("API request failed: the answer is not JSON") from error

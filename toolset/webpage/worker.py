@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from toolset.confined.own_program import run_own
 from toolset.tool import ToolError
+from toolset.web.decoding import decode_json
 from toolset.webpage.fetch import Document
 
 PROGRAM = Path(__file__).with_name("extract.py")
@@ -41,7 +41,7 @@ async def _run(kind: str, charset: str, body: bytes, seconds: float) -> dict[str
 
 def _read(output: str) -> dict[str, str]:
     try:
-        found: Any = json.loads(output)
+        found: Any = decode_json(output)
         return {name: str(found[name]) for name in ("title", "date", "text")}
     except (ValueError, TypeError, KeyError) as error:
         raise ToolError(UNREADABLE) from error

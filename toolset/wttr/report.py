@@ -6,11 +6,10 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Any
 
-import msgspec
-
 from toolset.forecast.report import Day, Place, Report, Slot
 from toolset.forecast.values import entries, integer, reading, text
 from toolset.tool import ToolError
+from toolset.web.decoding import decode_json
 
 SOURCE = "wttr.in"
 OBSERVED = "%Y-%m-%d %I:%M %p"
@@ -33,12 +32,9 @@ def read(body: bytes, language: str) -> Report:
         observed=_observed(now.get("localObsDateTime")),
         condition=condition,
         temp_c=temp_c,
-        temp_f=reading(now.get("temp_F")),
         feels_like_c=reading(now.get("FeelsLikeC")),
-        feels_like_f=reading(now.get("FeelsLikeF")),
         humidity=reading(now.get("humidity")),
         wind_kmh=reading(now.get("windspeedKmph")),
-        wind_mph=reading(now.get("windspeedMiles")),
         wind_direction=text(now.get("winddir16Point")),
         days=tuple(
             day for entry in entries(answer.get("weather")) if (day := _day(entry, language))
@@ -49,8 +45,8 @@ def read(body: bytes, language: str) -> Report:
 
 def _decoded(body: bytes) -> dict[str, Any]:
     try:
-        answer = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        answer = decode_json(body)
+    except ValueError:
         answer = None
     if not isinstance(answer, dict):
         raise ToolError("no weather data available")
@@ -77,8 +73,6 @@ def _day(entry: dict[str, Any], language: str) -> Day | None:
         date=day,
         high_c=reading(entry.get("maxtempC")),
         low_c=reading(entry.get("mintempC")),
-        high_f=reading(entry.get("maxtempF")),
-        low_f=reading(entry.get("mintempF")),
         slots=tuple(
             slot for hour in entries(entry.get("hourly")) if (slot := _slot(hour, language))
         ),

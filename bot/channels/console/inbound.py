@@ -10,7 +10,6 @@ from functools import partial
 from typing import Annotated, Protocol, TypeVar
 
 from msgspec import DecodeError, Meta, Struct
-from msgspec.json import Decoder
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -32,6 +31,7 @@ from bot.errors import BadInput, KaiwaError, StoreUnavailable
 from bot.http import read_body
 from bot.live_events import ApprovalAsked, PollShown
 from bot.transcript import Media, Message, encode
+from toolset.web.decoding import decode_json
 
 T = TypeVar("T")
 MAX_BODY = 64 * 1024
@@ -87,13 +87,7 @@ class PostedStop(Struct):
     """A stop of the page."""
 
 
-decode_message = Decoder(PostedMessage).decode
-decode_decision = Decoder(PostedDecision).decode
-decode_vote = Decoder(PostedVote).decode
-decode_stop = Decoder(PostedStop).decode
-
-
-async def read_posted(request: Request, decode: Callable[[bytes], T], complaint: str) -> T:
+async def read_posted(request: Request, kind: type[T], complaint: str) -> T:
     """The body of a request.
 
     Args:
@@ -110,8 +104,8 @@ async def read_posted(request: Request, decode: Callable[[bytes], T], complaint:
     if body is None:
         raise Refused(413, "too_long")
     try:
-        return decode(body)
-    except (DecodeError, UnicodeDecodeError) as error:
+        return decode_json(body, kind, mends=False)
+    except DecodeError as error:
         raise Refused(400, complaint) from error
 
 
@@ -235,7 +229,7 @@ class Endpoints:
         return EventStream(events, resources, self._closing)
 
     async def _take(self, request: Request) -> Response:
-        message = await read_posted(request, decode_message, "not_json")
+        message = await read_posted(request, PostedMessage, "not_json")
         locale = message.locale or _languages(request).partition(",")[0]
         message_id = await self._console.say(
             _conversation(request),
@@ -259,7 +253,7 @@ class Endpoints:
         )
 
     async def _decide(self, request: Request) -> Response:
-        decision = await read_posted(request, decode_decision, "no_decision")
+        decision = await read_posted(request, PostedDecision, "no_decision")
         locale = _languages(request).partition(",")[0]
         if not await self._console.decide(
             _conversation(request), decision.question, approved=decision.approved, locale=locale
@@ -268,12 +262,12 @@ class Endpoints:
         return _json({}, 202)
 
     async def _vote(self, request: Request) -> Response:
-        vote = await read_posted(request, decode_vote, "no_vote")
+        vote = await read_posted(request, PostedVote, "no_vote")
         await self._console.vote(_conversation(request), vote.poll, vote.choice)
         return _json({}, 202)
 
     async def _stop(self, request: Request) -> Response:
-        await read_posted(request, decode_stop, "no_object")
+        await read_posted(request, PostedStop, "no_object")
         await self._console.stop(_conversation(request))
         return _json({}, 202)
 

@@ -6,8 +6,7 @@
     formatting  a reply as messages         files         the files people send
     approvals   questions with buttons      delivery      reply token or push
     presence    read, and loading           doctor        for kaiwa doctor
-    text        Markdown as plain text, and long texts in pieces
-    tables      those that fit on a card    flex          bubbles, LINE's cards
+    markdown    as plain text and tables    flex          bubbles, LINE's cards
     stickers    what they say               rich_menu     the menu below chats, with menu_picture
     pictures    those of an answer          polls         votes by button
     own_messages  what people may quote     late_answers  the button that fetches an answer

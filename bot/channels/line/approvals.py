@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.channels import Question
-from bot.channels.line.text import split
 from bot.channels.line.types import Button, LineMessage
+from bot.channels.splitting import split
 from bot.safe_text.addresses import unlinked
 from bot.safe_text.names import isolated_name, safe_name
 from bot.texts import Texts

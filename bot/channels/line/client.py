@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from urllib import parse
 
 from msgspec import Struct
-from msgspec.json import Decoder
 
 from bot.channels import Take
 from bot.channels.line.flex import action_of, flex_contents
@@ -40,6 +39,7 @@ from bot.channels.line.types import (
 from bot.http import open_session, read_beginning
 from bot.safe_text.glyphs import without_surrogates
 from bot.transcript import encode
+from toolset.web.decoding import decode_json
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -409,12 +409,9 @@ class _Error(Struct):
     message: str = ""
 
 
-_decode_error = Decoder(_Error).decode
-
-
 def _refusal(response: ClientResponse, body: bytes) -> Failure:
     try:
-        message = _decode_error(body).message
+        message = decode_json(body, _Error).message
     except ValueError:  # no JSON, or no UTF-8
         message = ""
     wait = response.headers.get("Retry-After", "")

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from bot.channels import Reply
 from bot.channels.line.approvals import approval_messages
 from bot.channels.line.flex import NO_WORDS
+from bot.channels.line.markdown import Piece, joined, pieces, plain_text
 from bot.channels.line.polls import poll_card, poll_counts
-from bot.channels.line.tables import Table, segments
-from bot.channels.line.text import (
-    LIMIT,
-    MAX_MESSAGES,
-    pieces_of,
-    plain_text,
-    shortened,
-    split,
-    split_messages,
-)
 from bot.channels.line.types import LABEL, Bubble, Button, Chat, LineMessage, alt_text
+from bot.channels.splitting import split
+from bot.channels.utf16 import shortened, units
 from bot.errors import DeliveryRefused
 from bot.texts import Texts, language_of
 from toolset.shown import Card
 
-MOST_MESSAGES = 5  # that LINE takes at once
-
+# UTF-16 code units of one message.
+LIMIT = 5_000
+# Then the reader is asked whether to go on.
+MAX_MESSAGES = 3
+# That LINE takes at once.
+MOST_MESSAGES = 5
 # UTF-16 code units that are formatted: without its marks, so long a text still fills the messages.
 MOST = (MAX_MESSAGES + 2) * LIMIT
 OFFERS = {"greeting": ("weather", "time", "sum", "help"), "help": ("weather", "time", "sum")}
@@ -112,28 +109,59 @@ def _cards(cards: Sequence[Card]) -> list[LineMessage]:
     return [LineMessage(alt_text("\n\n".join(card.text for card in cards)), bubbles=bubbles)]
 
 
-def _words(markdown: str, told: str, more: str, room: int) -> list[LineMessage]:
-    """The text, with its tables as cards where there is room for all of it, and ``told`` below."""
+def _words(markdown: str, below: str, more: str, room: int) -> list[LineMessage]:
+    """The text, with its tables as cards where there is room for all of it; below it words that
+    are not cut."""
     written = next(split(markdown, MOST))
-    parts = segments(written)
-    if len(parts) > 1 and len(written) == len(markdown):
-        parts[-1] = "\n\n".join(filter(None, (str(parts[-1]).strip(), told)))
-        with_tables = [message for part in parts for message in _as_messages(part)]
-        if len(with_tables) <= room and sum(not one.bubbles for one in with_tables) <= MAX_MESSAGES:
+    is_cut = len(written) < len(markdown)
+    shown = pieces(written)
+    if not is_cut and any(piece.table for piece in shown):
+        with_tables = _with_tables([*shown, Piece("\n\n", below)])
+        texts = [message for message in with_tables if not message.bubbles]
+        if len(with_tables) <= room and len(texts) <= MAX_MESSAGES:
             return with_tables
-    text, most = plain_text(written) or written, min(room, MAX_MESSAGES)
-    goes_on = len(written) < len(markdown)
-    whole = list(islice(pieces_of("\n\n".join(filter(None, (text, told)))), most + 1))
-    if len(whole) <= most and not goes_on:
+    text = joined(shown) or written
+    most = min(room, MAX_MESSAGES)
+    whole = list(islice(pieces_of(f"{text}\n\n{below}".rstrip()), most + 1))
+    if len(whole) <= most and not is_cut:
         return list(map(LineMessage, whole))
-    below = list(islice(pieces_of(told), most - 1)) if told else []
-    pieces = split_messages(text, more, goes_on=goes_on, most=most - len(below))
-    return list(map(LineMessage, (*pieces, *below)))
+    last = list(islice(pieces_of(below), most - 1))
+    first = split_messages(text, more, goes_on=is_cut, most=most - len(last))
+    return list(map(LineMessage, (*first, *last)))
 
 
-def _as_messages(part: str | Table) -> list[LineMessage]:
-    return (
-        [part.message]
-        if isinstance(part, Table)
-        else list(map(LineMessage, pieces_of(plain_text(part))))
-    )
+def _with_tables(shown: Sequence[Piece]) -> list[LineMessage]:
+    messages: list[LineMessage] = []
+    words: list[Piece] = []
+    for piece in shown:
+        if piece.table is None:
+            words.append(piece)
+            continue
+        messages += map(LineMessage, pieces_of(joined(words)))
+        messages.append(piece.table.message)
+        words.clear()
+    messages += map(LineMessage, pieces_of(joined(words)))
+    return messages
+
+
+def split_messages(
+    text: str, more: str, limit: int = LIMIT, *, goes_on: bool = False, most: int = MAX_MESSAGES
+) -> list[str]:
+    """The text as messages, none of them empty.
+
+    Args:
+        more: ends the last message if the text is longer than the messages.
+        goes_on: the text has been cut before.
+        most: number of messages.
+    """
+    found = list(islice(pieces_of(text, limit), most + 1))
+    if not found or (len(found) <= most and not goes_on):
+        return found
+    *whole, last = found[:most]
+    end = f"\n\n{more}"
+    return [*whole, next(split(last, limit - units(end))).rstrip() + end]
+
+
+def pieces_of(text: str, limit: int = LIMIT) -> Iterator[str]:
+    """The text in pieces of a message's size, without empty ones."""
+    return filter(None, map(str.strip, split(text, limit)))

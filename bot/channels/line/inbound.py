@@ -9,13 +9,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import NoReturn
 
 import structlog
-from msgspec import DecodeError, Raw, ValidationError, convert
-from msgspec.json import Decoder
+from msgspec import DecodeError
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
@@ -27,7 +24,7 @@ from bot.channels.line.types import Event, Webhook, chat_of
 from bot.channels.traffic import TrafficRecorder
 from bot.errors import StoreUnavailable
 from bot.http import read_body
-from bot.safe_text.glyphs import without_surrogates
+from toolset.web.decoding import decode_json
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -97,10 +94,6 @@ class WebhookReceiver:
         await self._accept(conversation, arrival)
 
 
-_decode_webhook = Decoder(Webhook).decode
-_decode_event = Decoder(Event).decode
-
-
 def is_signed(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
     """Whether LINE signed this body with the channel secret."""
     expected = base64.b64encode(hmac.digest(secret.encode(), body, hashlib.sha256))
@@ -113,46 +106,14 @@ def read_webhook(body: bytes) -> Webhook:
     Raises:
         ValueError: the body is not JSON in UTF-8, or not a webhook.
     """
-    text = body.decode()  # the events are decoded later, but broken UTF-8 spoils the whole body
-    try:
-        return _decode_webhook(body)
-    except ValidationError:
-        raise
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-    except DecodeError:
-        return _read_leniently(text)
-
-
-def _read_leniently(text: str) -> Webhook:
-    r"""The body, its events encoded again with U+FFFD for half a surrogate pair (``\ud83d`` alone).
-
-    msgspec refuses such a half, and nothing can store it; ``json`` takes it.
-
-    Raises:
-        ValueError: something else is wrong too.
-    """
-    try:
-        found = json.loads(text, parse_constant=_no_number)
-        return convert(
-            {**found, "events": [_encode_event(event) for event in found["events"]]}, Webhook
-        )
-    except (TypeError, LookupError, RecursionError) as error:
-        raise ValueError("not of a webhook's form") from error
-
-
-def _encode_event(event: object) -> Raw:
-    return Raw(without_surrogates(json.dumps(event, ensure_ascii=False)).encode())
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+    body.decode()  # the events are decoded later, but broken UTF-8 spoils the whole body
+    return decode_json(body, Webhook)
 
 
 def read_events(webhook: Webhook) -> Iterator[Event]:
     """The events that can be read, in order."""
     for raw in webhook.events:
         try:
-            yield _decode_event(raw)
-        except (DecodeError, UnicodeDecodeError, RecursionError) as error:
+            yield decode_json(bytes(raw), Event)
+        except DecodeError as error:
             log.warning("webhook.event_unreadable", cause=str(error))

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 
 from bot.channels import Poll
-from bot.channels.line.text import shortened
 from bot.channels.line.types import LABEL, Bubble, Button, Chat, LineMessage
+from bot.channels.utf16 import shortened
 from bot.texts import Texts
 
 BOT = "polls"  # in place of a bot, in ids of conversations in which nobody writes

@@ -12,9 +12,9 @@ from bot.channels import Delivery
 from bot.channels.slack.blocks import Block, markdown
 from bot.channels.slack.client import ApiResponse
 from bot.channels.slack.feedback import feedback_block
-from bot.channels.slack.formatting import split
 from bot.channels.slack.task_cards import TaskCard
 from bot.channels.slack.writers import REFUSED_S, Pause
+from bot.channels.splitting import split_markdown
 from bot.channels.utf16 import units
 from bot.errors import DeliverInParts
 from bot.texts import Texts, language_of
@@ -130,9 +130,8 @@ class AnswerBlocks:
 def _check_length(response: ApiResponse, text: str) -> None:
     """Raise if Slack finds a text too long that can be split."""
     length = units(text)
-    if (
-        response.error in LENGTH_ERRORS
-        and length > SHORT
-        and len(parts := split(text, length // 2)) > 1
-    ):
+    if response.error not in LENGTH_ERRORS or length <= SHORT:
+        return
+    parts = split_markdown(text, length // 2)
+    if len(parts) > 1:
         raise DeliverInParts(response.error, parts)

@@ -24,7 +24,7 @@ from bot.channels.slack.events import Reader, ReceivedEvent
 from bot.channels.slack.features import BUTTONS, GREETING, HOME, SHORTCUTS, SeenFeatures
 from bot.channels.slack.feedback import Feedback, read_rating
 from bot.channels.slack.files import Files
-from bot.channels.slack.formatting import split
+from bot.channels.slack.formatting import LIMIT
 from bot.channels.slack.groups import Groups
 from bot.channels.slack.home import Home
 from bot.channels.slack.inbound import PATH, WebhookReceiver
@@ -53,6 +53,7 @@ from bot.channels.slack.types import (
     write_address,
 )
 from bot.channels.slack.uploads import Uploads
+from bot.channels.splitting import split_markdown
 from bot.channels.traffic import TrafficRecorder
 from bot.clock import now_ms
 from bot.errors import StoreUnavailable
@@ -245,7 +246,8 @@ class Slack(Channel):
         """The reply in messages of Slack's size; each file and a poll are messages of their own."""
         if reply.takes_back is not None:
             return [reply]
-        *above, last = replace(reply, files=(), poll=None).in_parts(split(reply.text))
+        texts = split_markdown(reply.text, LIMIT)
+        *above, last = replace(reply, files=(), poll=None).in_parts(texts)
         pieces = [*above, last]
         if (reply.files or reply.poll) and not (last.text.strip() or last.cards or last.choices):
             pieces.pop()

@@ -6,7 +6,6 @@ prepares retries.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,12 +14,12 @@ from typing import Any
 
 import aiohttp
 import structlog
-from msgspec.json import Decoder
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from bot.http import read_beginning
-from bot.transcript import UNREADABLE, encode
+from bot.transcript import encode
+from toolset.web.decoding import decode_json
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -192,19 +191,10 @@ class Client:
         return _read(method, response, body)
 
 
-_decode = Decoder(dict[str, Any]).decode
-
-
 def _object(body: bytes) -> dict[str, Any]:
-    r"""The object that a body is; empty for another one, as an outage has a page of HTML.
-
-    msgspec refuses half a surrogate pair (``\ud83d`` alone) in any of a hundred messages; ``json``
-    takes it.
-    """
-    with suppress(*UNREADABLE):
-        return _decode(body)
-    with suppress(ValueError, RecursionError, *UNREADABLE):
-        return _decode(json.dumps(json.loads(body), ensure_ascii=False).encode("utf-8", "replace"))
+    """The object that a body is; empty for another one, as an outage has a page of HTML."""
+    with suppress(ValueError):
+        return decode_json(body, dict[str, Any])
     return {}
 
 

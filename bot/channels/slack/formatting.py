@@ -1,12 +1,11 @@
-"""Text from and for Slack: escapes, links and mentions, and long answers split to a message's
-size."""
+"""Text from and for Slack: escapes, links and mentions."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
-from bot.channels.utf16 import fits, head, units
+from bot.channels.utf16 import shortened
 
 MARKUP = re.compile(r"<([^<>\s][^<>]*)>")
 USER = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
@@ -19,9 +18,6 @@ OPEN_TAG = re.compile(
 FALLBACK_BYTES = 3_900
 ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 LIMIT = 12_000  # of markdown_text
-FENCE = re.compile(r" {0,3}+(`{3,}+|~{3,}+)([^\n`]*+)$")
-EMPTY = re.compile(r"[ \t]*\n")
-BREAKS = (re.compile(r"\n"), re.compile(r"(?<=[.!?])\s|(?<=[。！？])"), re.compile(r"\s"))
 
 
 def mentioned_users(text: str) -> set[str]:
@@ -110,8 +106,7 @@ def without_broadcasts(markdown: str) -> str:
 def one_line(text: str, limit: int) -> str:
     """The text on one line of at most ``limit`` UTF-16 code units, with mentions of everybody made
     harmless."""
-    line = without_broadcasts(" ".join(text.split()))
-    return line if fits(line, limit) else f"{head(line, limit - 1)}…"
+    return shortened(without_broadcasts(" ".join(text.split())), limit)
 
 
 def open_tag_start(markdown: str) -> int:
@@ -119,104 +114,3 @@ def open_tag_start(markdown: str) -> int:
     does."""
     match = OPEN_TAG.search(markdown)
     return match.start() if match else len(markdown)
-
-
-def split(text: str, limit: int = LIMIT) -> list[str]:
-    """The text in pieces of at most ``limit`` UTF-16 code units; at least one piece."""
-    pieces = [piece.strip("\n") for piece in _packed(_fitting_blocks(text, limit), limit)]
-    return [piece for piece in pieces if piece.strip()] or [text]
-
-
-def _packed(blocks: Iterable[str], capacity: int) -> Iterator[str]:
-    """Blocks joined as long as they fit."""
-    packed: list[str] = []
-    size = 0
-    for block in blocks:
-        if packed and size + units(block.rstrip("\n")) > capacity:
-            yield "".join(packed)
-            packed, size = [], 0
-        packed.append(block)
-        size += units(block)
-    yield "".join(packed)
-
-
-def _fitting_blocks(text: str, limit: int) -> Iterator[str]:
-    """Paragraphs and code blocks, cut if too long."""
-    for block in _blocks(text):
-        if fits(block.strip("\n"), limit):
-            yield block
-        elif opening := FENCE.match(block.lstrip("\n").partition("\n")[0]):
-            yield from _cut_code(block.lstrip("\n"), opening, limit)
-        else:
-            yield from _cut_prose(block, limit)
-
-
-def _blocks(text: str) -> Iterator[str]:
-    """Paragraphs with the empty lines after them, and whole code blocks; together they are the
-    text."""
-    block: list[str] = []
-    closing = ""
-    for line in text.splitlines(keepends=True):
-        fence = FENCE.match(line.rstrip("\r\n"))
-        if closing:
-            block.append(line)
-            if fence and fence[1].startswith(closing) and not fence[2].strip():
-                yield "".join(block)
-                block, closing = [], ""
-            continue
-        is_over = (
-            len(block) > 1
-            and block[-2].endswith("\n")
-            and EMPTY.fullmatch(block[-1])
-            and line.strip()
-        )
-        if block and (fence or is_over):
-            yield "".join(block)
-            block = []
-        block.append(line)
-        closing = fence[1] if fence else ""
-    if block:
-        yield "".join(block)
-
-
-def _cut_prose(block: str, limit: int) -> Iterator[str]:
-    """Cut after a line, a sentence or a word; else anywhere."""
-    while not fits(block, limit):
-        first = head(block, limit)
-        found = (_last_break(pattern, first) for pattern in BREAKS)
-        end = next((index for index in found if index > len(first) // 2), len(first))
-        yield block[:end]
-        block = block[end:]
-    yield block
-
-
-def _cut_code(block: str, opening: re.Match[str], limit: int) -> Iterator[str]:
-    """The block as several code blocks, each opened and closed like the long one."""
-    first, closing = opening[0], opening[1]
-    capacity = limit - units(first) - units(closing) - 2
-    if capacity < limit // 2:
-        yield from _cut_prose(block, limit)
-        return
-    lines = block.splitlines(keepends=True)[1:]
-    last = FENCE.match(lines[-1].rstrip("\r\n")) if lines else None
-    if last and last[1].startswith(closing):
-        lines.pop()
-    for body in _packed((piece for line in lines for piece in _cut_line(line, capacity)), capacity):
-        yield _fenced(first, body, closing)
-
-
-def _fenced(first: str, body: str, closing: str) -> str:
-    lines = body.rstrip("\n")
-    return f"{first}\n{lines}\n{closing}\n" if lines else ""
-
-
-def _cut_line(line: str, limit: int) -> Iterator[str]:
-    while not fits(line, limit):
-        first = head(line, limit)
-        yield first
-        line = line[len(first) :]
-    yield line
-
-
-def _last_break(pattern: re.Pattern[str], text: str) -> int:
-    return max((match.end() for match in pattern.finditer(text)), default=0)

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
-from msgspec import DecodeError
-from msgspec.json import Decoder
 from slack_bolt.app.async_app import AsyncApp
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,13 +18,12 @@ from bot.channels.slack.transport import dispatch
 from bot.channels.traffic import TrafficRecorder
 from bot.errors import BadInput
 from bot.http import read_body
+from toolset.web.decoding import decode_json
 
 PATH = "/webhooks/slack"
 MAX_BODY = 1024 * 1024
 FRESH_S = 300
 FORMS = ("payload", "command", "ssl_check")  # one of them is in every form Slack sends
-
-_decode = Decoder().decode
 
 
 class WebhookReceiver:
@@ -82,8 +79,8 @@ def read_payload(body: bytes) -> dict[str, Any]:
     """
     try:
         text = body.decode()
-        payload = _decode(text) if text.lstrip().startswith(("{", "[")) else _read_form(text)
-    except (DecodeError, ValueError, RecursionError) as error:
+        payload = decode_json(text) if text.lstrip().startswith(("{", "[")) else _read_form(text)
+    except ValueError as error:
         raise BadInput("neither JSON nor a form") from error
     if not isinstance(payload, dict):
         raise BadInput("not an object")
@@ -94,4 +91,4 @@ def _read_form(text: str) -> object:
     fields = dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=100))
     if not fields.keys() & FORMS:
         raise BadInput("not a form of Slack's")
-    return _decode(fields["payload"]) if "payload" in fields else fields
+    return decode_json(fields["payload"]) if "payload" in fields else fields

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 from msgspec import Struct
-from msgspec.json import Decoder
 
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
 from bot.providers.anthropic.request import PROVIDER, SERVER_BLOCKS, THOUGHTS
@@ -21,7 +20,6 @@ from bot.providers.shared.failures import Failures, status_of
 from bot.providers.shared.response import Calls, build_response, event_decoder
 from bot.providers.shared.server_tools import MOST_FOUND, bounded
 from bot.transcript import (
-    UNREADABLE,
     Grounding,
     Message,
     Opaque,
@@ -31,6 +29,7 @@ from bot.transcript import (
     Usage,
     encode,
 )
+from toolset.web.decoding import decode_json
 
 JSON = dict[str, Any]
 
@@ -101,7 +100,6 @@ def _has_calls(event: _Event) -> bool:
     )
 
 
-_input = Decoder(JSON).decode
 _event = event_decoder(_Event, _has_calls)
 
 
@@ -265,8 +263,8 @@ class Answer:
 
 def _read_input(text: str) -> JSON:
     """The arguments of a search; empty where the answer broke off in them."""
-    with suppress(*UNREADABLE):
-        return _input(text)
+    with suppress(ValueError):
+        return decode_json(text, JSON)
     return {}
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, Sequence
 
 from bot.providers import (
     AUTO,
@@ -15,29 +14,19 @@ from bot.providers import (
     ToolChoice,
     replay,
 )
-from bot.providers.demo.request import Call, Turn, call_for, read_turn, signature
-from bot.providers.demo.response import Voice, answer
+from bot.providers.demo.request import Call, Turn, read_turn
+from bot.providers.demo.response import answer
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.texts import Texts
 from bot.transcript import Message, Part, Text, ToolCall, Usage, encode, new_id
 from toolset.tool import ToolDefinition
 
-MOST_CALLS = 8  # in one response; the next response has the others
-
-# The calls for a request that forces a call without naming a wish.
-ANY_CALL: Mapping[str, Mapping[str, Any]] = {
-    "get_current_time": {},
-    "get_weather": {"location": "Tokyo"},
-    "calculate": {"expression": "1 + 1"},
-}
+# The arguments for a request that forces a call without naming a wish.
+ARGUMENTS = {"get_weather": {"location": "Tokyo"}, "calculate": {"expression": "1 + 1"}}
 
 
 class Demo:
-    """Answers by rules.
-
-    Args:
-        language: of answers to a text of no language, such as ``3 * 7``.
-    """
+    """Answers by rules; a text of no language, such as ``3 * 7``, in the language given."""
 
     name = "demo"
     window = 0
@@ -57,20 +46,21 @@ class Demo:
         tool_choice: ToolChoice = AUTO,
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
-        """Make the calls that wishes need and that have no result yet, else answer; a token counts
-        as four bytes."""
+        """Make the calls that have no result yet, else answer; a token counts as four bytes."""
         turn = read_turn(messages, self._language)
         offered = [tool.name for tool in tools]
         calls = _calls(turn, offered, tool_choice)
-        parts: tuple[Part, ...] = tuple(
-            ToolCall(new_id("call"), name, dict(arguments)) for name, arguments in calls
-        )
+
+        def say(key: str, /, **values: object) -> str:
+            return self._texts.get(f"demo.{key}", turn.language, **values)
+
+        parts: list[Part] = [ToolCall(new_id("call"), name, dict(given)) for name, given in calls]
         if not parts:
-            parts = (Text(answer(Voice(self._texts, turn.language), turn, offered)),)
-        message = Message(new_id("msg"), "model", parts, time.time_ns() // 1_000_000)
+            parts.append(Text(answer(say, turn, offered)))
+        message = Message(new_id("msg"), "model", tuple(parts), time.time_ns() // 1_000_000)
         for event in replay(message):
             yield event
-        usage = Usage(input=_tokens(system, messages), output=_tokens("", (message,)))
+        usage = Usage(input=_tokens(system, messages), output=_tokens("", [message]))
         yield Completed(
             ModelResponse(message, "tool_use" if calls else "end_turn", usage, self.model)
         )
@@ -87,16 +77,14 @@ def _calls(turn: Turn, offered: Sequence[str], choice: ToolChoice) -> list[Call]
     allowed = [name for name in offered if choice.mode != "one" or name == choice.name]
     if choice.mode == "none" or not allowed:
         return []
-    wished = {
-        signature(*call): call
-        for wish in turn.wishes
-        if (call := call_for(wish)) and call[0] in allowed
-    }
-    open_calls = [call for key, call in wished.items() if key not in turn.results][:MOST_CALLS]
-    if open_calls or choice.mode == "auto":
-        return open_calls
-    name = next((name for name in ANY_CALL if name in allowed), allowed[0])
-    return [(name, ANY_CALL.get(name, {}))]
+    done = [call for call, _ in turn.results()]
+    calls: list[Call] = []
+    for wish in turn.wishes:
+        if wish.call[0] in allowed and wish.call not in done + calls:
+            calls.append(wish.call)
+    if not calls and choice.mode != "auto":
+        calls.append((allowed[0], ARGUMENTS.get(allowed[0], {})))
+    return calls
 
 
 def _tokens(system: str, messages: Sequence[Message]) -> int:

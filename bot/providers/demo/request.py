@@ -1,298 +1,235 @@
-"""Reads a turn: the wishes of the user (weather, time, sums, reminders, polls, courtesies) and the
-results of tools.
-
-A sentence without a topic (``And Osaka?``) has the topic of the sentence before, which ``Focus``
-holds.
-"""
+"""What people ask the demo model for: a table of intents with their words in both languages."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
-from typing import Any, Literal, cast
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from zoneinfo import available_timezones
 
-from bot.providers.demo.arithmetic import take_sums
-from bot.providers.demo.places import is_filler, places_alone, places_in, places_mentioned, zone_of
-from bot.providers.demo.vocabulary import (
-    ASKS_ON,
-    BETWEEN_OPTIONS,
-    CHART,
-    COURTESIES,
-    DAYS,
-    MENTION,
-    PIECES,
-    POLL,
-    QUESTION,
-    REMINDERS,
-    SAID_WHERE,
-    SENTENCE,
-    SPANS,
-    THERE,
-    TIME_COMMAND,
-    TOPIC,
-    UMBRELLA,
-)
 from bot.texts import language_of
-from bot.transcript import FACTS_ID, Media, Message, ToolResult, encode
+from bot.transcript import FACTS_ID, Message, ToolResult
 
 READ_AT_MOST = 500  # characters of a message
-
 MOST_OPTIONS = 10
-Topic = Literal["weather", "time", "sum", "reminder", "poll"]
-Places = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """One thing the user wants.
-
-    Attributes:
-        subject: the place, the sum, what to be reminded of, or a poll's question; empty without a
-        place. days: 0 today, 1 tomorrow, 2 the day after; empty without a day. span: until a
-        reminder, as an ISO 8601 duration. chart: of the weather. options: of a poll.
-    """
-
-    topic: Topic
-    subject: str
-    days: tuple[int, ...] = ()
-    umbrella: bool = False
-    span: str = ""
-    chart: bool = False
-    options: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Focus:
-    """The topic, places and days of the conversation."""
-
-    topic: Topic | None = None
-    places: Places = ()
-    days: tuple[int, ...] = ()
-    umbrella: bool = False
-
-
-def read(text: str, focus: Focus) -> tuple[list[Wish], Focus]:
-    """The wishes of one message, and the focus after it."""
-    plain = _normal(text)
-    if (alone := _reminder(plain) or _poll(plain)) is not None:
-        return [alone], focus
-    sums, rest = take_sums(plain)
-    wishes: list[Wish] = []
-    for sentence in SENTENCE.findall(rest):
-        found, focus = _read_sentence(sentence, focus)
-        wishes += found
-    return [*wishes, *(Wish("sum", expression) for expression in sums)], focus
-
-
-def _reminder(text: str) -> Wish | None:
-    match = next((found for words in REMINDERS if (found := words.search(text))), None)
-    if match is None:
-        return None
-    return Wish(
-        "reminder", match["text"].strip(), span=SPANS[match["unit"].lower()].format(match["number"])
-    )
-
-
-def _poll(text: str) -> Wish | None:
-    """A poll with two options or more, written behind its question."""
-    match = POLL.match(text)
-    parts = QUESTION.match(match["english"] or match["japanese"]) if match else None
-    if parts is None:
-        return None
-    question, rest = (
-        (parts["question"], parts["options"])
-        if parts["question"]
-        else (parts["short"], parts["rest"])
-    )
-    written = (option.strip(' .!?。「」"') for option in BETWEEN_OPTIONS.split(rest))
-    options = tuple(dict.fromkeys(filter(None, written)))[:MOST_OPTIONS]
-    return (
-        Wish("poll", question.strip(" 。\n"), options=options)
-        if question.strip() and len(options) > 1
-        else None
-    )
-
-
-def courtesy(text: str) -> str:
-    """``who``, ``help``, ``thanks``, ``greeting`` or nothing."""
-    plain = _normal(text)
-    return next((name for name, words in COURTESIES if words.search(plain)), "")
-
-
-def _normal(text: str) -> str:
-    plain = unicodedata.normalize("NFKC", text[:READ_AT_MOST])[:READ_AT_MOST]
-    return TIME_COMMAND.sub("time in ", MENTION.sub(" ", plain.replace("’", "'")))
-
-
-def _read_sentence(sentence: str, focus: Focus) -> tuple[list[Wish], Focus]:
-    chart = CHART.search(sentence) is not None
-    sentence = CHART.sub(" ", sentence)
-    umbrella = UMBRELLA.search(sentence) is not None
-    days, undated = _take_days(sentence)
-    asked = _asked(sentence)
-    if not asked:
-        places = _asked_on(undated, bool(days) or chart, focus)
-        if focus.topic is None or places is None:
-            return [], focus
-        asked, days, umbrella = [(focus.topic, places)], days or focus.days, focus.umbrella
-    wishes: list[Wish] = []
-    for topic, places in asked:
-        if not places and (topic == "weather" or THERE.search(sentence)):
-            places = focus.places
-        shown = chart and topic == "weather"
-        wishes += [Wish(topic, place, days, umbrella, chart=shown) for place in places or ("",)]
-        focus = Focus(topic, places or focus.places, days, umbrella)
-    return wishes, focus
-
-
-def _asked(sentence: str) -> list[tuple[Topic, Places]]:
-    """The topics a sentence names, each with its places; ``time and weather in Rome`` gives both
-    the one place."""
-    asked: list[tuple[Topic, list[str]]] = []
-    before: list[str] = []
-    for piece in PIECES.split(sentence) if TOPIC.search(sentence) else ():
-        topics = dict.fromkeys(cast(Topic, match.lastgroup) for match in TOPIC.finditer(piece))
-        _, rest = _take_days(TOPIC.sub(" ", piece))
-        if topics:
-            places = places_in(rest) if SAID_WHERE.search(rest) else [*before, *places_in(rest)]
-            asked += [(topic, places) for topic in topics]
-            before = []
-        else:
-            (asked[-1][1] if asked else before).extend(places_alone(rest, expected=True))
-    named = next((places for _, places in asked if places), None) or places_mentioned(
-        _take_days(sentence)[1]
-    )
-    return [(topic, tuple(places or named)) for topic, places in asked]
-
-
-def _asked_on(sentence: str, dated: bool, focus: Focus) -> Places | None:
-    """The places of a sentence that continues the last topic; None for any other sentence."""
-    pieces = [piece for piece in PIECES.split(sentence) if not is_filler(piece)]
-    if not pieces:
-        return focus.places if dated else None
-    expected = ASKS_ON.search(sentence) is not None or not focus.places
-    found = [places_alone(piece, expected) for piece in pieces]
-    return tuple(chain.from_iterable(found)) if all(found) else None
-
-
-def _take_days(text: str) -> tuple[tuple[int, ...], str]:
-    """The days a text names, in order, and the text without them."""
-    days = []
-    for day, words in DAYS:
-        text, count = words.subn(" ", text)
-        days += [day] * (count > 0)
-    return tuple(sorted(days)), text
-
-
-EXAMPLES = {
-    "en": ("Tokyo", "New York", "Paris"),
-    "ja": ("東京", "大阪", "札幌"),
-}  # for whoever names no place
-LOOK_BACK = 20  # messages before this turn that set the focus
+LONGEST = 60  # characters of a place
+EXAMPLES = {"en": ["Tokyo", "New York", "Paris"], "ja": ["東京", "大阪", "札幌"]}
 
 Call = tuple[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """One turn, as the rules read it.
+class Wish:
+    """One thing that a message asks for, and the call that finds it out."""
 
-    Attributes:
-        results: by the ``signature`` of their calls.
-        is_first: the model has given no answer before.
+    intent: str
+    subject: str
+    call: Call
+
+
+def _words(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE | re.DOTALL)
+
+
+SPANS = {"second": "PT{}S", "minute": "PT{}M", "hour": "PT{}H", "day": "P{}D"}
+SPANS |= {"秒": "PT{}S", "分": "PT{}M", "時間": "PT{}H", "日": "P{}D"}
+NUMBER = r"\d+(?:\.\d+)?"
+SIGNS = {
+    r"(?<=\d),(?=\d{3}(?!\d))": "",
+    rf"({NUMBER})\s*(?:%|percent)\s*of\s*({NUMBER})": r"\2 * \1%",
+    rf"({NUMBER})\s*の\s*({NUMBER})\s*(?:%|パーセント)": r"\1 * \2%",
+    r"\bplus\b|足す|たす": "+",
+    r"\bminus\b|引く|ひく|−": "-",
+    r"\btimes\b|掛ける|かける|×|(?<=\d)\s*x\s*(?=\d)": "*",
+    r"\bdivided by\b|割る|わる|÷": "/",
+}
+# Neither a date nor a telephone number.
+SUM = re.compile(
+    r"(?<![\d.])(?<!\d[-/])(?!\d+(?:[-/]\d+){2}|0\d+-)[-+(]*"
+    rf"{NUMBER}%?(?:[\s)]*(?:\*\*|//|[-+*/%^])[-+(\s]*{NUMBER}%?)+\)*"
+)
+REMINDER = _words(
+    r"\bremind me(?: to| that| about| of)?(?P<what>.*?)\bin (?P<number>[1-9]\d{0,2}) "
+    r"(?P<unit>second|minute|hour|day)s?\b,?(?: to| that| about| of)?(?P<then>.*?)[\s.!]*$"
+)
+REMINDER_JA = _words(
+    r"(?P<number>[1-9]\d{0,2})(?P<unit>秒|分|時間|日)後に[、 ]?(?P<what>.+?)(?P<then>)"
+    r"(?:よう|のこと|こと|って|と|を|に)*(?:リマインド|思い出させ|知らせ|お知らせ|通知)"
+)
+POLL = _words(
+    r"^\W*(?:(?:please )?(?:start )?(?:a )?poll\b|(?:投票|アンケート)(?:を始めて)?)[\s:、。,-]+"
+    r"(?P<question>[^?。\n,、]+[?。\n,、])(?P<options>.+)"
+)
+BETWEEN_OPTIONS = _words(r"[,、/・\n]|\bor\b|それとも|または")
+TOPICS = {
+    "weather": _words(
+        r"\b(?:weather|forecast|temperature|umbrella|rain(?:y|ing)?|snow(?:y|ing)?|sunny)\b|"
+        r"(?<!\ba )\b(?:hot|cold|warm)\b|天気|気温|何度(?!も)|予報|[雨雪傘]|晴れ|暑い|寒い|降[りる]"
+    ),
+    "time": _words(
+        r"^\s*/time\b|\bwhat time(?: is it)?\b|(?<!all )\bthe (?:current )?time\b|"
+        r"\btime(?= (?:in|now|and)\b|\W*$)|\b(?:what|which) (?:day|date)\b|"
+        r"何時(?![間にかま])|時刻|何曜日|日付|何日(?![間に])"
+    ),
+}
+ANY_TOPIC = _words("|".join(words.pattern for words in TOPICS.values()))
+CHART = _words(r"\b(?:chart|graph)\b|グラフ|チャート")
+DAYS = _words(
+    r"\b(?:(?:the day after )?tomorrow|today|tonight)\b|明後日|あさって|明日|今日|本日|今[夜晩]"
+)
+# Words that are no places; they part the places of a list.
+ENGLISH = """
+a about all also am an and any are at be but can could day days degrees did do does for from get
+give good great have hello help here hey hi how i i'm if in is it it's its know leave let like look
+me morning my need now of ok or please really right see should show so sorry talk tell thanks that
+that's the then there this to trip us want was we well what what's when where which who why will
+with would yes you your
+"""
+NO_PLACE = re.compile(
+    rf"(?<![\w'-])(?:{'|'.join(ENGLISH.split())})(?![\w'-])|[^\w\s.'・-]|[\d_]+|[ぁ-ん]+|"
+    # A single character before such an ending is a verb or an adjective.
+    r"(?<![一-鿿])[一-鿿](?=[いうえきくけこさしすせそたちってなまみむめらりるれろわ])|"
+    r"[今来]週末?|週末|現在|今(?!治)|午[前後]|最高|最低|降水確率|周辺|付近|必要|予定|旅行|本当",
+    re.IGNORECASE,
+)
+PREPOSITION = re.compile(r"\b(?:in|at|near|for|to)\s", re.IGNORECASE)
+
+# Cities and countries that do not give their zone its name.
+CITIES = {
+    "Asia/Tokyo": "osaka kyoto sapporo fukuoka nagoya yokohama kobe sendai nara "
+    "日本 東京 大阪 京都 札幌 福岡 名古屋 横浜 神戸 仙台 広島 奈良 沖縄 北海道",
+    "Asia/Seoul": "korea 韓国 ソウル",
+    "Asia/Shanghai": "china beijing 中国 北京 上海",
+    "America/New_York": "boston washington ニューヨーク ワシントン",
+    "America/Los_Angeles": "california san_francisco seattle ロサンゼルス",
+    "Europe/London": "england イギリス ロンドン",
+    "Europe/Paris": "france フランス パリ",
+}
+MENTION = re.compile(r"<@[^>]*>|(?<!\S)@\S+")  # of the bot itself, in a group
+GREETING = _words(
+    r"^\W*(?:hi|hello|hey|good \w+)\b|\bhelp\b|what can you|"
+    r"こんにち[はわ]|こんばん[はわ]|おはよう|何ができ|使い方|ヘルプ"
+)
+
+
+def _reminder(match: re.Match[str]) -> Wish:
+    what = (match["what"] + match["then"]).strip()
+    span = SPANS[match["unit"].lower()].format(match["number"])
+    return Wish("reminder", what, ("set_reminder", {"text": what, "in": span}))
+
+
+def _poll(match: re.Match[str]) -> Wish:
+    written = BETWEEN_OPTIONS.split(match["options"])
+    options = dict.fromkeys(option.strip(' .!?。「」"') for option in written)
+    named = [option for option in options if option][:MOST_OPTIONS]
+    question = match["question"].strip(" 。\n,、")
+    return Wish("poll", question, ("start_poll", {"question": question, "options": named}))
+
+
+def _sum(match: re.Match[str]) -> Wish:
+    expression = match[0].replace("^", "**")
+    return Wish("sum", expression, ("calculate", {"expression": expression}))
+
+
+# What these find is the only wish of a message.
+WHOLE_MESSAGES = ((REMINDER, _reminder), (REMINDER_JA, _reminder), (POLL, _poll))
+
+
+def wishes_of(text: str, before: Wish | None, language: str) -> list[Wish]:
+    """The wishes of one message.
+
+    Args:
+        before: the last wish about a place; ``And Osaka?`` has its topic.
+        language: of the examples for whoever names no place.
     """
+    plain = unicodedata.normalize("NFKC", text[:READ_AT_MOST])[:READ_AT_MOST].replace("’", "'")
+    plain = MENTION.sub(" ", plain)
+    for words, make in WHOLE_MESSAGES:
+        if match := words.search(plain):
+            return [make(match)]
+    in_signs = plain
+    for words_of_sign, sign in SIGNS.items():
+        in_signs = re.sub(words_of_sign, sign, in_signs, flags=re.IGNORECASE)
+    sums = [_sum(match) for match in SUM.finditer(in_signs)]
+    rest = SUM.sub(";", in_signs) if sums else plain
+    return _about_places(rest, before, language) + sums
 
-    text: str
-    wishes: tuple[Wish, ...]
-    focus: Focus
-    results: Mapping[bytes, ToolResult]
+
+def _about_places(text: str, before: Wish | None, language: str) -> list[Wish]:
+    """A wish for each topic of a message and each of its places."""
+    topics = [topic for topic, words in TOPICS.items() if words.search(text)]
+    has_chart = CHART.search(text) is not None
+    rest = DAYS.sub(";", CHART.sub(";", ANY_TOPIC.sub(";", text)))
+    places = _names(PREPOSITION.split(rest, maxsplit=1)[-1]) or _names(rest)
+    if before is not None and not topics:
+        places = [place for place in places if zone_of(place) or not before.subject]
+        topics = [before.intent] if places or has_chart or DAYS.search(text) else []
+    if before is not None and "weather" in topics:
+        places = places or [before.subject]
+    wishes: list[Wish] = []
+    for topic in topics:
+        for place in places or [""]:
+            wishes.append(Wish(topic, place, _call(topic, place, has_chart, language)))
+    return wishes
+
+
+def _call(topic: str, place: str, has_chart: bool, language: str) -> Call:
+    if topic == "time":
+        return "get_current_time", {"time_zone": zone_of(place) or place} if place else {}
+    if not place:
+        return "offer_choices", {"choices": EXAMPLES[language]}
+    return "get_weather", {"location": place} | ({"chart": True} if has_chart else {})
+
+
+def _names(text: str) -> list[str]:
+    parts = (part.strip(" .'-") for part in NO_PLACE.split(text))
+    return [part for part in parts if 0 < len(part) <= LONGEST]
+
+
+def zone_of(place: str) -> str:
+    """The IANA name of a place's time zone; empty for an unknown place."""
+    return _zones().get(place.lower().replace(" ", "_"), "")
+
+
+@cache
+def _zones() -> Mapping[str, str]:
+    zones = {zone.rpartition("/")[2].lower(): zone for zone in sorted(available_timezones())}
+    for zone, cities in CITIES.items():
+        zones |= dict.fromkeys(cities.split(), zone)
+    return zones
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """All messages after the model's last answer, and what they ask for."""
+
+    messages: Sequence[Message]
+    wishes: Sequence[Wish]
     language: str
     is_first: bool
-    has_media: bool
 
-    def result(self, wish: Wish) -> ToolResult | None:
-        """The result of the call for a wish."""
-        call = call_for(wish)
-        return self.results.get(signature(*call)) if call else None
+    def results(self) -> list[tuple[Call, ToolResult]]:
+        """The calls that have a result."""
+        results = {one.call_id: one for message in self.messages for one in message.results}
+        calls = [call for message in self.messages for call in message.calls if call.id in results]
+        return [((call.name, call.arguments), results[call.id]) for call in calls]
 
 
 def read_turn(messages: Sequence[Message], language: str) -> Turn:
-    """The newest turn: all messages after the model's last answer.
-
-    Args:
-        language: of a text of no language, such as ``3 * 7``.
-    """
-    messages = [message for message in messages if message.id != FACTS_ID]  # data, no wishes
-    start = next(
-        (place for place in range(len(messages), 0, -1) if _is_answer(messages[place - 1])), 0
-    )
-    current = messages[start:]
-    focus = Focus()
-    for message in messages[max(0, start - LOOK_BACK) : start]:
+    """The newest turn; ``language`` is that of texts of no language."""
+    # Facts are data, no wishes.
+    messages = [message for message in messages if message.id != FACTS_ID]
+    answers = [number for number, message in enumerate(messages, 1) if message.is_answer]
+    start = answers[-1] if answers else 0
+    before: Wish | None = None
+    wishes: list[Wish] = []
+    for number, message in enumerate(messages):
         if message.role == "user":
             language = language_of(message.text, language)
-            _, focus = read(message.text, focus)
-    wishes: list[Wish] = []
-    asked = [message for message in current if message.role == "user"]
-    for message in asked:
-        language = language_of(message.text, language)
-        found, focus = read(message.text, focus)
-        wishes += found
-    return Turn(
-        text="\n".join(message.text for message in asked),
-        wishes=tuple(dict.fromkeys(_with_examples(wish, language) for wish in wishes)),
-        focus=focus,
-        results=_results(current),
-        language=language,
-        is_first=start == 0,
-        has_media=any(isinstance(part, Media) for message in asked for part in message.parts),
-    )
-
-
-def _with_examples(wish: Wish, language: str) -> Wish:
-    """The wish for the weather of no place, with places to choose from."""
-    return (
-        replace(wish, options=EXAMPLES[language])
-        if wish.topic == "weather" and not wish.subject
-        else wish
-    )
-
-
-def call_for(wish: Wish) -> Call | None:
-    """The tool call for a wish; None where the wish lacks a place, or its time zone is unknown."""
-    if wish.topic == "sum":
-        return "calculate", {"expression": wish.subject}
-    if wish.topic == "reminder":
-        return "set_reminder", {"text": wish.subject, "in": wish.span}
-    if wish.topic == "poll":
-        return "start_poll", {"question": wish.subject, "options": list(wish.options)}
-    if wish.topic == "weather" and not wish.subject:
-        return ("offer_choices", {"choices": list(wish.options)}) if wish.options else None
-    if wish.topic == "weather":
-        chart = {"chart": True} if wish.chart else {}
-        return "get_weather", {"location": wish.subject, **chart}
-    if not wish.subject:
-        return "get_current_time", {}
-    zone = zone_of(wish.subject)
-    return ("get_current_time", {"time_zone": zone}) if zone else None
-
-
-def signature(name: str, arguments: Mapping[str, Any]) -> bytes:
-    """A key of a call, the same for equal calls."""
-    return encode((name, sorted(arguments.items())))
-
-
-def _is_answer(message: Message) -> bool:
-    return message.role == "model" and not message.calls
-
-
-def _results(messages: Sequence[Message]) -> dict[bytes, ToolResult]:
-    results = {result.call_id: result for message in messages for result in message.results}
-    calls = [call for message in messages for call in message.calls]
-    return {
-        signature(call.name, call.arguments): results[call.id]
-        for call in calls
-        if call.id in results
-    }
+            found = wishes_of(message.text, before, language)
+            before = next((wish for wish in found[::-1] if wish.intent in TOPICS), before)
+            wishes += [wish for wish in found if number >= start and wish not in wishes]
+    return Turn(messages[start:], wishes, language, is_first=start == 0)

@@ -1,10 +1,10 @@
-"""Gemini through google-genai.
+"""Gemini, by a key or on Vertex AI: one path, on which only address and authorization differ.
 
 ``request.py`` writes requests, ``response.py`` reads responses, ``failures.py`` translates
-exceptions, ``relay.py`` carries both ways, ``uploads.py`` has Google keep large files for a turn,
-``caching.py`` has Google keep the beginning that many requests share, ``server_tools.py`` knows
-Google's own tools, and ``sdk.py`` is the SDK. It gets the request as JSON (``extra_body``): its own
-models take four times the CPU time, most of it for a history that is JSON already.
+exceptions, ``uploads.py`` has Google keep large files for a turn, ``caching.py`` has Google keep
+the beginning that many requests share, and ``server_tools.py`` knows Google's own tools. A request
+for an answer goes without google-genai, whose way takes four times the CPU time; ``sdk.py`` has it
+for everything else.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 import aiohttp
-import httpx
 
-from bot.http import tls_context
+from bot.http import open_session, tls_context
 from bot.providers import AUTO, MediaSupport, StreamEvent, ToolChoice
+from bot.providers.gemini.access import Access
 from bot.providers.gemini.caching import CachedContents
 from bot.providers.gemini.failures import ServiceError, cause_of, read_refusal, translating
-from bot.providers.gemini.relay import EVENT_STREAM, Relay
 from bot.providers.gemini.request import (
     JSON,
     contents,
@@ -37,10 +36,10 @@ from bot.providers.gemini.request import (
 from bot.providers.gemini.response import Answer
 from bot.providers.gemini.server_tools import OPENING, declared, may_be_refusal, own_tools
 from bot.providers.gemini.uploads import UploadedFiles
-from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
+from bot.providers.retry_policy import CONNECT_TIMEOUT_S, FIRST_TOKEN_TIMEOUT_S
 from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures
-from bot.providers.shared.request import Attachments, remember_last
+from bot.providers.shared.request import Attachments, length_of, remember_last
 from bot.providers.shared.server_tools import ServerTools
 from bot.providers.shared.streaming import events_of, stream_answer
 from bot.transcript import Message, encode
@@ -51,6 +50,12 @@ if TYPE_CHECKING:
 
 GOOGLE = "https://generativelanguage.googleapis.com"
 API_VERSION = "v1beta"  # the one every preview model is served under
+EVENT_STREAM = "text/event-stream"
+HEADERS = {
+    "content-type": "application/json",
+    "accept": EVENT_STREAM,
+    "accept-encoding": "identity",
+}
 CACHE_REFUSALS = (
     400,
     403,
@@ -85,44 +90,29 @@ class Request(NamedTuple):
 
 
 class GenerateContent:
-    """A model behind ``generateContent``, by a key or by Google's credentials.
-
-    Args:
-        account: key, or project and credentials, as the SDK's client takes them.
-    """
+    """A model behind ``generateContent``."""
 
     name = ""
     window = 0
 
-    def __init__(
-        self,
-        account: Mapping[str, Any],
-        failures: Failures,
-        api_version: str,
-        base_url: str,
-        options: Options,
-    ) -> None:
+    def __init__(self, access: Access, failures: Failures, options: Options) -> None:
         self.model = failures.model
         self.media = MediaSupport(kinds_of(self.model))
+        self._access = access
+        model_url = f"{access.base_url}/{access.api_version}/{quote(access.resource)}"
+        self._url = f"{model_url}:streamGenerateContent?alt=sse"
         self._failures = failures
         self._options = options
         self._generation = generation_config(
             self.model, options.max_output_tokens, options.thinking_level
         )
         self._declarations = remember_last(declarations)
-        tls = tls_context()
-        self._relay = Relay(tls)
-        self._http = httpx.AsyncClient(
-            transport=self._relay,
-            headers={"accept-encoding": "identity"},
-            trust_env=False,  # the relay looks proxies up
-        )
-        self._client = account, self._http, tls, api_version, base_url
+        self._http: aiohttp.ClientSession | None = None
         self._sdk: Sdk | None = None
         self._opening = asyncio.Lock()
         self._prefixes: dict[tuple[str, int, ToolChoice, tuple[str, ...]], Prefix] = {}
         self._server_tools = ServerTools(own_tools(options.server_tools, self.model), self.model)
-        self._cached = CachedContents(self._open_sdk, failures)
+        self._cached = CachedContents(self.open_sdk, failures)
 
     @property
     def searches(self) -> bool:
@@ -164,25 +154,34 @@ class GenerateContent:
         """Look the model up: that needs a working key and generates nothing."""
         with translating(self._failures):
             async with asyncio.timeout(self._options.check_timeout_s):
-                name = await (await self._open_sdk()).display_name(self.model)
+                name = await (await self.open_sdk()).display_name(self.model)
         own = ", ".join(self._server_tools.names)
         return f"{name or self.model} answers{f', with {own}' if own else ''}"
 
     async def aclose(self) -> None:
         """Delete the cached contents and close the connections."""
         await self._cached.aclose()
-        await self._http.aclose()
         if self._sdk is not None:
             self._sdk.close()
+        if self._http is not None:
+            await self._http.close()
 
-    async def _open_sdk(self) -> Sdk:
+    async def open_sdk(self) -> Sdk:
         """Import google-genai, once, beside the event loop."""
         async with self._opening:
             if self._sdk is None:
                 sdk = await asyncio.to_thread(import_module, "bot.providers.gemini.sdk")
                 gc.freeze()  # no full collection looks at the SDK's thousands of classes
-                self._sdk = sdk.Sdk(*self._client)
+                self._sdk = sdk.Sdk(self._access, self._session(), tls_context())
             return self._sdk
+
+    def _session(self) -> aiohttp.ClientSession:
+        """One for all requests; the first one opens it, as it needs a running loop."""
+        if self._http is None:
+            self._http = open_session(
+                self._access.base_url, connect_s=CONNECT_TIMEOUT_S, tls=tls_context()
+            )
+        return self._http
 
     def _prefix(
         self, system: str, tools: Sequence[ToolDefinition], tool_choice: ToolChoice, own: JSON
@@ -246,8 +245,21 @@ class GenerateContent:
         return stream
 
     async def _send(self, body: JSON, attachments: Attachments) -> aiohttp.ClientResponse:
-        """Send the request through the SDK, and read the stream after its 200 past the SDK."""
-        return await (await self._open_sdk()).send(self.model, body, attachments)
+        """Send the request; the stream after its 200.
+
+        https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
+        """
+        data = attachments.body(encode(body))
+        headers = {**await self._access.headers(), **HEADERS, **length_of(data)}
+        response = await self._session().post(
+            self._url, data=data, headers=headers, allow_redirects=False
+        )
+        if response.status == 200 and response.content_type == EVENT_STREAM:
+            return response
+        async with response:
+            if response.status == 200:
+                raise ValueError("no event stream")
+            raise await read_refusal(response)
 
 
 class Gemini(GenerateContent):
@@ -262,34 +274,13 @@ class Gemini(GenerateContent):
     def __init__(
         self, api_key: str, model: str, base_url: str = "", options: Options = USUAL
     ) -> None:
+        async def headers() -> Mapping[str, str]:
+            return {"x-goog-api-key": api_key}
+
         failures = Failures(model, "GEMINI_API_KEY", api_key, options.asker)
-        super().__init__(
-            {"api_key": api_key, "vertexai": False}, failures, API_VERSION, base_url, options
-        )
         path = model if model.startswith(("models/", "tunedModels/")) else f"models/{model}"
-        base_url = f"{base_url or GOOGLE}/{API_VERSION}"
-        self._url = f"{base_url}/{quote(path)}:streamGenerateContent?alt=sse"
-        self.media = replace(
-            self.media, uploads=UploadedFiles(self._relay, base_url, api_key, failures)
+        account = {"api_key": api_key, "vertexai": False}
+        super().__init__(
+            Access(base_url or GOOGLE, API_VERSION, path, account, headers), failures, options
         )
-        self._headers = {
-            "x-goog-api-key": api_key,
-            "content-type": "application/json",
-            "accept": EVENT_STREAM,
-            "accept-encoding": "identity",
-        }
-
-    async def _send(self, body: JSON, attachments: Attachments) -> aiohttp.ClientResponse:
-        """Send the request without the SDK, whose way takes four times the CPU time.
-
-        https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
-        """
-        response = await self._relay.send(
-            "POST", self._url, self._headers, attachments.body(encode(body))
-        )
-        if response.status == 200 and response.content_type == EVENT_STREAM:
-            return response
-        async with response:
-            if response.status == 200:
-                raise ValueError("no event stream")
-            raise await read_refusal(response)
+        self.media = replace(self.media, uploads=UploadedFiles(self.open_sdk, failures))

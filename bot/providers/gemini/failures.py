@@ -9,21 +9,18 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import aiohttp
-import httpx
-from msgspec.json import decode
 
 from bot.errors import ModelError, TryAgain
 from bot.http import read_beginning
 from bot.providers.shared import failures as shared
 from bot.providers.shared.failures import Failures
-from bot.transcript import UNREADABLE
+from toolset.web.decoding import decode_json
 
 QUOTA_FAILURE = "google.rpc.QuotaFailure"
 TOKEN = re.compile(r"ya29\.[\w.-]+")  # Google's access tokens
 
-# ValueErrors are of bodies that cannot be read; pydantic's and the SDK's own classes are among
-# them.
-OUTAGES = (aiohttp.ClientError, httpx.HTTPError, httpx.StreamError, OSError, ValueError)
+# ValueErrors are of bodies that cannot be read; pydantic's and the SDK's own are among them.
+OUTAGES = (aiohttp.ClientError, OSError, ValueError)
 
 
 class ServiceError(Exception):
@@ -66,8 +63,8 @@ async def read_refusal(response: aiohttp.ClientResponse) -> ServiceError:
     """The error that a response holds; its connection is read to the end or closed."""
     text = await read_beginning(response)
     details: Any = None
-    with suppress(*UNREADABLE, RecursionError):
-        details = decode(text)
+    with suppress(ValueError):
+        details = decode_json(text)
     if isinstance(details, list) and len(details) == 1:
         details = details[0]
     if not (

@@ -1,29 +1,26 @@
-"""google-genai: its client, and its exceptions in a form that needs no import of it.
+"""google-genai for what is not in every turn: the card of a model, cached contents, files.
 
-Importing it takes 0.25 s and 16 MB. A request with a key goes without it, so this module is
-imported when something else is asked for: the card of a model, a cached content, or a request with
-Google's credentials.
+Importing it takes 0.25 s and 16 MB. A request for an answer goes without it, so this module is
+imported when something else is asked for. Its exceptions leave in a form that needs no import.
 """
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from io import BytesIO
+from typing import NamedTuple
 
 import aiohttp
-import httpx
 from google import genai
-from google.auth import exceptions as credentials
+from google.auth.exceptions import GoogleAuthError
 from google.genai import errors, types
 
-from bot.providers.gemini.failures import ServiceError, SignInError
-from bot.providers.gemini.relay import kept_streams
+from bot.providers.gemini.access import Access
+from bot.providers.gemini.failures import ServiceError
 from bot.providers.gemini.request import JSON
-from bot.providers.shared.request import Attachments
-
-PLACEHOLDER = "-"  # the SDK insists on contents; extra_body replaces them
+from bot.providers.gemini.sign_in import sign_in_error
 
 
 @contextmanager
@@ -34,71 +31,54 @@ def our_errors() -> Iterator[None]:
         ServiceError: Google refused.
         SignInError: there are no credentials, or Google's sign-in does not take them.
         ConnectionError: the answer broke off.
+        ValueError: what Google answered cannot be read.
     """
     try:
         yield
     except errors.APIError as error:
-        raise ServiceError(
-            error.code or 0, error.details, error.response
-        ) from None  # unchained: may quote the key
-    except credentials.GoogleAuthError as error:
-        is_outage = isinstance(error, credentials.TransportError)
-        raise SignInError(
-            type(error).__name__, is_outage=is_outage
-        ) from None  # unchained: may quote credentials
+        # Unchained, as the text may quote the key.
+        raise ServiceError(error.code or 0, error.details, error.response) from None
+    except GoogleAuthError as error:
+        raise sign_in_error(error) from None
     except errors.ContinuationInterruptedError as error:
         raise ConnectionError(type(error).__name__) from error
+    except KeyError as error:
+        raise ValueError("a field is missing") from error
+
+
+class StoredFile(NamedTuple):
+    """A file at Google; ``name`` is ``files/…``."""
+
+    name: str
+    uri: str
+    state: str
 
 
 class Sdk:
     """The client for one model.
 
     Args:
-        account: key, or project and credentials, as the SDK's client takes them.
-        http: sends the requests.
-        base_url: empty for Google's own.
+        session: sends the requests.
     """
 
-    def __init__(
-        self,
-        account: Mapping[str, Any],
-        http: httpx.AsyncClient,
-        tls: ssl.SSLContext,
-        api_version: str,
-        base_url: str,
-    ) -> None:
+    def __init__(self, access: Access, session: aiohttp.ClientSession, tls: ssl.SSLContext) -> None:
         options = types.HttpOptions(
-            api_version=api_version,
-            base_url=base_url or None,
-            httpx_async_client=http,
-            client_args={"verify": tls},  # unused; the SDK would build another context in 30 ms
+            api_version=access.api_version,
+            base_url=access.base_url,
+            headers={"accept-encoding": "identity"},
+            aiohttp_client=session,
+            # Neither is used; the SDK would build two more contexts, in 30 ms each.
+            client_args={"verify": tls},
             async_client_args={"ssl": tls},
             retry_options=types.HttpRetryOptions(attempts=1),
         )
-        self._client = genai.Client(**account, http_options=options)
+        self._base_url = access.base_url
+        self._client = genai.Client(**access.account, http_options=options)
 
     async def display_name(self, model: str) -> str:
         """The name for people on a model's card."""
         with our_errors():
             return (await self._client.aio.models.get(model=model)).display_name or ""
-
-    async def send(
-        self, model: str, body: JSON, attachments: Attachments
-    ) -> aiohttp.ClientResponse:
-        """Send a request, and give its stream after the 200 as it comes."""
-        config: types.GenerateContentConfigDict = {
-            "http_options": {"extra_body": body},
-            "automatic_function_calling": {"disable": True},
-            "automatic_continuation": False,
-        }
-        with our_errors(), kept_streams(attachments) as kept:
-            async for _ in await self._client.aio.models.generate_content_stream(
-                model=model, contents=PLACEHOLDER, config=config
-            ):
-                pass  # the SDK yields only an answer that is no event stream
-        if not kept:
-            raise ValueError("no event stream")
-        return kept[0]
 
     async def create_cached(self, model: str, prefix: JSON, ttl: str) -> str:
         """Keep a prefix; the name of the content."""
@@ -118,5 +98,30 @@ class Sdk:
         with our_errors():
             await self._client.aio.caches.delete(name=name)
 
+    async def upload(self, data: bytes, mime: str) -> StoredFile:
+        """Upload a file, in pieces of 8 MiB."""
+        with our_errors():
+            file = await self._client.aio.files.upload(
+                file=BytesIO(data),
+                # The address for the pieces is at our host: only the path is Google's word.
+                config={"mime_type": mime, "http_options": {"base_url": self._base_url}},
+            )
+        return _stored(file)
+
+    async def file(self, name: str) -> StoredFile:
+        """A file as it is now."""
+        with our_errors():
+            return _stored(await self._client.aio.files.get(name=name))
+
+    async def delete_file(self, name: str) -> None:
+        with our_errors():
+            await self._client.aio.files.delete(name=name)
+
     def close(self) -> None:
         self._client.close()
+
+
+def _stored(file: types.File) -> StoredFile:
+    if not file.name or not file.uri:
+        raise ValueError("a file without a name")
+    return StoredFile(file.name, file.uri, str(file.state.value if file.state else ""))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING
 
+from bot.providers.gemini.access import Access
 from bot.providers.gemini.client import GenerateContent
 from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures
@@ -12,8 +16,11 @@ from bot.providers.shared.failures import Failures
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
 
+    from bot.providers.gemini.sign_in import SignIn
+
 API_VERSION = "v1beta1"
 GLOBAL = "global"
+MULTI_REGIONS = ("us", "eu")
 
 
 class Vertex(GenerateContent):
@@ -40,13 +47,43 @@ class Vertex(GenerateContent):
         fix = "run gcloud auth application-default login, and let that account use Vertex AI there"
         refused = f"GOOGLE_CLOUD_PROJECT: {project} refused access ({{cause}}): {fix}"
         failures = Failures(model, "GOOGLE_CLOUD_PROJECT", "", options.asker, refused)
-        account = {
-            "vertexai": True,
-            "project": project,
-            "location": location,
-            "credentials": credentials,
-        }
-        without = replace(
-            options, server_tools=()
-        )  # Vertex AI does not combine them with functions
-        super().__init__(account, failures, API_VERSION, base_url, without)
+        self._credentials = credentials
+        self._sign_in: SignIn | None = None
+        access = Access(
+            base_url or _host(location),
+            API_VERSION,
+            f"projects/{project}/locations/{location}/{_resource(model)}",
+            {
+                "vertexai": True,
+                "project": project,
+                "location": location,
+                "credentials": credentials,
+            },
+            self._headers,
+        )
+        # Vertex AI does not combine Google's own tools with functions.
+        super().__init__(access, failures, replace(options, server_tools=()))
+
+    async def _headers(self) -> Mapping[str, str]:
+        """The headers that Google's credentials give."""
+        if self._sign_in is None:
+            module = await asyncio.to_thread(import_module, "bot.providers.gemini.sign_in")
+            self._sign_in = self._sign_in or module.SignIn(self._credentials)
+        return await self._sign_in.headers()
+
+
+def _host(location: str) -> str:
+    """Where the models of a location are: https://cloud.google.com/vertex-ai/docs/reference/rest."""
+    if location == GLOBAL:
+        return "https://aiplatform.googleapis.com"
+    if location in MULTI_REGIONS:
+        return f"https://aiplatform.{location}.rep.googleapis.com"
+    return f"https://{location}-aiplatform.googleapis.com"
+
+
+def _resource(model: str) -> str:
+    """The path of a model below its location."""
+    if model.startswith(("models/", "publishers/")):
+        return model
+    publisher, slash, name = model.partition("/")
+    return f"publishers/{publisher}/models/{name}" if slash else f"publishers/google/models/{model}"

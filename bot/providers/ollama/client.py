@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 import aiohttp
 from msgspec import DecodeError
-from msgspec.json import Decoder
 
 from bot.errors import ModelError
 from bot.http import open_session, read_beginning
@@ -34,6 +33,7 @@ from bot.providers.shared.request import Attachments, length_of, remember_last
 from bot.providers.shared.streaming import lines_of, stream_answer
 from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
+from toolset.web.decoding import decode_json
 
 DEFAULT_WINDOW = (
     4_096  # tokens, of a server without a setting; it cuts off anything beyond without an error
@@ -43,8 +43,6 @@ PORT = 11434
 PORTS = {"http": 80, "https": 443}  # of an address with a scheme
 # a server listens there; no client reaches it there
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
-
-_read = Decoder(JSON).decode
 
 
 class Ollama:
@@ -113,7 +111,7 @@ class Ollama:
                 asyncio.timeout(self._options.check_timeout_s),
                 await self._post("/api/show", {"model": self.model}) as response,
             ):
-                card = _read(await read_beginning(response, CARD_CAP))
+                card = decode_json(await read_beginning(response, CARD_CAP), JSON)
         if "tools" not in card.get("capabilities", ["tools"]):  # older servers name none
             raise self._refusals.knows_no_tools()
         return f"{self.model} answers"
@@ -199,6 +197,6 @@ def address_of(host: str) -> str:
 
 def _message_of(body: bytes) -> str:
     try:
-        return str(_read(body).get("error", ""))
+        return str(decode_json(body, JSON).get("error", ""))
     except DecodeError:
         return body.decode(errors="replace")

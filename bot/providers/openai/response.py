@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
-from msgspec.json import Decoder
 
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
 from bot.providers.openai.failures import kind_of
@@ -21,6 +20,7 @@ from bot.providers.openai.request import PROVIDER, Extras
 from bot.providers.shared.failures import Failures, status_of
 from bot.providers.shared.response import Calls, build_response, event_decoder
 from bot.transcript import Message, Opaque, Text, Usage, encode
+from toolset.web.decoding import decode_json
 
 JSON = dict[str, Any]
 DONE = b"[DONE]"
@@ -93,7 +93,6 @@ def _has_calls(event: _Event) -> bool:
 
 
 _event = event_decoder(_Event, _has_calls)
-_error = Decoder(JSON).decode
 
 
 class Answer:
@@ -131,7 +130,7 @@ class Answer:
             return
         event = _event(data)
         if event.error or event.object == "error":
-            raise self._error(event.error or _error(data))
+            raise self._error(event.error or decode_json(data, JSON))
         for choice in (event.choices or ())[:1]:
             self._finish = choice.finish_reason or self._finish
             if (delta := choice.delta or choice.message) is not None:

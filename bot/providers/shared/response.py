@@ -3,7 +3,6 @@ whole answer."""
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -11,12 +10,9 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from msgspec import DecodeError
-from msgspec.json import Decoder
 
 from bot.providers import ModelResponse, StopReason, ToolCallDelta
-from bot.safe_text.glyphs import without_surrogates
 from bot.transcript import (
-    UNREADABLE,
     Message,
     Opaque,
     Text,
@@ -26,48 +22,34 @@ from bot.transcript import (
     is_blank,
     new_id,
 )
+from toolset.web.decoding import decode_json
 
 USUAL = ("end_turn", "tool_use")
 LONGEST_OPAQUE = 1024 * 1024  # bytes; a conversation keeps about as much
-# Escapes of JSON; the group holds one that is half a surrogate pair, as some servers cut an emoji
-# in two.
-ESCAPE = re.compile(
-    rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
-)
 
 T = TypeVar("T")
-_read = Decoder().decode
 
 
 def event_decoder(kind: type[T], has_calls: Callable[[T], bool]) -> Callable[[bytes], T]:
     """A decoder of events that takes half a surrogate pair in a text as U+FFFD.
 
     An event with calls is refused instead: nothing is run with arguments that the model did not
-    write. NaN, Infinity and numbers beyond the range of a float are refused in every event.
+    write.
 
     Raises:
         DecodeError: the decoder, for anything else than an event.
     """
-    decode = Decoder(kind).decode
 
     def read(data: bytes) -> T:
         try:
-            try:
-                return decode(data)
-            except UNREADABLE as error:
-                event = decode(_with_replacements(data))
-                if has_calls(event):
-                    raise DecodeError("a call holds characters that do not exist") from error
-                return event
-        except RecursionError as error:
-            raise DecodeError("nested too deeply") from error
+            return decode_json(data, kind, mends=False)
+        except DecodeError as error:
+            event = decode_json(data, kind)
+            if has_calls(event):
+                raise DecodeError("a call holds characters that do not exist") from error
+            return event
 
     return read
-
-
-def _with_replacements(data: bytes) -> bytes:
-    text = without_surrogates(data.decode("utf-8", "surrogatepass"))
-    return ESCAPE.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], text.encode())
 
 
 @dataclass(slots=True)
@@ -171,8 +153,8 @@ def _object(text: str) -> dict[str, Any] | None:
     try:
         for _ in range(2):
             if isinstance(read, str):
-                read = _read(read) if read else {}
-    except (*UNREADABLE, UnicodeError, RecursionError):
+                read = decode_json(read, mends=False) if read else {}
+    except DecodeError:
         return None
     return {} if read is None else read if isinstance(read, dict) else None
 

@@ -1,15 +1,43 @@
-// Markdown blocks as DOM nodes, for text nobody has checked: nothing here ever parses HTML.
+// Markdown as DOM nodes, for text nobody has checked: markdown-it reads it, and nothing parses HTML.
+// What differs from CommonMark, and why, stands in bot/channels/markdown.py, which reads the same.
 
-import { appendInline } from "./inline.js";
+import MarkdownIt from "./markdown-it.js";
 import { unturned } from "./turning.js";
 
-const MAX_DEPTH = 8;
-const FENCE = /^ {0,3}(`{3,}|~{3,})([^`]*)$/;
-const HEADING = /^ {0,3}(#{1,6})\s+(.*)$/;
-const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
-const QUOTE = /^ {0,3}> ?/;
-const ITEM = /^( *)([-*+]|\d{1,9}[.)])(?: +|$)/;
-const TABLE_RULE = /^\|?(?: *:?-+:? *\|)* *:?-+:? *\|?$/;
+const DEEPEST = 40; // levels of quotes and lists within each other; a list takes two
+const MOST_MARKS = 6; // emphasis within emphasis
+const BLOCKS = ["table", "fence", "blockquote", "hr", "list", "heading", "paragraph"];
+const INLINE = ["text", "newline", "escape", "backticks", "strikethrough", "emphasis", "link", "image", "autolink"];
+const PAIRS = ["balance_pairs", "strikethrough", "emphasis", "fragments_join"];
+const ADDRESS = /^(?:[a-z][a-z0-9+.-]{0,30}:\/\/|www\.|mailto:|tel:)/i;
+const STOP = /[\n!<*_~`[\]\\]|(?<![a-z])https?:\/\//gi; // where another rule than that of text may match
+const BARE = /https?:\/\/[\w.~:/?#[\]@!$&'()*+,;=%-]{1,2000}/iy;
+const TAGS = { s: "del" };
+const ALIGNED = { "text-align:center": "center", "text-align:right": "end" };
+
+const parser = new MarkdownIt("zero", { maxNesting: DEEPEST });
+parser.validateLink = (address) => ADDRESS.test(address);
+parser.normalizeLink = (address) => address;
+parser.block.ruler.enableOnly(BLOCKS);
+const [readTable] = parser.block.ruler.getRules("");
+parser.block.ruler.at("table", table, { alt: ["paragraph"] });
+parser.inline.ruler.at("text", text);
+parser.inline.ruler.enableOnly(INLINE);
+parser.inline.ruler2.enableOnly(PAIRS);
+parser.inline.State = class extends parser.inline.State {
+  /** The run of marks that starts here, and whether it may open and close emphasis. */
+  scanDelims(start) {
+    const { src, posMax } = this;
+    const mark = src[start];
+    let end = start + 1;
+    while (end < posMax && src[end] === mark) end += 1;
+    const before = start ? src[start - 1] : " ";
+    const after = end < posMax ? src[end] : " ";
+    const isGlued = mark === "*" ? /[a-z0-9]/i.test(before) : mark === "_" && /[\p{L}\p{N}]/u.test(before);
+    const goesOn = mark === "_" && /[\p{L}\p{N}]/u.test(after);
+    return { can_open: !/\s/.test(after) && !isGlued, can_close: !/\s/.test(before) && !goesOn, length: end - start };
+  }
+};
 
 const rendered = new WeakMap(); // element → the source it was made from
 
@@ -18,193 +46,169 @@ const rendered = new WeakMap(); // element → the source it was made from
  * or scrolls in a growing answer stays as it is.
  */
 export function renderMarkdown(container, text, decorateCode = () => {}) {
-  const blocks = parseBlocks(unturned(text).replaceAll("\r\n", "\n").split("\n"));
+  const source = unturned(text);
+  const lines = source.split(/\r\n?|\n/);
+  const blocks = blocksOf(source);
   blocks.forEach((block, index) => {
+    const written = lines.slice(...block[0].map).join("\n");
     const present = container.children[index];
-    if (present && rendered.get(present) === block.source) return;
-    const element = toElement(block, 0, decorateCode);
-    rendered.set(element, block.source);
+    if (present && rendered.get(present) === written) return;
+    const element = toElement(block, decorateCode);
+    rendered.set(element, written);
     if (present) present.replaceWith(element);
     else container.append(element);
   });
   while (container.children.length > blocks.length) container.lastElementChild.remove();
 }
 
-function parseBlocks(lines) {
+/** The tokens of each block; one paragraph, as it is written, where quotes and lists nest too deeply to be shown. */
+function blocksOf(source) {
   const blocks = [];
-  for (let i = 0; i < lines.length; ) {
-    if (!lines[i].trim()) {
-      i += 1;
-      continue;
-    }
-    const { end, ...block } = parseBlock(lines, i);
-    blocks.push({ ...block, source: lines.slice(i, end).join("\n") });
-    i = end;
+  for (const token of parser.parse(source, {})) {
+    if (token.level >= DEEPEST - 1) return [asWritten(source)];
+    if (token.level === 0 && token.nesting >= 0) blocks.push([]);
+    blocks.at(-1).push(token);
   }
   return blocks;
 }
 
-function parseBlock(lines, start) {
-  const line = lines[start];
-  if (FENCE.test(line)) return parseFence(lines, start);
-  if (HEADING.test(line)) return { type: "heading", match: HEADING.exec(line), end: start + 1 };
-  if (RULE.test(line)) return { type: "rule", end: start + 1 };
-  if (QUOTE.test(line)) return parseQuote(lines, start);
-  if (ITEM.test(line)) return parseList(lines, start);
-  if (startsTable(lines, start)) return parseTable(lines, start);
-  let end = start + 1;
-  while (end < lines.length && lines[end].trim() && !interrupts(lines, end)) end += 1;
-  return { type: "paragraph", text: lines.slice(start, end).map((part) => part.trim()).join("\n"), end };
+function asWritten(source) {
+  const [opened, inline, closed] = parser.parse("text", {});
+  opened.map = [0, Infinity];
+  inline.children[0].content = source;
+  return [opened, inline, closed];
 }
 
-function interrupts(lines, i) {
-  const line = lines[i];
-  const item = ITEM.exec(line);
-  const startsList = item && item[0].length < line.length && (/[-*+]/.test(item[2]) || parseInt(item[2], 10) === 1);
-  return [FENCE, HEADING, RULE, QUOTE].some((pattern) => pattern.test(line)) || startsList || startsTable(lines, i);
-}
-
-function parseFence(lines, start) {
-  const [, mark, info] = FENCE.exec(lines[start]);
-  let end = start + 1;
-  const closes = (line) => {
-    const bare = line.trim();
-    return bare.length >= mark.length && bare === mark[0].repeat(bare.length);
-  };
-  while (end < lines.length && !closes(lines[end])) end += 1;
-  const language = info.trim().split(/\s/)[0];
-  return { type: "code", language, text: lines.slice(start + 1, end).join("\n"), end: Math.min(end + 1, lines.length) };
-}
-
-function parseQuote(lines, start) {
-  let end = start;
-  while (end < lines.length && QUOTE.test(lines[end])) end += 1;
-  return { type: "quote", lines: lines.slice(start, end).map((line) => line.replace(QUOTE, "")), end };
-}
-
-function parseList(lines, start) {
-  const [, base, marker] = ITEM.exec(lines[start]);
-  const ordered = /\d/.test(marker);
-  const items = [];
-  let loose = false;
-  let i = start;
-  for (; i < lines.length; i += 1) {
-    const line = lines[i];
-    const indent = line.search(/\S/);
-    const item = ITEM.exec(line);
-    if (indent === -1) {
-      if (!belongs(lines[i + 1], base.length, ordered)) break;
-      loose = true;
-      items.at(-1).push("");
-    } else if (item && indent < base.length + 2 && /\d/.test(item[2]) === ordered && !RULE.test(line)) {
-      items.push([line.slice(item[0].length)]);
-    } else if (indent >= base.length + 2) {
-      items.at(-1).push(line.slice(Math.min(indent, base.length + marker.length + 1)));
-    } else if (items.at(-1).at(-1) && !interrupts(lines, i) && !item) {
-      items.at(-1).push(line);
-    } else {
-      break;
-    }
+/** A rule: characters without a meaning, up to an address, or an address. */
+function text(state, silent) {
+  STOP.lastIndex = BARE.lastIndex = state.pos;
+  const end = Math.min(STOP.exec(state.src)?.index ?? state.posMax, state.posMax);
+  const address = end === state.pos && trimmed(BARE.exec(state.src)?.[0].slice(0, state.posMax - end) ?? "");
+  const shown = address || state.src.slice(state.pos, end);
+  if (!silent && address && !state.linkLevel && safeURL(address)) {
+    state.push("link_open", "a", 1).attrSet("href", address);
+    state.push("text", "", 0).content = address;
+    state.push("link_close", "a", -1);
+  } else if (!silent) {
+    state.pending += shown;
   }
-  return { type: "list", ordered, first: parseInt(marker, 10), items, loose, end: i };
+  state.pos += shown.length;
+  return shown !== "";
 }
 
-/** Whether the line after an empty one goes on with a list whose markers stand at `base`. */
-function belongs(line, base, ordered) {
-  if (!line?.trim()) return false;
-  const item = ITEM.exec(line);
-  const indent = line.search(/\S/);
-  return indent >= base + 2 || Boolean(item && indent >= base && /\d/.test(item[2]) === ordered);
+/** A rule: a table as far as its lines have a bar; cells that its head lacks stand in the last one. */
+function table(state, start, end, silent) {
+  if (!readTable(state, start, end, true) || silent) return readTable(state, start, end, true);
+  const line = (at) => state.src.slice(state.bMarks[at] + state.tShift[at], state.eMarks[at]).trim();
+  let last = start + 2;
+  while (last < end && line(last).includes("|")) last += 1;
+  const first = state.tokens.length;
+  readTable(state, start, last, false);
+  const added = state.tokens.slice(first);
+  const columns = added.filter((token) => token.type === "th_open").length;
+  added.forEach((token, index) => {
+    if (token.type !== "tr_open") return;
+    const texts = cells(line(token.map[0]));
+    texts.push(texts.splice(columns - 1).join(" | "));
+    // A cell has three tokens, the second with its text.
+    for (let cell = 0; cell < columns; cell += 1) added[index + 3 * cell + 2].content = texts[cell] ?? "";
+  });
+  return true;
 }
 
-function startsTable(lines, i) {
-  const rule = lines[i + 1]?.trim() ?? "";
-  return lines[i].includes("|") && TABLE_RULE.test(rule) && cells(lines[i]).length === cells(rule).length;
-}
-
-function parseTable(lines, start) {
-  let end = start + 2;
-  while (end < lines.length && lines[end].includes("|")) end += 1;
-  const align = cells(lines[start + 1]).map((rule) =>
-    rule.endsWith(":") ? (rule.startsWith(":") ? "center" : "end") : "start",
-  );
-  return { type: "table", align, head: cells(lines[start]), rows: lines.slice(start + 2, end).map(cells), end };
-}
-
+/** The texts of a row's cells; a bar in code parts none. */
 function cells(line) {
-  const parts = line.trim().replace(/^\|/, "").replace(/\|$/, "").match(/(?:\\.|`[^`]*`|[^|])*(?:\||$)/g) ?? [];
-  if (parts.at(-1) === "" && parts.length > 1) parts.pop();
-  return parts.map((part) => part.replace(/\|$/, "").trim().replaceAll("\\|", "|"));
+  const found = line.replace(/^\|/, "").match(/(?:\\.|`[^`]*`|[^|])*(?:\||$)/g).slice(0, -1);
+  return found.map((text) => text.replace(/(?<!\\)\|$/, "").replaceAll("\\|", "|").trim());
 }
 
-function toElement(block, depth, decorateCode) {
-  const make = (name) => document.createElement(name);
-  const inner = (lines, parent) => appendBlocks(parent, lines, depth + 1, decorateCode);
-  switch (block.type) {
-    case "heading":
-      return withInline(make(`h${Math.min(block.match[1].length + 1, 6)}`), block.match[2].trim().replace(/\s#+$/, ""));
-    case "rule":
-      return make("hr");
-    case "code":
-      return codeElement(block, decorateCode);
-    case "quote":
-      return inner(block.lines, make("blockquote"));
-    case "list":
-      return listElement(block, inner);
-    case "table":
-      return tableElement(block);
-    default:
-      return withInline(make("p"), block.text);
+function toElement(tokens, decorateCode) {
+  const root = document.createDocumentFragment();
+  const parents = [root];
+  for (const token of tokens) {
+    const parent = parents.at(-1);
+    if (token.type === "inline") appendInline(parent, token.children);
+    else if (token.type === "fence") parent.append(codeElement(token, decorateCode));
+    else if (token.nesting === 1) parents.push(token.hidden ? parent : opened(token, parent));
+    else if (token.nesting === -1) parents.pop();
+    else parent.append(document.createElement(token.tag));
   }
+  return root.firstElementChild;
 }
 
-function appendBlocks(parent, lines, depth, decorateCode) {
-  if (depth > MAX_DEPTH) parent.append(lines.join("\n"));
-  else for (const block of parseBlocks(lines)) parent.append(toElement(block, depth, decorateCode));
-  return parent;
+/** The new element that takes what is in a block. */
+function opened(token, parent) {
+  const tag = /^h\d$/.test(token.tag) ? `h${Math.min(Number(token.tag[1]) + 1, 6)}` : token.tag;
+  const element = document.createElement(tag);
+  if (token.attrGet("start")) element.start = token.attrGet("start");
+  if (tag === "th" || tag === "td") element.className = ALIGNED[token.attrGet("style")] ?? "start";
+  if (tag !== "table") return parent.appendChild(element);
+  const frame = parent.appendChild(document.createElement("div"));
+  frame.className = "table";
+  frame.tabIndex = 0; // scrolled by keyboard
+  return frame.appendChild(element);
 }
 
-function withInline(element, text) {
-  appendInline(element, text);
-  return element;
-}
-
-function codeElement({ language, text }, decorateCode) {
+function codeElement({ info, content }, decorateCode) {
   const figure = document.createElement("figure");
   const pre = figure.appendChild(document.createElement("pre"));
   pre.tabIndex = 0; // scrolled by keyboard
+  const text = content.replace(/\n$/, "");
   pre.appendChild(document.createElement("code")).textContent = text;
-  decorateCode(figure, language, text);
+  decorateCode(figure, info.trim().split(/\s/)[0], text);
   return figure;
 }
 
-function listElement({ ordered, first, items, loose }, inner) {
-  const list = document.createElement(ordered ? "ol" : "ul");
-  if (ordered && first !== 1) list.start = first;
-  for (const lines of items) {
-    const item = inner(lines, list.appendChild(document.createElement("li")));
-    if (loose) continue;
-    for (const paragraph of [...item.children].filter((child) => child.tagName === "P")) {
-      paragraph.replaceWith(...paragraph.childNodes);
-    }
+function appendInline(block, tokens) {
+  const parents = [block];
+  for (const token of tokens) {
+    const parent = parents.at(-1);
+    if (token.type === "link_open") parents.push(anchor(token.attrGet("href"), parent));
+    else if (token.type === "image") anchor(token.attrGet("src"), parent).append(token.content || token.attrGet("src"));
+    else if (token.nesting === 1) parents.push(parents.length > MOST_MARKS ? parent : emphasis(token, parent));
+    else if (token.nesting === -1) named(parents.pop());
+    else if (token.tag === "code") parent.appendChild(document.createElement("code")).textContent = token.content;
+    else parent.append(token.tag === "br" ? document.createElement("br") : token.content);
   }
-  return list;
 }
 
-function tableElement({ align, head, rows }) {
-  const frame = document.createElement("div");
-  frame.className = "table";
-  frame.tabIndex = 0; // scrolled by keyboard
-  const table = frame.appendChild(document.createElement("table"));
-  const addRow = (section, name, texts) => {
-    const row = section.appendChild(document.createElement("tr"));
-    head.forEach((_, column) => {
-      const cell = withInline(row.appendChild(document.createElement(name)), texts[column] ?? "");
-      cell.className = align[column] ?? "start";
-    });
-  };
-  addRow(table.appendChild(document.createElement("thead")), "th", head);
-  const body = table.appendChild(document.createElement("tbody"));
-  for (const row of rows) addRow(body, "td", row);
-  return frame;
+function emphasis(token, parent) {
+  return parent.appendChild(document.createElement(TAGS[token.tag] ?? token.tag));
+}
+
+/** A new link, or `parent` where the address is none to follow, or another link is around it. */
+function anchor(address, parent) {
+  const url = safeURL(address);
+  if (!url || parent.closest("a")) return parent;
+  const node = parent.appendChild(document.createElement("a"));
+  node.href = url;
+  node.target = "_blank";
+  node.rel = "noopener noreferrer nofollow";
+  return node;
+}
+
+/** A link without words shows its address. */
+function named(element) {
+  if (element.tagName === "A" && !element.textContent) element.textContent = element.href;
+}
+
+/** An absolute http(s) address, or null for everything a link must not lead to. */
+function safeURL(address) {
+  try {
+    const url = new URL(address);
+    return url.protocol === "https:" || url.protocol === "http:" ? url.href : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A bare address without the punctuation of the sentence around it. */
+function trimmed(address) {
+  let shown = address;
+  for (;;) {
+    const last = shown.at(-1) ?? "";
+    const unbalanced = last === ")" && shown.split(")").length > shown.split("(").length;
+    if (!unbalanced && !/[.,;:!?'"*_~\]]/.test(last)) return shown;
+    shown = shown.slice(0, -1);
+  }
 }

@@ -13,12 +13,11 @@ from pathlib import Path
 import pytest
 
 from bot.cli.new_tool import write_tool
-from bot.terminal.background import background_loop
 from tests.bot.command_line import Call
 from tests.fakes import line_events
 from tests.fakes.gemini import gemini_fake_in_thread
 from tests.fakes.line import line_fake
-from tests.fakes.wttr import WttrFake, wttr_fake
+from tests.fakes.wttr import WttrFake, wttr_fake_in_thread
 from tests.process.kaiwa_process import ENTRY
 from tests.project import ROOT, environment
 from tests.toolset.names import ALWAYS_ON
@@ -43,7 +42,7 @@ HEAVY = {"aiohttp", "bot.app", "google.genai", "httpx", "pydantic", "redis", "st
 @pytest.fixture
 def wttr(monkeypatch: pytest.MonkeyPatch) -> Iterator[WttrFake]:
     """The weather service, in a thread of its own because commands have loops of their own."""
-    with background_loop() as loop, loop.open(wttr_fake()) as fake:
+    with wttr_fake_in_thread() as fake:
         monkeypatch.setenv("WTTR_BASE_URL", fake.base_url)
         yield fake
 

@@ -347,13 +347,16 @@ async def test_a_store_that_is_away_does_not_stop_a_response() -> None:
             "/usage",
             "Used today, until 2026-11-22 00:00 (UTC):\n"
             "You: 2 of 300 messages, 1,200 tokens\n"
-            "This conversation: 2 messages, 1,200 of 2,000,000 tokens",
+            "This conversation: 2 messages, 1,200 of 2,000,000 tokens\n"
+            "Words that the language model's service still has in its cache count by their share "
+            "of the price, mostly a tenth.",
         ),
         (
             "使用量",
             "今日の使用量（2026年11月22日 00:00（UTC）まで）：\n"
             "あなた：2件（上限300件）、1,200トークン\n"
-            "この会話：2件、1,200トークン（上限2,000,000）",
+            "この会話：2件、1,200トークン（上限2,000,000）\n"
+            "言語モデル側のキャッシュに残っている文章は、料金の割合（多くは10分の1）で数えます。",
         ),
     ],
     ids=["en", "ja"],

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from redis.asyncio import Redis
 
-from bot.channels.line.text import plain_text
+from bot.channels.line.markdown import plain_text
 from bot.conversation.history import read_history
 from bot.conversation.sources import source_lists
 from bot.providers.scripted import Step

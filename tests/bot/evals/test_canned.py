@@ -39,9 +39,8 @@ async def test_they_are_defined_as_the_real_ones_are() -> None:
     async with http_client() as http:
         real = toolset.build(own_tools(), http, lambda config: config())
     canned = canned_tools([], {})
-    assert {name: canned[name].definition for name in real} == {
-        name: real[name].definition for name in real
-    }
+    defined = {one.name: one for one in real.definitions}
+    assert {name: canned[name].definition for name in defined} == defined
     assert {"web_search", "run_command"} <= set(canned)
     assert canned.commands == canned_tools([], {}).commands
 

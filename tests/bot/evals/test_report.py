@@ -13,7 +13,7 @@ from bot.evals.questions import Question
 from bot.evals.report import Run, Score, wilson
 from bot.evals.results import keep_run, read_runs
 from bot.evals.runner import Attempt
-from bot.ops.usage import Price, Prices
+from bot.prices import Price, Prices
 from bot.transcript import Usage
 
 PRICES = Prices("2026-11-01", "made up", {"cheap": Price(input=1.0, cached=0.1, output=10.0)})

@@ -10,7 +10,8 @@ import pytest
 
 from bot.app import open_store_of
 from bot.clock import Days
-from bot.ops.usage import Heavy, Line, Price, load_prices, report, rows
+from bot.ops.usage import Heavy, Line, report, rows
+from bot.prices import Price, load_prices
 from bot.settings import load
 from bot.store import Store
 from bot.transcript import Author, Spending, Usage
@@ -35,7 +36,7 @@ async def spend(
 
 async def test_a_report_tells_tokens_and_money_by_day_and_model(store: Store) -> None:
     """Cached input costs less, thinking is output, a model without a price has no money, searches
-    are not in it."""
+    are not in it. People's tokens are those that limits count."""
     clock = Clock()
     million = 1_000_000
     await spend(
@@ -56,8 +57,8 @@ async def test_a_report_tells_tokens_and_money_by_day_and_model(store: Store) ->
         Line(YESTERDAY, "gemini-2.5-flash-lite-preview-09-2025", 1, 2, million, 0, 0, 0, 0, 0.1),
     ]
     assert made.usd == 0.765
-    assert made.users == [Heavy("line:U1", 2_200_000), Heavy("line:Uab…890", 10)]
-    assert made.conversations == [Heavy("line:Ubo…000:group:C12…890", 2_200_010)]
+    assert made.users == [Heavy("line:U1", 1_750_000), Heavy("line:Uab…890", 10)]
+    assert made.conversations == [Heavy("line:Ubo…000:group:C12…890", 1_750_010)]
     assert list(rows(made.lines))[:2] == [
         (
             TODAY,

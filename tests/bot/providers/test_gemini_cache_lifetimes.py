@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from socket import create_server
 from threading import Event
 
-import httpx
 import pytest
 from msgspec.json import encode
 from structlog.testing import capture_logs
 
 from bot.providers.gemini.caching import CachedContents, least_tokens
-from bot.providers.gemini.relay import Relay
+from bot.providers.gemini.client import Gemini
 from bot.providers.gemini.sdk import Sdk
 from bot.providers.shared.failures import Failures
 from tests.fakes.gemini import KEY, GeminiFake
@@ -63,11 +62,11 @@ class Shelf:
 @asynccontextmanager
 async def shelf_at(base_url: str) -> AsyncIterator[Shelf]:
     """Nothing cached yet."""
-    tls = httpx.create_ssl_context()
-    async with httpx.AsyncClient(transport=Relay(tls)) as http:
-        shelf = Shelf(Sdk({"api_key": KEY, "vertexai": False}, http, tls, "v1beta", base_url))
-        yield shelf
-        await shelf.contents.aclose()
+    gemini = Gemini(KEY, "gemini-3.5-flash", base_url)
+    shelf = Shelf(await gemini.open_sdk())
+    yield shelf
+    await shelf.contents.aclose()
+    await gemini.aclose()
 
 
 @pytest.fixture

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 
 from bot import texts
 from bot.channels import InboundEvent, Question
@@ -12,16 +11,16 @@ from bot.channels.console.channel import Console, Reads
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
 from bot.live_events import ApprovalAsked, Joined, LiveEvent, ToolStarted, TurnStarted
-from bot.terminal import Drawing, clock_time
-from bot.terminal.background import BackgroundLoop
-from bot.terminal.chat import Chat
-from bot.terminal.exchange import ChatSession
-from bot.terminal.plain_screen import PlainScreen
+from bot.terminal import clock_time
+from bot.terminal.chat import Chat, ChatSession
+from bot.terminal.screen import Screen
 from bot.transcript import Message, Role, Text, ToolCall, encode
 from tests.fakes.live import LocalLive
+from tests.waiting import until
 
 HERE = "console:terminal_1"
 WORDS = texts.load().table("terminal", "en")
+# The id "ours" stands for the id of the newest message.
 STARTED = TurnStarted("t1", ("ours",))
 JOINED = Joined(("ours",))
 CALLED = ToolStarted("c1", "slow", {})
@@ -29,101 +28,97 @@ UNTIL = 1_763_703_600_000
 LAUNCH = Question("question_1", "c2", "launch", {"what": "rocket"}, until=UNTIL)
 ASKED = ApprovalAsked("question_1", "c2", "launch", "▸ what: rocket", UNTIL)
 TIME = clock_time(UNTIL)
-SHOWN = f"? launch\n  ▸ what: rocket\n{WORDS['question'].format(time=TIME)}\n"
+SHOWN = f"? launch\n  ▸ what: rocket\n  {WORDS['question'].format(time=TIME)}\n"
 OPEN = f"{WORDS['unanswered'].format(time=TIME)}\n"
 
-
-class Impatient(PlainScreen):
-    """A screen whose user presses Ctrl-C as soon as a tool is called."""
-
-    @contextmanager
-    def draw_answer(self) -> Iterator[Drawing]:
-        with super().draw_answer() as drawing:
-            yield Interrupted(drawing)
-
-
-class Interrupted:
-    """The drawing of such a screen."""
-
-    def __init__(self, drawing: Drawing) -> None:
-        self._drawing = drawing
-
-    def show(self, event: LiveEvent) -> None:
-        if isinstance(event, ToolStarted):
-            raise KeyboardInterrupt
-        self._drawing.show(event)
-
-    def tick(self) -> None:
-        self._drawing.tick()
+Step = LiveEvent | Callable[[], None]
 
 
 class ChatHarness:
     """A console without a model: each message is answered by the next script.
 
     Attributes:
-        scripts: events (the id ``ours`` stands for the message's) and functions to call.
+        scripts: events to publish and functions to call.
         history: the committed messages.
+        sent: messages that were accepted.
         votes: that were accepted.
         question: the open one.
-        forgotten: how often typeahead was discarded.
-        at_looks: functions to call, one at each read of the store.
-        away: whether the store does not answer.
+        is_away: whether the store does not answer.
     """
 
-    def __init__(self, loop: BackgroundLoop, screen: type[PlainScreen] = PlainScreen) -> None:
+    def __init__(self) -> None:
         self.live = LocalLive()
-        self.scripts: list[Sequence[LiveEvent | Callable[[], None]]] = []
+        self.scripts: list[Sequence[Step]] = []
         self.history: list[Message] = []
-        self.said: list[Message] = []
+        self.sent: list[Message] = []
         self.votes: list[InboundEvent] = []
         self.question: Question | None = None
-        self.forgotten = 0
-        self.at_looks: list[Callable[[], None]] = []
-        self.away = False
-        self.out = io.StringIO()
-        self.err = io.StringIO()
-        console = Console(
-            self._accept, self.live, Reads(self._past, self._question), texts.load(), "en"
+        self.is_away = False
+        reads = Reads(self._read_history, self._read_question)
+        console = Console(self._accept, self.live, reads, texts.load(), "en")
+
+        async def say(text: str, message_id: str) -> None:
+            await console.say(HERE, text, message_id=message_id)
+
+        session = ChatSession(
+            say,
+            partial(console.watch, HERE),
+            partial(console.vote, HERE),
+            partial(console.open_question, HERE),
+            partial(self._read_history, HERE),
+            poll_s=0.1,
         )
-        session = ChatSession(HERE, console, self._past, "en-GB", "Asia/Tokyo", poll_s=0.05)
-        self.chat = Chat(
-            session,
-            loop,
-            screen(self.out, self.err, WORDS),
-            SpokenCommands(texts.load()),
-            WORDS,
-            self._discard_typeahead,
-        )
+        self.chat = Chat(session, Screen(WORDS), SpokenCommands(texts.load()), WORDS)
+
+    async def run(self, *lines: str) -> bool:
+        """Type these lines."""
+
+        async def typed() -> AsyncIterator[str]:
+            for line in lines:
+                yield line
+
+        return await self.run_lines(typed())
+
+    async def run_lines(self, lines: AsyncIterator[str]) -> bool:
+        """Type lines, with what happens between them."""
+
+        async def read_line() -> str | None:
+            return await anext(lines, None)
+
+        return await self.chat.run(read_line)
+
+    async def publish(self, *events: LiveEvent) -> None:
+        """Let events come by themselves."""
+        await until(lambda: self.live.viewers > 0)
+        await self.live.publish(HERE, *map(encode, events))
 
     async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:
-        await self._past(conversation)
-        self.said.append(arrival.message)
-        self.votes += [arrival] if arrival.event == "vote" else []
+        await self._read_history(conversation)
+        if arrival.event == "vote":
+            self.votes.append(arrival)
+        else:
+            self.sent.append(arrival.message)
+        newest = arrival.message.id
         for step in self.scripts.pop(0):
             if step == STARTED:
-                await self.live.publish(HERE, encode(TurnStarted("t1", (arrival.message.id,))))
+                await self.live.publish(HERE, encode(TurnStarted("t1", (newest,))))
             elif step == JOINED:
-                await self.live.publish(HERE, encode(Joined((arrival.message.id,))))
+                await self.live.publish(HERE, encode(Joined((newest,))))
             elif callable(step):
                 step()
             else:
                 await self.live.publish(HERE, encode(step))
         return True
 
-    async def _past(self, conversation: str) -> list[Message]:
+    async def _read_history(self, conversation: str) -> list[Message]:
         assert conversation == HERE
-        if self.away:
+        if self.is_away:
             raise StoreUnavailable("no answer within 2.5 s")
-        if self.at_looks:
-            self.at_looks.pop(0)()
         return [*self.history]
 
-    async def _question(self, conversation: str) -> Question | None:
-        await self._past(conversation)
+    async def _read_question(self, conversation: str) -> Question | None:
+        await self._read_history(conversation)
         return self.question
-
-    def _discard_typeahead(self) -> None:
-        self.forgotten += 1
 
     def ask(self) -> None:
         """Park the turn; only the store has the question, no live event."""
@@ -135,29 +130,19 @@ class ChatHarness:
 
     def commit(self) -> None:
         """Answer the oldest unanswered message; only in the history, without a live event."""
-        message = self.said[len(self.history) // 2]
-        self.history += [message, said("model", f"answer to {message.text}")]
-
-    def take_its_time(self) -> None:
-        """Commit the newest message and close the question after some more polls."""
-        self.at_looks = [lambda: None] * 8 + [self.decide, self.commit]
+        message = self.sent[len(self.history) // 2]
+        self.history += [message, message_of("model", f"answer to {message.text}")]
 
     def lose_the_store(self) -> None:
         """Let every further request to the store fail."""
-        self.away = True
+        self.is_away = True
 
     def break_off(self) -> None:
         """End the live events of all viewers with an error."""
         self.live.break_off(HERE)
 
-    @property
-    def printed(self) -> tuple[str, str]:
-        """The two streams: answers, and everything else."""
-        return self.out.getvalue(), self.err.getvalue()
 
-
-def said(role: Role, *parts: str | ToolCall, message_id: str = "m1") -> Message:
+def message_of(role: Role, *parts: str | ToolCall, message_id: str = "m1") -> Message:
     """A message of these words and calls."""
-    return Message(
-        message_id, role, tuple(Text(part) if isinstance(part, str) else part for part in parts), 0
-    )
+    made = tuple(Text(part) if isinstance(part, str) else part for part in parts)
+    return Message(message_id, role, made, 0)

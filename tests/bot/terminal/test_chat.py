@@ -1,237 +1,383 @@
-"""The terminal's front: every message finds its answer, live or in the history, and nobody has to
-wait for it."""
+"""The terminal's front: every message finds its answer, and the next line answers a question."""
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import AsyncIterator, Callable
 
+import pytest
+from msgspec.structs import replace
+
+from bot import texts
+from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
-from bot.live_events import Answered, AnswerText, LiveEvent, ShownFile, TurnStarted
-from bot.terminal.background import BackgroundLoop
-from bot.terminal.exchange import answer_to
-from bot.terminal.plain_screen import PlainScreen
+from bot.live_events import (
+    Answered,
+    AnswerText,
+    ApprovalAsked,
+    LiveEvent,
+    Noticed,
+    PollShown,
+    ToolFinished,
+    TurnStarted,
+)
 from bot.transcript import FileRef, Message, Text, ToolCall, ToolResult
-from tests.bot.terminal.harness import CALLED, JOINED, STARTED, WORDS, ChatHarness, said
+from tests.bot.terminal.harness import (
+    ASKED,
+    CALLED,
+    JOINED,
+    LAUNCH,
+    OPEN,
+    SHOWN,
+    STARTED,
+    WORDS,
+    ChatHarness,
+    message_of,
+)
 from toolset.shown import Card
 
+RESUMED = TurnStarted("t1", ("the first message",))
+LAUNCHED = ToolFinished("c2", "launch", {"ok": True}, False, 3)
+MADE = '✓ launch  3 ms\n  {"ok":true}\n'
+REMINDER = Answered("r1", "⏰ drink water")
+POLL = PollShown("poll_1", "Lunch?", ("Sushi", "Curry"), (0, 0), "Press a button.", "Close")
+COUNTED = replace(POLL, counts=(0, 1))
+CLOSED = replace(COUNTED, status="This poll is closed.", close="")
 
-def test_a_message_that_joins_a_turn_gets_its_answer(harness: ChatHarness) -> None:
-    """What the turn did before it joined was shown to whoever asked first."""
-    earlier: list[LiveEvent] = [TurnStarted("t1", ("another",)), AnswerText("Let me look.")]
+Printed = Callable[[], tuple[str, str]]
+
+
+@pytest.fixture
+def harness() -> ChatHarness:
+    return ChatHarness()
+
+
+@pytest.fixture
+def printed(capsys: pytest.CaptureFixture[str]) -> Printed:
+    """The two streams so far: answers, and everything else."""
+    out, err = "", ""
+
+    def read() -> tuple[str, str]:
+        nonlocal out, err
+        new = capsys.readouterr()
+        out, err = out + new.out, err + new.err
+        return out, err
+
+    return read
+
+
+async def test_messages_get_their_answers(harness: ChatHarness, printed: Printed) -> None:
+    """In order, also one that has joined a turn."""
     harness.scripts = [
-        [*earlier, JOINED, AnswerText("Bo"), AnswerText("th"), Answered("t1", "Both")]
+        [STARTED, AnswerText("Hel"), AnswerText("lo"), Answered("t1", "Hello")],
+        [TurnStarted("t1", ("another",)), JOINED, Answered("t1", "Both")],
     ]
-    assert harness.chat.run(["and Osaka?"])
-    assert harness.printed == ("Both\n", "")
+    assert await harness.run("  hi there \n", "and Osaka?")
+    assert printed() == ("Hello\nBoth\n", "")
+    assert [message.text for message in harness.sent] == ["hi there", "and Osaka?"]
 
 
-def test_a_message_gets_its_answer(harness: ChatHarness) -> None:
-    """Said with the person's language and place, and shown as it came."""
-    harness.scripts = [[STARTED, AnswerText("Hel"), AnswerText("lo"), Answered("t1", "Hello")]]
-    assert harness.chat.run(["  hi there \n"])
-    assert harness.printed == ("Hello\n", "")
-    [message] = harness.said
-    assert message.author is not None
-    assert (message.text, message.author.locale, message.author.time_zone) == (
-        "hi there",
-        "en-GB",
-        "Asia/Tokyo",
-    )
-
-
-def test_the_turns_of_others_are_not_shown(harness: ChatHarness) -> None:
-    """Somebody may talk in the same conversation from another window."""
-    others: list[LiveEvent] = [
-        TurnStarted("t0", ("theirs",)),
-        AnswerText("theirs"),
-        Answered("t0", "theirs"),
-    ]
-    harness.scripts = [[*others, STARTED, Answered("t1", "ours")]]
-    assert harness.chat.send("hi")
-    assert harness.printed == ("ours\n", "")
-
-
-def test_an_apology_is_no_answer(harness: ChatHarness) -> None:
+async def test_an_apology_is_no_answer(harness: ChatHarness, printed: Printed) -> None:
     """It is shown with its note, and a pipe's exit code will tell; a later answer makes it good."""
-    harness.scripts = [[STARTED, Answered("t1", "Too slow.", failed=True, note="cause")]]
-    assert not harness.chat.run(["hi"])
-    assert harness.printed == ("", "Too slow.\ncause\n")
-    harness.scripts = [
-        [STARTED, Answered("t1", "Sorry.", failed=True)],
-        [STARTED, Answered("t2", "Yes.")],
-    ]
-    assert harness.chat.run(["one", "two"])
+    apology = Answered("t1", "Too slow.", failed=True, note="cause")
+    harness.scripts = [[STARTED, apology], [STARTED, apology], [STARTED, Answered("t1", "Yes.")]]
+    assert not await harness.run("hi")
+    assert printed() == ("", "Too slow.\n  cause\n")
+    assert await harness.run("one", "two")
 
 
-def test_an_answer_whose_live_events_are_lost_comes_from_the_history(harness: ChatHarness) -> None:
+async def test_an_answer_whose_live_events_are_lost_comes_from_the_history(
+    harness: ChatHarness, printed: Printed
+) -> None:
     """Live events are lossy; the history is the truth."""
-    harness.scripts = [[harness.commit]]
-    assert harness.chat.send("hi")
-    assert harness.printed == ("answer to hi\n", "")
+    harness.scripts = [
+        [harness.commit],
+        [STARTED, AnswerText("answer"), harness.break_off, harness.commit],
+    ]
+    assert await harness.run("hi", "you")
+    assert printed() == ("answer to hi\nanswer to you\n", "")
 
 
-def test_a_broken_subscription_does_not_lose_the_answer(harness: ChatHarness) -> None:
-    """What was shown stays, the rest is taken from the history."""
-    harness.scripts = [[STARTED, AnswerText("answer"), harness.break_off, harness.commit]]
-    assert harness.chat.send("hi")
-    assert harness.printed == ("answer to hi\n", "")
-
-
-def test_a_store_that_goes_away_meanwhile_ends_the_waiting(harness: ChatHarness) -> None:
+async def test_a_store_that_goes_away_meanwhile_ends_the_waiting(
+    harness: ChatHarness, printed: Printed
+) -> None:
     """The message is stored; its answer is shown once the store answers again."""
     harness.scripts = [[STARTED, harness.commit, harness.lose_the_store]]
-    assert not harness.chat.send("hi")
-    assert harness.printed[1] == f"{WORDS['store_away']}\nno answer within 2.5 s\n{WORDS['left']}\n"
-    harness.chat.run([""])
-    assert harness.printed[0] == ""
-    harness.away = False
-    harness.chat.run([""])
-    assert harness.printed[0] == "answer to hi\n"
+    assert not await harness.run("hi", "")
+    lost = f"{WORDS['store_away']}\n  no answer within 2.5 s\n"
+    assert printed() == ("", f"{lost}{WORDS['left']}\n")
+    assert not await harness.run("not kept")
+    harness.is_away = False
+    await harness.run("")
+    assert printed() == (
+        "answer to hi\n",
+        f"{lost}{WORDS['left']}\n{lost}{WORDS['earlier']}\n",
+    )
 
 
-def test_a_message_that_was_not_kept_is_not_promised_an_answer(harness: ChatHarness) -> None:
-    """Nothing was taken, so nothing is in the background."""
-    harness.away = True
-    assert not harness.chat.send("hi")
-    assert harness.printed == ("", f"{WORDS['store_away']}\nno answer within 2.5 s\n")
-
-
-def test_what_cannot_be_taken_is_told_in_one_sentence(harness: ChatHarness) -> None:
+async def test_what_cannot_be_taken_is_said_in_one_sentence(
+    harness: ChatHarness, printed: Printed
+) -> None:
     """The console knows why; the next line is read as if nothing had been."""
     harness.scripts = [[STARTED, Answered("t1", "Yes.")]]
-    assert harness.chat.run(["red \x1b[31m", "hi"])
-    assert harness.printed == (
-        "Yes.\n",
-        "This message contains control characters. Please remove them.\n",
-    )
+    assert await harness.run("red \x1b[31m", "hi")
+    why = "This message contains control characters. Please remove them.\n"
+    assert printed() == ("Yes.\n", why)
 
 
-def test_ctrl_c_leaves_the_waiting_and_the_answer_is_kept(hasty: ChatHarness) -> None:
-    """Back at the prompt with a word about it; the answer is shown once it is there, and once
-    only."""
-    hasty.scripts = [[STARTED, CALLED]]
-    assert not hasty.chat.send("hi")
-    assert hasty.printed == ("", f"{WORDS['left']}\n")
-    hasty.chat.run([""])
-    assert hasty.printed == ("", f"{WORDS['left']}\n")
-    hasty.commit()
-    hasty.chat.run(["", ""])
-    assert hasty.printed == ("answer to hi\n", f"{WORDS['left']}\n{WORDS['earlier']}\n")
+async def test_ctrl_c_leaves_the_waiting_and_the_answer_is_shown_once(
+    harness: ChatHarness, printed: Printed
+) -> None:
+    """Back at the prompt with a word about it; the history has the answer before its event."""
+    late = Answered("t1", "answer to one")
+    harness.scripts = [
+        [STARTED, CALLED, harness.chat.interrupt],
+        [harness.commit, late, STARTED, Answered("t1", "second")],
+    ]
+    await harness.run("one", "", "two", "")
+    out, err = printed()
+    assert out == "answer to one\nsecond\n"
+    assert err == f"{WORDS['left']}\n{WORDS['earlier']}\n"
 
 
-def test_an_answer_nobody_waited_for_comes_before_the_next_one(hasty: ChatHarness) -> None:
-    """Turns come in order, and so do their answers on the screen."""
-    hasty.scripts = [[STARTED, CALLED], [hasty.commit, STARTED, Answered("t2", "second")]]
-    hasty.chat.run(["one", "two"])
-    assert hasty.printed == ("answer to one\nsecond\n", f"{WORDS['left']}\n{WORDS['earlier']}\n")
-
-
-def test_messages_that_shared_a_turn_share_its_answer(hasty: ChatHarness) -> None:
+async def test_messages_that_shared_a_turn_share_its_answer(
+    harness: ChatHarness, printed: Printed
+) -> None:
     """Two that nobody waited for are answered at once: the answer is shown once."""
-    hasty.scripts = [[STARTED, CALLED], [STARTED, CALLED]]
-    hasty.chat.run(["one", "two"])
-    hasty.history = [*hasty.said, said("model", "to both")]
-    hasty.chat.run([""])
-    assert hasty.printed[0] == "to both\n"
+    harness.scripts = [[STARTED, harness.chat.interrupt], [STARTED, harness.chat.interrupt]]
+    await harness.run("one", "two")
+    harness.history = [*harness.sent, message_of("model", "to both")]
+    await harness.run("")
+    assert printed()[0] == "to both\n"
 
 
-def test_commands_stay_here(harness: ChatHarness) -> None:
-    """/help explains, /exit ends whatever follows; neither is said to anybody, and an empty line is
-    nothing."""
-    assert harness.chat.run(["/help", "", "  ", "/exit", "not reached"])
-    assert harness.printed == ("", f"{WORDS['help']}\n")
-    assert harness.said == []
-
-
-def test_a_path_is_a_message(harness: ChatHarness) -> None:
-    """Only what we know is a command."""
+async def test_commands_stay_here(harness: ChatHarness, printed: Printed) -> None:
+    """/help explains, /exit ends whatever follows; neither is sent; a path is a message."""
     harness.scripts = [[STARTED, Answered("t1", "A folder.")]]
-    assert harness.chat.run(["/etc/hosts"])
+    assert await harness.run("/help", "", "  ", "/etc/hosts", "/exit", "not reached")
+    assert printed() == ("A folder.\n", f"{WORDS['help']}\n")
 
 
-class Remembering(PlainScreen):
-    """A screen that puts what it recalls where it can be read."""
+@pytest.mark.parametrize("language", texts.LANGUAGES)
+def test_the_help_lists_the_commands(language: str) -> None:
+    """All that can be typed here; the interpreter is for groups."""
+    catalogue = texts.load()
+    shown = catalogue.get("terminal.help", language)
+    names = [name for name in SpokenCommands(catalogue).names if not name.startswith("interpret")]
+    words = {name: catalogue.get(f"words.{name}", language).split(",")[0] for name in names}
+    missing = [name for name in names if words[name] not in shown and name != "help"]
+    assert missing == ([] if language == "en" else ["stop"])  # /stop works in every language
 
-    def show_last_turn(self, question: str, answer: str) -> None:
-        self.show_notice(f"{question} → {answer}")
 
-
-def test_a_conversation_goes_on_with_its_last_exchange(loop: BackgroundLoop) -> None:
-    """The last question and the last answer are shown, and all questions are there to be asked
-    again."""
-    harness = ChatHarness(loop, Remembering)
+async def test_a_conversation_goes_on_where_it_was(harness: ChatHarness, printed: Printed) -> None:
+    """The questions are there to be asked again; without a store there is no start."""
     call = ToolCall("c1", "look", {})
     harness.history = [
-        said("user", "one"),
-        said("model", "1"),
-        said("user", "two"),
-        said("model", "…", call),
+        message_of("user", "one"),
+        message_of("model", "1"),
+        message_of("user", "two"),
+        message_of("model", "…", call),
     ]
-    assert harness.chat.resume() == ["one", "two"]
-    assert harness.printed == ("", "two → 1\n")
-
-
-def test_a_new_conversation_recalls_nothing(loop: BackgroundLoop) -> None:
-    """There is no last exchange."""
-    harness = ChatHarness(loop, Remembering)
-    assert harness.chat.resume() == []
-    assert harness.printed == ("", "")
-
-
-def test_a_store_that_is_away_at_the_start_is_an_error(harness: ChatHarness) -> None:
-    """The command line tells it in one line."""
-    harness.away = True
+    assert await harness.chat.resume() == ["one", "two"]
+    assert printed() == ("", "")  # a pipe recalls nothing
+    harness.lose_the_store()
     with pytest.raises(StoreUnavailable):
-        harness.chat.resume()
+        await harness.chat.resume()
 
 
-def test_the_answer_to_a_message_is_the_last_word_of_its_turn() -> None:
-    """Words beside calls are not it, and neither are the answers before."""
-    call = ToolCall("c1", "look", {})
-    past = [
-        said("user", "one", message_id="u1"),
-        said("model", "1"),
-        said("user", "two", message_id="u2"),
-        said("model", "I look", call),
-        said("tool"),
-        said("model", "2"),
-    ]
-    found = [answer_to(message_id, past) for message_id in ("u1", "u2", "u3")]
-    assert found == [Answered("", "1"), Answered("", "2"), None]
-    assert answer_to("u2", past[:4]) is None
-
-
-def test_an_answer_of_the_history_has_the_words_of_its_files_and_its_sources() -> None:
-    """Those of its own turn, as if its live event had come."""
-    chart, other = (
-        FileRef(f"f{number}", f"{number}.png", "image/png", f"{number} °C") for number in (20, 9)
+async def test_an_answer_of_the_history_has_what_is_beside_it(
+    harness: ChatHarness, printed: Printed
+) -> None:
+    """The files, cards and choices of its own turn, as if its live event had come."""
+    chart = FileRef("f1", "1.png", "image/png", "20 °C")
+    other = FileRef("f2", "2.png", "image/png", "9 °C")
+    results = ToolResult(
+        "c1", "look", {}, files=(chart,), card=Card("Tokyo"), choices=("Today", "Tomorrow")
     )
-    past = [
-        said("user", "one", message_id="u1"),
-        Message("t1", "tool", (ToolResult("c1", "w", {}, files=(other,)),), 0),
-        said("model", "1"),
-        said("user", "two", message_id="u2"),
-        Message(
-            "t2",
-            "tool",
-            (ToolResult("c2", "w", {}, files=(chart,), card=Card("A"), choices=("x", "y")),),
-            0,
-        ),
-        said("user", "joined", message_id="u3"),
-        Message("m2", "model", (Text("2"),), 0, footer="Sources:"),
+
+    def commit() -> None:
+        harness.history = [
+            message_of("tool"),
+            Message("r0", "tool", (ToolResult("c0", "look", {}, files=(other,)),), 0),
+            message_of("model", "before"),
+            *harness.sent,
+            Message("r1", "tool", (results,), 0),
+            Message("m2", "model", (Text("Here."),), 0, footer="Sources: x"),
+        ]
+
+    harness.scripts = [[commit]]
+    assert await harness.run("chart?")
+    shown = "Here.\n\nSources: x\n\n20 °C\n\nTokyo\n\n[1 Today · 2 Tomorrow]\n"
+    assert printed() == (shown, "")
+
+
+async def test_the_next_line_answers_a_question(harness: ChatHarness, printed: Printed) -> None:
+    """The turn goes on, is followed to its end, may ask again, and its answer is shown once."""
+    another = replace(ASKED, question_id="question_2")
+
+    def ask_another() -> None:
+        harness.question = replace(LAUNCH, id="question_2")
+
+    harness.scripts = [
+        [STARTED, harness.ask, ASKED],
+        [ask_another, RESUMED, LAUNCHED, another],
+        [harness.decide, RESUMED, LAUNCHED, AnswerText("Up"), Answered("t1", "Up")],
+        [STARTED, Answered("t1", "Fine")],
     ]
-    below = (ShownFile("", "20.png", "20 °C"),), (Card("A"),), ("x", "y")
-    whole = Answered("", "2\n\nSources:", False, "", *below)
-    assert [answer_to(message_id, past) for message_id in ("u2", "u3")] == [whole, whole]
+    assert await harness.run("launch both", "yes", "yes", "how are you?")
+    assert printed() == ("Up\nFine\n", f"{SHOWN}{MADE}{SHOWN}{MADE}")
+    assert len(harness.sent) == 4
 
 
-def test_a_late_answer_is_shown_with_the_words_of_its_files(hasty: ChatHarness) -> None:
-    """Nobody watched as it came."""
-    chart = FileRef("f1", "a.png", "image/png", "20 °C")
+async def test_a_question_nobody_answers_stays_open(harness: ChatHarness, printed: Printed) -> None:
+    """A notice says until when, the result is no answer, and the next run asks it again."""
+    harness.scripts = [[STARTED, harness.ask, ASKED]]
+    assert not await harness.run("launch it")
+    assert printed() == ("", f"{SHOWN}{OPEN}")
+    again = ChatHarness()
+    again.ask()
+    again.scripts = [[again.decide, RESUMED, Answered("t1", "Up")]]
+    assert await again.run("yes")
+    assert printed() == ("Up\n", f"{SHOWN}{OPEN}{SHOWN}")
 
-    hasty.scripts = [[STARTED, CALLED]]
-    hasty.chat.send("one")
-    hasty.commit()
-    hasty.history.insert(1, Message("t1", "tool", (ToolResult("c1", "w", {}, files=(chart,)),), 0))
-    hasty.chat.run([""])
-    assert hasty.printed[0] == "answer to one\n\n20 °C\n"
+
+async def test_a_question_whose_event_is_lost_comes_from_the_store(
+    harness: ChatHarness, printed: Printed
+) -> None:
+    """So does the end of its turn; the store may hold an answered question for a while."""
+    harness.scripts = [[STARTED, harness.ask], [harness.commit], [STARTED, Answered("t1", "Fine")]]
+    assert await harness.run("launch it", "yes", "how are you?")
+    assert printed() == ("answer to launch it\nFine\n", SHOWN)
+
+
+async def test_a_line_typed_before_the_question_is_not_sent(
+    harness: ChatHarness, printed: Printed
+) -> None:
+    """Whoever did not wait does not decide by a line typed before the question was read."""
+    harness.scripts = [[STARTED, harness.chat.interrupt]]
+
+    async def lines() -> AsyncIterator[str]:
+        yield "launch it"
+        harness.ask()
+        yield "and Osaka?"
+
+    assert not await harness.run_lines(lines())
+    assert printed() == ("", f"{WORDS['left']}\n{SHOWN}{WORDS['asked_first']}\n{OPEN}")
+    assert [message.text for message in harness.sent] == ["launch it"]
+
+
+async def test_an_answer_to_a_question_that_is_open_no_more_is_not_sent(
+    harness: ChatHarness, printed: Printed
+) -> None:
+    """A yes without a question means nothing; what came of it is shown."""
+    harness.scripts = [[STARTED, harness.ask, ASKED]]
+
+    async def lines() -> AsyncIterator[str]:
+        yield "launch it"
+        harness.decide()
+        harness.commit()
+        yield "yes"
+
+    await harness.run_lines(lines())
+    notes = f"{SHOWN}{WORDS['earlier']}\n{WORDS['asked_over']}\n"
+    assert printed() == ("answer to launch it\n", notes)
+    assert len(harness.sent) == 1
+
+
+async def test_a_decision_while_the_store_is_away_can_be_made_again(
+    harness: ChatHarness, printed: Printed
+) -> None:
+    """The question stays the next line's business."""
+    harness.scripts = [
+        [STARTED, harness.ask, ASKED],
+        [harness.decide, RESUMED, Answered("t1", "Up")],
+    ]
+
+    async def lines() -> AsyncIterator[str]:
+        yield "launch it"
+        harness.is_away = True
+        yield "yes"
+        harness.is_away = False
+        yield "yes"
+
+    assert await harness.run_lines(lines())
+    lost = f"{WORDS['store_away']}\n  no answer within 2.5 s\n"
+    assert printed() == ("Up\n", f"{SHOWN}{lost}")
+
+
+async def test_stop_ends_the_turn_that_was_left(harness: ChatHarness, printed: Printed) -> None:
+    """Only its end is shown, and shown once; a command without a turn has its own answer."""
+    harness.scripts = [
+        [STARTED, harness.chat.interrupt],
+        [AnswerText("the end of a sen"), harness.commit, Answered("t1", "Stopped.")],
+        [Noticed("by the way"), Answered("t2", "Gone.")],
+    ]
+    assert await harness.run("tell me a story", "/stop", "", "/forget me")
+    assert printed() == ("Stopped.\nGone.\n", f"{WORDS['left']}\nby the way\n")
+
+
+async def test_what_comes_by_itself_is_shown(harness: ChatHarness, printed: Printed) -> None:
+    """A reminder, a notice, a late answer, and again after an outage; no line is typed for it."""
+    harness.scripts = [[REMINDER, STARTED, harness.chat.interrupt]]
+    asked = ApprovalAsked("question_1", "c2", "launch", "", 0)
+
+    async def lines() -> AsyncIterator[str]:
+        yield "hi"
+        harness.commit()
+        await harness.publish(Answered("t1", "answer to hi"), Noticed("by the way"))
+        harness.break_off()
+        yield ""
+        await harness.publish(REMINDER, TurnStarted("r1", ("routine",)), asked)
+
+    await harness.run_lines(lines())
+    assert printed() == (
+        "⏰ drink water\nanswer to hi\n⏰ drink water\n",
+        f"{WORDS['left']}\n{WORDS['earlier']}\nby the way\n{WORDS['question_waits']}\n",
+    )
+
+
+async def test_a_number_stands_for_a_choice(harness: ChatHarness, printed: Printed) -> None:
+    """Its words are sent and shown; a number that stands for nothing is a message."""
+    choices = ("Sushi", "Curry")
+    harness.scripts = [
+        [STARTED, Answered("t1", "What?", choices=choices)],
+        [STARTED, Answered("t1", "How many?")],
+        [STARTED, Answered("t1", "Which?", choices=choices)],
+        [STARTED, Answered("t1", "No.")],
+    ]
+    await harness.run("hungry", "２", "2", "3")
+    assert [message.text for message in harness.sent] == ["hungry", "Curry", "2", "3"]
+    assert printed()[1] == "› Curry\n"
+
+
+async def test_a_number_votes_in_a_poll(harness: ChatHarness, printed: Printed) -> None:
+    """The counts are shown once; 0 closes the poll, and then a number is a message again."""
+    events: list[list[LiveEvent]] = [
+        [STARTED, POLL, Answered("t1", "Please vote.")],
+        [COUNTED],
+        [CLOSED],
+        [STARTED, Answered("t1", "Two.")],
+    ]
+    harness.scripts = [*events]
+    await harness.run("a poll", "2", "0", "2")
+    assert [message.text for message in harness.sent] == ["a poll", "2"]
+    votes = [(vote.target, vote.choice) for vote in harness.votes]
+    assert votes == [("poll_1", 2), ("poll_1", 0)]
+    shown = f"Lunch?\n1 Sushi: 0\n2 Curry: 0\n{WORDS['vote']}\n"
+    counted = shown.replace("Curry: 0", "Curry: 1")
+    closed = "Lunch?\n1 Sushi: 0\n2 Curry: 1\nThis poll is closed.\n"
+    assert printed() == ("Please vote.\nTwo.\n", f"{shown}{counted}{closed}")
+
+
+async def test_a_vote_that_does_not_arrive_can_be_made_again(harness: ChatHarness) -> None:
+    """The store was away; what comes later of a vote is shown at the prompt."""
+    harness.scripts = [[STARTED, POLL, Answered("t1", "Please vote.")], []]
+
+    async def lines() -> AsyncIterator[str]:
+        yield "a poll"
+        harness.is_away = True
+        yield "2"
+        harness.is_away = False
+        yield "2"
+
+    assert await harness.run_lines(lines())
+    assert len(harness.votes) == 1

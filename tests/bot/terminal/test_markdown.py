@@ -1,15 +1,13 @@
-"""Markdown as it is drawn on a terminal, and where a growing text may be parted."""
+"""Markdown as it is drawn on a terminal."""
 
 from __future__ import annotations
 
 import io
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 
-from bot.terminal.markdown import ChatMarkdown, split_finished
+from bot.terminal.markdown import ChatMarkdown
 
 
 def drawn(text: str, last: int = 0, *, colour: bool = False) -> str:
@@ -51,34 +49,3 @@ def test_the_colour_behind_code_reaches_to_the_edge() -> None:
 def test_only_the_last_lines_are_drawn_where_room_is_short() -> None:
     """The newest words are at the end."""
     assert drawn("- a\n- b\n- c", last=2) == " • b\n • c\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "blocks", "rest"),
-    [
-        ("", [], ""),
-        ("one", [], "one"),
-        ("one\n\ntwo", [], "one\n\ntwo"),
-        ("one\n\ntwo\n", ["one\n\n"], "two\n"),
-        ("1. a\n\n2", [], "1. a\n\n2"),
-        ("1. a\n\n2. b\n", [], "1. a\n\n2. b\n"),
-        ("```\na\n\nb\n", [], "```\na\n\nb\n"),
-        ("# t\n```\na\n```\nz\n", ["# t\n", "```\na\n```\n"], "z\n"),
-        ("\n\none\n\ntwo\n", ["\n\none\n\n"], "two\n"),
-        ("one\n\n---\n\ntwo\n", ["one\n\n", "---\n\n"], "two\n"),
-    ],
-)
-def test_a_text_is_parted_before_its_last_block(text: str, blocks: list[str], rest: str) -> None:
-    """A list, a fence or a half-written line may still take in what follows; what stands before it
-    is settled."""
-    assert split_finished(text) == (blocks, rest)
-
-
-@given(st.text("ab1.-*#>`|\n \u2028", max_size=60))
-def test_parting_loses_nothing(text: str) -> None:
-    """However words arrive, blocks and rest together are the text."""
-    printed, growing = "", ""
-    for character in text:
-        blocks, growing = split_finished(growing + character)
-        printed += "".join(blocks)
-    assert printed + growing == text

@@ -150,7 +150,7 @@ def test_declared_data_is_in_the_response() -> None:
         "$defs": {"T": {"type": "string"}},
     }
     (tool,) = catalog(OTHER, ListedTool("t", "", {}, out)).tools
-    declared = tool.definition.response["properties"]["data"]
+    declared = tool.response_schema["properties"]["data"]
     assert declared == {"type": "object", "properties": {"at": {"type": "string"}}}
     assert (tool.definition.own, tool.definition.idempotent, tool.origin) == (
         False,

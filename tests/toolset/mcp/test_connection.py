@@ -94,8 +94,10 @@ async def test_new_tools_are_offered_when_the_server_tells() -> None:
         assert [one.name for one in served.tools.definitions][-1] == "real_learned"
 
 
-async def test_a_server_that_dies_is_started_again() -> None:
+async def test_a_server_that_dies_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The call that killed it has an unknown outcome; the next one waits for the new process."""
+    # A busy machine takes more than the usual five seconds to start one.
+    monkeypatch.setattr("toolset.mcp.connection.CALL_WAIT_S", 20.0)
     async with serving(REAL) as served:
         outcome = await served.call("real_die")
         assert outcome.response == {"error": "the connection to real broke: the outcome is unknown"}

@@ -9,7 +9,7 @@ import pytest
 from toolset.mcp.answer import Answer
 from toolset.mcp.catalog import Catalog, make_catalog
 from toolset.mcp.config import ServerConfig
-from toolset.mcp.pace import MOST_VALUES, Pace, has_too_many_values
+from toolset.mcp.guard import MOST_VALUES, Pace, has_too_many_values, is_nested_too_deeply
 from toolset.mcp.pins import ListedTool
 from toolset.mcp.schema import plain_schema
 from toolset.offer.rules import Rule, Rules
@@ -60,16 +60,16 @@ def test_no_rule_lowers_a_tool_that_has_changed() -> None:
     assert tools.of_place("slack:C", "U")["s_find"].definition.risk == "low"
 
 
-async def test_a_large_message_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_message_takes_its_time() -> None:
     """Four megabytes of empty lists, ever again, took all of the event loop from everybody else."""
-    slept: list[float] = []
+    assert Pace().take(1, b"[]," * 1_000_000) > 5
 
-    async def sleep(seconds: float) -> None:
-        slept.append(seconds)
 
-    monkeypatch.setattr("toolset.mcp.pace.anyio.sleep", sleep)
-    await Pace().keep(1, b"[]," * 1_000_000)
-    assert slept[0] > 5
+@pytest.mark.parametrize(("levels", "is_too_deep"), [(190, False), (191, True), (200_000, True)])
+def test_levels_are_counted_outside_of_texts(levels: int, is_too_deep: bool) -> None:
+    """The SDK reads no more than 200."""
+    assert is_nested_too_deeply(b"[" * levels + b'"[[[["' + b"]" * levels) is is_too_deep
+    assert not is_nested_too_deeply(b"[" + b"[]," * levels + b'"' + b"[" * levels + b'"]')
 
 
 @pytest.mark.parametrize(

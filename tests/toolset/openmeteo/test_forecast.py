@@ -56,17 +56,14 @@ def test_a_forecast_becomes_a_report() -> None:
         observed=datetime(2026, 4, 3, 22, 15),
         condition="Light rain",
         temp_c="9.4",
-        temp_f="49",
         feels_like_c="-0.2",
-        feels_like_f="32",
         humidity="58",
         wind_kmh="10",
-        wind_mph="6",
         wind_direction="N",
         days=(
             Day(
                 date(2026, 4, 3),
-                *("12", "5.5", "54", "42"),
+                *("12", "5.5"),
                 (
                     Slot(22, "Light rain", 80, None, "9.4", "1.5", "10"),
                     Slot(23, "Overcast", None, 30, "8", "0.1", "11.5"),
@@ -75,7 +72,7 @@ def test_a_forecast_becomes_a_report() -> None:
             ),
             Day(
                 date(2026, 4, 4),
-                *("0", "", "32", ""),
+                *("0", ""),
                 (Slot(0, "Light snow", None, None, "", "", "12"),),
                 uv_index_max="0",
             ),

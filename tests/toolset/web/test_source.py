@@ -164,11 +164,11 @@ async def test_a_large_answer_is_not_read_to_its_end(fake: Echo, http: httpx.Asy
     "body",
     [
         *(b"", b"<html>", b"{", b"\xff\xfe", b"[" * 200_000, b"1" * 10_000, b"\x1f\x8b\x08\x00"),
-        *(b"[NaN]", b"-Infinity", b"1e999", b'"\\ud800"', b'["\\udc00 "]'),
+        *(b"[NaN]", b"-Infinity", b"1e999"),
     ],
     ids=[
         *("empty", "page", "half", "no text", "deep", "long number", "compressed"),
-        *("not a number", "infinite", "out of range", "half a character", "the other half"),
+        *("not a number", "infinite", "out of range"),
     ],
 )
 async def test_what_is_not_json_is_told(fake: Echo, http: httpx.AsyncClient, body: bytes) -> None:

@@ -10,7 +10,7 @@ import pytest
 from bot import texts
 from bot.channels import Delivery, Poll, Question, Reply
 from bot.channels.line import describe
-from bot.channels.line.text import LIMIT
+from bot.channels.line.formatting import LIMIT
 from bot.channels.utf16 import units
 from tests.bot.channels.line.rig import UNREACHABLE, Rig, line_config, open_rig
 from tests.bot.harness import ours

@@ -1,10 +1,16 @@
-"""What can be said next is offered as buttons, where a button's words would be heard."""
+"""A text is at most three messages; what can be said next is offered as buttons, where a button's
+words would be heard."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bot.channels import Reply
+from bot.channels.line.formatting import MAX_MESSAGES, split_messages
+from bot.channels.splitting import split
+from bot.channels.utf16 import units
 from bot.commands import SpokenCommands
 from bot.providers import ToolChoice
 from bot.providers.scripted import Step
@@ -42,6 +48,24 @@ class Weather(Echo):
 def offered(fake: LineFake) -> dict[str, str]:
     """What the buttons sent last would say."""
     return {label: action["text"] for label, action in fake.sent[-1].buttons.items()}
+
+
+def test_a_short_text_is_one_bubble() -> None:
+    """Most answers are."""
+    assert split_messages(" Hello.\n", "More?") == ["Hello."]
+    assert split_messages("a" * 5_000, "More?") == ["a" * 5_000]
+    assert split_messages(" \n ", "More?") == []
+
+
+@given(st.text("a東🍎 \n.。", max_size=300), st.integers(30, 60))
+def test_at_most_three_bubbles_go_out(text: str, limit: int) -> None:
+    """None empty, each within the limit; the last says that there is more exactly where there
+    is."""
+    shown = split_messages(text, "More?", limit)
+    assert len(shown) <= MAX_MESSAGES
+    assert all(bubble.strip() and units(bubble) <= limit for bubble in shown)
+    pieces = [piece for piece in split(text, limit) if piece.strip()]
+    assert (bool(shown) and shown[-1].endswith("More?")) == (len(pieces) > MAX_MESSAGES)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

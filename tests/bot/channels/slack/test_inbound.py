@@ -129,7 +129,6 @@ async def test_a_bad_signature_is_refused_also_while_the_store_is_away(rig: Rig)
         b"payload=%FF",
         b"command=%FF",
         b"a=1&b=2",
-        b'{"text":"\\ud800"}',
         b"[" * 100_000,
         b'{"a":' * 5_000,
     ],

@@ -11,8 +11,7 @@ import msgspec
 from bot.providers import StopReason, ToolChoice
 from bot.providers.anthropic.client import Anthropic
 from bot.providers.shared.entry import USUAL, Options
-from bot.transcript import Usage
-from tests.bot.providers.subjects.subject import Sent, text_of, with_json
+from tests.bot.providers.subjects.subject import Sent, Subject, text_of, with_json
 from tests.fakes.anthropic import (
     KEY,
     START,
@@ -39,28 +38,16 @@ STOP = {
 MODES: dict[str, Any] = {"auto": "auto", "none": "none", "any": "required"}
 
 
-class AnthropicSubject:
+class AnthropicSubject(Subject):
     """It thinks before it calls, so that thoughts are part of every conversation."""
 
+    fake: AnthropicFake
     key = KEY
     variable = "ANTHROPIC_API_KEY"
-    usage = Usage(input=100, cached=40, output=10, thinking=5)
     lacks: Mapping[str, str] = {
         "malformed": "it has no such reason; a call that cannot be read counts as malformed"
     }
     too_long = "prompt is too long: 208310 tokens > 200000 maximum"
-
-    def __init__(self, fake: AnthropicFake, provider: Anthropic) -> None:
-        self.fake = fake
-        self.provider = provider
-
-    @property
-    def streaming(self) -> int:
-        return self.fake.streaming
-
-    @property
-    def connections(self) -> int:
-        return len(self.fake.connections)
 
     @property
     def sent(self) -> list[Sent]:
@@ -69,12 +56,9 @@ class AnthropicSubject:
     def say(self, *pieces: str, stop: StopReason = "end_turn") -> None:
         self.fake.say(*pieces, stop=STOP[stop])
 
-    def begin(self, *pieces: str, end: str) -> None:
-        if end == "error":
-            begun = (START, block_start(0, text("")), *(text_delta(0, piece) for piece in pieces))
-            self.fake.events(*begun, error_of("overloaded_error", "Overloaded"))
-        else:
-            self.fake.say(*pieces, end="cut" if end == "cut" else "stalled")
+    def break_off(self, *pieces: str) -> None:
+        begun = (START, block_start(0, text("")), *(text_delta(0, piece) for piece in pieces))
+        self.fake.events(*begun, error_of("overloaded_error", "Overloaded"))
 
     def calls(
         self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False
@@ -120,12 +104,6 @@ class AnthropicSubject:
 
     def empty(self) -> None:
         self.fake.blocks()
-
-    def stall(self) -> None:
-        self.fake.stall()
-
-    def fail(self, status: int, message: str = "refused", retry_after: str = "") -> None:
-        self.fake.fail(status, message, **({"retry_after": retry_after} if retry_after else {}))
 
 
 def _sent(body: dict[str, Any]) -> Sent:

@@ -7,10 +7,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from bot.providers import StopReason, ToolChoice
-from bot.providers.gemini.client import Gemini, GenerateContent
+from bot.providers.gemini.client import Gemini
 from bot.providers.shared.entry import USUAL, Options
-from bot.transcript import Usage
-from tests.bot.providers.subjects.subject import WHOLE, Sent, text_of, with_json
+from tests.bot.providers.subjects.subject import WHOLE, Sent, Subject, text_of, with_json
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake
 from tests.fakes.gemini_answers import Answer, answer_of
 
@@ -24,12 +23,12 @@ FINISH = {
 MODES: dict[str, Any] = {"AUTO": "auto", "NONE": "none", "ANY": "required"}
 
 
-class GeminiSubject:
+class GeminiSubject(Subject):
     """Calls come whole, so there is nothing to interleave."""
 
+    fake: GeminiFake
     key = KEY
     variable = "GEMINI_API_KEY"
-    usage = Usage(input=100, cached=40, output=10, thinking=5)
     lacks: Mapping[str, str] = {
         "interleaved": WHOLE,
         "strict": "it has no strict mode",
@@ -37,18 +36,6 @@ class GeminiSubject:
     too_long = (
         "The input token count (208310) exceeds the maximum number of tokens allowed (200000)."
     )
-
-    def __init__(self, fake: GeminiFake, provider: GenerateContent) -> None:
-        self.fake = fake
-        self.provider = provider
-
-    @property
-    def streaming(self) -> int:
-        return self.fake.streaming
-
-    @property
-    def connections(self) -> int:
-        return len(self.fake.connections)
 
     @property
     def sent(self) -> list[Sent]:
@@ -61,14 +48,9 @@ class GeminiSubject:
     def say(self, *pieces: str, stop: StopReason = "end_turn") -> None:
         self.fake.say(*pieces, finish=FINISH[stop])
 
-    def begin(self, *pieces: str, end: str) -> None:
-        if end == "error":
-            begun = answer_of(*([{"text": piece}] for piece in pieces), finish="")
-            self.fake.answer(
-                Answer((*begun.events, {"error": {"code": 503, "message": "overloaded"}}))
-            )
-        else:
-            self.fake.say(*pieces, end="cut" if end == "cut" else "stalled")
+    def break_off(self, *pieces: str) -> None:
+        begun = answer_of(*([{"text": piece}] for piece in pieces), finish="")
+        self.fake.answer(Answer((*begun.events, {"error": {"code": 503, "message": "overloaded"}})))
 
     def calls(
         self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False
@@ -94,9 +76,6 @@ class GeminiSubject:
 
     def empty(self) -> None:
         self.fake.finish("STOP")
-
-    def stall(self) -> None:
-        self.fake.stall()
 
     def fail(self, status: int, message: str = "refused", retry_after: str = "") -> None:
         self.fake.fail(status, message, retry_delay=f"{retry_after}s" if retry_after else "")

@@ -12,20 +12,19 @@ from bot.providers import StopReason, ToolChoice
 from bot.providers.json_mode.client import JsonMode
 from bot.providers.openai.client import OpenAI
 from bot.providers.shared.entry import USUAL, Options
-from bot.transcript import Usage
 from tests.bot.providers.subjects.openai import ERROR, FINISH, sent_of
-from tests.bot.providers.subjects.subject import WHOLE, Sent
+from tests.bot.providers.subjects.subject import WHOLE, Sent, Subject
 from tests.fakes.openai import KEY, Answer, OpenAIFake, chunk, openai_fake
 
 OPENING = '{"thought": "", "tool_call": null, "reply": "'
 
 
-class JsonSubject:
+class JsonSubject(Subject):
     """Answers are one JSON object; what cannot be read is asked for twice."""
 
+    fake: OpenAIFake
     key = KEY
     variable = "OPENAI_API_KEY"
-    usage = Usage(input=100, cached=40, output=10, thinking=5)
     lacks: Mapping[str, str] = {
         "interleaved": WHOLE,
         "other": "an answer that is not whole JSON is requested again",
@@ -35,18 +34,6 @@ class JsonSubject:
         "This model's maximum context length is 200000 tokens. However, your messages resulted in "
         "208310 tokens."
     )
-
-    def __init__(self, fake: OpenAIFake, provider: JsonMode) -> None:
-        self.fake = fake
-        self.provider = provider
-
-    @property
-    def streaming(self) -> int:
-        return self.fake.streaming
-
-    @property
-    def connections(self) -> int:
-        return len(self.fake.connections)
 
     @property
     def sent(self) -> list[Sent]:
@@ -60,13 +47,11 @@ class JsonSubject:
             )
 
     def begin(self, *pieces: str, end: str) -> None:
-        said = (OPENING, *map(_escaped, pieces))
-        if end == "error":
-            self.fake.answer(
-                Answer((*(chunk({"content": piece}) for piece in said), ERROR), done=False)
-            )
-        else:
-            self.fake.say(*said, end="cut" if end == "cut" else "stalled")
+        super().begin(OPENING, *map(_escaped, pieces), end=end)
+
+    def break_off(self, *pieces: str) -> None:
+        events = (chunk({"content": piece}) for piece in pieces)
+        self.fake.answer(Answer((*events, ERROR), done=False))
 
     def calls(
         self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False
@@ -100,12 +85,6 @@ class JsonSubject:
     def empty(self) -> None:
         for _ in range(2):
             self.fake.say(OPENING, '"}')
-
-    def stall(self) -> None:
-        self.fake.stall()
-
-    def fail(self, status: int, message: str = "refused", retry_after: str = "") -> None:
-        self.fake.fail(status, message, **({"retry_after": retry_after} if retry_after else {}))
 
 
 def _escaped(piece: str) -> str:

@@ -10,7 +10,7 @@ from bot.providers import StopReason
 from bot.providers.ollama.client import Ollama
 from bot.providers.shared.entry import USUAL, Options
 from bot.transcript import Usage
-from tests.bot.providers.subjects.subject import WHOLE, Sent, text_of, with_json
+from tests.bot.providers.subjects.subject import WHOLE, Sent, Subject, text_of, with_json
 from tests.fakes.ollama import KEY, NDJSON, OllamaFake, call, line, ollama_fake
 from tests.fakes.streams import Outgoing
 
@@ -18,9 +18,10 @@ DONE = {"end_turn": "stop", "max_tokens": "length", "other": "unload"}
 MIMES = {"iVBO": "image/png"}  # Ollama looks at the first bytes itself
 
 
-class OllamaSubject:
+class OllamaSubject(Subject):
     """Calls come whole and without ids, and there is no tool choice."""
 
+    fake: OllamaFake
     key = KEY
     variable = "OLLAMA_API_KEY"
     usage = Usage(input=100, cached=0, output=15, thinking=0)
@@ -38,18 +39,6 @@ class OllamaSubject:
     }
     too_long = ""
 
-    def __init__(self, fake: OllamaFake, provider: Ollama) -> None:
-        self.fake = fake
-        self.provider = provider
-
-    @property
-    def streaming(self) -> int:
-        return self.fake.streaming
-
-    @property
-    def connections(self) -> int:
-        return len(self.fake.connections)
-
     @property
     def sent(self) -> list[Sent]:
         return [_sent(body) for body in self.fake.chats]
@@ -57,13 +46,8 @@ class OllamaSubject:
     def say(self, *pieces: str, stop: StopReason = "end_turn") -> None:
         self.fake.say(*pieces, done_reason=DONE[stop])
 
-    def begin(self, *pieces: str, end: str) -> None:
-        if end == "error":
-            self.fake.lines(
-                *(line({"content": piece}) for piece in pieces), {"error": "overloaded"}
-            )
-        else:
-            self.fake.say(*pieces, end="cut" if end == "cut" else "stalled")
+    def break_off(self, *pieces: str) -> None:
+        self.fake.lines(*(line({"content": piece}) for piece in pieces), {"error": "overloaded"})
 
     def calls(
         self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False
@@ -97,12 +81,6 @@ class OllamaSubject:
 
     def empty(self) -> None:
         self.fake.say()
-
-    def stall(self) -> None:
-        self.fake.stall()
-
-    def fail(self, status: int, message: str = "refused", retry_after: str = "") -> None:
-        self.fake.fail(status, message, **({"retry_after": retry_after} if retry_after else {}))
 
 
 def _sent(body: dict[str, Any]) -> Sent:

@@ -11,8 +11,7 @@ import msgspec
 from bot.providers import StopReason, ToolChoice
 from bot.providers.openai.client import OpenAI
 from bot.providers.shared.entry import USUAL, Options
-from bot.transcript import Usage
-from tests.bot.providers.subjects.subject import Sent, text_of, with_json
+from tests.bot.providers.subjects.subject import Sent, Subject, text_of, with_json
 from tests.fakes.openai import KEY, Answer, OpenAIFake, chunk, openai_fake
 
 FINISH = {
@@ -26,29 +25,17 @@ FINISH = {
 ERROR = {"error": {"message": "overloaded", "type": "server_error", "code": 503}}
 
 
-class OpenAISubject:
+class OpenAISubject(Subject):
     """The vendor of the neutral form."""
 
+    fake: OpenAIFake
     key = KEY
     variable = "OPENAI_API_KEY"
-    usage = Usage(input=100, cached=40, output=10, thinking=5)
     lacks: Mapping[str, str] = {}
     too_long = (
         "This model's maximum context length is 200000 tokens. However, your messages resulted in "
         "208310 tokens."
     )
-
-    def __init__(self, fake: OpenAIFake, provider: OpenAI) -> None:
-        self.fake = fake
-        self.provider = provider
-
-    @property
-    def streaming(self) -> int:
-        return self.fake.streaming
-
-    @property
-    def connections(self) -> int:
-        return len(self.fake.connections)
 
     @property
     def sent(self) -> list[Sent]:
@@ -57,12 +44,9 @@ class OpenAISubject:
     def say(self, *pieces: str, stop: StopReason = "end_turn") -> None:
         self.fake.say(*pieces, finish=FINISH[stop])
 
-    def begin(self, *pieces: str, end: str) -> None:
+    def break_off(self, *pieces: str) -> None:
         events = tuple(chunk({"content": piece}) for piece in pieces)
-        if end == "error":
-            self.fake.answer(Answer((*events, ERROR), done=False))
-        else:
-            self.fake.say(*pieces, end="cut" if end == "cut" else "stalled")
+        self.fake.answer(Answer((*events, ERROR), done=False))
 
     def calls(
         self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False
@@ -113,12 +97,6 @@ class OpenAISubject:
 
     def empty(self) -> None:
         self.fake.say()
-
-    def stall(self) -> None:
-        self.fake.stall()
-
-    def fail(self, status: int, message: str = "refused", retry_after: str = "") -> None:
-        self.fake.fail(status, message, **({"retry_after": retry_after} if retry_after else {}))
 
 
 def sent_of(body: dict[str, Any]) -> Sent:

@@ -3,9 +3,10 @@ what it was sent."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 from bot.providers import Provider, StopReason, ToolChoice
 from bot.transcript import Usage, encode
@@ -32,7 +33,7 @@ class Sent:
     text: str
 
 
-class Subject(Protocol):
+class Subject(ABC):
     """One vendor.
 
     Attributes:
@@ -44,71 +45,82 @@ class Subject(Protocol):
         too_long: the vendor's words for a request beyond 200,000 tokens; empty where it takes any.
     """
 
-    provider: Provider
     key: str
     variable: str
-    usage: Usage
+    usage: ClassVar[Usage] = Usage(input=100, cached=40, output=10, thinking=5)
     lacks: Mapping[str, str]
     too_long: str
+
+    def __init__(self, fake: Any, provider: Provider) -> None:
+        self.fake = fake
+        self.provider = provider
 
     @property
     def streaming(self) -> int:
         """Answers that are going out right now."""
-        ...
+        return int(self.fake.streaming)
 
     @property
     def connections(self) -> int:
         """How many connections requests have come by."""
-        ...
+        return len(self.fake.connections)
 
     @property
+    @abstractmethod
     def sent(self) -> list[Sent]:
         """Every request for an answer."""
-        ...
 
+    @abstractmethod
     def say(self, *pieces: str, stop: StopReason = "end_turn") -> None:
         """Words, each piece in an event of its own; the reason is the vendor's word for it."""
-        ...
 
     def begin(self, *pieces: str, end: str) -> None:
         """Words without an end: ``cut``, ``stalled`` or ``error``, one inside the stream that says
         "overloaded"."""
-        ...
+        if end == "error":
+            self.break_off(*pieces)
+        else:
+            self.fake.say(*pieces, end=end)
 
+    @abstractmethod
+    def break_off(self, *pieces: str) -> None:
+        """Words, and then an error inside the stream."""
+
+    @abstractmethod
     def calls(
         self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False
     ) -> None:
         """Parallel calls; interleaved: their pieces come in turns."""
-        ...
 
+    @abstractmethod
     def think(self) -> None:
         """A thought, and then nothing, for ever."""
-        ...
 
+    @abstractmethod
     def cut_call(self) -> None:
         """A call that was cut by the output limit."""
-        ...
 
+    @abstractmethod
     def odd_text(self, json: str) -> None:
         """A text, as the JSON that a server writes for it."""
-        ...
 
+    @abstractmethod
     def odd_call(self, arguments: str) -> None:
         """A call of ``get_weather`` with these arguments, as the JSON that a model or its server
         writes."""
-        ...
 
+    @abstractmethod
     def empty(self) -> None:
         """An answer with a usual end and nothing in it."""
-        ...
 
     def stall(self) -> None:
         """Nothing, for ever."""
-        ...
+        self.fake.stall()
 
     def fail(self, status: int, message: str = "refused", retry_after: str = "") -> None:
         """An error in the vendor's form."""
-        ...
+        wait = {"retry_after": retry_after} if retry_after else {}
+        self.fake.fail(status, message, **wait)
 
 
 def with_json(value: Any, json: str) -> bytes:
