@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
@@ -20,7 +20,8 @@ from bot.transcript import Message, Text, channel_of, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
-REFUSAL_PAUSE_S = 3_600  # between two refusals of one person in a group
+# Between two refusals of one person in a group.
+REFUSAL_PAUSE_S = 3_600
 DAY_S = 86_400
 UNREAD = Text("[A message beyond the day's limit. Its words were not kept.]")
 FORGETS = Excess("user", "forgets")
@@ -67,26 +68,28 @@ class Admission:
             StoreUnavailable: the counts are not known.
         """
         forgets = [one.event for one in batch if one.command == "forget"]
-        last = {event.author_id: event.message.id for event in forgets}  # one of a person is enough
+        # One of each person is enough.
+        last = {event.author_id: event.message.id for event in forgets}
         repeated = {event.message.id for event in forgets} - set(last.values())
-        batch = [one for one in batch if one.event.message.id not in repeated]
+        batch = _without(repeated, batch)
         counted = self._counted(conversation, batch)
         counts = Counter(one.author_id for one in counted)
         refused: dict[str, Excess] = {}
         if counted:
             verdict = await self._budgets.admit(turn_id, conversation, counts, standing)
             refused, standing = verdict.refused, verdict.standing
-        beyond = [
-            (found, [one for one in counted if one.author_id == author])
-            for author, found in refused.items()
-        ]
-        for event in (event for event in forgets if event.message.id not in repeated):
+        beyond: list[tuple[Excess, list[InboundEvent]]] = []
+        for author, found in refused.items():
+            beyond.append((found, [one for one in counted if one.author_id == author]))
+        for event in forgets:
+            if event.message.id in repeated:
+                continue
             if not await self._budgets.may_forget(turn_id, conversation, event.author_id):
                 beyond.append((FORGETS, [event]))
-        refused_ids = {event.message.id for _, events in beyond for event in events}
-        admitted = Admitted(
-            [one for one in batch if one.event.message.id not in refused_ids], standing
-        )
+        refused_ids: set[str] = set()
+        for _, events in beyond:
+            refused_ids.update(event.message.id for event in events)
+        admitted = Admitted(_without(refused_ids, batch), standing)
         for found, events in beyond:
             log.info("budget.refused", scope=found.scope, unit=found.unit, messages=len(events))
             if await self._may_refuse(conversation, events[-1], turn_id):
@@ -149,9 +152,9 @@ class Admission:
             return await kv.claim(
                 f"refused_reminder:{until}:{conversation}:{event.target}", turn_id, DAY_S
             )
-        whom = (
-            f"{channel_of(conversation)}:{who}" if who and not event.unmentioned else conversation
-        )
+        whom = conversation
+        if who and not event.unmentioned:
+            whom = f"{channel_of(conversation)}:{who}"
         return not event.group or await kv.claim(f"refused:{whom}", turn_id, REFUSAL_PAUSE_S)
 
     async def _enrich(self, conversation: str, event: InboundEvent) -> InboundEvent:
@@ -164,11 +167,13 @@ class Admission:
         limit = f"{self._budgets.limit(excess):,}"
         when = self._when(event, language)
         text = self._sentence(f"{excess.scope}_{excess.unit}", language, limit=limit, when=when)
+        asker = ""
         if event.reminder:
+            asker = event.author_id
             key = "routine" if event.is_routine else "reminder"
             text = self._sentence(key, language, text=text_of(event), refusal=text)
         note = f"the limit in {excess.unit} of one {excess.scope} and day is {limit}"
-        return Reply(text, failed=True, note=note, asker=event.author_id if event.reminder else "")
+        return Reply(text, failed=True, note=note, asker=asker)
 
     def _line(self, used: Used, language: str) -> str:
         tokens = self._amount("tokens", used.spent.tokens, used.limits.tokens, language)
@@ -177,11 +182,9 @@ class Admission:
             tokens = self._sentence(
                 "with_searches", language, tokens=tokens, searches=f"{used.searches:,}"
             )
-        amounts = (
-            tokens
-            if used.scope == "bot"
-            else self._sentence("both", language, messages=messages, tokens=tokens)
-        )
+        amounts = tokens
+        if used.scope != "bot":
+            amounts = self._sentence("both", language, messages=messages, tokens=tokens)
         return self._sentence(f"of_{used.scope}", language, amounts=amounts)
 
     def _amount(self, unit: str, used: int, limit: int, language: str) -> str:
@@ -207,16 +210,22 @@ class Admission:
         return self._services.texts.get(f"budget.{key}", language, **values)
 
 
+def _without(ids: Collection[str], batch: Sequence[ParsedEvent]) -> list[ParsedEvent]:
+    """The events whose ids are not among these."""
+    return [one for one in batch if one.event.message.id not in ids]
+
+
 def _costs_nothing(event: InboundEvent) -> bool:
     is_ours = event.target == LEFT_OUT or event.target.endswith(".greeting")
     return event.event not in ("message", CANNED) or is_ours
 
 
 def _placeholders(conversation: str, refused: Sequence[InboundEvent]) -> list[Message]:
-    """What the history keeps of refused messages. A new id, so that no later edit brings the text
-    back.
+    """What the history holds of refused messages. Their ids are new, so that no later edit brings
+    the text back.
 
-    Page and terminal keep the ids: they find the answer to a message by its id, and have no edits.
+    On page and terminal the ids stay: they find the answer to a message by its id, and have no
+    edits.
     """
     if is_operators(conversation):
         return [Message(event.message.id, "user", (UNREAD,), event.message.at) for event in refused]

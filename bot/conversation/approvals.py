@@ -157,8 +157,8 @@ class Approvals:
             return voted
         until = await self._store.now_ms(lease.conversation) + self._policy.ttl_s * 1000
         question = self._question(acting, votes, shown or "", language, until)
-        is_heard = self._channels[channel_of(lease.conversation)].hears_all(lease.conversation)
-        sentence = self._sentence(question, shown or "", language, is_heard=is_heard)
+        with_words = self._channels[channel_of(lease.conversation)].hears_all(lease.conversation)
+        sentence = self._sentence(question, shown or "", language, with_words=with_words)
         delivery = Delivery(
             question.id,
             turn_id,
@@ -215,9 +215,17 @@ class Approvals:
     ) -> Question:
         """The question with its remarks, whose words are cut until all of it fits one message."""
         call, asker, tool = acting.call, acting.asker, acting.tool
-        about = call.id, call.name, call.arguments, asker.name, asker.id, until
-        labels = tool.labels_in(language)
-        question = Question(new_id("question"), *about, words_in(language, tool.titles), labels)
+        question = Question(
+            new_id("question"),
+            call.id,
+            call.name,
+            call.arguments,
+            asker=asker.name,
+            asker_id=asker.id,
+            until=until,
+            title=words_in(language, tool.titles),
+            labels=tool.labels_in(language),
+        )
         for divisor in CUTS:
             question = replace(question, remarks=self._remarks(acting, votes, language, divisor))
             if fits(self._sentence(question, shown, language), LONGEST):
@@ -225,13 +233,15 @@ class Approvals:
         return question
 
     def _sentence(
-        self, question: Question, shown: str, language: str, *, is_heard: bool = True
+        self, question: Question, shown: str, language: str, *, with_words: bool = True
     ) -> str:
-        """The question; it invites words only where the words will be heard."""
+        """The question; it invites words only where the bot receives them."""
         remarks = "".join(f"\n{remark}\n" for remark in question.remarks)
         values = {"tool": question.shown_tool, "arguments": code_block(shown), "remarks": remarks}
         asked = self._texts.get("approval.question", language, **values).strip()
-        return f"{asked}\n\n{self._texts.get('approval.answer', language)}" if is_heard else asked
+        if with_words:
+            return f"{asked}\n\n{self._texts.get('approval.answer', language)}"
+        return asked
 
     def _remarks(
         self, acting: ActingCall, votes: Sequence[Vote], language: str, divisor: int
@@ -241,19 +251,18 @@ class Approvals:
         Args:
             divisor: of the length that the words may have.
         """
-        remarks = [self._texts.get("approval.address", language)] if acting.address else []
+        remarks = []
+        if acting.address:
+            remarks.append(self._texts.get("approval.address", language))
         if words := quotable(acting.reason, CAP // divisor):
             remarks.append(self._texts.get("approval.reason", language, words=words))
         for vote in votes:
-            name = (
-                vote.reviewer
-                if len(vote.reviewer) <= NAME_CAP
-                else f"{vote.reviewer[: NAME_CAP - 1]}…"
-            )
-            said = {"reviewer": name, "words": quotable(vote.sentence, SENTENCE_CAP // divisor)}
-            remarks.append(
-                self._texts.get(f"approval.vote_{vote.verdict or 'missing'}", language, **said)
-            )
+            name = vote.reviewer
+            if len(name) > NAME_CAP:
+                name = f"{name[: NAME_CAP - 1]}…"
+            words = quotable(vote.sentence, SENTENCE_CAP // divisor)
+            key = f"approval.vote_{vote.verdict or 'missing'}"
+            remarks.append(self._texts.get(key, language, reviewer=name, words=words))
         return tuple(remarks)
 
     async def _spend(
@@ -277,9 +286,8 @@ class Approvals:
             AwaitingApproval: the inbox holds no decision.
         """
         asked = journal.asked
-        now = await self._store.now_ms(
-            lease.conversation
-        )  # before the inbox: whatever came in time is there
+        # The time is read before the inbox, which so holds whatever came in time.
+        now = await self._store.now_ms(lease.conversation)
         inbox = await self._store.inbox.read(lease.conversation)
         waiting = [(entry, parse(event, self._commands)) for entry, event in readable(inbox)]
         # What cannot be read waits too: the turn would be taken again at once, and for ever.
@@ -289,22 +297,32 @@ class Approvals:
         reading = Reading(
             journal, journalled.shown, changed, is_prompt=is_prompt, is_whole=is_whole
         )
-        ended = next(
-            (one for one in waiting if _ends(reading, one[1])), None
-        )  # counts before all others
-        for entry, parsed in [ended] if ended else waiting:
+        # What makes the question void counts before all others.
+        ended = [one for one in waiting if _ends(reading, one[1])]
+        for entry, parsed in ended[:1] or waiting:
             event = parsed.event
             is_late = (entry.accepted_at or now) > asked.question.until
             decided = None if is_late else self._decision(reading, entry, parsed)
             if decided is not None:
-                answers = (entry.frame,) if event.event == "decision" else ()
                 await self._settle(
-                    lease, journalled.turn_id, asked, decided, event.message.author, answers
+                    lease,
+                    journalled.turn_id,
+                    asked,
+                    decided,
+                    author=event.message.author,
+                    answers=(entry.frame,) if event.event == "decision" else (),
                 )
                 return
             if event.event == "decision":
-                key = "not_yours" if event.target == asked.question.id and not is_late else "over"
-                await self._dismiss(lease, journalled.turn_id, asked, entry, event, key)
+                is_open = event.target == asked.question.id and not is_late
+                await self._dismiss(
+                    lease,
+                    journalled.turn_id,
+                    asked,
+                    entry,
+                    event=event,
+                    key="not_yours" if is_open else "over",
+                )
                 remaining -= 1
             elif self._is_unclear(reading, event):
                 unclear = event
@@ -376,9 +394,8 @@ class Approvals:
         """The decision that an event is; None if it decides nothing or its author may not
         decide."""
         event, question = parsed.event, reading.question
-        is_asker = (
-            event.author_id == question.asker_id != ""
-        )  # without an id nobody is known to be the asker
+        # Without an id nobody is known to be the asker.
+        is_asker = event.author_id == question.asker_id != ""
         if event.event == "decision":
             if event.target != question.id or not (
                 is_asker or event.author_id in self._policy.approvers
@@ -393,12 +410,10 @@ class Approvals:
             return ApprovalDecision(
                 question.call_id, approved=False, arguments=question.arguments, reason=reason
             )
-        is_said = event.event == "message" and not (event.reminder or event.unmentioned)
-        if not (is_said and is_asker) or event.message.id in reading.changed:
+        if not (is_asker and _is_addressed(event)) or event.message.id in reading.changed:
             return None
-        if (
-            parsed.command is not None
-        ):  # runs after the turn, so it does not belong to the turn's messages
+        if parsed.command is not None:
+            # The command runs after the turn, so it does not belong to the turn's messages.
             return ApprovalDecision(
                 question.call_id, approved=False, arguments=question.arguments, reason=REJECTED
             )
@@ -406,7 +421,7 @@ class Approvals:
         is_polite = self._commands.is_polite(text)
         if not reading.has_read(entry, event) or (is_polite and not reading.is_prompt):
             return None
-        answer = True if is_polite else self._commands.decision(text)
+        answer = is_polite or self._commands.decision(text)
         if answer and not reading.is_whole:
             return None
         # Without the words: the message joins the turn, and takes them along if it is taken back.
@@ -415,22 +430,20 @@ class Approvals:
             question.call_id,
             bool(answer),
             question.arguments,
-            reason,
-            event.address,
-            event.message.id,
+            reason=reason,
+            address=event.address,
+            message_id=event.message.id,
         )
 
     def _is_unclear(self, reading: Reading, event: InboundEvent) -> bool:
         """Whether the asker may believe that a message answers the question, though it does not."""
         is_asker = event.author_id == reading.question.asker_id != ""
-        is_said = event.event == "message" and not (event.reminder or event.unmentioned)
-        if not (is_said and is_asker) or reading.shown is None:
+        if not (is_asker and _is_addressed(event)) or reading.shown is None:
             return False
         text = event.message.text
         if self._commands.is_polite(text):
-            return (
-                event.message.at >= reading.shown.at + READING_MS
-            )  # before that, politeness belongs to the request
+            # Before that time, politeness belongs to the request.
+            return event.message.at >= reading.shown.at + READING_MS
         return self._commands.decision(text) is not None and event.message.id not in reading.changed
 
     async def _settle(
@@ -442,12 +455,13 @@ class Approvals:
         author: Author | None,
         answers: tuple[bytes, ...] = (),
     ) -> None:
-        outcome = "approved" if decided.approved else OUTCOMES.get(decided.reason, "rejected")
+        outcome = OUTCOMES.get(decided.reason, "rejected")
+        if decided.approved:
+            outcome = "approved"
         text = self._texts.get(
             f"approval.{outcome}", asked.language, tool=asked.question.shown_tool
         )
-        who = isolated_name(author.name) if author else ""
-        if who:
+        if author and (who := isolated_name(author.name)):
             text = self._texts.get("approval.by", asked.language, outcome=text, name=who)
         reply = Reply(text, settles=asked.question.id)
         delivery = Delivery(f"{asked.question.id}_settled", turn_id, reply, asked.address)
@@ -461,17 +475,20 @@ def _ends(reading: Reading, parsed: ParsedEvent) -> bool:
     """Whether an event makes the question void: a stop, the end of the conversation, or a change of
     the request."""
     event = parsed.event
-    is_changed = event.is_change and event.target in reading.journal.ids_of(
-        reading.question.asker_id
-    )
+    asked = reading.journal.ids_of(reading.question.asker_id)
+    is_changed = event.is_change and event.target in asked
     return parsed.is_stop or event.event == CONVERSATION_DELETED or is_changed
 
 
 def _waits_behind(event: InboundEvent, asker_id: str) -> bool:
     """Whether a person of a group waits for an answer that comes after the question to somebody
     else."""
-    is_said = event.event == "message" and not (event.reminder or event.unmentioned)
-    return is_said and event.group and event.author_id not in ("", asker_id)
+    return _is_addressed(event) and event.group and event.author_id not in ("", asker_id)
+
+
+def _is_addressed(event: InboundEvent) -> bool:
+    """Whether an event is a message that somebody writes to the bot now."""
+    return event.event == "message" and not (event.reminder or event.unmentioned)
 
 
 def _decision(acting: ActingCall, *, approved: bool, reason: str = "") -> ApprovalDecision:

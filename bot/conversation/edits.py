@@ -14,8 +14,14 @@ from bot.agent.turn import apply_changes
 from bot.channels import Channel, Delivery, InboundEvent
 from bot.conversation.background import change_background, read_background
 from bot.conversation.cancellation import CHANGES, Change
-from bot.conversation.history import KEEP_TURNS, read_turns, wait_for_lease
-from bot.conversation.journal import read_event, readable, readable_events
+from bot.conversation.history import KEEP_TURNS, messages_of, read_turns, wait_for_lease
+from bot.conversation.journal import (
+    newest_address,
+    read_event,
+    read_waiting,
+    readable,
+    readable_events,
+)
 from bot.conversation.triage import CONVERSATION_DELETED
 from bot.conversation.undelivered import (
     decode_delivery,
@@ -34,11 +40,14 @@ from bot.transcript import (
     without_quotes,
 )
 
-INBOUND = (ARRIVAL, CHANGE, CONTROL, ASIDE)  # kinds of journal entries that are inbound events
-OWN, SHARED = "own", "shared"  # a conversation of one person, or of several
+# The kinds of journal entries that are inbound events.
+INBOUND = (ARRIVAL, CHANGE, CONTROL, ASIDE)
+# A conversation belongs to one person, or to several.
+OWN, SHARED = "own", "shared"
 DAY_S = 86_400
 HOUR_S = 3_600
-LEASE_WAIT_S = 8.0  # for a conversation that is answered elsewhere; longer than a lease lives
+# The wait for a conversation that another process answers is longer than a lease lives.
+LEASE_WAIT_S = 8.0
 NO_CHANNELS: Mapping[str, Channel] = {}
 
 
@@ -72,7 +81,7 @@ class HistoryEditor:
         forget_files: has the tools delete their files of a conversation, and returns their number.
         lease_wait_s: how long to wait for a conversation that another process answers.
         channels: those that are on, by name.
-        group_memory: unmentioned messages are kept too.
+        group_memory: unmentioned messages are stored too.
     """
 
     def __init__(
@@ -105,13 +114,10 @@ class HistoryEditor:
         self, conversation: str, events: Sequence[InboundEvent]
     ) -> list[asyncio.Future[Any]]:
         """The same with the process's next request; done, or failed, when that is answered."""
-        authors = _with_quoted(events)
-        known = [
-            (person, event)
-            for event in authors
-            if (person := person_of(conversation, event)) is not None
-        ]
-        entries = {(person, entry_of(conversation, event)) for person, event in known}
+        entries = set()
+        for event in _with_quoted(events):
+            if (person := person_of(conversation, event)) is not None:
+                entries.add((person, entry_of(conversation, event)))
         return [
             self._store.kv.add_later(f"person:{person}", entry, self._history_s)
             for person, entry in entries
@@ -128,12 +134,9 @@ class HistoryEditor:
         if edits and self._group_memory:
             await change_background(self._store, lease.conversation, edits)
         if deleted := [message_id for message_id, new in edits.items() if new is None]:
-            dead_letters = await self._store.dead_letters.of(lease.conversation)
-            await self._discard(
-                dead_letter
-                for dead_letter in dead_letters
-                if any(_names(dead_letter, one) for one in deleted)
-            )
+            for dead_letter in await self._store.dead_letters.of(lease.conversation):
+                if _names(dead_letter, *deleted):
+                    await self._store.dead_letters.discard(dead_letter)
 
     async def reset(self, lease: Lease) -> None:
         """Delete the history. The outbox stays: its answers may be for other people.
@@ -142,26 +145,29 @@ class HistoryEditor:
             LeaseLost: nothing was deleted.
         """
         await self._store.history.purge(lease)
-        await self._discard(await self._store.dead_letters.of(lease.conversation))
+        for dead_letter in await self._store.dead_letters.of(lease.conversation):
+            await self._store.dead_letters.discard(dead_letter)
 
     async def end_membership(self, lease: Lease, leavers: Collection[str]) -> None:
         """Delete the reminders of people who have left this group, also those that have come and
-        were not said yet, and their unmentioned messages.
+        were not delivered yet, and their unmentioned messages.
 
         Raises:
-            LeaseLost: those that have come may still be said.
+            LeaseLost: those that have come may still be delivered.
         """
         for author_id in leavers:
             await self._drop_reminders(lease.conversation, SHARED, author_id)
         await self._withdraw_rung(lease, SHARED, leavers)
-        undelivered = await read_undelivered(self._store, lease.conversation)
-        theirs = [one for one in undelivered if one.delivery.asker in leavers]
-        if reminders := [one.raw for one in theirs if not one.delivery.address]:
+        reminders = []
+        for raw, delivery in await read_undelivered(self._store, lease.conversation):
+            if delivery.asker in leavers and not delivery.address:
+                reminders.append(raw)
+        if reminders:
             await self._store.journal.withdraw(lease, reminders)
         if self._group_memory:
-            overheard = await read_background(self._store, lease.conversation)
-            gone = {one.id: None for one in overheard if one.author and one.author.id in leavers}
-            await change_background(self._store, lease.conversation, gone)
+            background = await read_background(self._store, lease.conversation)
+            gone = [one.id for one in background if one.author and one.author.id in leavers]
+            await change_background(self._store, lease.conversation, dict.fromkeys(gone))
 
     async def forget(self, lease: Lease, event: InboundEvent) -> Forgotten:
         """Delete a person's own conversations, and their messages in shared conversations.
@@ -173,9 +179,8 @@ class HistoryEditor:
             LeaseLost: this conversation's lease is lost.
         """
         forgotten, done = Forgotten(), set[str]()
-        while (
-            left := await self._entries(lease, event) - done
-        ):  # some are added while others are forgotten
+        # Some entries are added while others are forgotten.
+        while left := await self._entries(lease, event) - done:
             for entry in sorted(left):
                 forgotten += await self._forget_entry(lease, entry, event)
             done |= left
@@ -231,39 +236,22 @@ class HistoryEditor:
                 conversation, deletion.message.id, encode(deletion), ASIDE
             )
             return
-        author_id = event.author_id
-        journal = await self._store.journal.read(conversation)
-        running = [
-            event.message
-            for event in readable_events(entry for entry in journal if entry.kind in INBOUND)
-        ]
-        waiting = [
-            event.message for _, event in readable(await self._store.inbox.read(conversation))
-        ]
+        running = readable_events(await self._store.journal.read(conversation))
+        asked = {one.message.id for one in running}
+        waiting = await read_waiting(self._store, conversation)
         turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
-        past = [
-            message
-            for _, record in (*turns.summarised, *turns.since)
-            for message in record.messages
-        ]
-        if self._group_memory:  # a turn under way may quote it
-            past += await read_background(self._store, conversation)
-        known = (*past, *running, *waiting)
-        own = [message.id for message in known if message.author and message.author.id == author_id]
-        quoted = [
-            quote.id
-            for message in known
-            for quote in message.quotes
-            if quote.author_id == author_id
-        ]
-        asked = {message.id for message in running}
-        for message_id in dict.fromkeys((*own, *quoted)):
+        known = messages_of(turns.all)
+        if self._group_memory:
+            # A turn under way may quote the background.
+            known += await read_background(self._store, conversation)
+        known += [one.message for one in (*running, *waiting)]
+        own, quoted = _ids_of(event.author_id, known)
+        for message_id in dict.fromkeys(own + quoted):
             back = Message(f"{deletion.message.id}:{message_id}", "user", (), event.message.at)
             unsent = encode(InboundEvent(back, event="unsent", target=message_id))
             await self._store.inbox.accept(conversation, back.id, unsent, CHANGE)
-            if (
-                message_id in asked
-            ):  # the request to the model ends, so that it asks for no call that stores more
+            if message_id in asked:
+                # The request to the model ends, so that it asks for no call that stores more.
                 change = Change(conversation, message_id, back.id, is_unsent=True)
                 await self._store.live.publish(CHANGES, encode(change))
 
@@ -271,14 +259,15 @@ class HistoryEditor:
         """Delete a person's unanswered messages; give up a turn that answers them, with what it has
         shown."""
         waiting = await self._store.inbox.read(lease.conversation)
-        journal = [
-            entry
-            for entry in await self._store.journal.read(lease.conversation)
-            if entry.kind in INBOUND
-        ]
-        others = [entry for entry in journal if not _is_by(entry.body, author_id)]
         frames = [entry.frame for entry in waiting if _is_by(entry.body, author_id)]
-        gives_up = len(others) < len(journal)
+        others, gives_up = [], False
+        for entry in await self._store.journal.read(lease.conversation):
+            if entry.kind not in INBOUND:
+                continue
+            if _is_by(entry.body, author_id):
+                gives_up = True
+            else:
+                others.append(entry)
         if gives_up:
             await self._take_back(lease, await self._shown_by_turn(lease.conversation))
         if frames or gives_up:
@@ -292,8 +281,12 @@ class HistoryEditor:
             entries: the person's conversations, as ``remember`` writes them.
         """
         channel = channel_of(conversation)
-        own = [entry.partition(" ")[2] for entry in entries if entry.startswith(f"{OWN} ")]
-        names = {author_id, *(name.rpartition(":")[2] for name in own)} - {""}
+        names = {author_id}
+        for entry in entries:
+            kind, _, conversation = entry.partition(" ")
+            if kind == OWN:
+                names.add(conversation.rpartition(":")[2])
+        names.discard("")
         await self._forget_dead_letters(channel, author_id, entries)
         await self._withdraw_votes(channel, author_id)
         await self._store.personal_data.erase(channel, names, await self._shown_turns(entries))
@@ -306,32 +299,28 @@ class HistoryEditor:
     ) -> None:
         """Delete the dead letters of a person's own conversations, and others of the channel that
         hold their id."""
-        await self._discard(
-            dead_letter
-            for dead_letter in await self._store.dead_letters.read()
-            if f"{OWN} {dead_letter.conversation}" in entries
-            or (channel_of(dead_letter.conversation) == channel and _names(dead_letter, author_id))
-        )
+        for dead_letter in await self._store.dead_letters.read():
+            conversation = dead_letter.conversation
+            is_named = channel_of(conversation) == channel and _names(dead_letter, author_id)
+            if is_named or f"{OWN} {conversation}" in entries:
+                await self._store.dead_letters.discard(dead_letter)
 
     async def _withdraw_votes(self, channel: str, author_id: str) -> None:
         """Delete what is to be shown of a person's votes. Where another process is about to show
         it, it soon goes."""
         for conversation in await self._store.polls.waiting(channel):
-            deliveries = await self._store.outbox.read(conversation)
-            if not any(_holds(one, author_id) for one in deliveries):
+            if not await self._deliveries_with(conversation, author_id):
                 continue
-            if (
-                lease := await wait_for_lease(self._store, conversation, self._lease_wait_s)
-            ) is not None:
-                deliveries = await self._store.outbox.read(conversation)
-                await self._store.journal.withdraw(
-                    lease, [one for one in deliveries if _holds(one, author_id)]
-                )
+            lease = await wait_for_lease(self._store, conversation, self._lease_wait_s)
+            if lease is not None:
+                theirs = await self._deliveries_with(conversation, author_id)
+                await self._store.journal.withdraw(lease, theirs)
                 await self._store.leases.release(lease)
 
-    async def _discard(self, dead_letters: Iterable[DeadLetter]) -> None:
-        for dead_letter in dead_letters:
-            await self._store.dead_letters.discard(dead_letter)
+    async def _deliveries_with(self, conversation: str, author_id: str) -> list[bytes]:
+        """The deliveries of an outbox that hold a person's id."""
+        deliveries = await self._store.outbox.read(conversation)
+        return [one for one in deliveries if _holds(one, author_id)]
 
     async def _forget_in(
         self, lease: Lease, kind: str, event: InboundEvent, *, is_here: bool = False
@@ -341,42 +330,31 @@ class HistoryEditor:
 
         def without(messages: list[Message]) -> list[Message]:
             nonlocal deleted
-            own = {
-                m.id: None
-                for m in messages
-                if kind == OWN or (m.author and m.author.id == author_id)
-            }
-            quoted = {
-                quote.id for m in messages for quote in m.quotes if quote.author_id == author_id
-            }
-            kept = (
-                []
-                if kind == OWN
-                else [without_quotes(m, quoted) for m in apply_changes(messages, own)]
-            )
-            deleted += len(messages) - len(kept)
-            return kept
+            left: list[Message] = []
+            if kind == SHARED:
+                own, quoted = _ids_of(author_id, messages)
+                others = apply_changes(messages, dict.fromkeys(own))
+                left = [without_quotes(message, set(quoted)) for message in others]
+            deleted += len(messages) - len(left)
+            return left
 
-        await self._rewrite(lease, without, stale=True)  # a summary does not say who said what
+        # A summary does not name the authors of what it holds.
+        await self._rewrite(lease, without, stale=True)
         await self._drop_reminders(lease.conversation, kind, author_id)
         await self._withdraw_rung(lease, kind, {author_id})
         if kind == OWN:
             await self._erase_history(lease, whole=not is_here)
             return Forgotten(1, deleted, await self._forget_files(lease.conversation))
-        deliveries = await self._store.outbox.read(lease.conversation)
-        theirs = [
-            one for one in deliveries if _holds(one, author_id) and not _stays(one, author_id)
-        ]
-        kept = [
-            one
-            for one in await self._store.late_answers.read(lease.conversation)
-            if _holds(one.frame, author_id)
-        ]
-        theirs += [one.frame for one in kept if not _stays(one.delivery, author_id)]
+        stored = [(raw, raw) for raw in await self._store.outbox.read(lease.conversation)]
+        for late in await self._store.late_answers.read(lease.conversation):
+            stored.append((late.frame, late.delivery))
+        theirs = []
+        for raw, delivery in stored:
+            if _holds(raw, author_id) and not _stays(delivery, author_id):
+                theirs.append(raw)
         waiting = await read_undelivered(self._store, lease.conversation)
-        await self._take_back(
-            lease, taking_back_each(one.delivery for one in waiting if one.raw in theirs)
-        )
+        shown = [one.delivery for one in waiting if one.raw in theirs]
+        await self._take_back(lease, taking_back_each(shown))
         await self._store.journal.withdraw(lease, theirs)
         return Forgotten(1, deleted)
 
@@ -385,13 +363,12 @@ class HistoryEditor:
         finished."""
         left: list[Delivery] = []
         if self._can_take_back(lease.conversation):
-            waiting = [
-                one.delivery for one in await read_undelivered(self._store, lease.conversation)
-            ]
-            left = [one for one in waiting if one.reply.takes_back is not None] + taking_back_each(
-                waiting
-            )
-            left += await self._shown_by_turn(lease.conversation) if whole else []
+            undelivered = await read_undelivered(self._store, lease.conversation)
+            waiting = [one.delivery for one in undelivered]
+            left += filter(_takes_back, waiting)
+            left += taking_back_each(waiting)
+            if whole:
+                left += await self._shown_by_turn(lease.conversation)
         await self._store.history.erase(lease, [encode(one) for one in left], whole=whole)
 
     async def _take_back(self, lease: Lease, deliveries: Sequence[Delivery]) -> None:
@@ -404,19 +381,19 @@ class HistoryEditor:
         """The delivery that deletes what the turn under way has shown, if there is one."""
         turn_id = await self._store.journal.turn_id(conversation)
         events = readable_events(await self._store.journal.read(conversation))
-        address = next((event.address for event in reversed(events) if event.address), "")
+        address = newest_address(events)
         return [taking_back(turn_id, address, 0)] if turn_id and address else []
 
     async def _shown_turns(self, entries: Iterable[str]) -> set[str]:
         """The turns of these conversations whose messages a channel still has to find: under way,
         or taken back."""
         found = set()
-        for conversation in (entry.partition(" ")[2] for entry in entries):
+        for entry in entries:
+            conversation = entry.partition(" ")[2]
             found.add(await self._store.journal.turn_id(conversation))
-            waiting = await read_undelivered(self._store, conversation)
-            found |= {
-                one.delivery.turn_id for one in waiting if one.delivery.reply.takes_back is not None
-            }
+            for _, delivery in await read_undelivered(self._store, conversation):
+                if _takes_back(delivery):
+                    found.add(delivery.turn_id)
         return found - {""}
 
     def _can_take_back(self, conversation: str) -> bool:
@@ -430,15 +407,12 @@ class HistoryEditor:
             await self._store.reminders.drop(conversation, author_id)
 
     async def _withdraw_rung(self, lease: Lease, kind: str, author_ids: Collection[str]) -> None:
-        """Delete reminders that have come and were not said yet."""
-        waiting = [
-            (entry.frame, read_event(entry.body))
-            for entry in await self._store.inbox.read(lease.conversation)
-        ]
-        rung = [(frame, event) for frame, event in waiting if event and event.reminder]
-        if frames := [
-            frame for frame, event in rung if kind == OWN or event.author_id in author_ids
-        ]:
+        """Delete reminders that have come and were not delivered yet."""
+        frames = []
+        for entry, event in readable(await self._store.inbox.read(lease.conversation)):
+            if event.reminder and (kind == OWN or event.author_id in author_ids):
+                frames.append(entry.frame)
+        if frames:
             await self._store.journal.withdraw(lease, frames)
 
     async def _rewrite(
@@ -453,7 +427,7 @@ class HistoryEditor:
         """
         turns = read_turns(await self._store.history.recall(lease.conversation, KEEP_TURNS))
         changes: dict[bytes, bytes] = {}
-        for entry, record in (*turns.summarised, *turns.since):
+        for entry, record in turns.all:
             messages = change(list(record.messages))
             if tuple(messages) != record.messages or (stale and not record.turn_id):
                 changes[entry] = _encode(record, messages)
@@ -471,18 +445,35 @@ def _encode(record: TurnRecord, messages: list[Message]) -> bytes:
     return encode(replace(record, messages=tuple(messages))) if asked else b""
 
 
-def _names(dead_letter: DeadLetter, name: str) -> bool:
-    """Whether a dead letter holds an id as a whole word; works on bytes that cannot be decoded
-    too."""
-    held = (dead_letter.conversation.encode(), dead_letter.delivery or b"", *dead_letter.arrivals)
-    return any(_holds(part, name) for part in held)
+def _ids_of(author_id: str, messages: Iterable[Message]) -> tuple[list[str], list[str]]:
+    """The ids of a person's messages, and of those that are quoted in messages."""
+    own, quoted = [], []
+    for message in messages:
+        if message.author and message.author.id == author_id:
+            own.append(message.id)
+        for quote in message.quotes:
+            if quote.author_id == author_id:
+                quoted.append(quote.id)
+    return own, quoted
+
+
+def _names(dead_letter: DeadLetter, *names: str) -> bool:
+    """Whether a dead letter holds one of these ids as a whole word; works on bytes that cannot be
+    decoded too."""
+    for part in (dead_letter.conversation.encode(), dead_letter.delivery, *dead_letter.arrivals):
+        if part and any(_holds(part, name) for name in names):
+            return True
+    return False
 
 
 def _holds(data: bytes, name: str) -> bool:
-    return (
-        bool(name)
-        and re.search(rb"(?<![\w-])%b(?![\w-])" % re.escape(name.encode()), data) is not None
-    )
+    word = rb"(?<![\w-])%b(?![\w-])" % re.escape(name.encode())
+    return bool(name) and re.search(word, data) is not None
+
+
+def _takes_back(delivery: Delivery) -> bool:
+    """Whether a delivery deletes what was shown."""
+    return delivery.reply.takes_back is not None
 
 
 def _stays(delivery: bytes, author_id: str) -> bool:
@@ -500,11 +491,9 @@ def _stays(delivery: bytes, author_id: str) -> bool:
 def _is_by(body: bytes, author_id: str) -> bool:
     """Whether an event is by this author; an unreadable one is if it holds the author's id."""
     event = read_event(body)
-    return (
-        _holds(body, author_id)
-        if event is None
-        else bool(author_id) and event.author_id == author_id
-    )
+    if event is None:
+        return _holds(body, author_id)
+    return bool(author_id) and event.author_id == author_id
 
 
 def person_of(conversation: str, event: InboundEvent) -> str | None:

@@ -66,6 +66,11 @@ class Turns:
     summarised: list[StoredTurn]
     since: list[StoredTurn]
 
+    @property
+    def all(self) -> list[StoredTurn]:
+        """All of them, oldest first."""
+        return self.summarised + self.since
+
 
 class HistoryWindow:
     """Loads the history of a request, and summarises older turns when it grows too long.
@@ -115,13 +120,11 @@ class HistoryWindow:
         ):
             self._grown.add(conversation)
         summary = self._cut(turns.summary.text) if turns.summary else ""
-        newest = since[
-            len(since) - _fitting(reversed(since), self._bytes - len(summary.encode())) :
-        ]
-        messages = [message for _, record in newest for message in record.messages]
-        return (
-            [_summary_message(summary, turns.summary.at), *messages] if turns.summary else messages
-        )
+        number = _fitting(reversed(since), self._bytes - len(summary.encode()))
+        messages = messages_of(since[len(since) - number :])
+        if turns.summary:
+            messages.insert(0, _summary_message(summary, turns.summary.at))
+        return messages
 
     def schedule_summary(self, conversation: str) -> None:
         """Summarise older turns in the background if the last ``load`` found too many."""
@@ -170,9 +173,10 @@ class HistoryWindow:
 
     def _older(self, since: list[StoredTurn]) -> list[StoredTurn]:
         """The turns to summarise now; none if the newest turn alone fills the space."""
-        kept = _fitting(reversed(since), self._bytes * KEEP, READ_TURNS * KEEP)
-        older = since[: len(since) - kept]
-        return older[: _fitting(older, self._bytes)]  # the rest is for the next summary
+        newer = _fitting(reversed(since), self._bytes * KEEP, READ_TURNS * KEEP)
+        older = since[: len(since) - newer]
+        # The next summary takes the rest.
+        return older[: _fitting(older, self._bytes)]
 
     async def _write(
         self,
@@ -181,8 +185,7 @@ class HistoryWindow:
         before: Summary | None,
         older: list[StoredTurn],
     ) -> ModelResponse:
-        messages = (message for _, record in older for message in record.messages)
-        written = await summarizer.write(before.text if before else "", messages)
+        written = await summarizer.write(before.text if before else "", messages_of(older))
         spending = Spending(written.model, written.usage, NOBODY, messages=0, is_first=False)
         await self._budgets.spend(conversation, spending)
         return written
@@ -238,8 +241,18 @@ async def read_history(store: Store, conversation: str) -> list[Message]:
     Raises:
         StoreUnavailable: the store does not answer.
     """
-    entries = await store.history.read(conversation, KEEP_TURNS)
-    return [message for entry in entries for message in read_record(entry).messages]
+    messages: list[Message] = []
+    for entry in await store.history.read(conversation, KEEP_TURNS):
+        messages += read_record(entry).messages
+    return messages
+
+
+def messages_of(turns: Iterable[StoredTurn]) -> list[Message]:
+    """The messages of turns, oldest first."""
+    messages: list[Message] = []
+    for _, record in turns:
+        messages += record.messages
+    return messages
 
 
 def read_turns(recalled: StoredHistory) -> Turns:
@@ -247,13 +260,10 @@ def read_turns(recalled: StoredHistory) -> Turns:
     summarised."""
     summary = _read_summary(recalled.summary)
     turns = [(entry, read_record(entry)) for entry in recalled.entries]
-    ends = (
-        end
-        for end, (_, record) in enumerate(turns, 1)
-        if summary and record.turn_id == summary.through
-    )
-    since = next(ends, 0)
-    return Turns(summary, turns[:since], turns[since:])
+    for since, (_, record) in enumerate(turns, 1):
+        if summary and record.turn_id == summary.through:
+            return Turns(summary, turns[:since], turns[since:])
+    return Turns(summary, [], turns)
 
 
 def read_record(entry: bytes) -> TurnRecord:

@@ -17,7 +17,7 @@ from bot.agent.turn import ApprovalDecision, TurnUpdate
 from bot.channels import InboundEvent
 from bot.conversation.background import Background
 from bot.conversation.edits import HistoryEditor
-from bot.conversation.journal import read_event
+from bot.conversation.journal import newest_address, read_event
 from bot.conversation.limits import Joining, Standing
 from bot.conversation.quotes import QuoteFinder
 from bot.conversation.services import Services
@@ -40,9 +40,11 @@ log = structlog.stdlib.get_logger(__name__)
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
-MOST_CHANGES = 10  # of one turn's messages; with more edits the turn would never end
+# After so many changes of its messages a turn reads no more edits: it would never end.
+MOST_CHANGES = 10
 
-WaitingEvent = tuple[InboxEntry, ParsedEvent]  # an entry of the inbox, and its content
+# An entry of the inbox, and its content.
+WaitingEvent = tuple[InboxEntry, ParsedEvent]
 
 
 class InboundMessages:
@@ -114,9 +116,9 @@ class InboundMessages:
             self.has_left_some = True
             await self._services.store.journal.give_back(self._lease, others)
             return own
-        self.authors = {
-            one.event.author_id for one in own if one.is_text and not one.event.is_routine
-        }
+        for one in own:
+            if one.is_text and not one.event.is_routine:
+                self.authors.add(one.event.author_id)
         if is_resumed:
             own += await self._join_changes()
         return await wait_for_albums(own, self._join_waiting)
@@ -142,7 +144,7 @@ class InboundMessages:
         """
         found = triage(batch)
         await self.change_history([one.event for one in batch], found.edited)
-        new = [*found.superseded, *(event for _, event in found.commands), *found.messages]
+        new = found.superseded + [event for _, event in found.commands] + found.messages
         messages: tuple[Message, ...] = ()
         if new:
             await watcher.show(Joined(tuple(event.message.id for event in new)))
@@ -192,7 +194,8 @@ class InboundMessages:
         if any(isinstance(outcome, BaseException) for outcome in outcomes):
             try:
                 await self._editor.remember(self._lease.conversation, self.received)
-            except StoreUnavailable as error:  # the turn is committed, and its answer has to go out
+            except StoreUnavailable as error:
+                # The turn is committed, and its answer has to go out.
                 log.warning("person.not_indexed", cause=str(error))
 
     async def is_to_stop(self) -> bool:
@@ -216,8 +219,10 @@ class InboundMessages:
         With a stop nothing is limited: the turn ends, and no message before it is answered.
         """
         joining = self._select_joining(await self._read_inbox())
-        arrivals = [one.event for entry, one in joining if entry.kind == ARRIVAL]
-        messages = [event for event in arrivals if event.message.id not in self.decisions]
+        messages = []
+        for entry, one in joining:
+            if entry.kind == ARRIVAL and one.event.message.id not in self.decisions:
+                messages.append(one.event)
         if messages and not any(one.is_stop for _, one in joining):
             batch = Joining(
                 self._lease.conversation, messages[0].author_id, len(messages), len(self.received)
@@ -227,7 +232,7 @@ class InboundMessages:
                 self._turn_id, event_id, batch, self.standing
             )
             later = {event.message.id for event in messages[number:]}
-            joining = [(entry, one) for entry, one in joining if one.event.message.id not in later]
+            joining = [each for each in joining if each[1].event.message.id not in later]
             joining = _without_changes_of(later, joining)
         return await self._join(joining)
 
@@ -257,27 +262,28 @@ class InboundMessages:
         An edit of this turn's own messages never stays: the commit would wait for it, whatever the
         outbox holds.
         """
-        edited = {
-            one.event.target for _, one in joining if one.event.event == "edited"
-        } - self.message_ids
+        edited = {one.event.target for _, one in joining if one.event.event == "edited"}
+        edited -= self.message_ids
         if not edited:
             return joining
-        waiting = await read_undelivered(self._services.store, self._lease.conversation)
-        answers = [one.delivery.answers for one in waiting if is_reopened_by(one.delivery, edited)]
-        later = edited.intersection(each for ids in answers for each in ids)
-        return [
-            (entry, one)
-            for entry, one in joining
-            if one.event.event != "edited" or one.event.target not in later
-        ]
+        later: set[str] = set()
+        for _, delivery in await read_undelivered(self._services.store, self._lease.conversation):
+            if is_reopened_by(delivery, edited):
+                later.update(edited.intersection(delivery.answers))
+        left = []
+        for entry, one in joining:
+            if one.event.event != "edited" or one.event.target not in later:
+                left.append((entry, one))
+        return left
 
     async def _read_inbox(self) -> list[WaitingEvent]:
         waiting = []
         self.is_blocked = False
         for entry in await self._services.store.inbox.read(self._lease.conversation):
             if (event := read_event(entry.body)) is None:
+                # The next turn deals with this entry and with all that follow.
                 self.is_blocked = True
-                break  # the next turn deals with this entry and with all that follow
+                break
             waiting.append((entry, parse(event, self._services.commands)))
         return waiting
 
@@ -289,23 +295,21 @@ class InboundMessages:
         entry that has to wait, messages that have decided a question, and changes to messages that
         do not wait.
         """
-        stops = [index for index, (_, one) in enumerate(waiting) if one.is_stop]
-        if stops:
-            ended = self.authors | {waiting[index][1].event.author_id for index in stops}
-            run = [
-                waiting[index]
-                for index in range(stops[-1] + 1)
-                if _ends_with_stop(waiting[index], ended)
-            ]
+        ended, after_stop = set(self.authors), 0
+        for number, (_, one) in enumerate(waiting, 1):
+            if one.is_stop:
+                ended.add(one.event.author_id)
+                after_stop = number
+        if after_stop:
+            run = [each for each in waiting[:after_stop] if _ends_with_stop(each, ended)]
             stay = _message_ids(waiting) - _message_ids(run)
-            return _without_changes_of(stay, [*run, *_changes_among(waiting[stops[-1] + 1 :])])
+            return _without_changes_of(stay, run + _changes_among(waiting[after_stop:]))
         run = list(takewhile(self._may_join, waiting))
         later = waiting[len(run) :]
-        free = [
-            one
-            for one in later
-            if one[0].kind == CHANGE or one[1].event.message.id in self.decisions
-        ]
+        free = []
+        for entry, one in later:
+            if entry.kind == CHANGE or one.event.message.id in self.decisions:
+                free.append((entry, one))
         return run + _without_changes_of(_message_ids(later), free)
 
     def _may_join(self, waiting: WaitingEvent) -> bool:
@@ -314,15 +318,12 @@ class InboundMessages:
         return entry.kind == CHANGE or (is_message and belongs(one.event, self.authors))
 
     def _note(self, events: Sequence[InboundEvent]) -> None:
-        self.authors |= {
-            event.author_id for event in events if event.event == "message" and not event.is_routine
-        }
-        self.newest = next(
-            (event for event in reversed(events) if event.event == "message"), self.newest
-        )
-        self.address = next(
-            (event.address for event in reversed(events) if event.address), self.address
-        )
+        for event in events:
+            if event.event == "message":
+                self.newest = event
+                if not event.is_routine:
+                    self.authors.add(event.author_id)
+        self.address = newest_address(events, self.address)
 
     def _with_context(self, event: InboundEvent) -> Message:
         zone = self._services.time_zone(event)
@@ -347,15 +348,15 @@ def _without_changes_of(
 ) -> list[WaitingEvent]:
     """The entries without changes of these messages, which stay in the inbox: there the changes are
     found with them."""
-    return [
-        (entry, one)
-        for entry, one in waiting
-        if entry.kind != CHANGE or one.event.target not in ids
-    ]
+    left = []
+    for entry, one in waiting:
+        if entry.kind != CHANGE or one.event.target not in ids:
+            left.append((entry, one))
+    return left
 
 
 def _changes_among(waiting: Iterable[WaitingEvent]) -> list[WaitingEvent]:
-    return [(entry, one) for entry, one in waiting if entry.kind == CHANGE]
+    return [each for each in waiting if each[0].kind == CHANGE]
 
 
 def _message_ids(waiting: Iterable[WaitingEvent]) -> set[str]:
@@ -375,7 +376,6 @@ def context_line(event: InboundEvent, channel: str, time_zone: str) -> str:
         channel,
         "group" if event.group else "1:1",
     ]
-    name = safe_name(author.name) if author else ""
-    if name:
+    if author and (name := safe_name(author.name)):
         words.append(f"from {name}")
     return f"[{', '.join(words)}]"

@@ -3,7 +3,7 @@ crash."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -58,8 +58,9 @@ class TurnJournal:
     @property
     def open_question(self) -> ApprovalRequest | None:
         """The question that waits for a person's decision."""
-        last = self.steps[-1] if self.steps else None
-        return last if isinstance(last, ApprovalRequest) else None
+        if self.steps and isinstance(self.steps[-1], ApprovalRequest):
+            return self.steps[-1]
+        return None
 
     @property
     def asked(self) -> ApprovalRequest:
@@ -107,8 +108,11 @@ def read_entries(entries: Iterable[Entry]) -> TurnJournal:
 
 def readable_events(entries: Iterable[Entry]) -> list[InboundEvent]:
     """The events among a journal's entries, without those that cannot be read."""
-    events = (read_event(entry.body) for entry in entries if entry.kind not in DECODERS)
-    return [event for event in events if event is not None]
+    events = []
+    for entry in entries:
+        if entry.kind not in DECODERS and (event := read_event(entry.body)) is not None:
+            events.append(event)
+    return events
 
 
 def read_event(body: bytes) -> InboundEvent | None:
@@ -123,6 +127,19 @@ def read_event(body: bytes) -> InboundEvent | None:
 def readable(waiting: Iterable[InboxEntry]) -> list[tuple[InboxEntry, InboundEvent]]:
     """Decode an inbox, without entries that cannot be read; the next turn deals with those."""
     return [(entry, event) for entry in waiting if (event := read_event(entry.body)) is not None]
+
+
+async def read_waiting(store: Store, conversation: str) -> list[InboundEvent]:
+    """The events of an inbox, without those that cannot be read."""
+    return [event for _, event in readable(await store.inbox.read(conversation))]
+
+
+def newest_address(events: Sequence[InboundEvent], otherwise: str = "") -> str:
+    """Where the newest of these events that has an address is to be answered."""
+    for event in reversed(events):
+        if event.address:
+            return event.address
+    return otherwise
 
 
 async def read_open_question(store: Store, conversation: str) -> Question | None:

@@ -3,7 +3,7 @@ fetches the answer.
 
 The clock decides whose a token is. For its first seconds (``Channel.time_left``) it is the
 answer's; from then on it is the button's, and the answer is delivered without a token: it is
-pushed, or kept until its asker presses. So no record of spent tokens is needed: whoever takes a
+pushed, or stored until its asker presses. So no record of spent tokens is needed: whoever takes a
 turn over reads the same clock.
 """
 
@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from bot.channels import Channel, Delivery, Fetch, InboundEvent, LateAnswer, Question, Reply
 from bot.commands import SpokenCommands
 from bot.conversation.inbound import InboundMessages
-from bot.conversation.journal import TurnJournal, read_entries, readable
+from bot.conversation.journal import TurnJournal, read_entries, read_waiting
 from bot.conversation.services import Services
 from bot.conversation.triage import CANNED, parse
 from bot.conversation.undelivered import decode_delivery, is_reopened_by
@@ -31,12 +31,17 @@ from bot.transcript import UNREADABLE, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
-LOOK_S = 10.0  # between two looks at the messages that wait behind a turn
-REST_S = 1.0  # after a failure of the store
-SOON_MS = 500  # until a card looks again whether the answer that is being sent has arrived
-MOST_FETCHES = 200  # presses that wait in one place …
-MOST_BROUGHT = 2_000  # characters of reminders above one answer
-MOST_OF_ASKER = 5  # … and of one person: each of these brings an answer, or says that there is none
+# Between two looks at the messages that wait behind a turn.
+LOOK_S = 10.0
+# After a failure of the store.
+REST_S = 1.0
+# A card looks again after this time whether the answer that is being sent has arrived.
+SOON_MS = 500
+# So many presses wait in one place, and so many of one person: each of these brings an answer, or a
+# sentence that there is none.
+MOST_FETCHES, MOST_OF_ASKER = 200, 5
+# Reminders above one answer have at most so many characters.
+MOST_BROUGHT = 2_000
 
 Progress = Literal["waiting", "asked", "sending", "sent"]
 SENTENCES: Mapping[Progress, str] = {
@@ -56,37 +61,40 @@ class LateButtons:
         self._lease = lease
         self._channel = channel
         self._fetches = channel.fetches_of(lease.conversation)
-        self._told: set[str] = set()
+        self._spent: set[str] = set()
 
     def time_left(self, address: str) -> float | None:
         """Seconds until the address's token is to be spent on a button; None if it is not."""
-        is_due = self._fetches and address and address not in self._told
-        return self._channel.time_left(address) if is_due else None
+        if self._fetches and address and address not in self._spent:
+            return self._channel.time_left(address)
+        return None
 
-    async def tell_waiting(self) -> float | None:
-        """Tell people whose messages wait for a turn of theirs; seconds until the next one is to be
-        told.
+    async def send_to_waiting(self) -> float | None:
+        """Send buttons to people whose messages wait for a turn of theirs; seconds until the next
+        one is due.
 
         Raises:
             LeaseLost: another process has the turn.
         """
-        events = [
-            event for _, event in readable(await self._store.inbox.read(self._lease.conversation))
-        ]
-        unsent = {event.target for event in events if event.event == "unsent"}
-        awaited = [event for event in events if event.message.id not in unsent]
-        awaited = [event for event in awaited if _is_awaited(event, self._services.commands)]
-        for event in awaited:
-            await self.tell(event, event.address)
-        times = (self.time_left(event.address) for event in awaited)
-        return min((left for left in times if left is not None), default=None)
+        events = await read_waiting(self._store, self._lease.conversation)
+        unsent = _unsent_among(events)
+        times = []
+        for event in events:
+            is_unsent = event.message.id in unsent
+            if is_unsent or not _is_awaited(event, self._services.commands):
+                continue
+            await self.send(event, event.address)
+            if (left := self.time_left(event.address)) is not None:
+                times.append(left)
+        return min(times, default=None)
 
-    async def tell(self, event: InboundEvent, address: str, *, always: bool = False) -> None:
-        """Spend a token that is the answer's no more on the button, once whoever does it; it is
-        sent beside the turn.
+    async def send(self, event: InboundEvent, address: str, *, always: bool = False) -> None:
+        """Spend a reply token on the button as soon as the answer may not use it any more.
+
+        The button is sent beside the turn, once for each token, whichever process sends it.
 
         Args:
-            always: show the button even if no answer is waited for by then, as nobody may have got
+            always: send the button even if no answer is waited for by then, as nobody may have got
             one.
 
         Raises:
@@ -100,14 +108,14 @@ class LateButtons:
             (known,) = await self._channel.enrich(self._lease.conversation, [event], is_new=False)
             language = self._services.language(known)
             await self._store.leases.renew(self._lease)
-            told = f"late_{sha256(address.encode()).hexdigest()[:32]}"
+            button = f"late_{sha256(address.encode()).hexdigest()[:32]}"
             words = self._services.texts.get("late.waiting", language)
             fetch = None if always else Fetch(self._lease.conversation, language)
             reply = Reply(words, fetched_by=asker, fleeting=True, fetches=fetch)
-            delivery = Delivery(told, told, reply, address, asker=asker)
-            if await self._store.outbox.post(self._fetches, told, encode(delivery)):
+            delivery = Delivery(button, button, reply, address, asker=asker)
+            if await self._store.outbox.post(self._fetches, button, encode(delivery)):
                 log.info("late.told", message=event.message.id)
-        self._told.add(address)
+        self._spent.add(address)
 
 
 class TokenWatch:
@@ -126,7 +134,8 @@ class TokenWatch:
             yield
         finally:
             over.set()
-            await watching  # not cancelled: without its button, a late answer could not be fetched
+            # It is not cancelled: without its button, a late answer could not be fetched.
+            await watching
 
     async def _watch(self, over: asyncio.Event) -> None:
         pause_s = self._own_time_left()
@@ -136,10 +145,10 @@ class TokenWatch:
                     await over.wait()
             try:
                 if self._inbound.newest:
-                    await self._buttons.tell(self._inbound.newest, self._inbound.address)
+                    await self._buttons.send(self._inbound.newest, self._inbound.address)
                 if over.is_set():
                     return
-                next_s = await self._buttons.tell_waiting()
+                next_s = await self._buttons.send_to_waiting()
                 pause_s = min(self._own_time_left(), LOOK_S if next_s is None else next_s)
             except LeaseLost:
                 return
@@ -150,8 +159,11 @@ class TokenWatch:
                 pause_s = REST_S
 
     def _own_time_left(self) -> float:
-        left = self._buttons.time_left(self._inbound.address) if self._inbound.newest else None
-        return LOOK_S if left is None else min(left, LOOK_S)
+        if self._inbound.newest:
+            left = self._buttons.time_left(self._inbound.address)
+            if left is not None:
+                return min(left, LOOK_S)
+        return LOOK_S
 
 
 def fetch_of(event: InboundEvent) -> Delivery:
@@ -165,7 +177,7 @@ def fetch_of(event: InboundEvent) -> Delivery:
 
 
 class Fetches:
-    """Finds what a press of the button fetches. A late answer stays where it is kept until it has
+    """Finds what a press of the button fetches. A late answer stays where it is stored until it has
     arrived."""
 
     def __init__(self, services: Services) -> None:
@@ -194,16 +206,15 @@ class Fetches:
             return delivery
         # In the order in which messages and answers move, so that none is missed.
         progress, edited = await self._progress(fetch.conversation, delivery.asker)
-        wanted, reopened = await self._read_kept(fetch.conversation, delivery.asker, edited)
-        progress = "waiting" if reopened else progress
+        wanted, reopened = await self._read_answers(fetch.conversation, delivery.asker, edited)
+        if reopened:
+            progress = "waiting"
         if is_card:
             if wanted or progress == "waiting":
                 return delivery
-            return (
-                await self._store.now_ms(fetch.conversation) + SOON_MS
-                if progress == "sending"
-                else None
-            )
+            if progress == "sending":
+                return await self._store.now_ms(fetch.conversation) + SOON_MS
+            return None
         if wanted:
             late = LateAnswer(fetch.conversation, wanted[0])
             return replace(delivery, late=late, more_late=len(wanted) + reopened > 1)
@@ -217,20 +228,26 @@ class Fetches:
         channel = self._services.channel(conversation)
         return channel is not None and await channel.reaches(conversation, asker)
 
-    async def _read_kept(
+    async def _read_late(self, conversation: str, asker: str) -> list[StoredLateAnswer]:
+        """The stored late answers of one asker."""
+        stored = await self._store.late_answers.read(conversation)
+        return [one for one in stored if one.asker == asker]
+
+    async def _read_answers(
         self, conversation: str, asker: str, edited: Collection[str]
     ) -> tuple[list[str], int]:
         """The ids of the asker's late answers that can be sent, oldest first, and the number of
         those whose turn is about to be reopened."""
-        kept = [
-            one for one in await self._store.late_answers.read(conversation) if one.asker == asker
-        ]
+        stored = await self._read_late(conversation, asker)
         unsent = await self._read_unsent(conversation)
-        answers = [
-            answer for one in kept if (answer := await self._read_wanted(conversation, one, unsent))
-        ]
-        wanted = [answer.id for answer in answers if not is_reopened_by(answer, edited)]
-        return wanted, len(answers) - len(wanted)
+        wanted, reopened = [], 0
+        for one in stored:
+            answer = await self._read_wanted(conversation, one, unsent)
+            if answer and is_reopened_by(answer, edited):
+                reopened += 1
+            elif answer:
+                wanted.append(answer.id)
+        return wanted, reopened
 
     async def load(self, conversation: str, delivery: Delivery) -> Delivery | None:
         """The delivery as it is sent; None if its late answer is gone: an earlier attempt has
@@ -244,18 +261,18 @@ class Fetches:
         """
         late = delivery.late
         if late is None or not late.id:
-            return (
-                await self._bring_kept(conversation, delivery) if delivery.more_late else delivery
-            )
-        kept = await self._store.late_answers.read(late.kept_in)
-        found = next(
-            (one for one in kept if (one.asker, one.delivery_id) == (delivery.asker, late.id)), None
-        )
+            if delivery.more_late:
+                return await self._with_reminders(conversation, delivery)
+            return delivery
+        stored = await self._read_late(late.kept_in, delivery.asker)
         unsent = await self._read_unsent(late.kept_in)
-        answer = await self._read_wanted(late.kept_in, found, unsent) if found else None
-        return replace(delivery, reply=answer.reply) if answer else None
+        for one in stored:
+            if one.delivery_id == late.id:
+                answer = await self._read_wanted(late.kept_in, one, unsent)
+                return answer and replace(delivery, reply=answer.reply)
+        return None
 
-    async def _bring_kept(self, conversation: str, delivery: Delivery) -> Delivery:
+    async def _with_reminders(self, conversation: str, delivery: Delivery) -> Delivery:
         """The delivery with the texts of its asker's reminders that could not be pushed, as far as
         there is room.
 
@@ -264,25 +281,19 @@ class Fetches:
         """
         if not delivery.reply.is_plain:
             return delivery
-        kept = [
-            one
-            for one in await self._store.late_answers.read(conversation)
-            if one.asker == delivery.asker
-        ]
-        brought: list[Delivery] = []
+        stored = await self._read_late(conversation, delivery.asker)
+        ids, texts = list[str](), list[str]()
         room = MOST_BROUGHT
-        for one in kept:
+        for one in stored:
             answer = _read(one.delivery)
             is_reminder = answer and not answer.address and answer.reply.is_plain
             if answer and is_reminder and len(answer.reply.text) <= room:
                 room -= len(answer.reply.text)
-                brought.append(answer)
-        text = "\n\n".join([*(answer.reply.text for answer in brought), delivery.reply.text])
-        ids = tuple(answer.id for answer in brought)
-        more_late = len(kept) > len(brought)
-        return replace(
-            delivery, reply=replace(delivery.reply, text=text), brings=ids, more_late=more_late
-        )
+                ids.append(answer.id)
+                texts.append(answer.reply.text)
+        reply = replace(delivery.reply, text="\n\n".join([*texts, delivery.reply.text]))
+        more_late = len(stored) > len(ids)
+        return replace(delivery, reply=reply, brings=tuple(ids), more_late=more_late)
 
     async def _read_wanted(
         self, conversation: str, one: StoredLateAnswer, unsent: set[str]
@@ -294,13 +305,15 @@ class Fetches:
             unsent: ids of messages that are taken back; whoever reads their retraction removes what
             answers them alone.
         """
-        answer = _read(one.delivery)
-        if answer and answer.answers and unsent.issuperset(answer.answers):
+        answer, given_up = _read(one.delivery), ""
+        if answer is None:
+            given_up = "cannot be read"
+        elif answer.answers and unsent.issuperset(answer.answers):
             return None
-        question = answer.reply.question if answer else None
-        if answer and (question is None or await self._is_open(conversation, question)):
-            return answer
-        given_up = "" if answer else "cannot be read"
+        else:
+            question = answer.reply.question
+            if question is None or await self._is_open(conversation, question):
+                return answer
         await self._store.late_answers.remove(
             conversation, one.asker, one.delivery_id, given_up=given_up
         )
@@ -309,9 +322,9 @@ class Fetches:
     async def _read_unsent(self, conversation: str) -> set[str]:
         """The messages that are taken back by what waits, or by what a turn under way is
         reading."""
-        waiting = [event for _, event in readable(await self._store.inbox.read(conversation))]
-        events = [*waiting, *(await self._read_journal(conversation)).all_events]
-        return {event.target for event in events if event.event == "unsent"}
+        waiting = await read_waiting(self._store, conversation)
+        journal = await self._read_journal(conversation)
+        return _unsent_among(waiting + journal.all_events)
 
     async def _is_open(self, conversation: str, question: Question) -> bool:
         asked = (await self._read_journal(conversation)).open_question
@@ -320,20 +333,25 @@ class Fetches:
     async def _progress(self, conversation: str, asker: str) -> tuple[Progress, set[str]]:
         """How far the asker's answer is, and the ids of messages whose edits no turn has dealt
         with."""
-        waiting = [event for _, event in readable(await self._store.inbox.read(conversation))]
+        waiting = await read_waiting(self._store, conversation)
         journal = await self._read_journal(conversation)
         outbox = [_read(raw) for raw in await self._store.outbox.read(conversation)]
-        new = [*waiting, *([] if journal.steps else journal.events)]
+        new = list(waiting)
+        if not journal.steps:
+            new += journal.events
         edited = {event.target for event in new if event.event == "edited"}
         if self._is_awaited_by(asker, journal.all_events):
-            question = journal.open_question.question if journal.open_question else None
-            is_sending = any(one and one.reply.question == question for one in outbox)
-            return "asked" if question and not is_sending else "waiting", edited
+            asked = journal.open_question
+            if asked and not any(one and one.reply.question == asked.question for one in outbox):
+                return "asked", edited
+            return "waiting", edited
         if self._is_awaited_by(asker, waiting):
             return "waiting", edited
         if not any(one and one.asker == asker for one in outbox):
             return "sent", edited
-        return "waiting" if outbox[0] and outbox[0].not_before else "sending", edited
+        if outbox[0] and outbox[0].not_before:
+            return "waiting", edited
+        return "sending", edited
 
     def _is_awaited_by(self, asker: str, events: Iterable[InboundEvent]) -> bool:
         return any(
@@ -347,8 +365,13 @@ class Fetches:
             return TurnJournal()
 
 
+def _unsent_among(events: Iterable[InboundEvent]) -> set[str]:
+    """The ids of the messages that these events take back."""
+    return {event.target for event in events if event.event == "unsent"}
+
+
 def _is_awaited(event: InboundEvent, commands: SpokenCommands) -> bool:
-    """Whether somebody waits for an answer to an event: what they say to each other is only
+    """Whether somebody waits for an answer to an event: what people write to each other is only
     translated."""
     to_others = event.unmentioned and parse(event, commands).command is None
     return event.event == CANNED or (event.event == "message" and not to_others)

@@ -13,12 +13,16 @@ from bot.conversation.background import Background, name_of
 from bot.conversation.history import KEEP_TURNS, read_record
 from bot.conversation.services import Services
 from bot.safe_text.quotations import json_line
-from bot.transcript import Author, Media, Message, Part, Quote, ToolResult, TurnRecord
+from bot.transcript import Author, Media, Message, Part, Quote, TurnRecord
 
-CAP = 500  # characters of a quote
-RECENT_MS = 600_000  # a picture that is older is not pointed at
-ALBUM_MS = 60_000  # between the pictures that somebody sends together
-MOST_PICTURES = 4  # at which one message points
+# A quote has at most so many characters.
+CAP = 500
+# Nobody points at a picture that is older.
+RECENT_MS = 600_000
+# Pictures that somebody sends together come within this time.
+ALBUM_MS = 60_000
+# One message points at no more pictures.
+MOST_PICTURES = 4
 UNKNOWN = (
     "[This quotes an earlier message that is not known here any more: ask what it said if that "
     "matters.]"
@@ -62,9 +66,13 @@ class QuoteFinder:
             found = _newest_pictures(await self._background.read(), event.message.at)
         else:
             return event
-        parts = (*(picture for one in found for picture in one.pictures), *event.message.parts)
-        quotes = (*event.message.quotes, *(one.quote for one in found))
-        return replace(event, message=replace(event.message, quotes=quotes, parts=parts))
+        parts, quotes = list[Part](), list(event.message.quotes)
+        for quote, pictures in found:
+            parts += pictures
+            quotes.append(quote)
+        parts += event.message.parts
+        message = replace(event.message, quotes=tuple(quotes), parts=tuple(parts))
+        return replace(event, message=message)
 
     def _points(self, text: str) -> bool:
         """Whether a text may be about a picture: it has a word for one, or one that points."""
@@ -75,19 +83,21 @@ class QuoteFinder:
         )
 
     async def _find(self, message_id: str, before: Sequence[Message]) -> Quoted:
-        entries = await self._store.history.read(self._conversation, KEEP_TURNS)
-        records = [read_record(entry) for entry in reversed(entries)]
-        said = (message for record in records for message in record.messages)
-        if found := _said(message_id, (*before, *said, *await self._background.read())):
+        messages = list(before)
+        records: dict[str, TurnRecord] = {}
+        for entry in reversed(await self._store.history.read(self._conversation, KEEP_TURNS)):
+            record = read_record(entry)
+            records.setdefault(record.turn_id, record)
+            messages += record.messages
+        messages += await self._background.read()
+        if found := _message_of_person(message_id, messages):
             return found
         known = await self._channel.find_quoted(self._conversation, message_id)
         if known.picture:
             return Quoted(Quote(message_id, picture_line(None)), (known.picture,))
-        record = next(
-            (record for record in records if known.turn_id and record.turn_id == known.turn_id),
-            None,
-        )
-        return Quoted(_own(message_id, record) if record else Quote(message_id, UNKNOWN))
+        if known.turn_id and known.turn_id in records:
+            return Quoted(_own(message_id, records[known.turn_id]))
+        return Quoted(Quote(message_id, UNKNOWN))
 
 
 def picture_line(author: Author | None, number: int = 1) -> str:
@@ -100,23 +110,18 @@ def picture_line(author: Author | None, number: int = 1) -> str:
 
 def _newest_pictures(messages: Sequence[Message], at: int) -> list[Quoted]:
     """The pictures that somebody has sent last, one after the other, not long before this time."""
-    sent = [
-        one
-        for one in messages
-        if at - RECENT_MS < one.at <= at and any(map(_is_picture, one.parts))
-    ]
-    together = [
-        one
-        for one in sent
-        if _author_id(one) == _author_id(sent[-1]) and sent[-1].at - one.at < ALBUM_MS
-    ]
-    return [
-        Quoted(
-            Quote(one.id, picture_line(one.author, number), _author_id(one)),
-            tuple(filter(_is_picture, one.parts)),
-        )
-        for number, one in enumerate(together[-MOST_PICTURES:], 1)
-    ]
+    together: list[Message] = []
+    for one in reversed(messages):
+        if not at - RECENT_MS < one.at <= at or not any(map(_is_picture, one.parts)):
+            continue
+        last = together[-1] if together else one
+        if _author_id(one) == _author_id(last) and last.at - one.at < ALBUM_MS:
+            together.insert(0, one)
+    found = []
+    for number, one in enumerate(together[-MOST_PICTURES:], 1):
+        quote = Quote(one.id, picture_line(one.author, number), _author_id(one))
+        found.append(Quoted(quote, tuple(filter(_is_picture, one.parts))))
+    return found
 
 
 def _is_picture(part: Part) -> TypeGuard[Media]:
@@ -127,37 +132,37 @@ def _author_id(message: Message) -> str:
     return message.author.id if message.author else ""
 
 
-def _said(message_id: str, messages: Iterable[Message]) -> Quoted | None:
-    """The message with this id, quoted."""
-    message = next((one for one in messages if one.id == message_id and one.role == "user"), None)
-    if message is None:
+def _message_of_person(message_id: str, messages: Iterable[Message]) -> Quoted | None:
+    """The message of a person with this id, quoted."""
+    for message in messages:
+        if message.id == message_id and message.role == "user":
+            break
+    else:
         return None
-    pictures = tuple(
-        part for part in message.parts if isinstance(part, Media) and part.ref == message_id
-    )
-    if pictures:
-        return Quoted(
-            Quote(message_id, picture_line(message.author), _author_id(message)), pictures
-        )
+    pictures = []
+    for part in message.parts:
+        if isinstance(part, Media) and part.ref == message_id:
+            pictures.append(part)
     line = f"[This quotes {name_of(message.author)}, as data: {json_line(message.text, CAP)}]"
-    return Quoted(Quote(message_id, line, _author_id(message)))
+    if pictures:
+        line = picture_line(message.author)
+    return Quoted(Quote(message_id, line, _author_id(message)), tuple(pictures))
 
 
 def _own(message_id: str, record: TurnRecord) -> Quote:
     """The answer of a turn, quoted, with what its pictures show in words."""
-    text = next((message.text for message in reversed(record.messages) if message.is_answer), "")
-    askers = (
-        message.author.id
-        for message in record.messages
-        if message.role == "user" and message.author
-    )
-    results = (
-        part
-        for message in record.messages
-        for part in message.parts
-        if isinstance(part, ToolResult)
-    )
-    pictures = "; ".join(file.text for result in results for file in result.files)
-    below = f", with a picture of: {json_line(pictures, CAP)}" if pictures else ""
-    line = f"[This quotes your own answer: {json_line(text, CAP)}{below}]" if text else UNKNOWN
-    return Quote(message_id, line, next(askers, ""))
+    text = asker = ""
+    pictures: list[str] = []
+    for message in record.messages:
+        if message.is_answer:
+            text = message.text
+        if message.role == "user":
+            asker = asker or _author_id(message)
+        for result in message.results:
+            pictures += [file.text for file in result.files]
+    if not text:
+        return Quote(message_id, UNKNOWN, asker)
+    line = f"[This quotes your own answer: {json_line(text, CAP)}"
+    if pictures:
+        line += f", with a picture of: {json_line('; '.join(pictures), CAP)}"
+    return Quote(message_id, f"{line}]", asker)

@@ -9,7 +9,7 @@ a channel can delete is deleted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import structlog
 from msgspec import Struct
@@ -20,21 +20,25 @@ from bot.agent.turn import RecordedResponse
 from bot.channels import Channel, Delivery, InboundEvent
 from bot.conversation.history import KEEP_TURNS, read_turns
 from bot.conversation.inbound import MOST_CHANGES
-from bot.conversation.journal import RESPONSE, RESULT, TurnJournal, read_entries, readable_events
+from bot.conversation.journal import (
+    RESPONSE,
+    RESULT,
+    newest_address,
+    read_entries,
+    readable_events,
+)
 from bot.conversation.services import Services
 from bot.conversation.triage import CONVERSATION_DELETED, parse
 from bot.conversation.undelivered import Undelivered, is_reopened_by, read_undelivered, taking_back
 from bot.store import ARRIVAL, CHANGE, Lease
 from bot.store.frames import Entry
-from bot.transcript import UNREADABLE, TurnRecord, encode, new_id
+from bot.transcript import UNREADABLE, Message, TurnRecord, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
-NO_TURN = TurnRecord("", 0, "", ())
-
 
 class AnsweredTurn(Struct, frozen=True):
-    """A committed turn, as far as its journal does not tell; ``deliveries`` is their number."""
+    """What the journal of a committed turn lacks: the turn's id, and how many deliveries it left."""
 
     turn_id: str
     deliveries: int
@@ -60,15 +64,18 @@ class Reopening:
             LeaseLost: nothing was done.
         """
         unsent = {event.target for event in events if event.event == "unsent"}
-        changed = unsent | {event.target for event in events if event.is_change}
-        if not changed or any(event.event == CONVERSATION_DELETED for event in events):
+        changed, edits = set(unsent), []
+        for event in events:
+            if event.event == CONVERSATION_DELETED:
+                return False
+            if event.event == "edited" and event.target not in unsent:
+                changed.add(event.target)
+                edits.append(event)
+        if not changed:
             return False
         waiting = await read_undelivered(self._store, lease.conversation)
         if await self._reopen_answered(lease, channel, waiting, changed, unsent):
             return True
-        edits = [
-            event for event in events if event.event == "edited" and event.target not in unsent
-        ]
         return bool(edits) and await self._reopen_older(lease, channel, waiting, edits)
 
     async def _reopen_answered(
@@ -79,26 +86,23 @@ class Reopening:
         changed: Collection[str],
         unsent: Collection[str],
     ) -> bool:
-        kept = await self._store.journal.read_answered(lease.conversation)
-        if kept is None:
+        stored = await self._store.journal.read_answered(lease.conversation)
+        if stored is None:
             return False
         try:
-            turn, journal = _decode(kept[0]), read_entries(kept[1])
+            turn, journal = _decode(stored[0]), read_entries(stored[1])
         except UNREADABLE:
             log.error("journal.unreadable")
             return False
         counts = changed if len(journal.changes) < MOST_CHANGES else unsent
         concerned = any(event.message.id in counts for event in journal.all_events)
-        void = [
-            one.raw
-            for one in waiting
-            if one.delivery.turn_id == turn.turn_id and one.delivery.answers
-        ]
+        void = _answers_of(turn.turn_id, waiting)
         if not concerned or not (void or channel.takes_back):
             return False
         sends = b""
         if channel.takes_back:
-            sends = encode(taking_back(turn.turn_id, last_address(journal), turn.deliveries))
+            address = newest_address(journal.all_events)
+            sends = encode(taking_back(turn.turn_id, address, turn.deliveries))
         if not await self._store.journal.reopen(lease, turn.turn_id, new_id("turn"), void, sends):
             return False
         log.info("turn.reopened", answered=turn.turn_id)
@@ -114,63 +118,71 @@ class Reopening:
         """Reopen the oldest turn whose answer waits and whose question is edited; the other edits
         wait for its end."""
         edited = {event.target for event in edits}
-        answer = next(
-            (one.delivery for one in waiting if is_reopened_by(one.delivery, edited)), None
-        )
-        if answer is None:
+        for _, answer in waiting:
+            if is_reopened_by(answer, edited):
+                break
+        else:
             return False
         turns = read_turns(await self._store.history.recall(lease.conversation, KEEP_TURNS))
-        all_turns = (*turns.summarised, *turns.since)
-        entry, record = next(
-            (turn for turn in all_turns if turn[1].turn_id == answer.turn_id), (b"", NO_TURN)
-        )
-        journal = _journal_of(record, answer, group=edits[0].group)
-        # The history does not tell a command from a pressed choice, or from an edited text that
-        # reads like one.
-        if not journal or any(
-            parse(event, self._commands).command for event in readable_events(journal)
-        ):
+        for index, (entry, record) in enumerate(turns.all):
+            if record.turn_id == answer.turn_id:
+                break
+        else:
             return False
-        void = [
-            one.raw
-            for one in waiting
-            if one.delivery.turn_id == answer.turn_id and one.delivery.answers
-        ]
-        sends = encode(taking_back(answer.turn_id, answer.address)) if channel.takes_back else b""
-        is_old = any(entry == summarised for summarised, _ in turns.summarised)
-        how = new_id("turn"), entry, journal, void, sends
-        if not await self._store.journal.reopen_older(lease, *how, is_summarised=is_old):
+        journal = _journal_of(record, answer, group=edits[0].group)
+        for event in readable_events(journal):
+            # In the history a command looks like a pressed choice, or like an edited text that
+            # reads as a command.
+            if parse(event, self._commands).command:
+                return False
+        sends = b""
+        if channel.takes_back:
+            sends = encode(taking_back(answer.turn_id, answer.address))
+        is_reopened = journal and await self._store.journal.reopen_older(
+            lease,
+            new_id("turn"),
+            record=entry,
+            journal=journal,
+            undelivered=_answers_of(answer.turn_id, waiting),
+            sends=sends,
+            is_summarised=index < len(turns.summarised),
+        )
+        if not is_reopened:
             return False
         log.info("turn.reopened", answered=answer.turn_id)
         return True
 
 
+def _answers_of(turn_id: str, waiting: Iterable[Undelivered]) -> list[bytes]:
+    """What waits of a turn's answer."""
+    answers = []
+    for raw, delivery in waiting:
+        if delivery.turn_id == turn_id and delivery.answers:
+            answers.append(raw)
+    return answers
+
+
 def _journal_of(record: TurnRecord, answer: Delivery, *, group: bool) -> list[Entry]:
     """The journal of a turn, made of its entry in the history, without its answer.
 
-    The changes that it has seen are no news, but count on.
+    The changes that the turn has read already are among the entries: they change nothing again,
+    and count towards ``MOST_CHANGES``.
     """
     journal = []
+    first: Message | None = None
     for message in record.messages:
         if message.role == "user":
+            first = first or message
             journal.append(Entry(ARRIVAL, encode(InboundEvent(message, answer.address, group))))
         elif message.role == "tool":
-            journal += [Entry(RESULT, encode(result)) for result in message.results]
+            for result in message.results:
+                journal.append(Entry(RESULT, encode(result)))
         elif message.calls:
             journal.append(Entry(RESPONSE, encode(RecordedResponse(message, "tool_use"))))
-    first = next((message for message in record.messages if message.role == "user"), None)
     if first:
         own = tuple(part for part in first.parts if part not in first.quoted_pictures)
-        seen = [
-            replace(first, id=change_id, parts=own, quotes=()) for change_id in answer.changes or ()
-        ]
-        events = [
-            InboundEvent(change, group=group, event="edited", target=first.id) for change in seen
-        ]
-        journal[1:1] = [Entry(CHANGE, encode(event)) for event in events]
+        for index, change_id in enumerate(answer.changes or (), 1):
+            change = replace(first, id=change_id, parts=own, quotes=())
+            event = InboundEvent(change, group=group, event="edited", target=first.id)
+            journal.insert(index, Entry(CHANGE, encode(event)))
     return journal
-
-
-def last_address(journal: TurnJournal) -> str:
-    """Where the newest of a turn's messages was to be answered."""
-    return next((event.address for event in reversed(journal.all_events) if event.address), "")

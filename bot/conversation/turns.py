@@ -25,11 +25,18 @@ from bot.conversation.edits import HistoryEditor
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
 from bot.conversation.inbound import MOST_CHANGES, InboundMessages
 from bot.conversation.interpreter import Interpreter
-from bot.conversation.journal import TurnJournal, read_entries, readable, readable_events
+from bot.conversation.journal import (
+    TurnJournal,
+    newest_address,
+    read_entries,
+    read_waiting,
+    readable,
+    readable_events,
+)
 from bot.conversation.late_answers import LateButtons
 from bot.conversation.limits import Standing
 from bot.conversation.reminders import note_outcome
-from bot.conversation.reopening import AnsweredTurn, Reopening, last_address
+from bot.conversation.reopening import AnsweredTurn, Reopening
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
 from bot.conversation.turn_entry import encode_turn
@@ -41,10 +48,14 @@ from bot.transcript import Message, TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
-DEMO = "demo"  # the model that has rules in place of words
-MAX_STARTS = 5  # without a new journal entry: a turn may kill its process only so often
-MAX_FAILURES = 3  # with the same unforeseen exception
-REST_MS = 1_000  # after the first failure; doubled after each further one
+# The model that has rules in place of words.
+DEMO = "demo"
+# Starts without a new journal entry: a turn may kill its process only so often.
+MAX_STARTS = 5
+# Failures with the same unforeseen exception.
+MAX_FAILURES = 3
+# The rest after the first failure; it is doubled after each further one.
+REST_MS = 1_000
 
 
 class Taken(NamedTuple):
@@ -68,10 +79,12 @@ def _end(measured: Span, result: TurnResult) -> None:
 
 def _condition(inbound: InboundMessages, answered: Sequence[Message]) -> Condition:
     """The messages of an answer that must be unchanged when it is committed."""
-    ids = (
-        () if inbound.is_blocked else [message.id for message in answered if message.role == "user"]
-    )
+    ids = () if inbound.is_blocked else _ids_of_users(answered)
     return Condition(ids, only_unsent=not inbound.may_be_edited)
+
+
+def _ids_of_users(messages: Sequence[Message]) -> tuple[str, ...]:
+    return tuple(message.id for message in messages if message.role == "user")
 
 
 class TurnRunner:
@@ -124,12 +137,10 @@ class TurnRunner:
             return Taken(again_at=journalled.not_before)
         channel = self._services.channel(lease.conversation)
         if channel is None or journalled.starts > MAX_STARTS:
-            off = f"the channel {channel_of(lease.conversation)} is switched off"
-            await self._give_up(
-                lease,
-                journalled,
-                f"started {MAX_STARTS} times without getting on" if channel else off,
-            )
+            reason = f"started {MAX_STARTS} times without getting on"
+            if channel is None:
+                reason = f"the channel {channel_of(lease.conversation)} is switched off"
+            await self._give_up(lease, journalled, reason)
             return Taken()
         try:
             journal = read_entries(journalled.entries)
@@ -142,16 +153,16 @@ class TurnRunner:
             return Taken(delivery=await self._attempt(attempt, journal))
         except MessagesChanged:
             log.info("turn.restarted")
-            return (
-                Taken()
-            )  # the turn goes on from its journal, as after a crash, and checks the inbox first
+            # The turn goes on from its journal, as after a crash, and checks the inbox first.
+            return Taken()
         except (LeaseLost, AwaitingApproval, StoreUnavailable):
             raise
-        except Exception as error:  # the next attempt may succeed; details go to the log
+        except Exception as error:
+            # The next attempt may succeed. Details go to the log.
             log.exception("turn.crashed")
             return Taken(again_at=await self._try_again(lease, journalled, type(error).__name__))
         finally:
-            self._services.budgets.end(journalled.turn_id)  # however the attempt ended
+            self._services.budgets.end(journalled.turn_id)
 
     async def _attempt(self, attempt: Attempt, journal: TurnJournal) -> Delivery | None:
         """Take the turn to its commit; the head of the outbox, see ``Taken``."""
@@ -182,7 +193,8 @@ class TurnRunner:
         """Have the channel delete what this attempt or an earlier one has streamed of an answer
         that nobody gets."""
         if attempt.channel.takes_back:
-            result.add((), [(reply_taking_back(attempt.turn_id), last_address(journal))])
+            address = newest_address(journal.all_events)
+            result.add((), [(reply_taking_back(attempt.turn_id), address)])
 
     async def _note_routines(
         self, conversation: str, events: Sequence[InboundEvent], result: TurnResult, *, failed: bool
@@ -219,7 +231,7 @@ class TurnRunner:
             known = waiting.known - done
             look_at = None
             if known and channel.fetches_of(lease.conversation):
-                look_at = await self._tell_waiting(lease, channel)
+                look_at = await self._send_buttons_to_waiting(lease, channel)
             elif known:
                 await self._approvals.notify_waiting(lease, journalled.turn_id, journal.asked)
             raise AwaitingApproval(min(waiting.until, look_at or waiting.until), known) from waiting
@@ -227,25 +239,26 @@ class TurnRunner:
     async def _withdraw_answers(self, lease: Lease, channel: Channel) -> None:
         """Withdraw answers to messages that are taken back behind an open question; the turn reads
         that after it."""
-        waiting = readable(await self._store.inbox.read(lease.conversation))
-        if unsent := {event.target for _, event in waiting if event.event == "unsent"}:
+        waiting = await read_waiting(self._store, lease.conversation)
+        if unsent := {event.target for event in waiting if event.event == "unsent"}:
             await withdraw_answers(self._store, lease, channel, unsent)
 
-    async def _tell_waiting(self, lease: Lease, channel: Channel) -> int | None:
-        """Tell people who wait behind an open question by a button; when to look again (ms of the
-        store's clock)."""
-        next_s = await LateButtons(self._services, lease, channel).tell_waiting()
-        return (
-            None
-            if next_s is None
-            else await self._store.now_ms(lease.conversation) + round(next_s * 1000) + 1
-        )
+    async def _send_buttons_to_waiting(self, lease: Lease, channel: Channel) -> int | None:
+        """Send the button for late answers to people who wait behind an open question.
+
+        Returns:
+            When the next one is due (ms of the store's clock).
+        """
+        next_s = await LateButtons(self._services, lease, channel).send_to_waiting()
+        if next_s is None:
+            return None
+        return await self._store.now_ms(lease.conversation) + round(next_s * 1000) + 1
 
     async def _run_others_commands(
         self, lease: Lease, journalled: JournalledTurn, asker_id: str
     ) -> int:
-        """Run the commands of people whom the question does not ask, and translate what nobody has
-        said to the bot.
+        """Run the commands of people whom the question does not ask, and translate unmentioned
+        messages.
 
         Returns:
             The number of inbox entries that are done.
@@ -256,21 +269,18 @@ class TurnRunner:
             may_answer = asker_id and event.author_id == asker_id and not event.unmentioned
             if event.event != "message" or may_answer or entry.frame in done:
                 continue
-            await self._editor.remember(
-                lease.conversation, [event]
-            )  # so that /forget me finds this conversation
+            # So /forget me finds this conversation.
+            await self._editor.remember(lease.conversation, [event])
             parsed = parse(event, self._services.commands)
             if parsed.command == "stop" or not (parsed.command or event.unmentioned):
                 continue
             await self._run_beside(lease, f"{journalled.turn_id}_{event.message.id}", entry, parsed)
             done.add(entry.frame)
             if parsed.command == "forget":
-                theirs = {
-                    one.frame for one, other in waiting if other.author_id == event.author_id
-                } - done
-                for frame in theirs:
-                    await self._store.journal.dismiss(lease, frame, b"")
-                done |= theirs
+                for one, other in waiting:
+                    if other.author_id == event.author_id and one.frame not in done:
+                        await self._store.journal.dismiss(lease, one.frame, b"")
+                        done.add(one.frame)
         return len(done)
 
     async def _run_beside(
@@ -287,14 +297,19 @@ class TurnRunner:
         elif admitted.events:
             translation = await self._interpreter.translate(lease.conversation, turn_id, event)
             replies = [translation] if translation else []
-        await self._tell_late(lease, [event], [(reply, event.address) for reply in replies])
-        address = self._services.channels[channel_of(lease.conversation)].current(event.address)
-        asker, answers = event.author_id, () if command else (event.message.id,)
+        await self._send_late_buttons(lease, [event], [(reply, event.address) for reply in replies])
         sent = b""
-        for reply in replies[:1]:
-            sent = encode(
-                Delivery(new_id("reply"), turn_id, reply, address, asker=asker, answers=answers)
+        if replies:
+            channel = self._services.channels[channel_of(lease.conversation)]
+            delivery = Delivery(
+                new_id("reply"),
+                turn_id,
+                replies[0],
+                channel.current(event.address),
+                asker=event.author_id,
+                answers=() if command else (event.message.id,),
             )
+            sent = encode(delivery)
         await self._store.journal.dismiss(lease, entry.frame, sent)
 
     async def _try_again(self, lease: Lease, journalled: JournalledTurn, reason: str) -> int | None:
@@ -316,7 +331,8 @@ class TurnRunner:
             await self._commit(lease, journalled, result, given_up=reason)
         except (LeaseLost, StoreUnavailable):
             raise
-        except Exception:  # the turn must end, if need be without a word to its author
+        except Exception:
+            # The turn must end, if need be without a word to its author.
             log.exception("turn.not_apologised")
             await self._store.journal.commit(lease, None, (), KEEP_TURNS, reason)
         self._services.metrics.turns.labels("failed").inc()
@@ -333,14 +349,15 @@ class TurnRunner:
         channel = self._services.channel(lease.conversation)
         if not is_awaited or channel is None:
             return TurnResult()
-        enriched = await channel.enrich(lease.conversation, events[-1:], is_new=False)
-        language = (
-            self._services.language(enriched[-1]) if enriched else self._services.defaults.language
-        )
+        language = self._services.defaults.language
+        for newest in await channel.enrich(lease.conversation, events[-1:], is_new=False):
+            language = self._services.language(newest)
         text = self._services.texts.get("apology.crashed", language)
-        address = next((event.address for event in reversed(events) if event.address), "")
         reply = Reply(text, failed=True, note=f"{reason}, see the log")
-        return TurnResult((*asked, own_message(text)) if asked else (), [(reply, address)])
+        result = TurnResult(replies=[(reply, newest_address(events))])
+        if asked:
+            result.messages = (*asked, own_message(text))
+        return result
 
     async def _prepare(
         self, attempt: Attempt, journal: TurnJournal
@@ -352,7 +369,8 @@ class TurnRunner:
         """
         lease, result = attempt.lease, TurnResult()
         batch = [parse(event, self._services.commands) for event in journal.events]
-        if not journal.steps:  # otherwise an earlier attempt has checked the limits
+        if not journal.steps:
+            # With steps, an earlier attempt has checked the limits.
             batch = await self._begin(attempt, batch, result)
         found = triage(batch)
         if found.conversation_deleted or found.edited or found.commands:
@@ -362,10 +380,8 @@ class TurnRunner:
         if found.leavers:
             await self._editor.end_membership(lease, found.leavers)
         await attempt.inbound.change_history([event for event, _ in batch], found.edited)
-        for event in (
-            *found.reminders,
-            *(event for event in found.messages if event.reminder == "late_routine"),
-        ):
+        late = [event for event in found.messages if event.reminder == "late_routine"]
+        for event in found.reminders + late:
             reply = self._commands.reminder(event)
             messages = () if event.is_routine else (event.message, own_message(reply.text))
             result.add(messages, [(reply, event.address)])
@@ -375,16 +391,17 @@ class TurnRunner:
             (last,) = await attempt.channel.enrich(
                 lease.conversation, found.superseded[-1:], is_new=False
             )
-            stopped = [(self._commands.sentence("apology.stopped", last), last.address)]
-            result.add(
-                [event.message for event in found.superseded], [] if found.commands else stopped
-            )
+            result.add([event.message for event in found.superseded], [])
+            if not found.commands:
+                apology = self._commands.sentence("apology.stopped", last)
+                result.add((), [(apology, last.address)])
         for command, event in found.commands:
             reply = await self._commands.run(
                 command, CommandContext(lease, event, bool(found.superseded))
             )
-            said = [] if command in UNRECORDED else [event.message, own_message(reply.text)]
-            result.add(said, [(reply, event.address)])
+            result.add((), [(reply, event.address)])
+            if command not in UNRECORDED:
+                result.add([event.message, own_message(reply.text)], [])
             if command == "forget":
                 result.messages, result.asker = (), ""
         return found.messages, result
@@ -395,10 +412,11 @@ class TurnRunner:
         """Choose what a turn without steps answers. Refusals for a day's limits are added to the
         result."""
         batch = await attempt.inbound.begin(batch, is_resumed=attempt.journalled.is_resumed)
-        result.asker = next((event.author_id for event, _ in reversed(batch) if event.address), "")
-        if (
-            attempt.journalled.is_reopened
-        ):  # its messages have been admitted, and an edit is no message
+        for event, _ in batch:
+            if event.address:
+                result.asker = event.author_id
+        if attempt.journalled.is_reopened:
+            # The turn's messages have been admitted, and an edit is no message.
             return batch
         conversation, turn_id = attempt.lease.conversation, attempt.turn_id
         admitted = await self._admission.admit(
@@ -434,76 +452,72 @@ class TurnRunner:
         Raises:
             MessagesChanged: see ``Condition``.
         """
-        await self._tell_late(lease, readable_events(journalled.entries), result.replies)
+        await self._send_late_buttons(lease, readable_events(journalled.entries), result.replies)
         turn_id, deliveries = journalled.turn_id, self._deliveries(lease, journalled, result)
-        record = TurnRecord(
-            turn_id, now_ms(), result.model or self._agent.provider.model, result.messages
-        )
-        entry = encode_turn(record) if result.messages else None
-        self._services.budgets.count(turn_id)  # together with the commit
-        head = replace(deliveries[0], attempts=1) if deliveries and not given_up else None
-        stored, attempted = (
+        entry, head, attempted, answered = None, None, b"", b""
+        if result.messages:
+            model = result.model or self._agent.provider.model
+            entry = encode_turn(TurnRecord(turn_id, now_ms(), model, result.messages))
+        # The count goes together with the commit.
+        self._services.budgets.count(turn_id)
+        if deliveries and not given_up:
+            head = replace(deliveries[0], attempts=1)
+            attempted = encode(head)
+        if result.may_be_reopened:
+            answered = encode(AnsweredTurn(turn_id, len(deliveries)))
+        is_head = await self._store.journal.commit(
+            lease,
+            entry,
             [encode(delivery) for delivery in deliveries],
-            encode(head) if head else b"",
+            KEEP_TURNS,
+            given_up=given_up,
+            attempted=attempted,
+            unless=unless,
+            answered=answered,
         )
-        answered = encode(AnsweredTurn(turn_id, len(deliveries))) if result.may_be_reopened else b""
-        what = entry, stored, KEEP_TURNS, given_up, attempted, unless
-        is_head = await self._store.journal.commit(lease, *what, answered=answered)
         return head if is_head else None
 
-    async def _tell_late(
+    async def _send_late_buttons(
         self, lease: Lease, events: Sequence[InboundEvent], replies: Sequence[tuple[Reply, str]]
     ) -> None:
-        """Spend the reply tokens that replies to events come too late for, so that these can be
-        fetched."""
+        """Spend reply tokens whose time is over on buttons that fetch these replies."""
         channel = self._services.channel(lease.conversation)
         if channel is None or not events:
             return
-        buttons, by_address = (
-            LateButtons(self._services, lease, channel),
-            {event.address: event for event in events},
-        )
+        buttons = LateButtons(self._services, lease, channel)
+        by_address = {event.address: event for event in events}
         for reply, address in replies:
             if not reply.free:
                 # What has joined the turn since it began has the same author. What is for one
                 # person is not pushed.
-                await buttons.tell(
-                    by_address.get(address, events[-1]), address, always=reply.private
-                )
+                event = by_address.get(address, events[-1])
+                await buttons.send(event, address, always=reply.private)
 
     def _deliveries(
         self, lease: Lease, journalled: JournalledTurn, result: TurnResult
     ) -> list[Delivery]:
         if (channel := self._services.channel(lease.conversation)) is None:
             return []
-        authors = (
-            message.author for message in reversed(result.messages) if message.role == "user"
-        )
-        answered = next((author.id for author in authors if author), result.asker)
-        asked = (
-            *result.answers,
-            *(message.id for message in result.messages if message.role == "user"),
-        )
+        answered = result.asker
+        for message in result.messages:
+            if message.role == "user" and message.author:
+                answered = message.author.id
+        asked = (*result.answers, *_ids_of_users(result.messages))
         may_be_reopened = result.may_be_reopened and len(result.changes) < MOST_CHANGES
         changes = result.changes if may_be_reopened else None
-        parts = [
-            (part, channel.current(address))
-            for reply, address in result.replies
-            for part in channel.split(reply)
-        ]
         turn_id, deliveries = journalled.turn_id, list[Delivery]()
-        for number, (reply, address) in enumerate(parts, 1):
-            asker = reply.asker or answered
-            deliveries.append(
-                Delivery(
-                    f"{turn_id}_{number}",
+        for reply, address in result.replies:
+            for part in channel.split(reply):
+                asker = part.asker or answered
+                delivery = Delivery(
+                    f"{turn_id}_{len(deliveries) + 1}",
                     turn_id,
-                    reply,
-                    address,
+                    part,
+                    channel.current(address),
                     asker=asker,
                     answers=asked,
                     more_late=asker in journalled.late_askers,
                     changes=changes,
                 )
-            )
+                deliveries.append(delivery)
         return deliveries

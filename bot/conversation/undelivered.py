@@ -3,7 +3,7 @@ taken back."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec.json import Decoder
@@ -16,7 +16,8 @@ from bot.store import Lease, Store
 from bot.store.keys import MOMENT_S
 from bot.transcript import UNREADABLE, TurnRecord, encode
 
-MOST_DELIVERIES = 16  # of one turn: the pieces of its answer, files and a poll
+# One turn has at most so many: the pieces of its answer, files and a poll.
+MOST_DELIVERIES = 16
 
 decode_delivery = Decoder(Delivery).decode
 
@@ -30,14 +31,15 @@ class Undelivered(NamedTuple):
     def without(self, unsent: Collection[str]) -> bytes:
         """The bytes of the same delivery, as far as it answers other messages."""
         name, line_feed, _ = self.raw.rpartition(b"\n")
-        left = tuple(message_id for message_id in self.delivery.answers if message_id not in unsent)
+        left = tuple(one for one in self.delivery.answers if one not in unsent)
         return name + line_feed + encode(replace(self.delivery, answers=left))
 
 
 async def read_undelivered(store: Store, conversation: str) -> list[Undelivered]:
     """All deliveries that can be read, oldest first."""
     stored = [(raw, raw) for raw in await store.outbox.read(conversation)]
-    stored += [(kept.frame, kept.delivery) for kept in await store.late_answers.read(conversation)]
+    for late in await store.late_answers.read(conversation):
+        stored.append((late.frame, late.delivery))
     found = []
     for raw, delivery in stored:
         try:
@@ -73,27 +75,35 @@ async def withdraw_answers(
     waiting = await read_undelivered(store, lease.conversation)
     records = await _void_turns(store, lease.conversation, unsent)
     turns = {record.turn_id for record in records}
-    void = [one for one in waiting if _is_void(one.delivery, turns, unsent)]
+    void, left = list[Undelivered](), list[Undelivered]()
+    for one in waiting:
+        (void if _is_void(one.delivery, turns, unsent) else left).append(one)
     if channel.takes_back:
         waits = {one.delivery.turn_id for one in waiting}
-        given = _given_before(
-            [record for record in records if record.turn_id not in waits], changes
-        )
-        for back in (*taking_back_each(one.delivery for one in void), *given):
+        backs = taking_back_each(one.delivery for one in void)
+        for record in records:
+            if record.turn_id not in waits and (back := _given_before(record, changes)):
+                backs.append(back)
+        for back in backs:
             await store.journal.dismiss(lease, b"", encode(back))
     if void:
         await store.journal.withdraw(lease, [one.raw for one in void])
-    # The history tells no more what was taken back before, once it is deleted.
-    for one in waiting:
-        if one not in void and not set(one.delivery.answers).isdisjoint(unsent):
+    # A deleted message is in no history. So the ids of the messages that a delivery answers are
+    # all that shows, when the last of them is taken back, that it answers nothing any more.
+    for one in left:
+        if not set(one.delivery.answers).isdisjoint(unsent):
             await store.outbox.amend(lease, one.raw, one.without(unsent))
 
 
 async def _void_turns(store: Store, conversation: str, unsent: Collection[str]) -> list[TurnRecord]:
     """The turns of the history whose messages are all taken back."""
     turns = read_turns(await store.history.recall(conversation, KEEP_TURNS))
-    records = [record for _, record in (*turns.summarised, *turns.since)]
-    return [record for record in records if (asked := _asked(record)) and asked <= set(unsent)]
+    void = []
+    for _, record in turns.all:
+        asked = _asked(record)
+        if asked and asked <= set(unsent):
+            void.append(record)
+    return void
 
 
 def _is_void(delivery: Delivery, turns: Collection[str], unsent: Collection[str]) -> bool:
@@ -103,16 +113,16 @@ def _is_void(delivery: Delivery, turns: Collection[str], unsent: Collection[str]
     return bool(answers) and (delivery.turn_id in turns or answers <= set(unsent))
 
 
-def _given_before(
-    records: Iterable[TurnRecord], changes: Sequence[InboundEvent]
-) -> Iterator[Delivery]:
-    """Deletions of the answers that were given a moment before changes of their messages."""
-    for record in records:
-        asked = _asked(record)
-        change = next((event for event in changes if event.target in asked and event.address), None)
-        # What counts is when the change was made: a process may have died before it read it.
-        if change and min(now_ms(), change.message.at) < record.at + MOMENT_S * 1000:
-            yield taking_back(record.turn_id, change.address)
+def _given_before(record: TurnRecord, changes: Sequence[InboundEvent]) -> Delivery | None:
+    """The deletion of a turn's answer, if it was given a moment before a change of its messages."""
+    asked = _asked(record)
+    for change in changes:
+        if change.target in asked and change.address:
+            # What counts is when the change was made: a process may have died before it read it.
+            if min(now_ms(), change.message.at) < record.at + MOMENT_S * 1000:
+                return taking_back(record.turn_id, change.address)
+            break
+    return None
 
 
 def _asked(record: TurnRecord) -> set[str]:
