@@ -49,8 +49,9 @@ def _build_one(
     config = configure(found.tool.Config)
     try:
         tool = call_guarded(lambda: found.tool.create(http, config), found.origin)
-        return tool and ValidatedTool(
-            tool, *read_schemas(tool.name, found.schemas), found.origin, own=found.own
-        )
+        if tool is None:
+            return None
+        parameters, response = read_schemas(tool.name, found.schemas)
+        return ValidatedTool(tool, parameters, response, found.origin, own=found.own)
     except ToolSetupError as error:
         raise ToolSetupError(f"{found.origin}: {error}") from error

@@ -57,6 +57,7 @@ from bot.store import JournalledTurn, Lease
 from bot.texts import language_for, language_of
 from bot.transcript import (
     BACKGROUND_ID,
+    FileRef,
     Message,
     Spending,
     Text,
@@ -72,7 +73,8 @@ from toolset.shown import Card
 log = structlog.stdlib.get_logger(__name__)
 
 TURN_S = 300.0
-YOUNG_S = 0.01  # after its beginning a new turn has taken all that was in the inbox
+# A turn that began so short a time ago has just taken all that was in the inbox.
+YOUNG_S = 0.01
 FENCE = "```"
 KINDS: dict[type[TurnStep], str] = {
     RecordedResponse: RESPONSE,
@@ -89,7 +91,7 @@ class TurnResult:
         messages: for the history.
         replies: with their addresses.
         model: the one that answered.
-        may_be_reopened: all that was said is the model's answer.
+        may_be_reopened: all that is sent is the model's answer.
         asker: id of the person who is answered, where no message says it.
         answers: ids of messages that are answered and are not for the history.
         changes: ids of the edits and retractions that have joined the turn.
@@ -221,16 +223,11 @@ class Answerer:
             AwaitingApproval: the turn waits for a person.
             StoreUnavailable: the turn stays in its journal.
         """
-        conversation, channel, inbound = (
-            attempt.lease.conversation,
-            attempt.channel,
-            attempt.inbound,
-        )
-        view = (
-            nullcontext(NoWatcher())
-            if attempt.quietly
-            else channel.live_view(conversation, events[-1].address)
-        )
+        conversation = attempt.lease.conversation
+        channel, inbound = attempt.channel, attempt.inbound
+        view: AbstractAsyncContextManager[Watcher] = nullcontext(NoWatcher())
+        if not attempt.quietly:
+            view = channel.live_view(conversation, events[-1].address)
         support = self._agent.provider.media
         read_text = partial(self._reader.read, events[0].author_id or conversation)
         async with (
@@ -241,9 +238,9 @@ class Answerer:
                 TurnStarted(attempt.turn_id, tuple(event.message.id for event in events))
             )
             turn = await self._new_turn(attempt, events, watcher, media)
-            if not steps and (said := courtesy(self._services, inbound.received, turn.history)):
+            if not steps and (text := courtesy(self._services, inbound.received, turn.history)):
                 return TurnResult(
-                    (*turn.added, own_message(said)), [(Reply(said), inbound.address)]
+                    (*turn.added, own_message(text)), [(Reply(text), inbound.address)]
                 )
             for step in steps:
                 await self._restore(turn, step, inbound)
@@ -341,22 +338,23 @@ class Answerer:
                 ToolFacts(memory) if memory else None,
                 lists,
                 reminders_of(self._services, lease.conversation, events[-1], author),
-                ToolFiles(self._store.files, lease.conversation, author.id),
-                polls_of(
+                files=ToolFiles(self._store.files, lease.conversation, author.id),
+                polls=polls_of(
                     self._store,
                     attempt.channel,
                     lease.conversation,
                     events[-1],
-                    author,
-                    defaults.language,
+                    author=author,
+                    language=defaults.language,
                 ),
-                ToolUses(self._services.budgets, lease.conversation, author.id),
+                uses=ToolUses(self._services.budgets, lease.conversation, author.id),
             ),
             shows_pictures=attempt.channel.shows_pictures,
             withheld=self._services.texts.get("reply.withheld", language),
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
-        return Turn(attempt.turn_id, context, history, asked, ports, time.monotonic() + TURN_S)
+        until = time.monotonic() + TURN_S
+        return Turn(attempt.turn_id, context, history, asked, ports, deadline=until)
 
     async def _tokens_left(
         self, inbound: InboundMessages, conversation: str, author: str
@@ -408,7 +406,7 @@ class Answerer:
         """The answer as people see it; one without text where the model stays silent, as it may
         with background."""
         text = answer.text
-        if any(message.id == BACKGROUND_ID for message in turn.history):
+        if BACKGROUND_ID in {message.id for message in turn.history}:
             text = text.replace(SILENT, "").strip()
             if not text:
                 return Reply("")
@@ -418,13 +416,20 @@ class Answerer:
             # Without the vendor's own form, so that the model reads what people have read.
             answer = replace(answer, parts=(Text(text),), opaque=None)
         sentence = partial(self._sentence, turn=turn)
-        cut = () if turn.stop_reason == "end_turn" else (sentence("reply.cut"),)
+        cut = ""
+        if turn.stop_reason != "end_turn":
+            cut = sentence("reply.cut")
         footer = "\n\n".join(source_lists(turn.grounding, sentence))
         turn.added[-1] = replace(answer, footer=footer)
-        text, shown = "\n\n".join(filter(None, (text, *cut, footer))), turn.shown
-        files = tuple(file for result in shown for file in result.files)[-MOST_FILES:]
+        shown, files = turn.shown, list[FileRef]()
+        for result in shown:
+            files += result.files
         reply = Reply(
-            text, files=files, cards=cards_of(shown), choices=choices_of(shown), model=turn.model
+            "\n\n".join(filter(None, (text, cut, footer))),
+            files=tuple(files[-MOST_FILES:]),
+            cards=cards_of(shown),
+            choices=choices_of(shown),
+            model=turn.model,
         )
         return _without_links(reply, links) if links else reply
 
@@ -437,19 +442,14 @@ class Answerer:
 
 def _without_links(reply: Reply, links: LinkFilter) -> Reply:
     """The reply without composed links in what is shown below its text."""
-    cards = tuple(
-        Card(
-            links.text(card.title),
-            tuple((links.text(label), links.text(value)) for label, value in card.rows),
-            links.text(card.note),
-        )
-        for card in reply.cards
-    )
-    files = tuple(
-        replace(file, name=links.text(file.name), text=links.text(file.text))
-        for file in reply.files
-    )
-    return replace(reply, cards=cards, files=files, choices=tuple(map(links.text, reply.choices)))
+    cards, files = [], []
+    for card in reply.cards:
+        rows = tuple((links.text(label), links.text(value)) for label, value in card.rows)
+        cards.append(Card(links.text(card.title), rows, links.text(card.note)))
+    for file in reply.files:
+        files.append(replace(file, name=links.text(file.name), text=links.text(file.text)))
+    choices = tuple(map(links.text, reply.choices))
+    return replace(reply, cards=tuple(cards), files=tuple(files), choices=choices)
 
 
 def own_message(text: str) -> Message:

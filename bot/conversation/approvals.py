@@ -196,8 +196,8 @@ class Approvals:
         """
         against = [vote for vote in votes if vote.verdict == "reject"]
         if self._policy.review_mode == "veto" and 2 * len(against) > len(votes):
-            said = " ".join(quotable(vote.sentence, SENTENCE_CAP) for vote in against)
-            return _decision(acting, approved=False, reason=f"{VETOED}: {said}")
+            sentences = " ".join(quotable(vote.sentence, SENTENCE_CAP) for vote in against)
+            return _decision(acting, approved=False, reason=f"{VETOED}: {sentences}")
         decides = (
             self._policy.review_mode == "decide" and acting.call.name in self._policy.review_tools
         )

@@ -86,10 +86,12 @@ async def read_ratings(store: Store, days: Sequence[str]) -> list[KnownRating]:
         StoreUnavailable: they cannot be read.
     """
     stored = await store.feedback.read(days)
-    ratings = (
-        _known(day, rating) for day, found in zip(days, stored, strict=True) for rating in found
-    )
-    return [rating for rating in ratings if rating is not None]
+    ratings = []
+    for day, found in zip(days, stored, strict=True):
+        for rating in found:
+            if known := _known(day, rating):
+                ratings.append(known)
+    return ratings
 
 
 def _known(day: str, rating: StoredRating) -> KnownRating | None:
@@ -98,4 +100,6 @@ def _known(day: str, rating: StoredRating) -> KnownRating | None:
     except UNREADABLE:
         log.error("feedback.unreadable")
         return None
-    return KnownRating(day, rating.turn_id, answer.place, answer.model, rating.is_good, rating.at)
+    return KnownRating(
+        day, rating.turn_id, answer.place, answer.model, is_good=rating.is_good, at=rating.at
+    )

@@ -82,7 +82,7 @@ class Intake:
             return self._votes is not None and await self._votes(conversation, event)
         if event.event == "fetch":
             return await self._fetch(conversation, event)
-        if event.unmentioned and not await self._is_to_translate(conversation, event):
+        if event.unmentioned and not await self._store_background(conversation, event):
             return False
         channel = channel_of(conversation)
         event = replace(event, message=_cap(event.message))
@@ -126,33 +126,34 @@ class Intake:
         self._start(conversation, "")
         return taken
 
-    async def _is_to_translate(self, conversation: str, event: InboundEvent) -> bool:
-        """Whether an unmentioned message is for the interpreter; it may become background in any
-        case."""
-        kept = background_of(event) if self._group_memory else b""
+    async def _store_background(self, conversation: str, event: InboundEvent) -> bool:
+        """Store an unmentioned message as background, where that is on.
+
+        Returns:
+            Whether the interpreter is to translate it.
+        """
+        body = background_of(event) if self._group_memory else b""
         is_text = has_words(event.message.text)
-        if not (kept or is_text):
+        if not (body or is_text):
             return False
-        return (
-            bool(
-                await self._store.groups.hear(conversation, event.author_id, event.message.at, kept)
-            )
-            and is_text
+        languages = await self._store.groups.receive(
+            conversation, event.author_id, event.message.at, body
         )
+        return is_text and bool(languages)
 
     async def _accept(self, conversation: str, event: InboundEvent, kind: str) -> Accepted:
         """Store the event. Stops, decisions and deletions get into a full inbox too."""
         always = kind == CONTROL or event.event in ALWAYS_ACCEPTED or event.target == LEFT_OUT
         is_called = event.event == "message" and not event.unmentioned
         decides = is_called and self._commands.decision(event.message.text) is not None
-        entry = (event.message.id, encode(event), kind)
-        changed, unsends = event.target if event.is_change else "", event.event == "unsent"
         return await self._store.inbox.accept(
             conversation,
-            *entry,
+            event.message.id,
+            encode(event),
+            kind,
             indexed=event.indexed,
-            changed_id=changed,
-            unsends=unsends,
+            changed_id=event.target if event.is_change else "",
+            unsends=event.event == "unsent",
             always=always,
             decides=decides,
         )
@@ -165,7 +166,9 @@ def _kind_of(parsed: ParsedEvent) -> str:
         return CHANGE
     if parsed.event.event == "decision" or parsed.is_stop:
         return CONTROL
-    return ARRIVAL if parsed.is_text and not parsed.event.unmentioned else ASIDE
+    if parsed.is_text and not parsed.event.unmentioned:
+        return ARRIVAL
+    return ASIDE
 
 
 def _cap(message: Message) -> Message:

@@ -46,10 +46,10 @@ class Interpreter:
     ) -> TurnResult:
         """Translate the messages of a turn; they and the translations are not for the history."""
         conversation = attempt.lease.conversation
-        translated = [
-            (await self.translate(conversation, attempt.turn_id, event), event) for event in events
-        ]
-        replies = [(reply, event.address) for reply, event in translated if reply]
+        replies = []
+        for event in events:
+            if reply := await self.translate(conversation, attempt.turn_id, event):
+                replies.append((reply, event.address))
         ids = tuple(event.message.id for event in events)
         return TurnResult(
             (), replies, self._provider.model, asker=events[-1].author_id, answers=ids
@@ -86,11 +86,11 @@ class Interpreter:
         author = event.message.author or NOBODY
         spending = Spending(response.model, response.usage, author, messages=1, is_first=True)
         await self._services.budgets.spend(conversation, spending, turn_id)
-        said = response.message.text.strip()
-        is_whole = said and response.stop_reason == "end_turn" and SILENT not in said
+        text = response.message.text.strip()
+        is_whole = text and response.stop_reason == "end_turn" and SILENT not in text
         if not is_whole or await self._is_taken_back(conversation, event):
             return None
-        return Reply(said, fleeting=True, free=True)
+        return Reply(text, fleeting=True, free=True)
 
     async def _is_taken_back(self, conversation: str, event: InboundEvent) -> bool:
         """Whether the message was taken back while it was translated."""

@@ -29,13 +29,20 @@ from bot.transcript import Spending, channel_of
 
 log = structlog.stdlib.get_logger(__name__)
 
-WARN_AT = 0.8  # of the bot's tokens: the operator gets an alert
-OPERATORS = "console"  # page and terminal: counted, and limited only by the bot's tokens
-FLUSH_S = 1.0  # between two additions to the whole bot's day
-RECENT_S = 2.0  # after which every standing holds what was counted
-EXACT_MESSAGES = 20  # before a limit, and
-EXACT_SHARE = 0.9  # of it, from where each message is counted before it is answered
-SHORT = 8  # characters of an id that are shown whole
+# At this share of the bot's tokens the operator gets an alert.
+WARN_AT = 0.8
+# Page and terminal are counted, and limited only by the bot's tokens.
+OPERATORS = "console"
+# Between two additions to the whole bot's day.
+FLUSH_S = 1.0
+# After this time every standing holds what was counted.
+RECENT_S = 2.0
+# Near a limit each message is counted before it is answered: within so many messages of the limit,
+# and from this share of it on.
+EXACT_MESSAGES = 20
+EXACT_SHARE = 0.9
+# An id of so many characters is shown whole.
+SHORT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,37 +197,34 @@ class Budgets:
         users = {author: self._user(conversation, author) for author in counts if author}
         claims = [Claim(counter, counts[author]) for author, counter in users.items()]
         claims.append(Claim(whole, sum(counts.values())))
-        if (
-            standing
-            and {standing.author} == set(counts)
-            and self._is_far_below_limits(day, standing, claims)
-        ):
+        is_alone = standing is not None and {standing.author} == set(counts)
+        if standing and is_alone and self._is_far_below_limits(day, standing, claims):
             self._count_later(turn_id, claims)
             return Verdict({}, standing)
         self._count_waiting(claims)
         verdicts = await self._budget.take(day, turn_id, claims)
         *of_users, of_conversation = verdicts.refused
+        excess: dict[str, Excess] = {}
         if self._is_used_up(day, verdicts.tokens):
             excess = dict.fromkeys(counts, Excess("bot", "tokens"))
         elif of_conversation:
             excess = dict.fromkeys(counts, Excess("conversation", of_conversation))
         else:
-            excess = {
-                author: Excess("user", unit)
-                for author, unit in zip(users, of_users, strict=True)
-                if unit
-            }
+            for author, unit in zip(users, of_users, strict=True):
+                if unit:
+                    excess[author] = Excess("user", unit)
         if excess:
-            kept = {author: 0 if author in excess else count for author, count in counts.items()}
-            stay = [Claim(counter, kept[author]) for author, counter in users.items()]
-            await self._budget.give_back(day, turn_id, [*stay, Claim(whole, sum(kept.values()))])
+            left = dict(counts) | dict.fromkeys(excess, 0)
+            stay = [Claim(counter, left[author]) for author, counter in users.items()]
+            await self._budget.give_back(day, turn_id, [*stay, Claim(whole, sum(left.values()))])
         for found in excess.values():
             self._metrics.budget_refusals.labels(found.scope, found.unit).inc()
-        before = {
-            claim.counter: spent for claim, spent in zip(claims, verdicts.before, strict=True)
-        }
         (author, *others) = counts
-        return Verdict(excess, None if others else Standing(day, author, verdicts.tokens, before))
+        if others:
+            return Verdict(excess, None)
+        counters = [claim.counter for claim in claims]
+        before = dict(zip(counters, verdicts.before, strict=True))
+        return Verdict(excess, Standing(day, author, verdicts.tokens, before))
 
     async def admit_joining(
         self, turn_id: str, event_id: str, joining: Joining, standing: Standing | None
@@ -245,7 +249,9 @@ class Budgets:
             return joining.messages
         self._count_waiting(claims)
         total, spent = await self._budget.read(day, counters)
-        number = 0 if self._is_used_up(day, total) else joining.messages
+        number = joining.messages
+        if self._is_used_up(day, total):
+            number = 0
         for counter, used in zip(counters, spent, strict=True):
             if counter.message_limit:
                 number = min(number, counter.message_limit - used.messages)
@@ -254,22 +260,25 @@ class Budgets:
         if number <= 0:
             return 0
         key = f"{turn_id} {event_id}"
-        verdicts = await self._budget.take(
-            day, key, [Claim(counter, number) for counter in counters]
-        )
-        if any(verdicts.refused):  # another turn of this person was faster
-            await self._budget.give_back(day, key, [Claim(counter, 0) for counter in counters])
+        claims = [Claim(counter, number) for counter in counters]
+        verdicts = await self._budget.take(day, key, claims)
+        if any(verdicts.refused):
+            # Another turn of this person was faster.
+            none = [Claim(counter, 0) for counter in counters]
+            await self._budget.give_back(day, key, none)
             return 0
         self._joined[turn_id] += number
         return number
 
     def tokens_left(self, standing: Standing) -> int | None:
         """What is left of the day's tokens; None without a limit."""
-        limits = [(counter.token_limit, spent.tokens) for counter, spent in standing.spent.items()]
-        limits.append(
-            (self._limits.bot_tokens, self._bot_tokens(standing.day, standing.bot_tokens))
-        )
-        return min((limit - used for limit, used in limits if limit), default=None)
+        left = []
+        for counter, spent in standing.spent.items():
+            if counter.token_limit:
+                left.append(counter.token_limit - spent.tokens)
+        if limit := self._limits.bot_tokens:
+            left.append(limit - self._bot_tokens(standing.day, standing.bot_tokens))
+        return min(left, default=None)
 
     async def may_forget(self, turn_id: str, conversation: str, author: str) -> bool:
         """Count a ``/forget me``, once for each turn; whether it is within the limit.
@@ -341,16 +350,12 @@ class Budgets:
         if claims := self._uncounted.pop(turn_id, None):
             self._count_claims(turn_id, claims, tokens)
         else:
-            messages = (
-                0 if spending.is_first else spending.messages
-            )  # ``admit`` has counted the first ones
-            if messages:
-                messages = max(0, messages - self._joined.pop(turn_id, 0))
-            self._count(
-                "",
-                [Claim(counter, messages) for counter in self._counters(conversation, asker)],
-                tokens,
-            )
+            messages = 0
+            # ``admit`` has counted the first ones.
+            if spending.messages and not spending.is_first:
+                messages = max(0, spending.messages - self._joined.pop(turn_id, 0))
+            counters = self._counters(conversation, asker)
+            self._count("", [Claim(counter, messages) for counter in counters], tokens)
         totals = self._totals[self._days.today]
         totals.conversations[_shortened(conversation)] += tokens
         if asker:
@@ -403,10 +408,9 @@ class Budgets:
                 del self._recent[claim.counter]
 
     def _is_far_below_limits(self, day: str, standing: Standing, claims: list[Claim]) -> bool:
-        is_spare = standing.day == day and not self._is_used_up(day, standing.bot_tokens)
-        return is_spare and all(
-            standing.is_far_below(claim, self._recent[claim.counter]) for claim in claims
-        )
+        if standing.day != day or self._is_used_up(day, standing.bot_tokens):
+            return False
+        return all(standing.is_far_below(claim, self._recent[claim.counter]) for claim in claims)
 
     def _count_later(self, turn_id: str, claims: list[Claim]) -> None:
         """Count the messages with the first response; if others of the author wait for that, with
@@ -424,20 +428,22 @@ class Budgets:
         return 0 < self._limits.bot_tokens <= self._bot_tokens(day, stored)
 
     def _bot_tokens(self, day: str, stored: int) -> int:
-        return stored + (self._totals[day].counts["tokens"] if day in self._totals else 0)
+        if day in self._totals:
+            stored += self._totals[day].counts["tokens"]
+        return stored
 
     def _count_waiting(self, claims: list[Claim]) -> None:
         """Count what turns of the same people have not counted yet."""
-        for waiting in [
-            turn for turn, of_turn in self._uncounted.items() if _share(of_turn, claims)
-        ]:
-            self.count(waiting)
+        counters = {claim.counter for claim in claims}
+        for turn_id, waiting in list(self._uncounted.items()):
+            if any(claim.counter in counters for claim in waiting):
+                self.count(turn_id)
 
     def _counters(self, conversation: str, author: str) -> list[Counter]:
-        return [
-            *([self._user(conversation, author)] if author else []),
-            self._conversation(conversation),
-        ]
+        counters = [self._conversation(conversation)]
+        if author:
+            counters.insert(0, self._user(conversation, author))
+        return counters
 
     async def used(self, conversation: str, author: str) -> list[Used]:
         """What this author and this conversation have used today.
@@ -448,15 +454,16 @@ class Budgets:
         await self.flush()
         counters = self._counters(conversation, author)
         total, spent = await self._budget.read(self._days.today, counters)
-        used = [
-            Used(counter.scope, stands, Spent(counter.message_limit, counter.token_limit))
-            for counter, stands in zip(counters, spent, strict=True)
-        ]
+        used = []
+        for counter, stands in zip(counters, spent, strict=True):
+            limits = Spent(counter.message_limit, counter.token_limit)
+            used.append(Used(counter.scope, stands, limits))
         if is_operators(conversation):
             [whole] = await self._budget.days([self._days.today])
-            searches = sum(
-                count for kind, count in whole.counts.items() if kind.startswith("searches ")
-            )
+            searches = 0
+            for kind, count in whole.counts.items():
+                if kind.startswith("searches "):
+                    searches += count
             used.append(
                 Used("bot", Spent(tokens=total), Spent(tokens=self._limits.bot_tokens), searches)
             )
@@ -487,18 +494,14 @@ class Budgets:
     def _counter(
         self, scope: Literal["user", "conversation"], name: str, messages: int, tokens: int
     ) -> Counter:
-        return (
-            Counter(scope, name) if is_operators(name) else Counter(scope, name, messages, tokens)
-        )
+        if is_operators(name):
+            return Counter(scope, name)
+        return Counter(scope, name, messages, tokens)
 
 
 def _counter_of_uses(what: str, limit: int, conversation: str, author: str) -> Counter:
     person = _person(conversation, author) if author else conversation
     return Counter("user", f"{person} {what}", limit)
-
-
-def _share(some: list[Claim], others: list[Claim]) -> bool:
-    return not {claim.counter for claim in some}.isdisjoint(claim.counter for claim in others)
 
 
 def _log_failure(tokens: int, counted: asyncio.Future[list[Any]]) -> None:
@@ -517,6 +520,8 @@ def _person(conversation: str, author: str) -> str:
 
 def _shortened(name: str) -> str:
     """The ends of each long part of an id: an operator recognises it, and nobody can use it."""
-    return ":".join(
-        word if len(word) <= SHORT else f"{word[:3]}…{word[-3:]}" for word in name.split(":")
-    )
+    words = name.split(":")
+    for index, word in enumerate(words):
+        if len(word) > SHORT:
+            words[index] = f"{word[:3]}…{word[-3:]}"
+    return ":".join(words)

@@ -108,29 +108,29 @@ class TurnMedia:
         refs = {media.ref for media in wanted}
         self._miss(recent.keys() - refs, UNFIT)
         if not refs <= self._contents():
-            await self._fetch(
-                [
-                    media
-                    for media in wanted
-                    if media.ref not in self._contents() - self._found.keys()
-                ]
-            )
+            ready = self._contents() - self._found.keys()
+            await self._fetch([media for media in wanted if media.ref not in ready])
         return self._filled(messages)
 
     def unread_alone(self, asked: Sequence[Message]) -> Kind:
         """The kind of the newest file, if messages hold nothing but files that the model cannot
         read; else empty."""
-        parts = [part for message in asked for part in message.parts]
-        kinds = [kind_of(part.mime) for part in parts if isinstance(part, Media)]
-        cannot = all(kind in CANNOT and kind not in self._support.kinds for kind in kinds)
-        return kinds[-1] if kinds and cannot and len(kinds) == len(parts) else ""
+        newest: Kind = ""
+        for message in asked:
+            for part in message.parts:
+                if not isinstance(part, Media):
+                    return ""
+                newest = kind_of(part.mime)
+                if newest not in CANNOT or newest in self._support.kinds:
+                    return ""
+        return newest
 
     def describe(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """The messages for the history: references, with type and size of the contents."""
-        return tuple(
-            _with_parts(message, tuple(self._describe(part) for part in message.parts))
-            for message in messages
-        )
+        described = []
+        for message in messages:
+            described.append(_with_parts(message, tuple(map(self._describe, message.parts))))
+        return tuple(described)
 
     def _contents(self) -> set[str]:
         """The refs of files that can be shown."""
@@ -154,20 +154,17 @@ class TurnMedia:
         Args:
             wanted: the newest first.
         """
-        refs = [media.ref for media in wanted]
+        limits = {media.ref: self._most_of(media) for media in wanted}
+        missing = [media for media in wanted if media.ref not in self._found]
         # Before the bytes are reserved, which other turns wait for.
-        await asyncio.gather(
-            *(self._channel.prepare(media) for media in wanted if media.ref not in self._found)
-        )
+        await asyncio.gather(*map(self._channel.prepare, missing))
         try:
             await self._reserve(wanted)
         except TimeoutError:
-            log.warning("media.no_room", files=len(refs))
-            self._miss(set(refs) - self._found.keys(), BUSY)
+            log.warning("media.no_room", files=len(limits))
+            self._miss(limits.keys() - self._found.keys(), BUSY)
             return
-        arriving = _Arriving(
-            {media.ref: self._most_of(media) for media in wanted}, self._found, self._held
-        )
+        arriving = _Arriving(limits, self._found, self._held)
         async with asyncio.TaskGroup() as group:
             for media in wanted:
                 if media.ref not in self._found:
@@ -177,7 +174,7 @@ class TurnMedia:
             if media.ref in arriving.too_large:
                 self._miss([media.ref], _too_large(self._most_of(media)))
         self._miss(arriving.evicted, UNFIT)
-        self._miss(set(refs) - self._found.keys(), GONE)
+        self._miss(limits.keys() - self._found.keys(), GONE)
         self._shrink()
         await self._prepare([media for media in wanted if media.ref in self._found])
 
@@ -303,15 +300,18 @@ class TurnMedia:
             return part
         if part.ref in unused:
             return self._shown(part, left)
-        text = REPEATED if part.ref in self._contents() else self._missing.get(part.ref, EARLIER)
+        text = self._missing.get(part.ref, EARLIER)
+        if part.ref in self._contents():
+            text = REPEATED
         return Text(text.format(label(part.mime, part.name))) if text else part
 
     def _shown(self, part: Media, left: int) -> Part:
         known = self._known[part.ref]
-        if text := self._texts.get(known.ref):
-            return Text(
-                framed(known, text, left) if left else UNFIT.format(label(known.mime, known.name))
-            )
+        text = self._texts.get(known.ref)
+        if text and left:
+            return Text(framed(known, text, left))
+        if text:
+            return Text(UNFIT.format(label(known.mime, known.name)))
         return replace(
             known, data=self._found.get(known.ref, b""), uri=self._uploaded.get(known.ref, "")
         )
@@ -335,7 +335,9 @@ class _Arriving:
     """
 
     def __init__(self, limits: Mapping[str, int], found: Mapping[str, bytes], size: int) -> None:
-        self._pieces = {ref: [found[ref]] if ref in found else [] for ref in limits}
+        self._pieces: dict[str, list[bytes]] = {ref: [] for ref in limits}
+        for ref in limits.keys() & found.keys():
+            self._pieces[ref].append(found[ref])
         self._limits = dict(limits)
         self._left = size - sum(map(len, found.values()))
         self.evicted: set[str] = set()
@@ -379,7 +381,9 @@ def _recent(messages: Sequence[Message]) -> Iterator[Media]:
         answers += message.is_answer
         if answers > EARLIER_TURNS:
             return
-        yield from (part for part in reversed(message.parts) if isinstance(part, Media))
+        for part in reversed(message.parts):
+            if isinstance(part, Media):
+                yield part
 
 
 def _with_parts(message: Message, parts: tuple[Part, ...]) -> Message:

@@ -4,6 +4,7 @@ own."""
 from __future__ import annotations
 
 import asyncio
+from operator import itemgetter
 
 from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent, KeptItem, Overview
@@ -13,7 +14,8 @@ from bot.conversation.memory import PersonMemory
 from bot.conversation.reminders import PersonalReminders, line_of
 from bot.conversation.services import Services
 
-MOST_PLACES = 50  # whose facts are read, the person's own conversations first
+# So many places' facts are read, the person's own conversations first.
+MOST_PLACES = 50
 
 
 class PersonalOverviews:
@@ -49,35 +51,33 @@ class PersonalOverviews:
     async def _reminders(self, conversation: str, event: InboundEvent) -> list[KeptItem]:
         places = sorted({place for place, _ in await self._find_reminders(conversation, event)})
         found = await asyncio.gather(*(self._reminders_in(place, event).all() for place in places))
-        known = [
-            (place, one)
-            for place, reminders in zip(places, found, strict=True)
-            for one in reminders
-        ]
         texts, language = self._services.texts, self._services.language(event)
-        return [
-            KeptItem(_key(place, one.id), line_of(one, texts, language), place)
-            for place, one in sorted(known, key=lambda pair: pair[1].at)
-        ]
+        known = []
+        for place, reminders in zip(places, found, strict=True):
+            for one in reminders:
+                item = KeptItem(_key(place, one.id), line_of(one, texts, language), place)
+                known.append((one.at, item))
+        known.sort(key=itemgetter(0))
+        return [item for _, item in known]
 
     async def _facts(self, conversation: str, event: InboundEvent) -> list[KeptItem]:
         places = await self._places(conversation, event)
         found = await asyncio.gather(*(self._memory(place, event).read() for place in places))
-        return [
-            KeptItem(_key(place, str(fact.number)), fact.text, place)
-            for place, facts in zip(places, found, strict=True)
-            for fact in facts
-        ]
+        items = []
+        for place, facts in zip(places, found, strict=True):
+            for fact in facts:
+                items.append(KeptItem(_key(place, str(fact.number)), fact.text, place))
+        return items
 
     async def _places(self, conversation: str, event: InboundEvent) -> list[str]:
         """Where the person has talked to the bot, this conversation and others of their own
         first."""
-        person = person_of(conversation, event)
-        entries = await self._services.store.kv.members(f"person:{person}") if person else []
-        places = [
-            self._place(entry.partition(" ")[2]) for entry in entries
-        ]  # sorted: "own …" before "shared …"
-        return list(dict.fromkeys([self._place(conversation), *places]))[:MOST_PLACES]
+        places = [self._place(conversation)]
+        if person := person_of(conversation, event):
+            # The entries are sorted, "own …" before "shared …".
+            for entry in await self._services.store.kv.members(f"person:{person}"):
+                places.append(self._place(entry.partition(" ")[2]))
+        return list(dict.fromkeys(places))[:MOST_PLACES]
 
     async def _find_reminders(
         self, conversation: str, event: InboundEvent

@@ -40,13 +40,13 @@ class ToolPolls:
     """The polls of one place for tools (``toolset.stores.Polls``).
 
     Args:
-        kept_in: see ``Channel.polls_of``.
+        stored_in: see ``Channel.polls_of``.
         language: where the question shows none.
     """
 
-    def __init__(self, store: Store, kept_in: str, author: str, language: str) -> None:
+    def __init__(self, store: Store, stored_in: str, author: str, language: str) -> None:
         self._store = store
-        self._kept_in = kept_in
+        self._stored_in = stored_in
         self._author = author
         self._language = language
         self._started = ""
@@ -68,16 +68,16 @@ class ToolPolls:
             raise ToolError(ONE)
         language = language_of(asked, self._language)
         body = encode(
-            Poll(poll_id, self._kept_in, asked, lines, multiple=multiple, language=language)
+            Poll(poll_id, self._stored_in, asked, lines, multiple=multiple, language=language)
         )
         self._started = (
             poll_id  # before the store answers, as the calls of a response run side by side
         )
-        is_kept = False
+        is_stored = False
         try:
             async with store_errors_for_model():
-                is_kept = await self._store.polls.start(
-                    self._kept_in,
+                is_stored = await self._store.polls.start(
+                    self._stored_in,
                     poll_id,
                     self._author,
                     body,
@@ -85,8 +85,8 @@ class ToolPolls:
                     multiple=multiple,
                 )
         finally:
-            self._started = poll_id if is_kept else ""
-        if not is_kept:
+            self._started = poll_id if is_stored else ""
+        if not is_stored:
             raise ToolError(FULL)
         return poll_id
 
@@ -113,18 +113,20 @@ def polls_of(
     )
 
 
-async def show_poll(store: Store, kept_in: str, messages: Iterable[Message], reply: Reply) -> Reply:
+async def show_poll(
+    store: Store, stored_in: str, messages: Iterable[Message], reply: Reply
+) -> Reply:
     """The reply of a turn with the poll that one of its calls has started.
 
     Raises:
         StoreUnavailable: it cannot be read.
     """
-    found = await _read_polls(store, kept_in, _started_in(messages)[:1])
+    found = await _read_polls(store, stored_in, _started_in(messages)[:1])
     return replace(reply, poll=found[0]) if found else reply
 
 
 async def read_poll(
-    store: Store, kept_in: str, poll_id: str, pause_s: float | None = None
+    store: Store, stored_in: str, poll_id: str, pause_s: float | None = None
 ) -> Poll | int | None:
     """A poll as it stands; None if it is gone.
 
@@ -139,21 +141,21 @@ async def read_poll(
         StoreUnavailable: it cannot be read.
     """
     pause_ms = None if pause_s is None else round(pause_s * 1000)
-    stored = await store.polls.show(kept_in, poll_id, pause_ms)
+    stored = await store.polls.show(stored_in, poll_id, pause_ms)
     return _filled(stored) if isinstance(stored, StoredPoll) else stored
 
 
-async def read_open_polls(store: Store, kept_in: str) -> list[Poll]:
+async def read_open_polls(store: Store, stored_in: str) -> list[Poll]:
     """The open polls of a place, those with the newest votes last.
 
     Raises:
         StoreUnavailable: they cannot be read.
     """
-    return await _read_polls(store, kept_in, await store.polls.open_ids(kept_in))
+    return await _read_polls(store, stored_in, await store.polls.open_ids(stored_in))
 
 
 async def read_past_polls(
-    store: Store, kept_in: str, messages: Iterable[Message], known: Collection[str]
+    store: Store, stored_in: str, messages: Iterable[Message], known: Collection[str]
 ) -> list[Poll]:
     """The newest polls that calls in these messages have started, oldest first, without those whose
     ids are known.
@@ -162,7 +164,7 @@ async def read_past_polls(
         StoreUnavailable: they cannot be read.
     """
     ids = [poll_id for poll_id in _started_in(messages) if poll_id not in known]
-    return await _read_polls(store, kept_in, ids[-MOST_PAST:])
+    return await _read_polls(store, stored_in, ids[-MOST_PAST:])
 
 
 def _started_in(messages: Iterable[Message]) -> list[str]:
@@ -175,8 +177,8 @@ def _started_in(messages: Iterable[Message]) -> list[str]:
     )
 
 
-async def _read_polls(store: Store, kept_in: str, ids: Iterable[str]) -> list[Poll]:
-    found = await asyncio.gather(*(read_poll(store, kept_in, poll_id) for poll_id in ids))
+async def _read_polls(store: Store, stored_in: str, ids: Iterable[str]) -> list[Poll]:
+    found = await asyncio.gather(*(read_poll(store, stored_in, poll_id) for poll_id in ids))
     return [poll for poll in found if isinstance(poll, Poll)]
 
 
@@ -232,8 +234,8 @@ class Votes:
         language = poll.language if isinstance(poll, Poll) else self._language
         reply = Reply(self._texts.get(f"poll.{outcome}", language), private=True, fleeting=True)
         # Once a minute for each person: in a LINE group everybody reads it.
-        told = f"{event.target}_{outcome}_{event.author_id}_{event.message.at // MINUTE_MS}"
-        delivery = Delivery(told, event.message.id, reply, event.address)
+        notice = f"{event.target}_{outcome}_{event.author_id}_{event.message.at // MINUTE_MS}"
+        delivery = Delivery(notice, event.message.id, reply, event.address)
         await self._store.outbox.post(conversation, delivery.id, encode(delivery))
 
 

@@ -123,11 +123,11 @@ class PersonalReminders:
             _ms(reminder.at),
             self._zone,
             self._author,
-            channel.lasting(self._event.address),
-            self._event.group,
-            reminder.repeat,
-            f"{start:%Y-%m-%dT%H:%M:%S}" if reminder.repeat else "",
-            reminder.routine,
+            address=channel.lasting(self._event.address),
+            group=self._event.group,
+            repeat=reminder.repeat,
+            start=f"{start:%Y-%m-%dT%H:%M:%S}" if reminder.repeat else "",
+            routine=reminder.routine,
         )
         store, here = self._services.store, self._conversation
         async with store_errors_for_model():
@@ -178,8 +178,10 @@ class PersonalReminders:
             StoreUnavailable: the store does not answer.
         """
         bodies = await self._services.store.reminders.read(self._conversation)
-        kept = [(reminder_id, one) for reminder_id, body in bodies.items() if (one := _read(body))]
-        own = [(reminder_id, one) for reminder_id, one in kept if one.author.id == self._author.id]
+        own = []
+        for reminder_id, body in bodies.items():
+            if (one := _read(body)) and one.author.id == self._author.id:
+                own.append((reminder_id, one))
         return [
             _shown(reminder_id, one)
             for reminder_id, one in sorted(own, key=lambda pair: pair[1].at)
@@ -413,9 +415,8 @@ def text_of(event: InboundEvent) -> str:
 
 def _shown(reminder_id: str, one: StoredReminder) -> Reminder:
     at = datetime.fromtimestamp(one.at / 1000, ZoneInfo(one.zone))
-    return Reminder(
-        reminder_id, one.text, at, one.repeat, one.routine, one.failures >= MAX_FAILURES
-    )
+    rests = one.failures >= MAX_FAILURES
+    return Reminder(reminder_id, one.text, at, one.repeat, one.routine, rests=rests)
 
 
 def _read(body: bytes) -> StoredReminder | None:

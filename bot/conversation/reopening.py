@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from bot.agent.turn import RecordedResponse
 from bot.channels import Channel, Delivery, InboundEvent
-from bot.conversation.history import KEEP_TURNS, read_turns
+from bot.conversation.history import KEEP_TURNS, StoredTurn, Turns, read_turns
 from bot.conversation.inbound import MOST_CHANGES
 from bot.conversation.journal import (
     RESPONSE,
@@ -38,7 +38,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 class AnsweredTurn(Struct, frozen=True):
-    """What the journal of a committed turn lacks: the turn's id, and how many deliveries it left."""
+    """What the journal of a committed turn lacks: its id, and how many deliveries it left."""
 
     turn_id: str
     deliveries: int
@@ -124,11 +124,10 @@ class Reopening:
         else:
             return False
         turns = read_turns(await self._store.history.recall(lease.conversation, KEEP_TURNS))
-        for index, (entry, record) in enumerate(turns.all):
-            if record.turn_id == answer.turn_id:
-                break
-        else:
+        stored = _find(answer.turn_id, turns)
+        if stored is None:
             return False
+        entry, record = stored
         journal = _journal_of(record, answer, group=edits[0].group)
         for event in readable_events(journal):
             # In the history a command looks like a pressed choice, or like an edited text that
@@ -145,12 +144,19 @@ class Reopening:
             journal=journal,
             undelivered=_answers_of(answer.turn_id, waiting),
             sends=sends,
-            is_summarised=index < len(turns.summarised),
+            is_summarised=stored in turns.summarised,
         )
         if not is_reopened:
             return False
         log.info("turn.reopened", answered=answer.turn_id)
         return True
+
+
+def _find(turn_id: str, turns: Turns) -> StoredTurn | None:
+    for stored in turns.all:
+        if stored[1].turn_id == turn_id:
+            return stored
+    return None
 
 
 def _answers_of(turn_id: str, waiting: Iterable[Undelivered]) -> list[bytes]:

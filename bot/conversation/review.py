@@ -123,9 +123,9 @@ def case_text(acting: ActingCall) -> str:
     """What reviewers read: the asker's words, the call, and what led to it. No part can end its
     block."""
     name = safe_name(acting.asker.name) or "User"
-    said = [message for message in acting.led_to if message.id not in NOTES][-LED_TO:]
+    messages = [message for message in acting.led_to if message.id not in NOTES][-LED_TO:]
     transcript = "\n".join(
-        line for one in said for line in transcript_lines(one, _speaker(one, acting.asker))
+        line for one in messages for line in transcript_lines(one, _speaker(one, acting.asker))
     )
     call = (
         f"Tool: {acting.call.name}: {escaped(acting.tool.description, RESULT_CAP)}",

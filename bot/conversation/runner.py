@@ -199,11 +199,19 @@ def build(
     alerts.connect(channels)
     budgets = Budgets(store, options.limits, days, alerts, metrics)
     window = HistoryWindow(
-        store, agent.provider, summarizer, budgets, options.history_tokens, clock
+        store, agent.provider, summarizer, budgets, tokens=options.history_tokens, clock=clock
     )
-    parts = store, channels, texts, SpokenCommands(texts), metrics, alerts, budgets
     services = Services(
-        *parts, options.defaults, options.policy, reviewers or Reviewers({}, "", metrics)
+        store=store,
+        channels=channels,
+        texts=texts,
+        commands=SpokenCommands(texts),
+        metrics=metrics,
+        alerts=alerts,
+        budgets=budgets,
+        defaults=options.defaults,
+        policy=options.policy,
+        reviewers=reviewers or Reviewers({}, "", metrics),
     )
     cancellations = CancelRegistry(store)
     turns = TurnRunner(services, agent, window, cancellations)

@@ -70,8 +70,13 @@ class Policy:
     @classmethod
     def of(cls, settings: Settings) -> Policy:
         """Read it from all settings."""
-        review = settings.review_mode, settings.review_tools
-        return cls(settings.approval_mode, settings.approval_ttl_s, settings.approvers, *review)
+        return cls(
+            settings.approval_mode,
+            settings.approval_ttl_s,
+            settings.approvers,
+            review_mode=settings.review_mode,
+            review_tools=settings.review_tools,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +103,9 @@ class ConversationSettings:
             Defaults.of(settings),
             Policy.of(settings),
             Limits.of(settings),
-            settings.history_tokens,
-            Days(settings.timezone),
-            settings.alert_to,
+            history_tokens=settings.history_tokens,
+            days=Days(settings.timezone),
+            alert_to=settings.alert_to,
         )
 
 

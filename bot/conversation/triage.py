@@ -4,9 +4,9 @@ answered."""
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -16,18 +16,21 @@ from bot.channels import InboundEvent
 from bot.commands import SpokenCommands
 from bot.transcript import Message
 
-ALBUM_WAIT_S = 2.0  # the pictures of one album arrive one by one
+# The pictures of one album arrive one by one.
+ALBUM_WAIT_S = 2.0
 ALBUM_POLL_S = 0.2
 SLASHES = ("/", "／")
 
-Command = str  # a row of the table in bot.conversation.commands
+# A row of the table in bot.conversation.commands.
+Command = str
 
 # Stored values of ``InboundEvent.event``:
 CANNED: Final = "told"
 CONVERSATION_DELETED: Final = "left"
 CHANGES: Final = ("edited", "unsent")
 
-LEFT_OUT: Final = "apology.left_out"  # in place of messages that a full inbox did not take
+# In place of messages that a full inbox did not take.
+LEFT_OUT: Final = "apology.left_out"
 
 
 class ParsedEvent(NamedTuple):
@@ -107,9 +110,7 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
     """
     found, events = Triage(), list(batch)
     ids = {one.event.message.id for one in events}
-    unsent = {
-        one.event.target for one in events if one.event.is_change and one.event.event == "unsent"
-    }
+    unsent = {one.event.target for one in events if one.event.event == "unsent"}
     for one in events:
         event = one.event
         if event.message.id in unsent:
@@ -146,20 +147,16 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
 def _drop_reminders(found: Triage) -> None:
     """Leave out what has come of those who have left or want to be forgotten, wherever it stands.
 
-    If nothing is kept, all is left out.
+    If the conversation is deleted, all is left out.
     """
-    forgotten = found.leavers | {
-        event.author_id for command, event in found.commands if command == "forget"
-    }
-    if found.conversation_deleted or forgotten:
-
-        def stays(event: InboundEvent) -> bool:
-            return not (
-                event.reminder and (found.conversation_deleted or event.author_id in forgotten)
-            )
-
-        found.messages = [event for event in found.messages if stays(event)]
-        found.reminders = [event for event in found.reminders if stays(event)]
+    forgotten = set(found.leavers)
+    for command, event in found.commands:
+        if command == "forget":
+            forgotten.add(event.author_id)
+    for events in (found.messages, found.reminders):
+        for event in list(events):
+            if event.reminder and (found.conversation_deleted or event.author_id in forgotten):
+                events.remove(event)
 
 
 def _edit(found: Triage, event: InboundEvent) -> None:
@@ -190,15 +187,16 @@ def count_of_one_turn(batch: Sequence[ParsedEvent]) -> int:
 
     A routine shares no turn, nor does an unmentioned message, except with changes that follow it.
     """
-    start, first = next(
-        ((count, one.event) for count, one in enumerate(batch) if one.is_text), (len(batch), None)
-    )
-    after = batch[start + 1 :]
-    if first is None:
-        return len(batch)
-    if first.unmentioned:
-        return start + 1 + sum(1 for _ in takewhile(lambda one: one.event.event in CHANGES, after))
-    for count, one in enumerate(after, start + 1):
+    first: InboundEvent | None = None
+    for count, one in enumerate(batch):
+        if first is None:
+            if one.is_text:
+                first = one.event
+            continue
+        if first.unmentioned:
+            if one.event.event in CHANGES:
+                continue
+            return count
         is_apart = one.is_text and (
             first.is_routine or one.event.is_routine or one.event.unmentioned
         )
@@ -226,8 +224,9 @@ async def wait_for_albums(
 
 
 def _is_incomplete(batch: Sequence[ParsedEvent]) -> bool:
-    events = [one.event for one in batch]
-    albums = {event.album: event.album_size for event in events if event.album}
-    return any(
-        sum(event.album == album for event in events) < size for album, size in albums.items()
-    )
+    sizes, counts = dict[str, int](), Counter[str]()
+    for event, _ in batch:
+        if event.album:
+            sizes[event.album] = event.album_size
+            counts[event.album] += 1
+    return any(counts[album] < size for album, size in sizes.items())

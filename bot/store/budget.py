@@ -112,15 +112,15 @@ class Budget:
         The same turn is counted once, however often it asks. A turn that starts below a token limit
         may exceed it: its cost is not known before.
         """
-        totals, *verdicts = await self._ask_each(
-            [
-                ("HGET", totals_keys(day)[0], "tokens"),
-                *(self._counting(day, turn_id, claim) for claim in claims),
-            ]
-        )
-        refused = [unit.decode() or None for unit, _, _ in verdicts]
-        before = [Spent(int(messages), int(tokens)) for _, messages, tokens in verdicts]
-        return TakeResult(int(totals or 0), refused, before)
+        requests: list[Command] = [("HGET", totals_keys(day)[0], "tokens")]
+        for claim in claims:
+            requests.append(self._counting(day, turn_id, claim))
+        totals, *verdicts = await self._ask_each(requests)
+        result = TakeResult(int(totals or 0), [], [])
+        for unit, messages, tokens in verdicts:
+            result.refused.append(unit.decode() or None)
+            result.before.append(Spent(int(messages), int(tokens)))
+        return result
 
     async def give_back(self, day: str, turn_id: str, stay: Sequence[Claim]) -> None:
         """Reduce the messages counted for a turn to the numbers in ``stay``."""
@@ -147,8 +147,10 @@ class Budget:
         Returns:
             Done when they are counted; raises one of ``STORE_FAILURES``.
         """
-        free = [Claim(Counter(one.counter.scope, one.counter.name), one.messages) for one in claims]
-        requests = [self._counting(day, turn_id, claim, tokens) for claim in free]
+        requests = []
+        for claim in claims:
+            free = Claim(Counter(claim.counter.scope, claim.counter.name), claim.messages)
+            requests.append(self._counting(day, turn_id, free, tokens))
         return self._client.execute_later(*requests)
 
     async def add_up(self, day: str, totals: Totals) -> int:
@@ -158,23 +160,22 @@ class Budget:
         for kind, count in totals.counts.items():
             commands.append(("HINCRBY", sums, kind, count))
         for ranking, names in zip(rankings, (totals.users, totals.conversations), strict=True):
-            commands += [("ZINCRBY", ranking, tokens, name) for name, tokens in names.items()]
+            for name, tokens in names.items():
+                commands.append(("ZINCRBY", ranking, tokens, name))
             commands.append(("ZREMRANGEBYRANK", ranking, 0, -RANKED - 1))
-        commands += [("EXPIRE", key, TOTALS_S) for key in (sums, *rankings)]
+        for key in (sums, *rankings):
+            commands.append(("EXPIRE", key, TOTALS_S))
         replies = await self._scripts.transact([*commands, ("HGET", sums, "tokens")])
         return int(replies[-1] or 0)
 
     async def read(self, day: str, counters: Sequence[Counter]) -> tuple[int, list[Spent]]:
         """The tokens of the whole bot, and the value of each counter."""
-        total, *spent = await self._ask_each(
-            [
-                ("HGET", totals_keys(day)[0], "tokens"),
-                *(("HMGET", _key(day, counter), "messages", "tokens") for counter in counters),
-            ]
-        )
-        return int(total or 0), [
-            Spent(int(messages or 0), int(tokens or 0)) for messages, tokens in spent
-        ]
+        requests: list[Command] = [("HGET", totals_keys(day)[0], "tokens")]
+        for counter in counters:
+            requests.append(("HMGET", _key(day, counter), "messages", "tokens"))
+        total, *values = await self._ask_each(requests)
+        spent = [Spent(int(messages or 0), int(tokens or 0)) for messages, tokens in values]
+        return int(total or 0), spent
 
     async def days(self, days: Sequence[str]) -> list[Day]:
         """The use of the whole bot on each of these days."""
@@ -182,12 +183,13 @@ class Budget:
         for day in days:
             totals, *rankings = totals_keys(day)
             requests.append(("HGETALL", totals))
-            requests += [("ZREVRANGE", ranking, 0, SHOWN - 1, "WITHSCORES") for ranking in rankings]
-        answers = await self._ask_each(requests)
-        return [
-            Day(_counts(counts), _ranking(users), _ranking(conversations))
-            for counts, users, conversations in zip(*[iter(answers)] * 3, strict=True)
-        ]
+            for ranking in rankings:
+                requests.append(("ZREVRANGE", ranking, 0, SHOWN - 1, "WITHSCORES"))
+        answers = iter(await self._ask_each(requests))
+        found = []
+        for counts, users, conversations in zip(answers, answers, answers, strict=True):
+            found.append(Day(_counts(counts), _ranking(users), _ranking(conversations)))
+        return found
 
     def _counting(self, day: str, turn_id: str, claim: Claim, tokens: int = 0) -> Command:
         counter = claim.counter

@@ -29,21 +29,21 @@ class Groups:
         self._priority = priority
         self._prefetches = prefetches
 
-    async def hear(self, conversation: str, author: str, at: int, body: bytes = b"") -> str:
-        """Keep a message for ``BACKGROUND_S``, as long as it is one of the newest; the same one
+    async def receive(self, conversation: str, author: str, at: int, body: bytes = b"") -> str:
+        """Store a message for ``BACKGROUND_S``, as long as it is one of the newest; the same one
         again changes nothing.
 
         Args:
             author: the platform's id; may be empty.
             at: milliseconds since the epoch.
-            body: empty: nothing is kept.
+            body: empty: nothing is stored.
 
         Returns:
             The languages between which the message is to be translated; empty: it is not.
         """
         entry = _entry(author, body) if body else b""
         async with translate_errors(ANSWER_S):  # the webhook's sender waits
-            languages = await self._priority.run("hear", conversation, [at, entry, b""])
+            languages = await self._priority.run("background", conversation, [at, entry, b""])
         return str((languages or b"").decode())
 
     async def interpret(self, conversation: str, languages: str) -> None:
@@ -74,7 +74,7 @@ class Groups:
         """Replace a message, if it is still there; an empty new one deletes it."""
         self._prefetches.drop(_read(conversation))
         changed = _entry(author, new) if new else b""
-        await self._scripts.run("hear", conversation, ["", changed, _entry(author, old)])
+        await self._scripts.run("background", conversation, ["", changed, _entry(author, old)])
 
 
 def _entry(author: str, body: bytes) -> bytes:

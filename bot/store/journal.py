@@ -319,8 +319,10 @@ class Journal:
             changed.
         """
         frames = [pack(entry.kind, "", entry.body) for entry in journal]
-        how = ["", new_turn_id, sends, record, "stale" if is_summarised else "", len(frames)]
-        arguments = [lease.token, *how, *frames, *undelivered]
+        stale = "stale" if is_summarised else ""
+        arguments = [lease.token, "", new_turn_id, sends, record, stale, len(frames)]
+        arguments += frames
+        arguments += undelivered
         return bool(await self._scripts.run("reopen", lease.conversation, arguments))
 
 
@@ -330,19 +332,20 @@ def _read_turn(begun: list[Any] | None, new_id: str) -> JournalledTurn | None:
     own_id, starts, frames, not_before, shown, reopened, summary, entries, askers = begun
     at, _, rest = shown.decode().partition(" ")
     stored_at, _, question_id = rest.partition(" ")
-    question = ShownQuestion(question_id, int(at), int(stored_at)) if question_id else None
-    history = None if entries is None else StoredHistory(summary or b"", entries)
-    turn_id, steps = own_id.decode(), [unpack(frame) for frame in frames]
-    late_askers = tuple(asker.decode() for asker in askers)
-    is_resumed, is_reopened = turn_id != new_id, bool(reopened)
+    question = history = None
+    if question_id:
+        question = ShownQuestion(question_id, int(at), int(stored_at))
+    if entries is not None:
+        history = StoredHistory(summary or b"", entries)
+    turn_id = own_id.decode()
     return JournalledTurn(
         turn_id,
         starts,
-        steps,
+        list(map(unpack, frames)),
         not_before,
-        is_resumed,
-        question,
-        history,
-        late_askers,
-        is_reopened=is_reopened,
+        is_resumed=turn_id != new_id,
+        shown=question,
+        history=history,
+        late_askers=tuple(asker.decode() for asker in askers),
+        is_reopened=bool(reopened),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Collection
-from typing import Any, cast
+from typing import cast
 
 from bot.store.clients import Client, translate_errors
 from bot.store.feedback import Feedback
@@ -35,7 +35,8 @@ class PersonalData:
         self._client = client
         self._polls = polls
         self._feedback = feedback
-        self._erasing = asyncio.Lock()  # one person at a time: each scans every key
+        # One person at a time: each scans every key.
+        self._erasing = asyncio.Lock()
 
     async def erase(self, channel: str, names: Collection[str], but: Collection[str] = ()) -> int:
         """Delete every value of ``kv`` with one of the names in key or value; facts, lists and
@@ -51,45 +52,41 @@ class PersonalData:
             The number of deleted keys.
         """
         async with self._erasing, translate_errors(ERASE_S):
-            gone = [await self._erase_named(channel, name) for name in names]
+            gone = 0
+            for name in names:
+                gone += await self._erase_named(channel, name)
             await self._take_back_items(channel, names)
             await self._take_back_votes(channel, names)
             await self._feedback.forget([f"{channel}:{name}" for name in names])
             await self._take_back_words(channel, names)
-            return sum(gone) + await self._erase_holding(channel, names, but)
+            return gone + await self._erase_holding(channel, names, but)
 
     async def _erase_named(self, channel: str, name: str) -> int:
-        found = self._client.scan_iter(personal_pattern(name), count=1_000)
-        keys = [key async for raw in found if is_personal(key := raw.decode(), channel, name)]
-        return await self._delete(keys)
+        keys = await self._scan(personal_pattern(name))
+        return await self._delete([key for key in keys if is_personal(key, channel, name)])
+
+    async def _scan(self, pattern: str) -> list[str]:
+        return [key.decode() async for key in self._client.scan_iter(pattern, count=1_000)]
 
     async def _take_back_items(self, channel: str, names: Collection[str]) -> None:
         """Delete what they have added to lists that others use too."""
-        lists = [key async for key in self._client.scan_iter(lists_pattern(channel), count=1_000)]
         theirs = {digest_of(name).encode() for name in names}
-        for key in lists:
+        for key in await self._scan(lists_pattern(channel)):
             for number, value in (await self._client.hgetall(key)).items():
                 if value[19:35] in theirs:
                     await self._client.execute_soon(("HDEL", key, number))
 
     async def _take_back_votes(self, channel: str, names: Collection[str]) -> None:
         """Delete the polls that they have started, and their votes in others."""
-        polls = [
-            key.decode()
-            async for key in self._client.scan_iter(polls_pattern(channel), count=1_000)
-        ]
-        for key in polls:
+        for key in await self._scan(polls_pattern(channel)):
             conversation, poll_id = poll_of(key)
             for name in names:
                 await self._polls.withdraw(conversation, poll_id, name)
 
     async def _take_back_words(self, channel: str, names: Collection[str]) -> None:
         """Delete what they have written in groups without mentioning the bot."""
-        groups = [
-            key async for key in self._client.scan_iter(backgrounds_pattern(channel), count=1_000)
-        ]
         theirs = {name.encode() for name in names}
-        for key in groups:
+        for key in await self._scan(backgrounds_pattern(channel)):
             for entry in cast("list[bytes]", await self._client.zrange(key, 0, -1)):
                 if entry.partition(b"\n")[0] in theirs:
                     await self._client.execute_soon(("ZREM", key, entry))
@@ -97,24 +94,24 @@ class PersonalData:
     async def _erase_holding(
         self, channel: str, names: Collection[str], but: Collection[str]
     ) -> int:
-        holds = re.compile(
-            rb"(?<![\w-])(?:%b)(?![\w-])" % b"|".join(re.escape(name.encode()) for name in names)
-        )
-        kv_keys = [raw.decode() async for raw in self._client.scan_iter(kv_pattern(), count=1_000)]
-        kv_keys = [key for key in kv_keys if key.rpartition(":")[2] not in but]
-        keys = [
-            key
-            for key in kv_keys
-            if channel in (name := kv_name(key)).split(":") and not name.startswith(SETS)
-        ]
-        values: list[Any] = []
+        any_name = b"|".join(re.escape(name.encode()) for name in names)
+        holds = re.compile(rb"(?<![\w-])(?:%b)(?![\w-])" % any_name)
+        keys, held = [], []
+        for key in await self._scan(kv_pattern()):
+            name = kv_name(key)
+            is_excepted = key.rpartition(":")[2] in but or name.startswith(SETS)
+            if channel in name.split(":") and not is_excepted:
+                keys.append(key)
         for start in range(0, len(keys), BATCH):
-            values += await self._client.execute_each(
-                ("GET", key) for key in keys[start : start + BATCH]
-            )
-        return await self._delete(
-            [key for key, value in zip(keys, values, strict=True) if value and holds.search(value)]
-        )
+            batch = keys[start : start + BATCH]
+            values = await self._client.execute_each(("GET", key) for key in batch)
+            for key, value in zip(batch, values, strict=True):
+                if value and holds.search(value):
+                    held.append(key)
+        return await self._delete(held)
 
     async def _delete(self, keys: list[str]) -> int:
-        return sum([await self._client.delete(key) for key in keys])
+        deleted = 0
+        for key in keys:
+            deleted += await self._client.delete(key)
+        return deleted

@@ -48,12 +48,12 @@ from bot.store.queues import Command
 
 Name = Literal[
     "accept",
+    "background",
     "budget",
     "commit",
     "compact",
     "due",
     "fail",
-    "hear",
     "open",
     "post",
     "rate",

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Keeps an unmentioned message of a group, if it is given, and says between which languages to translate it. In place of
--- an old entry it keeps that one's time; without that entry, it is not kept.
+-- Stores an unmentioned message of a group, if it is given, and answers between which languages to translate it. In place
+-- of an old entry it is stored with that one's time; without that entry it is not stored.
 local background, interpreter = unpack(KEYS)
 local at, entry, old = unpack(ARGV)
 if old ~= '' then
