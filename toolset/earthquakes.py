@@ -64,15 +64,13 @@ class GetEarthquakes:
             there = await asyncio.to_thread(_Place, place, areas)
         else:
             quakes, there = await self._jma.quakes(), None
-        found = [(quake, felt) for quake in quakes if (felt := _felt(quake, there)) is not None]
-        strong = [(quake, felt) for quake, felt in found if rank(felt or quake.intensity) >= least]
-        return {
-            "earthquakes": [
-                _shown(quake, felt, language)
-                for quake, felt in strong[: arguments.get("count", COUNT)]
-            ],
-            "source": SOURCE[language],
-        }
+        strong = []
+        for quake in quakes:
+            felt = _felt(quake, there)
+            if felt is not None and rank(felt or quake.intensity) >= least:
+                strong.append(_shown(quake, felt, language))
+        count = arguments.get("count", COUNT)
+        return {"earthquakes": strong[:count], "source": SOURCE[language]}
 
 
 class _Place:
@@ -80,8 +78,11 @@ class _Place:
 
     def __init__(self, place: str, areas: Areas) -> None:
         found = areas.find(place)
-        self.codes = {_quake_code(area, office) for area in found for office in area.offices}
-        self.names = {place.casefold(), *(name for area in found[:1] for name in _names(area))}
+        self.codes, self.names = set[str](), {place.casefold()}
+        for area in found:
+            self.codes.update(_quake_code(area, office) for office in area.offices)
+        for area in found[:1]:
+            self.names.update(_names(area))
 
 
 def _quake_code(area: Area, office: str) -> str:
@@ -107,20 +108,19 @@ def _felt(quake: Quake, place: _Place | None) -> str | None:
 
 
 def _shown(quake: Quake, felt: str, language: str) -> dict[str, Any]:
-    names = (
-        (quake.epicentre, quake.epicentre_en)
-        if language == "ja"
-        else (quake.epicentre_en, quake.epicentre)
-    )
+    epicentre = quake.epicentre_en or quake.epicentre
+    if language == "ja":
+        epicentre = quake.epicentre or quake.epicentre_en
     optional = {
-        "epicentre": names[0] or names[1],
+        "epicentre": epicentre,
         "magnitude": quake.magnitude,
         "max_intensity": intensity_name(quake.intensity, language),
         "intensity_there": intensity_name(felt, language),
     }
-    depth = {} if quake.depth_km is None else {"depth_km": quake.depth_km}
-    return {
-        "time": shown(quake.at),
-        **{name: value for name, value in optional.items() if value},
-        **depth,
-    }
+    result: dict[str, Any] = {"time": shown(quake.at)}
+    for name, value in optional.items():
+        if value:
+            result[name] = value
+    if quake.depth_km is not None:
+        result["depth_km"] = quake.depth_km
+    return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -82,20 +82,21 @@ def _listed(arguments: dict[str, Any], locale: str, today: date) -> dict[str, An
     days = sorted(
         country_holidays(code, subdiv=region or None, years=years, language=language).items()
     )
-    if year is None:
-        coming = [(day, name) for day, name in days if day >= today]
-        listed = [
-            _holiday(day, name) | {"days_until": (day - today).days} for day, name in coming[:NEXT]
-        ]
-    else:
-        listed = [_holiday(day, name) for day, name in days[:MOST]]
+    listed = []
+    for day, name in days:
+        holiday = _holiday(day, name)
+        if year is None and day < today:
+            continue
+        if year is None:
+            holiday["days_until"] = (day - today).days
+        listed.append(holiday)
     if not listed:
         raise ToolError(f"no public holidays of {code} are known for that time")
-    return (
-        {"country": code}
-        | ({"region": region} if region else {})
-        | {"holidays": listed, "source": SOURCE}
-    )
+    result: dict[str, Any] = {"country": code}
+    if region:
+        result["region"] = region
+    most = NEXT if year is None else MOST
+    return result | {"holidays": listed[:most], "source": SOURCE}
 
 
 def _country(written: str) -> str:
@@ -113,11 +114,9 @@ def _country(written: str) -> str:
     if code := by_code.get(text.upper()) or names.get(name):
         return code
     near = [names[match] for match in get_close_matches(name, names, n=3, cutoff=0.8)]
-    fix = (
-        f"Did you mean {' or '.join(near)}?"
-        if near
-        else "Write its ISO 3166 code, such as JP or US."
-    )
+    fix = "Write its ISO 3166 code, such as JP or US."
+    if near:
+        fix = f"Did you mean {' or '.join(near)}?"
     raise ToolError(f"unknown country: {text}. {fix}")
 
 
@@ -136,15 +135,19 @@ def _region(country: HolidayBase, code: str, written: str) -> str:
     return region
 
 
-def _language(supported: Iterable[str], locale: str) -> str | None:
+def _language(supported: Collection[str], locale: str) -> str | None:
     """The user's language, else English; None for the country's own."""
     tag = locale.replace("-", "_")
     wanted = tag.partition("_")[0].casefold()
-    exact = [language for language in supported if language.casefold() == tag.casefold()]
-    alike = [language for language in supported if language.partition("_")[0] == wanted]
-    return next(
-        iter([*exact, *alike, *(language for language in supported if language == "en_US")]), None
-    )
+    alike: str | None = None
+    for language in supported:
+        if language.casefold() == tag.casefold():
+            return language
+        if alike is None and language.partition("_")[0] == wanted:
+            alike = language
+    if alike is None and "en_US" in supported:
+        return "en_US"
+    return alike
 
 
 def _holiday(day: date, name: str) -> dict[str, Any]:

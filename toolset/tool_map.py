@@ -97,7 +97,10 @@ class ToolMap(Mapping[str, ValidatedTool]):
     async def forget(self, conversation: str) -> int:
         """Let every tool delete what it keeps of a conversation; returns the number of deleted
         files."""
-        return sum([await tool.forget(conversation) for tool in self._tools.values()])
+        deleted = 0
+        for tool in self._tools.values():
+            deleted += await tool.forget(conversation)
+        return deleted
 
     def offered(self, used: Callable[[], Iterable[str]]) -> tuple[ToolDefinition, ...]:
         """The definitions for a request: the usual ones, ``find_tools``, and what was searched for.
@@ -184,8 +187,11 @@ class ToolMap(Mapping[str, ValidatedTool]):
 
     def dropped(self, source: str) -> list[str]:
         """The tools of a source that are not offered, because an earlier one has their name."""
-        named = ((tool.definition.name, tool) for tool in self._sources.get(source, ()))
-        return [name for name, tool in named if self._tools.get(name) is not tool]
+        dropped = []
+        for tool in self._sources.get(source, ()):
+            if self._tools.get(tool.definition.name) is not tool:
+                dropped.append(tool.definition.name)
+        return dropped
 
     def of_start(self) -> ToolMap:
         """The tools that were given at the start, without those of sources that come and go."""

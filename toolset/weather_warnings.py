@@ -93,11 +93,9 @@ def _resolved(areas: Areas, place: str, language: str) -> list[Area]:
     found = areas.find(place)
     if not found:
         near = areas.similar(place, language)
-        fix = (
-            f"Did you mean {' or '.join(near)}?"
-            if near
-            else "Name a prefecture or municipality of Japan."
-        )
+        fix = "Name a prefecture or municipality of Japan."
+        if near:
+            fix = f"Did you mean {' or '.join(near)}?"
         raise ToolError(f"place not found in Japan: {place}. {fix}")
     offices = list(dict.fromkeys(office for area in found for office in area.offices))
     if len(offices) == 1 and len(found) <= CHOICES_CAP:
@@ -124,24 +122,30 @@ def _warnings(found: list[Entry], areas: Areas, language: str) -> list[dict[str,
 def _warning(code: str, entries: list[Entry], areas: Areas, language: str) -> dict[str, Any]:
     its_kind = kind(code)
     newest = entries[-1]
-    additions = dict.fromkeys(added for entry in entries for added in entry.additions)
-    named = [area.named(language) for entry in entries if (area := areas.get(entry.area))]
-    optional = {
-        "level": its_kind.level,
-        "status": newest.status
-        if language == "ja"
-        else STATUS_EN.get(newest.status, "changed to this level"),
-        "dangers": [
-            added if language == "ja" else ADDITIONS_EN.get(added, added) for added in additions
-        ][:AREAS_CAP],
-        "reported": shown(newest.issued),
-    }
-    return {
+    additions, named = dict[str, None](), []
+    for entry in entries:
+        additions.update(dict.fromkeys(entry.additions))
+        if area := areas.get(entry.area):
+            named.append(area.named(language))
+    status, dangers = newest.status, list(additions)
+    if language != "ja":
+        status = STATUS_EN.get(status, "changed to this level")
+        dangers = [ADDITIONS_EN.get(added, added) for added in dangers]
+    warning: dict[str, Any] = {
         "name": its_kind.named(language),
         "severity": its_kind.severity,
         "areas": named[:AREAS_CAP],
-        **{name: value for name, value in optional.items() if value},
     }
+    optional = {
+        "level": its_kind.level,
+        "status": status,
+        "dangers": dangers[:AREAS_CAP],
+        "reported": shown(newest.issued),
+    }
+    for name, value in optional.items():
+        if value:
+            warning[name] = value
+    return warning
 
 
 def _headline(found: list[Entry]) -> dict[str, str]:

@@ -22,8 +22,7 @@ LEFT_TO_RIGHT = "\u200e"  # invisible; text on its two sides is not reordered
 BLANK = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufffc\U00013441\U00013442\U0001d159")
 # Lookalikes of a slash, a backslash (which begins an escape), a dot, a colon, a bar, a comma.
 LOOKALIKES = frozenset("∕⁄⧸╱⟋∖⧵⧹╲⟍＼․‥꞉ː˸∶׃ǃǀ⼁‚").union(
-    "\u1735\u2041\U0001d23a",  # a slash
-    "\U0001d20f\U0001d23b",  # a backslash
+    "\u1735\u2041\U0001d23a\U0001d20f\U0001d23b",  # a slash, a backslash
     "\u205a\u0589\ufe30\ufe13\u16ec\u0703\u0704\u1803\u1809",  # a colon
     "\u0701\u0702\ua60e\U00010a50",  # a full stop
     map(chr, range(0xFE50, 0xFE70)),  # small forms of these and others
@@ -147,9 +146,8 @@ def kind_of(letter: str) -> str:
     if "！" <= letter <= "～" or "￠" <= letter <= "￦" or "\u2160" <= letter <= "\u2188":
         return WIDE  # Roman numerals are as wide, and as Japanese
     if category[0] not in "LMN" or category == "No" or letter == "ℹ":
-        return (
-            FOREIGN if "\u2e80" <= letter <= "\u2fdf" or "\u31c0" <= letter <= "\u31ef" else ""
-        )  # parts of Han
+        is_part_of_han = "\u2e80" <= letter <= "\u2fdf" or "\u31c0" <= letter <= "\u31ef"
+        return FOREIGN if is_part_of_han else ""
     if letter.isascii():
         return DIGIT if letter.isdigit() else "LATIN"
     script = re.split("[ -]", unicodedata.name(letter, ""), maxsplit=1)[0]
@@ -187,11 +185,9 @@ def _is_invisible(text: str, index: int, letter: str) -> bool:
         is_key = text[index - 1 : index] in KEYS and text[index + 1 : index + 2] == KEYCAP
         return not (_is_emoji(text[index - 1 : index]) or is_key)
     if letter == JOINER:
-        before = (
-            text[index - 2 : index - 1]
-            if text[index - 1 : index] == PICTURE_STYLE
-            else text[index - 1 : index]
-        )
+        before = text[index - 1 : index]
+        if before == PICTURE_STYLE:
+            before = text[index - 2 : index - 1]
         return not (_is_emoji(before) and _is_emoji(text[index + 1 : index + 2]))
     if unicodedata.category(letter)[0] == "M":
         return not _belongs_to_letter(text, index, kind_of(letter))
@@ -231,7 +227,9 @@ def _mixed_scripts(
     for is_run, places in groupby(
         range(*span), key=lambda index: kinds[index] not in ("", WIDE, *UNSPACED)
     ):
-        run = list(places) if is_run else []
+        if not is_run:
+            continue
+        run = list(places)
         present = list(dict.fromkeys(kinds[index] for index in run))
         scripts = [kind for kind in present if kind.isupper()]
         doubtful = set(scripts) - {kinds[index] for index in run if text[index] not in ALIKE}
@@ -241,4 +239,7 @@ def _mixed_scripts(
             is_digit, of = kind.startswith(f"{DIGIT} "), kind.removeprefix(f"{DIGIT} ")
             if is_digit and (DIGIT in present or "LATIN" in scripts or of not in sure):
                 masked.add(kind)
-        yield from (index for index in run if kinds[index] in masked - {"LATIN"})
+        masked.discard("LATIN")
+        for index in run:
+            if kinds[index] in masked:
+                yield index
