@@ -78,9 +78,9 @@ class OutboxRelay:
             LeaseLost: another process delivers.
         """
         head = head or await self._store.outbox.head(lease.conversation)
-        return (
-            Progress() if head is None else await self._go_on(lease, await self._send(lease, head))
-        )
+        if head is None:
+            return Progress()
+        return await self._proceed(lease, await self._send(lease, head))
 
     async def deliver_first(self, lease: Lease, delivery: Delivery | None) -> Progress:
         """Send the outbox, beginning with a delivery that was stored as attempted; None: it is not
@@ -91,9 +91,9 @@ class OutboxRelay:
         """
         if delivery is None:
             return await self.deliver(lease)
-        return await self._go_on(lease, await self._attempt(lease, delivery))
+        return await self._proceed(lease, await self._attempt(lease, delivery))
 
-    async def _go_on(self, lease: Lease, outcome: int | bytes | None) -> Progress:
+    async def _proceed(self, lease: Lease, outcome: int | bytes | None) -> Progress:
         while outcome is not None and outcome != RELEASED:
             if isinstance(outcome, int):
                 return Progress(retry_at=outcome)

@@ -51,10 +51,10 @@ class PersonFacts:
         Returns:
             The fact's number; 0 where ``FACTS`` are kept already.
         """
-        key, kept = facts_key(place, person), text[:FACT_CHARACTERS]
+        key, fact = facts_key(place, person), text[:FACT_CHARACTERS]
         self._prefetches.drop(_read(key))
         # The mark 0: a fact makes no room for another one.
-        arguments = [FACTS_S, FACTS, "", f"{digest_of(kept)} 0 {kept}"]
+        arguments = [FACTS_S, FACTS, "", f"{digest_of(fact)} 0 {fact}"]
         [number] = await self._scripts.call("write_items", [key], arguments)
         return int(number)
 

@@ -4,6 +4,7 @@ and answer."""
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from operator import attrgetter
 from typing import NamedTuple, cast
 
 from bot.store.clients import Client, translate_errors
@@ -50,13 +51,11 @@ class Feedback:
         """The ratings of each day's answers, oldest first."""
         async with translate_errors():
             stored = await self._client.execute_each(("HGETALL", feedback_key(day)) for day in days)
-        return [
-            sorted(
-                (_rating(field, value) for field, value in ratings.items()),
-                key=lambda rating: rating.at,
-            )
-            for ratings in stored
-        ]
+        days_ratings = []
+        for fields in stored:
+            ratings = [_rating(field, value) for field, value in fields.items()]
+            days_ratings.append(sorted(ratings, key=attrgetter("at")))
+        return days_ratings
 
     async def forget(self, people: Collection[str]) -> None:
         """Delete every rating by one of these people, each as ``rate`` names them."""

@@ -71,11 +71,11 @@ class Reminders:
         async with translate_errors():
             found = await self._client.zrangebyscore(key, "-inf", until_s)
             old = cast("list[bytes]", found)
-            kept = await asyncio.gather(*map(self._is_kept, old))
-            over = [member for member, is_kept in zip(old, kept, strict=True) if not is_kept]
-            for member in over:
-                await self._client.zrem(key, member)
-        return len(over)
+            outcomes = await asyncio.gather(*map(self._is_stored, old))
+            for member, is_stored in zip(old, outcomes, strict=True):
+                if not is_stored:
+                    await self._client.zrem(key, member)
+        return outcomes.count(False)
 
     async def discount(self, person: str, conversation: str, reminder_id: str) -> None:
         """Count a reminder no longer, so that another one may come at once."""
@@ -91,7 +91,7 @@ class Reminders:
         places = [member.decode().rpartition(" ") for member in members]
         return [(conversation, reminder_id) for conversation, _, reminder_id in places]
 
-    async def _is_kept(self, member: bytes) -> bool:
+    async def _is_stored(self, member: bytes) -> bool:
         conversation, _, reminder_id = member.decode().rpartition(" ")
         return bool(
             await cast("Any", self._client.hexists(Keys(conversation).reminders, reminder_id))
@@ -107,12 +107,13 @@ class Reminders:
     async def read(self, conversation: str) -> dict[str, bytes]:
         """The bodies by reminder id."""
         async with translate_errors():
-            kept = cast(
+            stored = cast(
                 "dict[bytes, bytes]", await self._client.hgetall(Keys(conversation).reminders)
             )
-        return {
-            reminder_id.decode(): value.partition(b"\n")[2] for reminder_id, value in kept.items()
-        }
+        bodies = {}
+        for reminder_id, value in stored.items():
+            bodies[reminder_id.decode()] = value.partition(b"\n")[2]
+        return bodies
 
     async def due(self, limit: int) -> list[Alarm]:
         """The reminders whose time has come, the oldest first."""
@@ -151,9 +152,9 @@ class Reminders:
     async def _drop(self, conversation: str, author: bytes | None, only: bytes) -> int:
         keys = Keys(conversation)
         async with translate_errors():
-            kept = cast("dict[bytes, bytes]", await self._client.hgetall(keys.reminders))
+            stored = cast("dict[bytes, bytes]", await self._client.hgetall(keys.reminders))
         commands: list[Command] = []
-        for reminder_id, value in kept.items():
+        for reminder_id, value in stored.items():
             is_theirs = author is None or value.partition(b"\n")[0] == author
             if is_theirs and only in (b"", reminder_id):
                 alarm = b"%b %b" % (conversation.encode(), reminder_id)
