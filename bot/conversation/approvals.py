@@ -304,25 +304,16 @@ class Approvals:
             is_late = (entry.accepted_at or now) > asked.question.until
             decided = None if is_late else self._decision(reading, entry, parsed)
             if decided is not None:
+                answers = (entry.frame,) if event.event == "decision" else ()
+                author = event.message.author
                 await self._settle(
-                    lease,
-                    journalled.turn_id,
-                    asked,
-                    decided,
-                    author=event.message.author,
-                    answers=(entry.frame,) if event.event == "decision" else (),
+                    lease, journalled.turn_id, asked, decided, author=author, answers=answers
                 )
                 return
             if event.event == "decision":
                 is_open = event.target == asked.question.id and not is_late
-                await self._dismiss(
-                    lease,
-                    journalled.turn_id,
-                    asked,
-                    entry,
-                    event=event,
-                    key="not_yours" if is_open else "over",
-                )
+                key = "not_yours" if is_open else "over"
+                await self._dismiss(lease, journalled.turn_id, asked, entry, event=event, key=key)
                 remaining -= 1
             elif self._is_unclear(reading, event):
                 unclear = event

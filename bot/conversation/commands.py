@@ -172,10 +172,10 @@ class Commands:
             self._services, context.lease.conversation, event, event.message.author or NOBODY
         )
         texts, language = self._services.texts, self._language(event)
-        lines = [line_of(one, texts, language) for one in (await own.all() if own else ())]
-        return self._private(
-            "command.reminders" if lines else "command.no_reminders", context, list="\n".join(lines)
-        )
+        reminders = await own.all() if own else ()
+        lines = "\n".join(line_of(one, texts, language) for one in reminders)
+        key = "command.reminders" if lines else "command.no_reminders"
+        return self._private(key, context, list=lines)
 
     def reminder(self, event: InboundEvent) -> Reply:
         """What is said when the time of a reminder has come; one that has waited behind a turn says
@@ -241,14 +241,11 @@ class Commands:
 
 def choice_in(messages: Sequence[Message], tools: ToolMap) -> ToolChoice:
     """The tool that the newest tool command names; auto without one."""
-    return next(
-        (
-            choice
-            for message in reversed(messages)
-            if (choice := _choice(message.text, tools)) != AUTO
-        ),
-        AUTO,
-    )
+    for message in reversed(messages):
+        choice = _choice(message.text, tools)
+        if choice != AUTO:
+            return choice
+    return AUTO
 
 
 def command_words(tools: ToolMap, language: str) -> list[str]:
@@ -264,11 +261,9 @@ def _choice(text: str, tools: ToolMap) -> ToolChoice:
     """The tool of one message. A bare command forces no tool with required arguments: the model
     would invent them."""
     match = TOOL_COMMAND.fullmatch(text)
-    name = tools.commands.get(match[1].casefold()) if match else None
-    if (
-        match is None
-        or name is None
-        or (tools[name].definition.parameters.get("required") and not match[2])
-    ):
+    if match is None:
+        return AUTO
+    name = tools.commands.get(match[1].casefold())
+    if name is None or (tools[name].definition.parameters.get("required") and not match[2]):
         return AUTO
     return ToolChoice("one", name)

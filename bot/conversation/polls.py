@@ -169,12 +169,12 @@ async def read_past_polls(
 
 def _started_in(messages: Iterable[Message]) -> list[str]:
     """The ids of the polls that calls in these messages have started."""
-    results = [result for message in messages for result in message.results if result.name == TOOL]
-    return list(
-        dict.fromkeys(
-            str(result.response.get("poll", "")) for result in results if not result.is_error
-        )
-    )
+    ids = dict[str, None]()
+    for message in messages:
+        for result in message.results:
+            if result.name == TOOL and not result.is_error:
+                ids[str(result.response.get("poll", ""))] = None
+    return list(ids)
 
 
 async def _read_polls(store: Store, stored_in: str, ids: Iterable[str]) -> list[Poll]:

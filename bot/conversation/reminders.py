@@ -347,9 +347,8 @@ async def note_refusal(
             await reminders.amend(conversation, reminder_id, encode(counted))
             continue
         log.warning("reminder.ended", cause=cause, conversation=conversation)
-        await services.alerts.notice(
-            "reminder_ended", cause
-        )  # once a day, also if the process dies before the next line
+        # The alert goes out once a day, also if the process dies before the next line.
+        await services.alerts.notice("reminder_ended", cause)
         await reminders.drop(conversation, reminder.author.id, reminder_id)
 
 
@@ -359,9 +358,14 @@ async def _answered_reminders(
     """The reminders that still exist among answered messages, each with the ids of message and
     reminder."""
     rung = [message_id for message_id in answers if message_id.startswith(REMINDER_ID)]
-    bodies = await store.reminders.read(conversation) if rung else {}
-    ids = [(one, one.removeprefix(REMINDER_ID).rpartition("_")[0]) for one in rung]
-    return [(one, key, reminder) for one, key in ids if (reminder := _read(bodies.get(key, b"")))]
+    if not rung:
+        return []
+    found, bodies = [], await store.reminders.read(conversation)
+    for message_id in rung:
+        key = message_id.removeprefix(REMINDER_ID).rpartition("_")[0]
+        if reminder := _read(bodies.get(key, b"")):
+            found.append((message_id, key, reminder))
+    return found
 
 
 async def count_reminder(
