@@ -10,7 +10,7 @@ Socket Mode.
 
     transport   Bolt, and Socket Mode       messages   one message, posted once
     streaming   an answer as it is written  assistant  the pane for agents
-    live_answer what is to be shown of it   writers    streams, and drafts in a 1:1
+    live_answer what is to be shown of it   stream_writer  one stream
     answers     post, or finish the stream  task_cards tool calls of a stream
     answer_blocks  what an answer holds     blocks     Block Kit's objects
     cards       cards of tools              choices    short answers by button

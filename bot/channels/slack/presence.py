@@ -15,7 +15,7 @@ from bot.channels import Host, KeyValue
 from bot.channels.slack.client import AWAY_S, ApiResponse, Client, is_transient, refuses_channel
 from bot.channels.slack.features import STOP, SeenFeatures
 from bot.channels.slack.formatting import one_line
-from bot.channels.slack.streaming import Streaming, can_be_draft, can_stream
+from bot.channels.slack.streaming import Streaming, can_stream
 from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
 from bot.channels.slack.types import Address
 from bot.channels.utf16 import units
@@ -70,7 +70,7 @@ class Presence:
             self._status.live_view(address, language) as line,
             self._buttons.live_view(conversation, address, line),
         ):
-            if can_stream(address) or can_be_draft(address):
+            if can_stream(address):
                 async with self._streaming.live_view(address) as answer:
                     yield BothWatchers(line, answer)
             else:
