@@ -12,7 +12,8 @@ import asyncio
 import hashlib
 from collections.abc import Sequence
 
-from bot.channels.line.client import Client, Failure
+from bot.channels.line.client import Failure
+from bot.channels.line.sdk import Sdk
 from bot.channels.line.types import Button, RichMenu
 from bot.checks import CheckResult
 from bot.texts import Texts
@@ -34,32 +35,32 @@ def menu_of(texts: Texts, language: str) -> RichMenu:
     return RichMenu("", f"{OURS}{digest}", title, buttons, WIDTH, HEIGHT)
 
 
-async def set_menu(client: Client, texts: Texts, language: str) -> CheckResult:
+async def set_menu(sdk: Sdk, texts: Texts, language: str) -> CheckResult:
     """Set our menu where there is none, or an older one of ours."""
     wanted = menu_of(texts, language)
     try:
-        present = await client.get_default_menu()
+        present = await sdk.get_default_menu()
         if present is not None and not present.name.startswith(OURS):
             return CheckResult("ok", CHECK, "one that is not Kaiwa's is set, and stays")
         if present is None or present.name != wanted.name:
-            await _replace(client, wanted, present)
+            await _replace(sdk, wanted, present)
     except Failure as failure:
         return CheckResult("warning", CHECK, f"not set: {failure}", "run kaiwa doctor --fix again")
     return CheckResult("ok", CHECK, ", ".join(button.label for button in wanted.buttons))
 
 
-async def _replace(client: Client, wanted: RichMenu, present: RichMenu | None) -> None:
+async def _replace(sdk: Sdk, wanted: RichMenu, present: RichMenu | None) -> None:
     """Make the new menu whole before the old one goes."""
     picture = await asyncio.to_thread(_draw, [button.label for button in wanted.buttons])
-    made = await client.create_menu(wanted)
+    made = await sdk.create_menu(wanted)
     try:
-        await client.upload_menu_picture(made, picture)
-        await client.set_default_menu(made)
+        await sdk.upload_menu_picture(made, picture)
+        await sdk.set_default_menu(made)
     except Failure:
-        await client.delete_menu(made)
+        await sdk.delete_menu(made)
         raise
     if present is not None:
-        await client.delete_menu(present.id)
+        await sdk.delete_menu(present.id)
 
 
 def _draw(labels: Sequence[str]) -> bytes:
