@@ -8,7 +8,7 @@
     approvals   questions with buttons      delivery      reply token or push
     presence    read, and loading           doctor        for kaiwa doctor
     markdown    as plain text and tables    flex          bubbles, LINE's cards
-    stickers    what they say               rich_menu     the menu below chats, with menu_picture
+    stickers    what they say               rich_menu     the menu below chats
     pictures    those of an answer          polls         votes by button
     own_messages  what people may quote     late_answers  the button that fetches an answer
 
