@@ -18,7 +18,6 @@ Socket Mode.
     uploads     files of answers            tasks      background tasks
     home        the home tab                modals     a call with many arguments
     shortcuts   menu of a message           groups     handles of user groups
-    features    what an older app may lack
 
 This module is light: what it opens is imported then. Its docs: https://docs.slack.dev/
 """
