@@ -3,7 +3,7 @@ Socket Mode.
 
     channel     the Protocol's class        types      Slack's data as structs
     inbound     the webhook endpoint        events     from an event to what stands in the inbox
-    client      the API, by Slack's SDK     lookups    people, earlier messages, the bot's own ids
+    client      the API, and Slack's SDK    lookups    people, earlier messages, the bot's own ids
     formatting  escapes and mentions        files      the files people send
     approvals   questions with buttons      delivery   how a reply leaves
     presence    status line, stop button    doctor     for kaiwa doctor
