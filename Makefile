@@ -47,10 +47,10 @@ check: dev ## format, lint, types, import directions, tests with coverage; stops
 	$(call step,lint,$(BIN)/ruff check --quiet .,make format fixes some of it)
 	$(call step,types,scripts/types.sh,fix the types above)
 	$(call step,imports,$(IMPORTS),see the contracts in pyproject.toml)
-	$(call step,tests,$(TESTS) --cov --cov-report=term $(EVERYTHING),see the tests or the coverage above)
+	$(call step,tests,$(TESTS) --cov --cov-report=term $(PROPERTIES),see the tests or the coverage above)
 
-nightly: EVERYTHING = --nightly
-nightly: check ## the gate with nothing left out, then two minutes of chaos; SEED=7 draws it again
+nightly: PROPERTIES = --hypothesis-profile=nightly
+nightly: check ## the gate with long property runs, then two minutes of chaos; SEED=7 draws it again
 	$(call step,chaos,$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED)),see the report above)
 
 test-llm: dev ## talk to a real small model on this machine; downloads 125 MB once

@@ -53,7 +53,7 @@ from bot.ops.mcp_servers import check_servers
 from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
 from bot.providers.registry import open_models, open_reviewers
 from bot.settings import Settings, channel_config
-from bot.store import Store, open_store
+from bot.store import FORMAT, Store, open_store
 from bot.store.embedded import open_embedded
 from bot.store.files import FILES_BYTES, OWN_SERVER_FILES_BYTES
 from bot.tasks import run_beside
@@ -156,6 +156,7 @@ async def open_services(
         url = await stack.enter_async_context(open_url(settings))
         store = await stack.enter_async_context(_open_store(url, settings))
         await _wait_for(store)
+        await check_format(store, settings)
         await store.clock.read(store.now_ms)
         await stack.enter_async_context(run_beside(store.clock.follow(store.now_ms)))
         tools = await stack.enter_async_context(open_tools(settings))
@@ -398,6 +399,22 @@ def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> 
         Mount("/", routes=guarded, middleware=[guard]),
     ]
     return Starlette(routes=routes)
+
+
+async def check_format(store: Store, settings: Settings) -> None:
+    """Check that the store is kept in the format of this version.
+
+    Raises:
+        SettingsError: it has another one, which this version cannot read.
+    """
+    if (found := await store.note_format()) == FORMAT:
+        return
+    other = f"holds data in format {found}, and this version uses format {FORMAT}"
+    if settings.store_url:
+        fix = "empty it with redis-cli FLUSHDB, or name another database"
+        raise SettingsError("REDIS_URL", f"the store {other}; {fix}")
+    fix = "delete it while no Kaiwa runs, or name another one"
+    raise SettingsError("KAIWA_DATA_DIR", f"the folder {settings.kaiwa_data_dir} {other}; {fix}")
 
 
 async def _wait_for(store: Store) -> None:

@@ -154,11 +154,7 @@ def _leave_to_the_sweep(_conversation: str, _author: str) -> None:
 
 def _upkeep(runtime: Runtime) -> list[Service]:
     """What runs beside a worker."""
-    return [
-        Evictor(runtime.store, runtime.store_full).run,
-        runtime.store.docket_keys.run,
-        runtime.reminders.run,
-    ]
+    return [Evictor(runtime.store, runtime.store_full).run, runtime.reminders.run]
 
 
 def _begin_collections() -> None:

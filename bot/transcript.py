@@ -272,13 +272,12 @@ class Spending(Struct, frozen=True):
 
 
 class TurnRecord(Struct, frozen=True):
-    """One turn in the history; readers accept their own version and the next one."""
+    """One turn in the history."""
 
     turn_id: str
     at: int
     model: str
     messages: tuple[Message, ...]
-    v: int = 1
 
 
 class Summary(Struct, frozen=True):
@@ -293,7 +292,6 @@ class Summary(Struct, frozen=True):
     at: int
     model: str
     text: str
-    v: int = 1
 
 
 REMINDER_ID = "reminder_"  # the beginning of the ids of messages that nobody has written

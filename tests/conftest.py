@@ -23,9 +23,10 @@ from tests.project import AUTHORITY, NO_OPEN_METEO, ROOT
 
 # A busy machine makes examples slowly; that is no fault of a test.
 SLOW = [hypothesis.HealthCheck.too_slow]
+hypothesis.settings.register_profile("nightly", max_examples=1_000)
 hypothesis.settings.register_profile("quick", max_examples=10, suppress_health_check=SLOW)
 use_plain_log()
-pytest_plugins = ["tests.fixtures_fakes", "tests.fixtures_store", "tests.selection"]
+pytest_plugins = ["tests.fixtures_fakes", "tests.fixtures_store", "tests.quick"]
 
 
 class Internet:

@@ -18,7 +18,7 @@ from redis.retry import Retry
 
 from bot.store import Store, open_store
 from bot.store.embedded import open_embedded
-from bot.store.keys import LASTING_KIND
+from bot.store.keys import LASTING_KINDS
 from tests.cluster import Cluster, running
 
 
@@ -99,8 +99,9 @@ async def store(store_url: str, redis: Redis) -> AsyncIterator[Store]:
 
 
 async def endless_keys(redis: Redis | RedisCluster) -> list[str]:
-    """The keys that would live for ever, but for pins, which should (``pins_key`` says why)."""
+    """The keys that would live for ever, but for those that should (``LASTING_KINDS``)."""
     every = [name.decode() async for name in redis.scan_iter()]
-    names = [name for name in every if f"}}:{LASTING_KIND}:" not in name]
+    lasting = tuple(f"}}:{kind}" for kind in LASTING_KINDS)
+    names = [name for name in every if not any(kind in name for kind in lasting)]
     lives = [await redis.ttl(name) for name in names]
     return [name for name, life in zip(names, lives, strict=True) if life == -1]

@@ -1,8 +1,8 @@
 """The reason that a model gives for a high-risk call: Kaiwa's own property beside the tool's
 parameters.
 
-It is recorded apart from the arguments, so that every version can run the call; only the vendor's
-own form of the message (``Message.opaque``) keeps it where it was. A question for approval and
+It is recorded apart from the arguments; only the vendor's own
+form of the message (``Message.opaque``) keeps it where it was. A question for approval and
 reviewers get to see it, the tool does not.
 """
 

@@ -14,7 +14,6 @@ from msgspec import structs
 
 from bot.agent.hooks import Hooks
 from bot.agent.provenance import Provenance
-from bot.agent.reasons import with_reason_apart
 from bot.agent.turn import Turn
 from bot.commands import SpokenCommands
 from bot.live_events import ToolFinished, ToolStarted
@@ -99,12 +98,6 @@ class ToolRunner:
                 ToolResult(call.id, call.name, {"error": error}, is_error=True)
             )
 
-    def _with_reason_apart(self, call: ToolCall) -> ToolCall:
-        """The call as it is recorded now; an earlier version recorded the reason among the
-        arguments."""
-        tool = self._tools.get(call.name)
-        return with_reason_apart(call, tool.definition if tool is not None else None)
-
     def _needs_review(self, call: ToolCall) -> bool:
         """Whether the call acts, or would open an address that nobody gave."""
         tool = self._tools.get(call.name)
@@ -120,7 +113,6 @@ class ToolRunner:
 
     async def _call(self, turn: Turn, index: int, call: ToolCall) -> None:
         show = turn.context.watcher.show
-        call = self._with_reason_apart(call)
         title = self._tools.title(call.name, turn.context.locale)
         await show(ToolStarted(call.id, call.name, call.arguments, title))
         context = _context(turn, call, index)
@@ -167,7 +159,7 @@ class ToolRunner:
         """
         tool, reason = self._tools.get(call.name), call.reason
         call = ToolCall(call.id, call.name, call.arguments)
-        if (times := turn.repeated(index, self._with_reason_apart)) >= MAX_REPEATED:
+        if (times := turn.repeated(index)) >= MAX_REPEATED:
             return ToolOutcome.error(REPEATED.format(times=times))
         if tool is not None and 0 < tool.per_turn <= _earlier_calls(turn, index, call.name):
             return ToolOutcome.error(CALLED_ENOUGH.format(name=call.name, limit=tool.per_turn))

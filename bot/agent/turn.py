@@ -252,10 +252,9 @@ class Turn:
 
     @property
     def asker(self) -> Author:
-        """The author of the user messages; ``NOBODY`` if there are several, which earlier versions
-        allowed."""
-        authors = [message.author or NOBODY for message in self.added if message.role == "user"]
-        return authors[-1] if len({author.id for author in authors}) == 1 else NOBODY
+        """The author of the user messages: a turn answers one person."""
+        authors = [message.author for message in self.added if message.role == "user"]
+        return (authors[-1] if authors else None) or NOBODY
 
     @property
     def last_user_text(self) -> str:
@@ -322,17 +321,13 @@ class Turn:
         """Whether all user messages were taken back."""
         return all(message.role != "user" for message in self.added)
 
-    def repeated(self, index: int, form: Callable[[ToolCall], ToolCall]) -> int:
+    def repeated(self, index: int) -> int:
         """How often the call at this index of the newest message was made in a row before, with the
-        same arguments.
-
-        Args:
-            form: in which calls are compared.
-        """
-        call = form(self.calls[index])
-        made = sum(_same(call, form(other)) for other in self.calls[:index])
+        same arguments."""
+        call = self.calls[index]
+        made = sum(_same(call, other) for other in self.calls[:index])
         for message in reversed(self.added[:-1]):
-            if message.calls and not any(_same(call, form(other)) for other in message.calls):
+            if message.calls and not any(_same(call, other) for other in message.calls):
                 break
             made += bool(message.calls)
         return made

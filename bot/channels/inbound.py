@@ -14,53 +14,53 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         message: the text; for other events an empty message with the event's own id, author and
-        time. address: where the answer goes (reply token and its age, thread …); the channel's own
-        JSON. group: several people read the conversation. event: ``message`` is for the model;
-        ``edited`` replaces the text of message ``target``; ``unsent`` deletes
-            message ``target``; ``told`` gets the canned answer ``target`` (a key of the catalogue);
-            ``left`` deletes the conversation and everything stored of it; ``stop`` ends the turn
-            under way; ``decision`` answers question ``target`` with ``approved``; ``vote`` presses
-            a button of poll ``target``, ``fetch`` the button for late answers of conversation
+            time.
+        address: where the answer goes (reply token and its age, thread …); the channel's own JSON.
+        group: several people read the conversation.
+        event: ``message`` is for the model; ``edited`` replaces the text of message ``target``;
+            ``unsent`` deletes message ``target``; ``told`` gets the canned answer ``target`` (a key
+            of the catalogue); ``left`` deletes the conversation and everything stored of it;
+            ``members_left`` ends what ``leavers`` had in the group; ``stop`` ends the turn under
+            way; ``decision`` answers question ``target`` with ``approved``; ``vote`` presses a
+            button of poll ``target``, ``fetch`` the button for late answers of conversation
             ``target``, and neither gets into an inbox.
         album: id of a set of ``album_size`` images that were sent together; they make one question.
         reminder: the event is a reminder of the author whose time has come. The text of one that is
-        ``due``, ``late``
-            or ``missed`` is shown; a ``routine`` or a ``late_routine`` is a message for the model.
-            ``target`` is the reminder's id. Processes of an older version take it for a message.
+            ``due``, ``late`` or ``missed`` is shown; a ``routine`` or a ``late_routine`` is a
+            message for the model. ``target`` is the reminder's id.
         planned_at: of a reminder, milliseconds since the epoch.
-        left_out: the event replaces messages that a full inbox did not take. Its answer says so,
-        and ``target`` is
-            only for processes of an older version.
         choice: of a vote, the number of an option, from 1; 0 closes the poll. Of a message, the
-        number of the choice
-            that was pressed, if the platform tells it from words: then it decides no question.
+            number of the choice that was pressed, if the platform tells it from words: then it
+            decides no question.
         courtesy: what a message without words says and asks nothing with, such as a sticker; a row
-        of the catalogue's
-            table ``courtesy``.
+            of the catalogue's table ``courtesy``.
         quotes: id of the message that this one quotes.
         indexed: of a message whose conversation the platform does not name when the message is
-        changed:
-            ``Host.find_conversation`` knows it.
+            changed: ``Host.find_conversation`` knows it.
         leavers: ids of people who have left the group: their reminders in it end, and their
-        unmentioned messages go.
-            Processes of an older version take
-            the event for the retraction of no message.
+            unmentioned messages go.
         unmentioned: several people read the conversation, and the message does not call the bot.
-        Processes of an older
-            version take it for a message to the bot.
     """
 
     message: Message
     address: str = ""
     group: bool = False
     event: Literal[
-        "message", "edited", "unsent", "told", "left", "stop", "decision", "vote", "fetch"
+        "message",
+        "edited",
+        "unsent",
+        "told",
+        "left",
+        "members_left",
+        "stop",
+        "decision",
+        "vote",
+        "fetch",
     ] = "message"
     target: str = ""
     approved: bool = False
     album: str = ""
     album_size: int = 0
-    left_out: bool = False
     reminder: Literal["", "due", "late", "missed", "routine", "late_routine"] = ""
     planned_at: int = 0
     choice: int = 0
@@ -73,7 +73,7 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     @property
     def is_change(self) -> bool:
         """Whether it changes message ``target``."""
-        return self.event in ("edited", "unsent") and not self.leavers
+        return self.event in ("edited", "unsent")
 
     @property
     def is_routine(self) -> bool:

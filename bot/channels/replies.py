@@ -110,8 +110,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         that. fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
         takes_back: unless None, the messages of these deliveries and the stream of the delivery's
         turn are deleted, and
-            nothing is sent. Only for channels that can; earlier versions go by ``settles`` and send
-            nothing either.
+            nothing is sent. Only for channels that can.
         files: shown below the text, or told in words where that is impossible.
         kind: a greeting or the help; a channel with buttons may add suggestions.
         fetched_by: id of a person whose answer is late; the text says so, and a channel with

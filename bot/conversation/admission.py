@@ -15,7 +15,7 @@ from bot.clock import now_ms
 from bot.conversation.limits import Excess, Standing, Used, is_operators
 from bot.conversation.reminders import text_of
 from bot.conversation.services import Services
-from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent
+from bot.conversation.triage import CANNED, CONVERSATION_DELETED, LEFT_OUT, ParsedEvent
 from bot.transcript import Message, Text, channel_of, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -208,7 +208,7 @@ class Admission:
 
 
 def _costs_nothing(event: InboundEvent) -> bool:
-    is_ours = event.left_out or event.target.endswith(".greeting")
+    is_ours = event.target == LEFT_OUT or event.target.endswith(".greeting")
     return event.event not in ("message", CANNED) or is_ours
 
 

@@ -166,7 +166,7 @@ class Approvals:
             address,
             asker=question.asker_id,
         )
-        asked = ApprovalRequest(question, address, language, len(waiting))
+        asked = ApprovalRequest(question, address, language)
         await self._store.journal.record(lease, ASKED, encode(asked), sends=encode(delivery))
         log.info("approval.asked", tool=acting.call.name)
         raise AwaitingApproval(

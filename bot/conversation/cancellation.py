@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 
-from msgspec import DecodeError, Struct
+from msgspec import Struct
 from msgspec.json import Decoder
 
 from bot.errors import StoreUnavailable
@@ -122,5 +122,4 @@ class CancelRegistry:
         self.stop(message.decode())
 
     def _read_change(self, message: bytes) -> None:
-        with suppress(DecodeError):  # a newer version's
-            self.change(_decode(message))
+        self.change(_decode(message))

@@ -255,7 +255,7 @@ class OutboxRelay:
         is kept."""
         if delivery.late:
             return await self._remove_head(lease)
-        return await self._store.late_answers.keep_head(
+        return await self._store.outbox.keep_head(
             lease, delivery.asker, delivery.id, TOO_MANY_LATE.encode()
         )
 

@@ -128,7 +128,6 @@ class HistoryEditor:
         if edits and self._group_memory:
             await change_background(self._store, lease.conversation, edits)
         if deleted := [message_id for message_id, new in edits.items() if new is None]:
-            await self._store.leases.forget(lease)
             dead_letters = await self._store.dead_letters.of(lease.conversation)
             await self._discard(
                 dead_letter
@@ -142,7 +141,6 @@ class HistoryEditor:
         Raises:
             LeaseLost: nothing was deleted.
         """
-        await self._store.leases.forget(lease)
         await self._store.history.purge(lease)
         await self._discard(await self._store.dead_letters.of(lease.conversation))
 
@@ -174,7 +172,6 @@ class HistoryEditor:
         Raises:
             LeaseLost: this conversation's lease is lost.
         """
-        await self._store.leases.forget(lease)
         forgotten, done = Forgotten(), set[str]()
         while (
             left := await self._entries(lease, event) - done
@@ -208,7 +205,6 @@ class HistoryEditor:
             LeaseLost: the deletion is incomplete.
         """
         if event.group:
-            await self._store.leases.forget(lease)
             await self._forget_in(lease, OWN, event, is_here=True)
             await self._erase(lease.conversation, "", {f"{OWN} {lease.conversation}"})
         else:
@@ -302,9 +298,8 @@ class HistoryEditor:
         await self._withdraw_votes(channel, author_id)
         await self._store.personal_data.erase(channel, names, await self._shown_turns(entries))
         await self._store.files.erase(channel, names)
-        self._store.person_facts.drop_prefetched()
-        self._store.groups.drop_prefetched()
-        await self._store.personal_data.compact()
+        self._store.prefetches.clear()
+        await self._store.dead_letters.compact()
 
     async def _forget_dead_letters(
         self, channel: str, author_id: str, entries: Collection[str]
@@ -397,14 +392,11 @@ class HistoryEditor:
                 waiting
             )
             left += await self._shown_by_turn(lease.conversation) if whole else []
-        if left:
-            await self._store.leases.forget(lease)
         await self._store.history.erase(lease, [encode(one) for one in left], whole=whole)
 
     async def _take_back(self, lease: Lease, deliveries: Sequence[Delivery]) -> None:
         """Have the channel delete what was shown, if it can."""
         if deliveries and self._can_take_back(lease.conversation):
-            await self._store.leases.forget(lease)
             for one in deliveries:
                 await self._store.journal.dismiss(lease, b"", encode(one))
 

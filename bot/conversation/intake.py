@@ -14,7 +14,13 @@ from bot.commands import SpokenCommands
 from bot.conversation.background import background_of, has_words
 from bot.conversation.cancellation import CHANGES, TOPIC, Change
 from bot.conversation.late_answers import MOST_FETCHES, MOST_OF_ASKER, fetch_of
-from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent, parse
+from bot.conversation.triage import (
+    CANNED,
+    CONVERSATION_DELETED,
+    LEFT_OUT,
+    ParsedEvent,
+    parse,
+)
 from bot.errors import StoreUnavailable
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Bound, Store
 from bot.telemetry import Metrics
@@ -24,6 +30,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 MAX_CHARACTERS = 20_000  # characters of a message; LINE takes 5,000, Slack 40,000
 SAMPLE = 100  # characters of a message that is left out: enough to know its language
+ALWAYS_ACCEPTED = ("unsent", "members_left", CONVERSATION_DELETED)  # events, also by a full inbox
 LEFT_OUT_PAUSE_MS = 60_000  # between two sentences about messages that were left out
 
 
@@ -135,9 +142,7 @@ class Intake:
 
     async def _accept(self, conversation: str, event: InboundEvent, kind: str) -> Accepted:
         """Store the event. Stops, decisions and deletions get into a full inbox too."""
-        always = (
-            kind == CONTROL or event.event in ("unsent", CONVERSATION_DELETED) or event.left_out
-        )
+        always = kind == CONTROL or event.event in ALWAYS_ACCEPTED or event.target == LEFT_OUT
         is_called = event.event == "message" and not event.unmentioned
         decides = is_called and self._commands.decision(event.message.text) is not None
         entry = (event.message.id, encode(event), kind)
@@ -187,6 +192,4 @@ def _left_out(event: InboundEvent) -> InboundEvent:
     message = event.message
     sample = (Text(message.text[:SAMPLE]),)
     mark = replace(message, id=f"left_out_{now_ms() // LEFT_OUT_PAUSE_MS}", parts=sample)
-    return InboundEvent(
-        mark, event.address, event.group, CANNED, "apology.rate_limited", left_out=True
-    )
+    return InboundEvent(mark, event.address, event.group, CANNED, LEFT_OUT)

@@ -18,7 +18,7 @@ from bot.transcript import UNREADABLE, ToolResult
 
 log = structlog.stdlib.get_logger(__name__)
 
-RESPONSE, RESULT, STARTED, ASKED, DECIDED = "said", "result", "begun", "asked", "decided"
+RESPONSE, RESULT, STARTED, ASKED, DECIDED = "response", "result", "started", "asked", "decided"
 
 
 class ApprovalRequest(Struct, frozen=True, omit_defaults=True):
@@ -27,13 +27,11 @@ class ApprovalRequest(Struct, frozen=True, omit_defaults=True):
     Attributes:
         address: where the question was sent.
         language: of the person who is asked.
-        before: length of the inbox at that time; read by earlier versions only.
     """
 
     question: Question
     address: str = ""
     language: str = "en"
-    before: int = 0
 
 
 decode_event = Decoder(InboundEvent).decode

@@ -155,8 +155,7 @@ class TokenWatch:
 
 
 def fetch_of(event: InboundEvent) -> Delivery:
-    """The delivery that answers a press of the button. Older versions send nothing for what it
-    seems to settle."""
+    """The delivery that answers a press of the button."""
     language = event.message.author.locale if event.message.author else ""
     reply = Reply(
         "", settles="fetch", private=True, fleeting=True, fetches=Fetch(event.target, language)

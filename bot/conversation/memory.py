@@ -52,9 +52,7 @@ class PersonMemory:
 
     async def remember(self, text: str, idempotency_key: str) -> int:
         """Keep a fact; its number, 0 where there are too many."""
-        return await self.store.person_facts.remember(
-            self.place, self.person, text, idempotency_key
-        )
+        return await self.store.person_facts.remember(self.place, self.person, text)
 
     async def forget(self, number: int) -> bool:
         """Delete a fact; False where no fact has had this number."""

@@ -217,7 +217,6 @@ class Votes:
         poll_id, press_id = event.target, event.message.id
         if not event.author_id:
             return False
-        # Older versions send nothing for a question they do not know.
         shows = Reply("", settles=poll_id, private=True, fleeting=True)
         delivery = Delivery(f"{poll_id}_{press_id}", press_id, shows, event.address)
         outcome = await self._store.polls.press(

@@ -246,8 +246,7 @@ class ReminderClock:
         body = (await self._store.reminders.read(alarm.conversation)).get(alarm.reminder_id, b"")
         reminder = _read(body)
         if reminder is None:
-            # a newer version has written it; otherwise another process was first, or it is
-            # cancelled
+            # Without a body another process was first, or the reminder is cancelled.
             if body:
                 log.warning("reminder.unreadable", conversation=alarm.conversation)
             await self._rest(alarm)

@@ -27,6 +27,8 @@ CANNED: Final = "told"
 CONVERSATION_DELETED: Final = "left"
 CHANGES: Final = ("edited", "unsent")
 
+LEFT_OUT: Final = "apology.left_out"  # in place of messages that a full inbox did not take
+
 
 class ParsedEvent(NamedTuple):
     """An inbound event and the command that its whole text is, if it is one."""

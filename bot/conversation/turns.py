@@ -412,9 +412,8 @@ class TurnRunner:
         self, attempt: Attempt, canned: list[InboundEvent], result: TurnResult
     ) -> None:
         for event in await attempt.channel.enrich(attempt.lease.conversation, canned, is_new=False):
-            key = "apology.left_out" if event.left_out else event.target
             sentence = replace(
-                self._commands.sentence(key, event), private=event.event == "decision"
+                self._commands.sentence(event.target, event), private=event.event == "decision"
             )
             result.add((), [(sentence, event.address)])
 

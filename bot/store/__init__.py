@@ -1,20 +1,34 @@
 """The store: the only package that talks to Redis. It deals in bytes and ids; callers encode.
 
-    keys        key names and lifetimes           scripts, lua/    atomic changes of one
-    conversation inbox       messages that wait for a turn     leases           fencing tokens and
-    the due index journal     the turn under way                history          committed turns and
-    their summary outbox      deliveries that must leave        dead_letters     what was given up
-    live        pub/sub for viewers               kv               small values with a lifetime
-    clients     one server or a cluster, errors   queues           requests that wait for a
-    connection memory      how full the store is             budget           counters of a day
-    frames      entries of inbox and journal      personal_data    keys that name a person embedded
-      the bundled Valkey                rewriting        its append-only file private     its
-    folder's permissions          docket_keys      keys of earlier versions reminders   what comes
-    at its time            facts            what people want remembered lists       what the people
-    of a place share  tool_pins        what MCP servers said of their tools files       of tool
-    calls, for a day          polls            what people vote on late_answers  kept until fetched
-              clock            which all processes share feedback    what people think of answers
-    groups      messages that mention nobody
+    keys            names and lifetimes of keys
+    clients         one server or a cluster, errors
+    queues          requests that wait for a connection
+    scripts, lua/   atomic changes
+    frames          entries of inbox and journal
+    inbox           messages that wait for a turn
+    leases          fencing tokens and the due index
+    journal         the turn under way
+    history         committed turns and their summary
+    outbox          deliveries that must leave
+    late_answers    deliveries that are kept until somebody fetches them
+    dead_letters    what was given up
+    groups          messages that mention nobody
+    reminders       what comes at its time
+    facts           what people want remembered
+    lists           what the people of a place share
+    polls           what people vote on
+    feedback        what people think of answers
+    files           of tool calls, for a day
+    kv              small values with a lifetime
+    budget          counters of a day
+    tool_pins       what MCP servers said of their tools
+    personal_data   keys that name a person
+    live            pub/sub for viewers
+    clock           which all processes share
+    memory          how full the store is
+    embedded        the bundled Valkey
+    rewriting       its append-only file
+    private         the permissions of its folder
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's
 lease may change its journal, history and outbox; while nobody holds the lease, a full store may
@@ -33,7 +47,6 @@ from bot.store.budget import Budget, Claim, Counter, Day, Spent, Totals, Unit
 from bot.store.clients import Client, connect, translate_errors
 from bot.store.clock import StoreClock
 from bot.store.dead_letters import DeadLetter, DeadLetters
-from bot.store.docket_keys import DocketKeys
 from bot.store.facts import Fact, PersonFacts
 from bot.store.feedback import Feedback, StoredRating
 from bot.store.files import FILES_BYTES, FileOwner, Files, StoredFile
@@ -45,10 +58,11 @@ from bot.store.journal import ALWAYS, Condition, Journal, JournalledTurn, Opened
 from bot.store.keys import (
     BACKGROUND_S,
     DAY_S,
+    FORMAT,
     REMINDER_S,
-    Keys,
     dead_letter_streams,
     due_indexes,
+    format_key,
     shard_of,
 )
 from bot.store.kv import KeyValue
@@ -60,6 +74,7 @@ from bot.store.memory import Freed, MemoryUse, StoreMemory
 from bot.store.outbox import RELEASED, Bound, Outbox
 from bot.store.personal_data import PersonalData
 from bot.store.polls import Outcome, Polls, StoredPoll
+from bot.store.queues import Prefetches
 from bot.store.reminders import Alarm, Next, Reminders
 from bot.store.scripts import Scripts
 from bot.store.tool_pins import ToolPins
@@ -72,6 +87,7 @@ __all__ = [
     "BACKGROUND_S",
     "CHANGE",
     "CONTROL",
+    "FORMAT",
     "RELEASED",
     "REMINDER_S",
     "Accepted",
@@ -120,7 +136,6 @@ __all__ = [
 
 
 SAFE_POLICY = "noeviction"
-CLOCK = "#!lua flags=no-writes\nreturn redis.call('TIME')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +178,7 @@ class Store:
             must not wait behind turns.
 
     Attributes:
+        prefetches: reads that have begun before somebody asks.
         clock: this process's estimate of the store's clock.
         priority_kv: ``kv`` over those connections, for look-ups before a webhook's 200.
     """
@@ -170,34 +186,36 @@ class Store:
     def __init__(
         self, client: Client, priority: Client, live: Live, history_s: int, files_bytes: int
     ) -> None:
-        scripts = Scripts(client, history_s)
         self._client = client
         self._priority = priority
+        self._scripts = scripts = Scripts(client, history_s)
         self._was_away = False
-        self.clock = StoreClock()
         urgent = Scripts(priority, history_s)
+        self.prefetches = Prefetches(client.execute_later, client.execute_soon)
+        self.clock = StoreClock()
         self.inbox = Inbox(client, priority, urgent)
-        self.groups = Groups(client, urgent)
-        self.leases = Leases(client, priority, scripts)
+        self.groups = Groups(client, scripts, urgent, self.prefetches)
+        self.leases = Leases(scripts, urgent)
         self.journal = Journal(client, scripts)
         self.history = History(client, scripts)
         self.outbox = Outbox(client, scripts)
         self.dead_letters = DeadLetters(client, scripts)
         self.reminders = Reminders(client, scripts)
-        self.kv = KeyValue(client)
-        self.person_facts = PersonFacts(client)
-        self.place_lists = PlaceLists(client)
-        self.tool_pins = ToolPins(client)
-        self.files = Files(client, files_bytes)
+        self.kv = KeyValue(client, scripts, self.prefetches)
+        self.priority_kv = KeyValue(
+            priority, urgent, Prefetches(priority.execute_later, priority.execute_soon)
+        )
+        self.person_facts = PersonFacts(client, scripts, self.prefetches)
+        self.place_lists = PlaceLists(client, scripts)
+        self.tool_pins = ToolPins(client, scripts)
+        self.files = Files(client, scripts, files_bytes)
         self.polls = Polls(client, scripts)
         self.late_answers = LateAnswers(client, scripts)
-        self.feedback = Feedback(client)
-        self.personal_data = PersonalData(client)
-        self.priority_kv = KeyValue(priority)
-        self.budget = Budget(client)
+        self.feedback = Feedback(client, scripts)
+        self.personal_data = PersonalData(client, self.polls, self.feedback)
+        self.budget = Budget(client, scripts)
         self.live = live
         self.memory = StoreMemory(client, scripts)
-        self.docket_keys = DocketKeys(client)
 
     async def ping(self, timeout_s: float = 1.0) -> None:
         """Check that every shard answers.
@@ -215,9 +233,14 @@ class Store:
     async def now_ms(self, conversation: str = "") -> int:
         """Milliseconds since the epoch by the store's clock; on a cluster, by that of the
         conversation's node."""
-        async with translate_errors():
-            seconds, microseconds = await self._client.eval(CLOCK, 1, Keys(conversation).history)
-        return int(seconds) * 1000 + int(microseconds) // 1000
+        return await self._scripts.now_ms(conversation)
+
+    async def note_format(self) -> int:
+        """The number of the format in which the store is kept; ``FORMAT`` is noted where there is
+        none."""
+        key = format_key()
+        _, found = await self._scripts.transact([("SET", key, FORMAT, "NX"), ("GET", key)])
+        return int(found)
 
     async def depths(self) -> Depths:
         """Count due conversations and dead letters."""

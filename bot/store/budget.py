@@ -16,14 +16,13 @@ import asyncio
 from collections import Counter as Counts
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Any, Literal
 
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import SPENT_S, TOTALS_S, spent_key, totals_keys
 from bot.store.queues import Command
+from bot.store.scripts import Scripts
 
-SCRIPTS = ("budget_take", "budget_give_back", "budget_count", "budget_total")
 RANKED = 500  # names in a ranking; beyond, the lowest are dropped
 SHOWN = 100  # of them, for a report
 
@@ -100,19 +99,12 @@ class Totals:
     conversations: Counts[str] = field(default_factory=Counts)
 
 
-def read_scripts() -> dict[str, str]:
-    """The texts of the scripts by name."""
-    return {
-        name: (files(__package__) / "lua" / f"{name}.lua").read_text("utf-8") for name in SCRIPTS
-    }
-
-
 class Budget:
     """Counters of days."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, scripts: Scripts) -> None:
         self._client = client
-        self._scripts = read_scripts()
+        self._scripts = scripts
 
     async def take(self, day: str, turn_id: str, claims: Sequence[Claim]) -> TakeResult:
         """Count a turn's messages in each counter whose limits allow all messages of the claim.
@@ -123,7 +115,7 @@ class Budget:
         totals, *verdicts = await self._ask_each(
             [
                 ("HGET", totals_keys(day)[0], "tokens"),
-                *(self._take_command(day, turn_id, claim) for claim in claims),
+                *(self._counting(day, turn_id, claim) for claim in claims),
             ]
         )
         refused = [unit.decode() or None for unit, _, _ in verdicts]
@@ -132,10 +124,17 @@ class Budget:
 
     async def give_back(self, day: str, turn_id: str, stay: Sequence[Claim]) -> None:
         """Reduce the messages counted for a turn to the numbers in ``stay``."""
-        script = self._scripts["budget_give_back"]
-        await self._ask_each(
-            ("EVAL", script, 1, _key(day, claim.counter), turn_id, claim.messages) for claim in stay
-        )
+        async with translate_errors():
+            keys = [_key(day, claim.counter) for claim in stay]
+            found = await self._client.execute_each(("HGET", key, turn_id) for key in keys)
+        for key, counted, claim in zip(keys, found, stay, strict=True):
+            if counted is None:
+                continue
+            now: Command = ("HSET", key, turn_id, claim.messages)
+            if not claim.messages:
+                now = ("HDEL", key, turn_id)
+            less = ("HINCRBY", key, "messages", claim.messages - int(counted))
+            await self._scripts.transact([less, now])
 
     def count(
         self, day: str, turn_id: str, claims: Iterable[Claim], tokens: int
@@ -148,37 +147,22 @@ class Budget:
         Returns:
             Done when they are counted; raises one of ``STORE_FAILURES``.
         """
-        script = self._scripts["budget_count"]
-        return self._client.execute_later(
-            *(
-                (
-                    "EVAL",
-                    script,
-                    1,
-                    _key(day, claim.counter),
-                    turn_id,
-                    claim.messages,
-                    tokens,
-                    SPENT_S,
-                )
-                for claim in claims
-            )
-        )
+        free = [Claim(Counter(one.counter.scope, one.counter.name), one.messages) for one in claims]
+        requests = [self._counting(day, turn_id, claim, tokens) for claim in free]
+        return self._client.execute_later(*requests)
 
     async def add_up(self, day: str, totals: Totals) -> int:
         """Add to the whole bot's day; returns its tokens."""
-        keys = totals_keys(day)
-        ranks = [
-            (rank, list(names.items()))
-            for rank, names in enumerate((totals.users, totals.conversations), 2)
-        ]
-        words = [
-            word for rank, names in ranks for name, tokens in names for word in (rank, name, tokens)
-        ]
-        words += [word for kind, count in totals.counts.items() for word in (1, kind, count)]
-        script = self._scripts["budget_total"]
-        async with translate_errors():
-            return int(await self._client.eval(script, len(keys), *keys, TOTALS_S, RANKED, *words))
+        sums, *rankings = totals_keys(day)
+        commands: list[Command] = []
+        for kind, count in totals.counts.items():
+            commands.append(("HINCRBY", sums, kind, count))
+        for ranking, names in zip(rankings, (totals.users, totals.conversations), strict=True):
+            commands += [("ZINCRBY", ranking, tokens, name) for name, tokens in names.items()]
+            commands.append(("ZREMRANGEBYRANK", ranking, 0, -RANKED - 1))
+        commands += [("EXPIRE", key, TOTALS_S) for key in (sums, *rankings)]
+        replies = await self._scripts.transact([*commands, ("HGET", sums, "tokens")])
+        return int(replies[-1] or 0)
 
     async def read(self, day: str, counters: Sequence[Counter]) -> tuple[int, list[Spent]]:
         """The tokens of the whole bot, and the value of each counter."""
@@ -205,19 +189,11 @@ class Budget:
             for counts, users, conversations in zip(*[iter(answers)] * 3, strict=True)
         ]
 
-    def _take_command(self, day: str, turn_id: str, claim: Claim) -> Command:
+    def _counting(self, day: str, turn_id: str, claim: Claim, tokens: int = 0) -> Command:
         counter = claim.counter
-        limits = (counter.message_limit, counter.token_limit)
-        return (
-            "EVAL",
-            self._scripts["budget_take"],
-            1,
-            _key(day, counter),
-            turn_id,
-            claim.messages,
-            *limits,
-            SPENT_S,
-        )
+        limits = [counter.message_limit, counter.token_limit]
+        arguments = [turn_id, claim.messages, tokens, *limits, SPENT_S]
+        return self._scripts.command("budget", [_key(day, counter)], arguments)
 
     async def _ask_each(self, requests: Iterable[Command]) -> list[Any]:
         async with translate_errors():

@@ -98,7 +98,14 @@ class DeadLetters:
             False where it no longer exists.
         """
         own = delivery or letter.delivery or b""
-        return bool(await self._scripts.run("revive", letter.conversation, _place(letter)[1], own))
+        arguments = [letter.conversation, _place(letter)[1], own]
+        return bool(await self._scripts.run("revive", letter.conversation, arguments))
+
+    async def compact(self) -> None:
+        """Write the streams anew, so that no byte of a deleted dead letter is left."""
+        requests = [self._scripts.command("compact", [one]) for one in dead_letter_streams()]
+        async with translate_errors(READ_S):
+            await self._client.execute_each(requests)
 
     async def discard(self, letter: DeadLetter) -> bool:
         """Delete it; False where it no longer exists."""

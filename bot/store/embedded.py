@@ -29,7 +29,7 @@ import structlog
 from bot.errors import KaiwaError, SettingsError, StoreUnavailable
 from bot.locks import POLL_S, hold_lock, try_lock, wait_for_lock
 from bot.store.private import OTHERS, private_file, private_folder
-from bot.store.rewriting import finish_rewriting, keep_rewriting
+from bot.store.rewriting import keep_rewriting
 from bot.tasks import run_beside
 
 log = structlog.stdlib.get_logger(__name__)
@@ -86,7 +86,6 @@ async def open_embedded(data_dir: Path) -> AsyncIterator[str]:
 async def _leave(server: ValkeyServer, start_lock: Path, users: IO[bytes]) -> None:
     async with hold_lock(start_lock):
         if try_lock(users):
-            await finish_rewriting(server.url)
             await server.stop()
         else:
             server.leave()

@@ -11,35 +11,15 @@ from typing import cast
 
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import FILES_KEY_S, FILES_S, file_key, files_keys
+from bot.store.scripts import Scripts
 
 FILES_BYTES = 16 * 1024 * 1024  # of all files, where nothing else is said
 MOST_FILES = 1_000  # whatever their size: each new one looks at all others
 OWN_SERVER_FILES_BYTES = 64 * 1024 * 1024  # on a server of the operator's
 
-# The index holds the keys of all files by their age; KEYS after the first two are those of it, the
-# oldest first. Not allow-oom: a full store takes no file, and the answer has its words.
-KEEP = """#!lua
-local index, file = KEYS[1], KEYS[2]
-local total, count = #ARGV[5], 1
-for number = #KEYS, 3, -1 do
-    local other = KEYS[number]
-    local size = other == file and 0 or redis.call('HSTRLEN', other, 'data')
-    total, count = total + size, count + math.min(size, 1)
-    if size == 0 or total > tonumber(ARGV[1]) or count > tonumber(ARGV[6]) then
-        redis.call('DEL', other)
-        redis.call('ZREM', index, other)
-    end
-end
-redis.call('HSET', file, 'owner', ARGV[3], 'mime', ARGV[4], 'data', ARGV[5])
-redis.call('EXPIRE', file, ARGV[2])
-redis.call('ZADD', index, redis.call('TIME')[1], file)
-redis.call('EXPIRE', index, ARGV[2])
-"""
-SIGNING_KEY = """#!lua flags=allow-oom
-local key = redis.call('GET', KEYS[1]) or ARGV[2]
-redis.call('SET', KEYS[1], key, 'EX', ARGV[1])
-return key
-"""
+# A file's value is its owner, a line feed, its type, a line feed and the data; an index holds the
+# keys of all files by their age.
+HEAD = 500  # characters, in which the owner stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,31 +50,48 @@ class Files:
         most: bytes of all together.
     """
 
-    def __init__(self, client: Client, most: int = FILES_BYTES) -> None:
+    def __init__(self, client: Client, scripts: Scripts, most: int = FILES_BYTES) -> None:
         self._client = client
+        self._scripts = scripts
         self._most = most
 
     async def keep(self, file_id: str, owner: FileOwner, mime: str, data: bytes) -> None:
-        """Store a file for a day, or the same again."""
+        """Store a file for a day, or the same again; the oldest make room. A full store takes no
+        file."""
         index, _ = files_keys()
+        key, now_s = file_key(file_id), await self._scripts.now_ms("files") // 1000
+        value = f"{owner}\n{mime}\n".encode() + data
         async with translate_errors():
-            keys = index, file_key(file_id), *await self._keys()
-            values = self._most, FILES_S, str(owner), mime, data, MOST_FILES
-            await self._client.eval(KEEP, len(keys), *keys, *values)
+            await self._client.execute_each(
+                [
+                    ("SET", key, value, "EX", FILES_S),
+                    ("ZADD", index, now_s, key),
+                    ("EXPIRE", index, FILES_S),
+                ]
+            )
+            await self._make_room(index, key)
+
+    async def _make_room(self, index: str, newest: str) -> None:
+        """Delete the oldest files beyond the limits, and the index entries of expired ones."""
+        keys = [key for key in await self._keys() if key != newest]
+        keys.append(newest)
+        sizes = await self._client.execute_each(("STRLEN", key) for key in keys)
+        total = count = 0
+        for key, size in zip(reversed(keys), reversed(sizes), strict=True):
+            total += size
+            count += min(size, 1)
+            if not size or total > self._most or count > MOST_FILES:
+                await self._client.execute_each([("DEL", key), ("ZREM", index, key)])
 
     async def read(self, file_id: str) -> StoredFile | None:
         """A file; None if its day is over, or it had to make room."""
         key = file_key(file_id)
         async with translate_errors():
-            fields, ttl_s = await self._client.execute_each(
-                (("HMGET", key, "mime", "data"), ("TTL", key))
-            )
-        mime, data = fields
-        return (
-            StoredFile(mime.decode(), data, int(ttl_s))
-            if mime is not None and data is not None
-            else None
-        )
+            value, ttl_s = await self._client.execute_each([("GET", key), ("TTL", key)])
+        if value is None:
+            return None
+        _, mime, data = value.split(b"\n", 2)
+        return StoredFile(mime.decode(), data, int(ttl_s))
 
     async def erase(self, channel: str, names: Collection[str]) -> None:
         """Delete the files of a person of a channel, and of their own conversations.
@@ -104,20 +101,18 @@ class Files:
         """
         async with translate_errors():
             keys = await self._keys()
-            owners = await self._client.execute_each(("HGET", key, "owner") for key in keys)
-            theirs = [
-                key
-                for key, owner in zip(keys, owners, strict=True)
-                if owner and _names(owner, channel, names)
-            ]
-            if theirs:
-                await self._client.delete(*theirs)
+            heads = await self._client.execute_each(("GETRANGE", key, 0, HEAD) for key in keys)
+            for key, head in zip(keys, heads, strict=True):
+                if _names(head.partition(b"\n")[0], channel, names):
+                    await self._client.execute_soon(("DEL", key))
 
     async def signing_key(self, proposed: bytes) -> bytes:
         """The key for addresses, the same for all processes; ``proposed`` if there was none."""
         _, name = files_keys()
-        async with translate_errors():
-            return bytes(await self._client.eval(SIGNING_KEY, 1, name, FILES_KEY_S, proposed))
+        setting = ("SET", name, proposed, "NX", "EX", FILES_KEY_S)
+        commands = [setting, ("EXPIRE", name, FILES_KEY_S), ("GET", name)]
+        replies = await self._scripts.transact(commands)
+        return bytes(replies[-1])
 
     async def _keys(self) -> list[str]:
         """The keys of all files, the oldest first, with those that have expired."""
@@ -126,5 +121,5 @@ class Files:
 
 
 def _names(owner: bytes, channel: str, names: Collection[str]) -> bool:
-    first, *parts = owner.decode().split(":")
+    first, *parts = owner.decode(errors="replace").split(":")
     return first == channel and not set(names).isdisjoint(parts)

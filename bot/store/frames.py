@@ -4,7 +4,7 @@ its body.
     arrival 18:m-17@1763806429123{"message": …}
 
 That is: kind, length of ``id@time`` in bytes, id, time of acceptance (ms of the store's clock),
-body. Steps of a turn have no id, and entries of earlier versions no time.
+body. Steps of a turn have no id, and neither have entries that a turn has given back.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class InboxEntry(NamedTuple):
 
     Attributes:
         frame: the stored bytes, which identify it.
-        accepted_at: milliseconds by the store's clock; 0 for an entry of an earlier version.
+        accepted_at: milliseconds by the store's clock; 0 for one that a turn has given back.
     """
 
     kind: str

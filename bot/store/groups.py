@@ -7,33 +7,10 @@ bytes.
 
 from __future__ import annotations
 
-from typing import cast
-
 from bot.store.clients import ANSWER_S, Client, translate_errors
 from bot.store.keys import INTERPRETER_S, Keys
 from bot.store.queues import Command, Prefetches
 from bot.store.scripts import Scripts
-
-CHANGE = """#!lua flags=allow-oom
-local at = ARGV[1] ~= ARGV[2] and redis.call('ZSCORE', KEYS[1], ARGV[1])
-if at then
-    if ARGV[2] ~= '' then
-        -- Before the other goes: an empty key would lose its expiry.
-        redis.call('ZADD', KEYS[1], at, ARGV[2])
-    end
-    redis.call('ZREM', KEYS[1], ARGV[1])
-end
-"""
-
-
-# Also in a full store: somebody may want the interpreter to end.
-INTERPRET = """#!lua flags=allow-oom
-if ARGV[1] == '' then
-    redis.call('DEL', KEYS[1])
-else
-    redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
-end
-"""
 
 
 class Groups:
@@ -44,10 +21,13 @@ class Groups:
         priority: scripts over connections that no turn uses.
     """
 
-    def __init__(self, client: Client, priority: Scripts) -> None:
+    def __init__(
+        self, client: Client, scripts: Scripts, priority: Scripts, prefetches: Prefetches
+    ) -> None:
         self._client = client
+        self._scripts = scripts
         self._priority = priority
-        self._prefetches = Prefetches(client.execute_later, client.execute_soon)
+        self._prefetches = prefetches
 
     async def hear(self, conversation: str, author: str, at: int, body: bytes = b"") -> str:
         """Keep a message for ``BACKGROUND_S``, as long as it is one of the newest; the same one
@@ -63,17 +43,15 @@ class Groups:
         """
         entry = _entry(author, body) if body else b""
         async with translate_errors(ANSWER_S):  # the webhook's sender waits
-            languages = cast(
-                "bytes | None", await self._priority.run("hear", conversation, at, entry)
-            )
-        return (languages or b"").decode()
+            languages = await self._priority.run("hear", conversation, [at, entry, b""])
+        return str((languages or b"").decode())
 
     async def interpret(self, conversation: str, languages: str) -> None:
         """Have unmentioned messages translated between these languages; empty: no longer."""
-        async with translate_errors():
-            await self._client.eval(
-                INTERPRET, 1, Keys(conversation).interpreter, languages, INTERPRETER_S
-            )
+        key = Keys(conversation).interpreter
+        command = ("SET", key, languages, "EX", INTERPRETER_S) if languages else ("DEL", key)
+        # Also in a full store: somebody may want the interpreter to end.
+        await self._scripts.transact([command])
 
     async def languages(self, conversation: str) -> str:
         """The languages of the interpreter; empty where there is none."""
@@ -95,13 +73,8 @@ class Groups:
     async def change(self, conversation: str, author: str, old: bytes, new: bytes) -> None:
         """Replace a message, if it is still there; an empty new one deletes it."""
         self._prefetches.drop(_read(conversation))
-        key, changed = Keys(conversation).background, _entry(author, new) if new else b""
-        async with translate_errors():
-            await self._client.eval(CHANGE, 1, key, _entry(author, old), changed)
-
-    def drop_prefetched(self) -> None:
-        """Have the next ``read`` ask again, after a deletion."""
-        self._prefetches.clear()
+        changed = _entry(author, new) if new else b""
+        await self._scripts.run("hear", conversation, ["", changed, _entry(author, old)])
 
 
 def _entry(author: str, body: bytes) -> bytes:

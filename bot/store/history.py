@@ -6,12 +6,18 @@ A summary of the older turns is stored beside it; it replaces none of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from bot.store.clients import Client, translate_errors
-from bot.store.keys import Keys
+from bot.store.keys import WORK_S, Keys
 from bot.store.leases import Lease
+from bot.store.queues import Command
 from bot.store.scripts import Scripts
+
+# Kinds of keys that a deletion takes:
+PURGED = ("history", "summary", "answered", "background")
+ERASED = (*PURGED, "early", "outbox", "late", "interpreter")
+WHOLE = (*ERASED, "inbox", "turn", "journal")
 
 
 class StoredHistory(NamedTuple):
@@ -42,7 +48,9 @@ class History:
 
     async def recall(self, conversation: str, turns: int) -> StoredHistory:
         """The summary and the newest ``turns`` entries (at least 1), read in one script."""
-        summary, entries = await self._scripts.run("recall", conversation, turns)
+        keys = Keys(conversation)
+        commands = [("GET", keys.summary), ("LRANGE", keys.history, -turns, -1)]
+        summary, entries = await self._scripts.transact(commands)
         return StoredHistory(summary or b"", entries)
 
     async def summarise(self, lease: Lease, summary: bytes) -> None:
@@ -51,7 +59,9 @@ class History:
         Raises:
             LeaseLost: nothing was changed.
         """
-        await self._scripts.run("summarise", lease.conversation, lease.token, summary)
+        key = Keys(lease.conversation).summary
+        set_it = ("SET", key, summary, "EX", self._scripts.history_s)
+        await self._scripts.transact([set_it], lease.conversation, lease.token)
 
     async def rewrite(
         self, lease: Lease, changes: Mapping[bytes, bytes], *, stale: bool = False
@@ -64,10 +74,10 @@ class History:
         Raises:
             LeaseLost: nothing was changed.
         """
-        pairs = [entry for change in changes.items() for entry in change]
-        await self._scripts.run(
-            "rewrite", lease.conversation, lease.token, "stale" if stale else "", *pairs
-        )
+        arguments: list[Any] = [lease.token, "stale" if stale else ""]
+        for old, new in changes.items():
+            arguments += (old, new)
+        await self._scripts.run("rewrite", lease.conversation, arguments)
 
     async def purge(self, lease: Lease) -> None:
         """Delete history, summary and background; inbox, journal and outbox stay.
@@ -75,7 +85,7 @@ class History:
         Raises:
             LeaseLost: nothing was deleted.
         """
-        await self._scripts.run("purge", lease.conversation, lease.token)
+        await self._delete(lease, PURGED)
 
     async def erase(self, lease: Lease, sends: Sequence[bytes] = (), *, whole: bool) -> None:
         """Delete history, summary, background, outbox, and the languages of the interpreter.
@@ -87,6 +97,13 @@ class History:
         Raises:
             LeaseLost: nothing was deleted.
         """
-        await self._scripts.run(
-            "erase", lease.conversation, lease.token, "whole" if whole else "", *sends
-        )
+        await self._delete(lease, WHOLE if whole else ERASED, sends)
+
+    async def _delete(
+        self, lease: Lease, kinds: Sequence[str], sends: Sequence[bytes] = ()
+    ) -> None:
+        keys = Keys(lease.conversation)
+        commands: list[Command] = [("DEL", keys.of(kind)) for kind in kinds]
+        if sends:
+            commands += [("RPUSH", keys.outbox, *sends), ("EXPIRE", keys.outbox, WORK_S)]
+        await self._scripts.transact(commands, lease.conversation, lease.token)

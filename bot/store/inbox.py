@@ -83,9 +83,14 @@ class Inbox:
         """
         how = "always" if always else "decides" if decides else ""
         change = "" if not changed_id else "unsent" if unsends else "edited"
-        entry = kind, message_id, payload, how, change, "indexed" if indexed else ""
-        ids = {"message_id": message_id, "changed_id": changed_id}
-        async with translate_errors(
-            ANSWER_S
-        ):  # the queue included: the webhook's sender waits for all of it
-            return Accepted(await self._priority.run("accept", conversation, *entry, **ids))
+        index = "indexed" if indexed else ""
+        arguments = [conversation, kind, message_id, payload, how, change, index]
+        own = Keys(conversation)
+        keys = {
+            "seen": own.seen(message_id),
+            "changed": own.seen(changed_id),
+            "index_entry": own.message(message_id),
+        }
+        # The limit counts the queue too: the webhook's sender waits for all of it.
+        async with translate_errors(ANSWER_S):
+            return Accepted(await self._priority.run("accept", conversation, arguments, keys))

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple, cast
 from bot.store.clients import Client, translate_errors
 from bot.store.frames import ANSWERED, Entry, pack, unpack
 from bot.store.history import StoredHistory
-from bot.store.keys import Keys
+from bot.store.keys import WORK_S, Keys
 from bot.store.leases import LEASE_MS, Lease, new_token
+from bot.store.queues import Command
 from bot.store.scripts import Scripts
 
 
@@ -109,9 +110,8 @@ class Journal:
             None where somebody holds the lease, or has processed the conversation.
         """
         lease = Lease(conversation, new_token(), ttl_ms)
-        opened = await self._scripts.run(
-            "open", conversation, lease.token, ttl_ms, turn_id, history_turns
-        )
+        arguments = [conversation, lease.token, "due", ttl_ms, turn_id, history_turns]
+        opened = await self._scripts.run("open", conversation, arguments)
         return None if opened is None else Opened(lease, opened[0], _read_turn(opened[1], turn_id))
 
     async def begin(
@@ -126,18 +126,21 @@ class Journal:
         Args:
             history_turns: how many of the newest turns come with it; 0: no history.
         """
-        begun = await self._scripts.run(
-            "begin", lease.conversation, lease.token, turn_id, history_turns
-        )
+        arguments = [lease.conversation, lease.token, "begin", lease.ttl_ms, turn_id, history_turns]
+        _, begun = await self._scripts.run("open", lease.conversation, arguments)
         return _read_turn(begun, turn_id)
 
     async def give_back(self, lease: Lease, count: int) -> None:
         """Put the newest entries of a turn without steps back to the front of the inbox."""
-        await self._scripts.run("give_back", lease.conversation, lease.token, count)
+        keys = Keys(lease.conversation)
+        moves = [("LMOVE", keys.journal, keys.inbox, "RIGHT", "LEFT")] * count
+        lives = [("EXPIRE", key, WORK_S) for key in (keys.inbox, keys.of("turn"), keys.journal)]
+        await self._scripts.transact([*moves, *lives], lease.conversation, lease.token)
 
     async def join(self, lease: Lease, frames: Sequence[bytes]) -> None:
         """Move entries from the inbox to the journal; not allowed between a call and its result."""
-        await self._scripts.run("join", lease.conversation, lease.token, *frames)
+        arguments = [lease.token, "", "", "join", *frames]
+        await self._scripts.run("record", lease.conversation, arguments)
 
     async def record(
         self,
@@ -188,20 +191,26 @@ class Journal:
             others: unless None, also end the turn under way and put these back to the front of the
             inbox.
         """
-        frames = [pack(entry.kind, "", entry.body) for entry in others or ()]
-        ends = "no" if others is None else "yes"
-        await self._scripts.run(
-            "withdraw", lease.conversation, lease.token, ends, len(entries), *entries, *frames
-        )
+        keys = Keys(lease.conversation)
+        commands: list[Command] = []
+        for entry in entries:
+            lists = (keys.inbox, keys.outbox, keys.of("late"))
+            commands += [("LREM", one, 0, entry) for one in lists]
+        # The last turn cannot be reopened. Edits whose messages have not come in may be among what
+        # is removed.
+        commands += [("DEL", keys.answered), ("DEL", keys.of("early"))]
+        if others is not None:
+            commands += [("DEL", keys.of("turn")), ("DEL", keys.journal)]
+            for other in reversed(others):
+                commands.append(("LPUSH", keys.inbox, pack(other.kind, "", other.body)))
+            commands.append(("EXPIRE", keys.inbox, WORK_S))
+        await self._scripts.transact(commands, lease.conversation, lease.token)
 
     async def _append(
         self, lease: Lease, frame: bytes, sends: bytes, answers: Sequence[bytes]
     ) -> int:
-        return int(
-            await self._scripts.run(
-                "record", lease.conversation, lease.token, frame, sends, *answers
-            )
-        )
+        arguments = [lease.token, frame, sends, "", *answers]
+        return int(await self._scripts.run("record", lease.conversation, arguments))
 
     async def fail(self, lease: Lease, reason: str, rest_ms: int) -> Failures:
         """Count a failure of the turn.
@@ -210,9 +219,9 @@ class Journal:
             rest_ms: time until the next try after the first failure for this reason; it doubles
             with each further one.
         """
-        return Failures(
-            *await self._scripts.run("fail", lease.conversation, lease.token, reason, rest_ms)
-        )
+        arguments = [lease.token, reason, rest_ms]
+        times, retry_at = await self._scripts.run("fail", lease.conversation, arguments)
+        return Failures(times, retry_at)
 
     async def commit(
         self,
@@ -243,11 +252,10 @@ class Journal:
             MessagesChanged: see ``unless``.
         """
         ids, counted = unless.message_ids, "unsent" if unless.only_unsent else "all"
-        kept = pack(ANSWERED, "", answered) if answered else b""
-        how = keep_turns, history_entry or b"", given_up, attempted, kept, counted, len(ids)
-        length = await self._scripts.run(
-            "commit", lease.conversation, lease.token, *how, *ids, *deliveries
-        )
+        frame = pack(ANSWERED, "", answered) if answered else b""
+        how = [keep_turns, history_entry or b"", given_up, attempted, frame, counted, len(ids)]
+        arguments = [lease.conversation, lease.token, *how, *ids, *deliveries]
+        length = await self._scripts.run("commit", lease.conversation, arguments)
         return int(length) == len(deliveries)
 
     async def read_answered(self, conversation: str) -> tuple[bytes, list[Entry]] | None:
@@ -285,10 +293,8 @@ class Journal:
             False where nothing was done: it is too late, the turn's entry is not the newest of the
             history, or nothing of its answer can be removed any more and nothing is sent.
         """
-        how = turn_id, new_turn_id, sends
-        return bool(
-            await self._scripts.run("reopen", lease.conversation, lease.token, *how, *undelivered)
-        )
+        arguments = [lease.token, turn_id, new_turn_id, sends, "", "", 0, *undelivered]
+        return bool(await self._scripts.run("reopen", lease.conversation, arguments))
 
     async def reopen_older(
         self,
@@ -313,12 +319,9 @@ class Journal:
             changed.
         """
         frames = [pack(entry.kind, "", entry.body) for entry in journal]
-        how = new_turn_id, sends, record, "stale" if is_summarised else "", len(frames), *frames
-        return bool(
-            await self._scripts.run(
-                "reopen_older", lease.conversation, lease.token, *how, *undelivered
-            )
-        )
+        how = ["", new_turn_id, sends, record, "stale" if is_summarised else "", len(frames)]
+        arguments = [lease.token, *how, *frames, *undelivered]
+        return bool(await self._scripts.run("reopen", lease.conversation, arguments))
 
 
 def _read_turn(begun: list[Any] | None, new_id: str) -> JournalledTurn | None:

@@ -13,6 +13,7 @@ import re
 from hashlib import sha256
 from zlib import crc32
 
+FORMAT = 1  # of everything stored; every change of it raises the number
 SHARDS = 16
 DAY_S = 86_400
 
@@ -70,15 +71,14 @@ CONVERSATION_KINDS = (
     "history",
     "summary",
     "outbox",
-    "forgetting",
     "reminders",
     "polls",
     "late",
     "background",
     "interpreter",
 )
-SHARD_KINDS = ("due", "dead", "forgotten", "alarms")
-LASTING_KIND = "pins"
+SHARD_KINDS = ("due", "dead", "alarms")
+LASTING_KINDS = ("pins", "format")  # never expire: ``pins_key`` and ``format_key`` say why
 SCRIPT_KINDS = (*CONVERSATION_KINDS, *SHARD_KINDS)
 
 
@@ -118,6 +118,10 @@ class Keys:
     @property
     def history(self) -> str:
         return self._own("history")
+
+    @property
+    def summary(self) -> str:
+        return self._own("summary")
 
     @property
     def outbox(self) -> str:
@@ -180,11 +184,9 @@ def kv_key(name: str) -> str:
     return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}note:{name}"
 
 
-def facts_keys(place: str, person: str) -> tuple[str, str]:
-    """The key of a person's facts in a place, and the mark of its shard that something was
-    deleted."""
-    prefix = _shard_prefix(shard_of(place))
-    return f"{prefix}facts:{place}:{person}", f"{prefix}forgotten"
+def facts_key(place: str, person: str) -> str:
+    """The key of a person's facts in a place."""
+    return f"{_shard_prefix(shard_of(place))}facts:{place}:{person}"
 
 
 def lists_key(place: str) -> str:
@@ -198,13 +200,22 @@ def reminders_of_key(person: str) -> str:
 
 
 def pins_key(server: str) -> str:
-    """The key of the pinned descriptions of an MCP server's tools, the only kind of key that never
-    expires.
+    """The key of the pinned descriptions of an MCP server's tools, which never expires.
 
     A pin that expired would let a server change what a tool says of itself, as if nobody had seen
     it before. The number of keys is that of the servers an operator names, and each has a limit.
     """
-    return f"{_shard_prefix(crc32(server.encode()) % SHARDS)}{LASTING_KIND}:{server}"
+    return f"{_shard_prefix(crc32(server.encode()) % SHARDS)}pins:{server}"
+
+
+def format_key() -> str:
+    """The key of the format's number, which never expires: it tells what all other keys hold."""
+    return f"{_shard_prefix(0)}format"
+
+
+def rewritten_key() -> str:
+    """The key that the bundled server has for a day after it has rewritten its file."""
+    return f"{_shard_prefix(0)}rewritten"
 
 
 def file_key(file_id: str) -> str:
@@ -229,7 +240,7 @@ def lists_pattern(channel: str) -> str:
 
 
 def polls_pattern(channel: str) -> str:
-    """A pattern for the keys of all polls of a channel; ``open_polls_of`` parses them."""
+    """A pattern for the keys of all polls of a channel; ``poll_of`` parses them."""
     return f"kaiwa:{{*}}:poll:{channel}:*"
 
 
@@ -248,10 +259,10 @@ def shows_in(outbox_key: str) -> str:
     return outbox_key.partition("}:outbox:")[2]
 
 
-def open_polls_of(poll_key: str) -> tuple[str, str]:
-    """The key that tells which polls are open where this one is, and the poll's id."""
-    conversation_key, _, poll_id = poll_key.rpartition(":")
-    return conversation_key.replace("}:poll:", "}:polls:", 1), poll_id
+def poll_of(poll_key: str) -> tuple[str, str]:
+    """The conversation and the id of a poll."""
+    conversation, _, poll_id = poll_key.partition("}:poll:")[2].rpartition(":")
+    return conversation, poll_id
 
 
 def history_pattern() -> str:
@@ -261,11 +272,6 @@ def history_pattern() -> str:
 
 def conversation_of(history_key: str) -> str:
     return history_key.partition("}:history:")[2]
-
-
-def slot_of(key: str) -> str:
-    """The prefix that all keys of a shard share; a command may name several of one slot."""
-    return key.partition("}")[0]
 
 
 def spent_key(day: str, scope: str, name: str) -> str:
@@ -289,12 +295,9 @@ def personal_pattern(name: str) -> str:
 
 def is_personal(key: str, channel: str, name: str) -> bool:
     """Whether a key names a person of a channel; the name must be a whole part of the key, not a
-    piece of one.
-
-    Only earlier versions had fences, and seen-keys that name a person.
-    """
+    piece of one."""
     kind, *parts = key.split(":")[2:]
-    kinds = "seen", "note", "fence", "facts", "lists", "poll", "polls", "reminders_of"
+    kinds = "note", "facts", "lists", "poll", "polls", "reminders_of"
     return kind in kinds and {channel, name} <= set(parts)
 
 
@@ -318,12 +321,6 @@ def alarm_indexes() -> list[str]:
 
 def dead_letter_streams() -> list[str]:
     return [_shard_prefix(shard) + "dead" for shard in range(SHARDS)]
-
-
-def forgotten_marks() -> list[str]:
-    """The marks that something was deleted which the server's append-only file may still hold; one
-    for each shard."""
-    return [_shard_prefix(shard) + "forgotten" for shard in range(SHARDS)]
 
 
 def _digest(name: str) -> str:

@@ -8,39 +8,17 @@ from typing import Any, cast
 
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import kv_key
-from bot.store.queues import Prefetches, ignore_failure
-
-# allow-oom: a full store accepts no new messages, but turns under way must finish, and they set
-# values too.
-SET = """#!lua flags=allow-oom
-redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[1])
-"""
-SET_IF_ABSENT = """#!lua flags=allow-oom
-return redis.call('SET', KEYS[1], '', 'NX', 'EX', ARGV[1])
-"""
-CLAIM = """#!lua flags=allow-oom
-return redis.call('SET', KEYS[1], ARGV[2], 'NX', 'EX', ARGV[1])
-    or redis.call('GET', KEYS[1]) == ARGV[2]
-"""
-INCR = """#!lua flags=allow-oom
-local counted = redis.call('INCR', KEYS[1])
-redis.call('EXPIRE', KEYS[1], ARGV[1])
-return counted
-"""
-ADD = """#!lua flags=allow-oom
-redis.call('SADD', KEYS[1], ARGV[2])
-if redis.call('EXPIRE', KEYS[1], ARGV[1], 'NX') == 0 then
-    redis.call('EXPIRE', KEYS[1], ARGV[1], 'GT')
-end
-"""
+from bot.store.queues import Command, Prefetches, ignore_failure
+from bot.store.scripts import Scripts
 
 
 class KeyValue:
     """Values by name. Losing one costs a look-up, never a message."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, scripts: Scripts, prefetches: Prefetches) -> None:
         self._client = client
-        self._prefetches = Prefetches(client.execute_later, client.execute_soon)
+        self._scripts = scripts
+        self._prefetches = prefetches
 
     def prefetch(self, name: str) -> None:
         """Read a value with the process's next request; the next ``get`` within ``PREFETCHED_S``
@@ -56,42 +34,43 @@ class KeyValue:
     async def set(self, name: str, value: bytes, ttl_s: int) -> None:
         """Set a value for ``ttl_s`` seconds."""
         self._prefetches.drop(("GET", kv_key(name)))
-        async with translate_errors():
-            await self._client.eval(SET, 1, kv_key(name), ttl_s, value)
+        await self._scripts.transact([("SET", kv_key(name), value, "EX", ttl_s)])
 
     def set_later(self, name: str, value: bytes, ttl_s: int) -> None:
         """Set a value with the process's next request. A failure is not reported."""
         self._prefetches.drop(("GET", kv_key(name)))
-        self._client.execute_later(("EVAL", SET, 1, kv_key(name), ttl_s, value)).add_done_callback(
-            ignore_failure
-        )
+        setting = self._scripts.transaction([("SET", kv_key(name), value, "EX", ttl_s)])
+        self._client.execute_later(setting).add_done_callback(ignore_failure)
 
     async def set_if_absent(self, name: str, ttl_s: int) -> bool:
         """Set an empty value unless there is one; whether it was set."""
-        async with translate_errors():
-            return bool(await self._client.eval(SET_IF_ABSENT, 1, kv_key(name), ttl_s))
+        [done] = await self._scripts.transact([("SET", kv_key(name), "", "NX", "EX", ttl_s)])
+        return done is not None
 
     async def claim(self, name: str, holder: str, ttl_s: int) -> bool:
         """Set a value to its holder unless there is one; whether it is this holder's, also from an
         earlier attempt."""
-        async with translate_errors():
-            return bool(await self._client.eval(CLAIM, 1, kv_key(name), ttl_s, holder))
+        key = kv_key(name)
+        setting = ("SET", key, holder, "NX", "EX", ttl_s)
+        _, found = await self._scripts.transact([setting, ("GET", key)])
+        return bool(found == holder.encode())
 
     async def incr(self, name: str, ttl_s: int) -> int:
         """Increase a counter and return it; it expires ``ttl_s`` seconds after the last
         increase."""
-        async with translate_errors():
-            return int(await self._client.eval(INCR, 1, kv_key(name), ttl_s))
+        key = kv_key(name)
+        counted, _ = await self._scripts.transact([("INCR", key), ("EXPIRE", key, ttl_s)])
+        return int(counted)
 
     async def add(self, name: str, member: str, ttl_s: int) -> None:
         """Add a member to a set, which lives for ``ttl_s`` seconds from now, or longer if that was
         said before."""
-        async with translate_errors():
-            await self._client.eval(ADD, 1, kv_key(name), ttl_s, member)
+        await self._scripts.transact(_adding(name, member, ttl_s))
 
     def add_later(self, name: str, member: str, ttl_s: int) -> asyncio.Future[list[Any]]:
         """The same with the process's next request; done, or failed, when that is answered."""
-        adding = self._client.execute_later(("EVAL", ADD, 1, kv_key(name), ttl_s, member))
+        request = self._scripts.transaction(_adding(name, member, ttl_s))
+        adding = self._client.execute_later(request)
         adding.add_done_callback(ignore_failure)
         return adding
 
@@ -105,3 +84,10 @@ class KeyValue:
         self._prefetches.drop(("GET", kv_key(name)))
         async with translate_errors():
             await self._client.delete(kv_key(name))
+
+
+def _adding(name: str, member: str, ttl_s: int) -> list[Command]:
+    """Adds a member. Two commands renew the lifetime: the second one takes a set without a lifetime
+    for one that lives longer."""
+    key = kv_key(name)
+    return [("SADD", key, member), ("EXPIRE", key, ttl_s, "NX"), ("EXPIRE", key, ttl_s, "GT")]

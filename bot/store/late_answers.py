@@ -6,7 +6,6 @@ from typing import NamedTuple, cast
 
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import Keys
-from bot.store.leases import Lease
 from bot.store.scripts import Scripts
 
 
@@ -40,23 +39,6 @@ class LateAnswers:
             )
         return [_unpack(frame) for frame in frames]
 
-    async def keep_head(
-        self, lease: Lease, asker: str, delivery_id: str, reason: bytes
-    ) -> bytes | None:
-        """Move the head of the outbox to the late answers; returns the next delivery.
-
-        Args:
-            reason: of the dead letter that the oldest late answer becomes where there are too many.
-
-        Raises:
-            LeaseLost: nothing was moved.
-        """
-        name = f"{asker} {delivery_id}"
-        following = await self._scripts.run(
-            "keep_head", lease.conversation, lease.token, name, reason
-        )
-        return cast("bytes | None", following)
-
     async def remove(
         self,
         conversation: str,
@@ -74,9 +56,8 @@ class LateAnswers:
             question_id, shown_at: see ``Outbox.remove_head``.
         """
         at = "" if shown_at is None else shown_at
-        await self._scripts.run(
-            "remove_late", conversation, f"{asker} {delivery_id}", given_up, question_id, at
-        )
+        arguments = [conversation, f"{asker} {delivery_id}", given_up, question_id, at]
+        await self._scripts.run("remove_late", conversation, arguments)
 
 
 def _unpack(frame: bytes) -> StoredLateAnswer:

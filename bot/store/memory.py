@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from itertools import groupby
 from typing import Any, NamedTuple
 
 from bot.store.clients import Client, translate_errors
-from bot.store.keys import conversation_of, history_pattern, slot_of
+from bot.store.keys import conversation_of, history_pattern
+from bot.store.queues import Command
 from bot.store.scripts import Scripts
 
 TIGHT = 0.80  # of the memory allowed: from here on histories are shortened
@@ -21,17 +21,6 @@ AT_MOST = 5_000  # histories considered, and halvings, in one run
 PAGE = 500  # keys scanned in one request; more would delay other requests
 PAGES = 4  # measured together, in one request for each shard
 STRIDE = 20  # halvings between two measurements of the memory
-
-# One request for many histories: one each would take seconds. SAMPLES 0 counts all turns: an
-# estimate from some would be far off where one turn is large.
-WEIGH = """#!lua flags=no-writes
-local found = {}
-for i, key in ipairs(KEYS) do
-    found[2 * i - 1] = redis.call('MEMORY', 'USAGE', key, 'SAMPLES', 0) or 0
-    found[2 * i] = redis.call('PTTL', key)
-end
-return found
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +131,7 @@ class StoreMemory:
                 break
             halvings += 1
             history = heappop(heap)
-            if turns := await self._scripts.run("shorten", history.conversation, least):
+            if turns := await self._scripts.run("shorten", history.conversation, [least]):
                 gone[history.conversation] += turns
                 left = await self._weigh([history.key])
                 excess -= history.size - sum(rest.size for rest in left)
@@ -165,14 +154,14 @@ class StoreMemory:
 
     async def _weigh(self, keys: Sequence[str]) -> list[_Weighed]:
         """Size and remaining life of the histories that still exist."""
-        groups = [list(group) for _, group in groupby(sorted(keys), slot_of)]
-        answers = await self._client.execute_each(
-            ("EVAL", WEIGH, len(group), *group) for group in groups
-        )
+        requests: list[Command] = []
+        for key in keys:
+            # SAMPLES 0 counts all turns: an estimate would be far off where one turn is large.
+            requests += [("MEMORY USAGE", key, "SAMPLES", 0), ("PTTL", key)]
+        answers = await self._client.execute_each(requests)
         return [
             _Weighed(-size.bit_length(), life, key, size)
-            for group, found in zip(groups, answers, strict=True)
-            for key, size, life in zip(group, found[::2], found[1::2], strict=True)
+            for key, size, life in zip(keys, answers[::2], answers[1::2], strict=True)
             if size
         ]
 

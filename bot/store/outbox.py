@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from bot.store.clients import Client, translate_errors
 from bot.store.frames import Entry, pack
-from bot.store.keys import Keys
+from bot.store.keys import WORK_S, Keys
 from bot.store.leases import Lease
+from bot.store.queues import Command
 from bot.store.scripts import Scripts
 
 RELEASED = b"released"  # no delivery: those are JSON
@@ -56,9 +57,10 @@ class Outbox:
     ) -> bool:
         """Append a delivery that belongs to no turn; False where ``delivery_id`` was posted in the
         last three days, or too many wait already."""
-        return bool(
-            await self._scripts.run("post", conversation, delivery, *bound, message_id=delivery_id)
-        )
+        keys = Keys(conversation)
+        arguments = [conversation, delivery, bound.most, bound.mark, bound.most_alike]
+        seen = {"seen": keys.seen(delivery_id)}
+        return bool(await self._scripts.run("post", conversation, arguments, seen))
 
     async def replace_head(
         self, lease: Lease, delivery: bytes, answers: Sequence[str] = ()
@@ -72,22 +74,28 @@ class Outbox:
             False where nothing was stored: inbox or journal hold a change of one of ``answers``,
             and no step of a turn that has seen it.
         """
-        return bool(
-            await self._scripts.run(
-                "replace_head", lease.conversation, lease.token, delivery, *answers
-            )
-        )
+        arguments = [lease.token, delivery, *answers]
+        return bool(await self._scripts.run("replace_head", lease.conversation, arguments))
 
     async def amend(self, lease: Lease, delivery: bytes, new: bytes) -> None:
         """Replace a delivery, here or among the late answers; one that is gone stays so."""
-        await self._scripts.run("amend", lease.conversation, lease.token, delivery, new)
+        keys = Keys(lease.conversation)
+        commands: list[Command] = []
+        for one in (keys.outbox, keys.of("late")):
+            commands.append(("LINSERT", one, "BEFORE", delivery, new))
+            commands.append(("LREM", one, 1, delivery))
+        await self._scripts.transact(commands, lease.conversation, lease.token)
 
     async def split_head(self, lease: Lease, deliveries: Iterable[bytes]) -> bytes:
         """Put deliveries in the place of one that was not sent; returns the first of them."""
-        return cast(
-            bytes,
-            await self._scripts.run("split_head", lease.conversation, lease.token, *deliveries),
-        )
+        outbox, parts = Keys(lease.conversation).outbox, list(deliveries)
+        commands: list[Command] = [
+            ("LPOP", outbox),
+            ("LPUSH", outbox, *reversed(parts)),
+            ("EXPIRE", outbox, WORK_S),
+        ]
+        await self._scripts.transact(commands, lease.conversation, lease.token)
+        return parts[0]
 
     async def remove_head(
         self, lease: Lease, question_id: str = "", shown_at: int | None = None
@@ -101,10 +109,7 @@ class Outbox:
             store's clock.
         """
         at = "" if shown_at is None else shown_at
-        following = await self._scripts.run(
-            "remove_head", lease.conversation, lease.token, question_id, at
-        )
-        return cast(bytes | None, following)
+        return await self._take_head(lease, "arrived", ["", "", question_id, at, ""])
 
     async def move_head_to_dead_letters(
         self, lease: Lease, reason: bytes, step: Entry | None = None
@@ -115,8 +120,21 @@ class Outbox:
             step: of the turn under way, if that waits for the decision that this delivery should
             have asked for.
         """
-        how = reason, pack(step.kind, "", step.body) if step else b""
-        following = await self._scripts.run(
-            "move_head_to_dead_letters", lease.conversation, lease.token, *how
-        )
-        return cast(bytes | None, following)
+        frame = pack(step.kind, "", step.body) if step else b""
+        return await self._take_head(lease, "dead", [reason, frame, "", "", ""])
+
+    async def keep_head(
+        self, lease: Lease, asker: str, delivery_id: str, reason: bytes
+    ) -> bytes | None:
+        """Move the head to the late answers; returns the next delivery.
+
+        Args:
+            reason: of the dead letter that the oldest late answer becomes where there are too many.
+        """
+        name = f"{asker} {delivery_id}"
+        return await self._take_head(lease, "late", [reason, "", "", "", name])
+
+    async def _take_head(self, lease: Lease, outcome: str, details: Sequence[Any]) -> bytes | None:
+        arguments = [lease.conversation, lease.token, outcome, *details]
+        following = await self._scripts.run("take_head", lease.conversation, arguments)
+        return cast("bytes | None", following)

@@ -1,100 +1,45 @@
-"""Personal data outside conversations: facts, keys and values of ``kv`` that name a person, and
-bytes of deleted dead letters."""
+"""Personal data outside conversations: facts, keys and values of ``kv`` that name a person."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 from collections.abc import Collection
-from typing import Any
+from typing import Any, cast
 
 from bot.store.clients import Client, translate_errors
 from bot.store.feedback import Feedback
 from bot.store.keys import (
-    DEAD_S,
     backgrounds_pattern,
-    dead_letter_streams,
     is_personal,
     kv_name,
     kv_pattern,
     lists_pattern,
-    open_polls_of,
     personal_pattern,
+    poll_of,
     polls_pattern,
 )
 from bot.store.lists import digest_of
+from bot.store.polls import Polls
 
 ERASE_S = 60.0
 BATCH = 500
-# Items of lists that somebody has added, by the digest of their id.
-TAKE_BACK = """#!lua flags=allow-oom
-local stored = redis.call('HGETALL', KEYS[1])
-for index = 1, #stored, 2 do
-    if string.sub(stored[index + 1], 20, 35) == ARGV[1] then
-        redis.call('HDEL', KEYS[1], stored[index])
-    end
-end
-"""
-
-# A poll that somebody has started goes; of another one, what they have voted.
-TAKE_BACK_VOTE = """#!lua flags=allow-oom
-local poll, open, person, id = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
-if redis.call('HGET', poll, 'creator') == person then
-    redis.call('DEL', poll)
-    redis.call('ZREM', open, id)
-    return
-end
-local chosen = redis.call('HGET', poll, 'by:' .. person)
-if chosen then
-    for option = 1, #chosen do
-        if string.sub(chosen, option, option) == '1' then
-            redis.call('HINCRBY', poll, 'count:' .. option, -1)
-        end
-    end
-    redis.call('HINCRBY', poll, 'voters', -1)
-    redis.call('HDEL', poll, 'by:' .. person, 'shows') -- what was to show it may have gone too
-end
-"""
-
-# Unmentioned messages that somebody has written in a group.
-TAKE_BACK_WORDS = """#!lua flags=allow-oom
-for _, entry in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-    if string.sub(entry, 1, #ARGV[1] + 1) == ARGV[1] .. '\\n' then
-        redis.call('ZREM', KEYS[1], entry)
-    end
-end
-"""
-
 SETS = "person:"  # sets of kv, which GET cannot read; their names tell whose they are
-
-# A stream keeps the bytes of a deleted entry while it has other entries, so it is rewritten.
-COMPACT = """#!lua flags=allow-oom
-local letters = KEYS[1]
-if redis.call('EXISTS', letters) == 0 then
-    return 0
-end
-local entries = redis.call('XRANGE', letters, '-', '+')
-redis.call('DEL', letters)
-for _, entry in ipairs(entries) do
-    redis.call('XADD', letters, entry[1], unpack(entry[2]))
-end
-redis.call('EXPIRE', letters, ARGV[1])
-return #entries
-"""
 
 
 class PersonalData:
     """Finds and deletes what names a person, by a scan of every key: for the rare ``/forget
     me``."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, polls: Polls, feedback: Feedback) -> None:
         self._client = client
-        self._feedback = Feedback(client)
+        self._polls = polls
+        self._feedback = feedback
         self._erasing = asyncio.Lock()  # one person at a time: each scans every key
 
     async def erase(self, channel: str, names: Collection[str], but: Collection[str] = ()) -> int:
-        """Delete every value of ``kv`` with one of the names in key or value; facts, lists, polls,
-        and seen-keys of earlier versions, with one in the key; what they have added to other lists;
+        """Delete every value of ``kv`` with one of the names in key or value; facts, lists and
+        polls with one in the key; what they have added to other lists;
         their polls, votes and ratings; what they have written in groups without mentioning the bot.
 
         Args:
@@ -113,13 +58,6 @@ class PersonalData:
             await self._take_back_words(channel, names)
             return sum(gone) + await self._erase_holding(channel, names, but)
 
-    async def compact(self) -> None:
-        """Rewrite the streams of dead letters, so that no byte of a deleted one is left."""
-        async with translate_errors(ERASE_S):
-            _ = await self._client.execute_each(
-                ("EVAL", COMPACT, 1, letters, DEAD_S) for letters in dead_letter_streams()
-            )
-
     async def _erase_named(self, channel: str, name: str) -> int:
         found = self._client.scan_iter(personal_pattern(name), count=1_000)
         keys = [key async for raw in found if is_personal(key := raw.decode(), channel, name)]
@@ -128,9 +66,11 @@ class PersonalData:
     async def _take_back_items(self, channel: str, names: Collection[str]) -> None:
         """Delete what they have added to lists that others use too."""
         lists = [key async for key in self._client.scan_iter(lists_pattern(channel), count=1_000)]
-        takes = [("EVAL", TAKE_BACK, 1, key, digest_of(name)) for key in lists for name in names]
-        for start in range(0, len(takes), BATCH):
-            await self._client.execute_each(takes[start : start + BATCH])
+        theirs = {digest_of(name).encode() for name in names}
+        for key in lists:
+            for number, value in (await self._client.hgetall(key)).items():
+                if value[19:35] in theirs:
+                    await self._client.execute_soon(("HDEL", key, number))
 
     async def _take_back_votes(self, channel: str, names: Collection[str]) -> None:
         """Delete the polls that they have started, and their votes in others."""
@@ -138,24 +78,21 @@ class PersonalData:
             key.decode()
             async for key in self._client.scan_iter(polls_pattern(channel), count=1_000)
         ]
-        takes = []
         for key in polls:
-            open_polls, poll_id = open_polls_of(key)
-            takes += [
-                ("EVAL", TAKE_BACK_VOTE, 2, key, open_polls, digest_of(name), poll_id)
-                for name in names
-            ]
-        for start in range(0, len(takes), BATCH):
-            await self._client.execute_each(takes[start : start + BATCH])
+            conversation, poll_id = poll_of(key)
+            for name in names:
+                await self._polls.withdraw(conversation, poll_id, name)
 
     async def _take_back_words(self, channel: str, names: Collection[str]) -> None:
         """Delete what they have written in groups without mentioning the bot."""
         groups = [
             key async for key in self._client.scan_iter(backgrounds_pattern(channel), count=1_000)
         ]
-        takes = [("EVAL", TAKE_BACK_WORDS, 1, key, name) for key in groups for name in names]
-        for start in range(0, len(takes), BATCH):
-            await self._client.execute_each(takes[start : start + BATCH])
+        theirs = {name.encode() for name in names}
+        for key in groups:
+            for entry in cast("list[bytes]", await self._client.zrange(key, 0, -1)):
+                if entry.partition(b"\n")[0] in theirs:
+                    await self._client.execute_soon(("ZREM", key, entry))
 
     async def _erase_holding(
         self, channel: str, names: Collection[str], but: Collection[str]

@@ -46,10 +46,9 @@ class Polls:
         Returns:
             False where all of them have votes.
         """
-        arguments = (poll_id, digest_of(creator), body, options, int(multiple), OPEN_POLLS)
-        return bool(
-            await self._scripts.run("start_poll", conversation, *arguments, poll_id=poll_id)
-        )
+        arguments = [poll_id, digest_of(creator), body, options, int(multiple), OPEN_POLLS]
+        poll = {"poll": Keys(conversation).poll(poll_id)}
+        return bool(await self._scripts.run("start_poll", conversation, arguments, poll))
 
     async def press(
         self,
@@ -71,11 +70,16 @@ class Polls:
             ``taken``, or why not: the poll is ``gone`` or ``over``, has all its voters, or somebody
             else closes it.
         """
-        arguments = (poll_id, digest_of(person), choice, VOTERS, delivery)
-        outcome: bytes = await self._scripts.run(
-            "vote", conversation, *arguments, message_id=press_id, poll_id=poll_id
-        )
-        return _outcome(outcome)
+        keys = Keys(conversation)
+        arguments = [conversation, poll_id, digest_of(person), choice, VOTERS, delivery]
+        others = {"seen": keys.seen(press_id), "poll": keys.poll(poll_id)}
+        return _outcome(await self._scripts.run("vote", conversation, arguments, others))
+
+    async def withdraw(self, conversation: str, poll_id: str, person: str) -> None:
+        """Delete a poll that this person has started; of another one, what they have voted."""
+        poll = {"poll": Keys(conversation).poll(poll_id)}
+        arguments = [poll_id, digest_of(person)]
+        await self._scripts.run("withdraw_vote", conversation, arguments, poll)
 
     async def show(
         self, conversation: str, poll_id: str, pause_ms: int | None = None
@@ -91,7 +95,8 @@ class Polls:
             may be shown again.
         """
         pause = "" if pause_ms is None else pause_ms
-        found = await self._scripts.run("show_poll", conversation, pause, poll_id=poll_id)
+        poll = Keys(conversation).poll(poll_id)
+        found = await self._scripts.call("show_poll", [poll], [pause])
         if not isinstance(found, list):
             return found if found is None else int(found)
         body, closed, voters, counts = found

@@ -7,28 +7,10 @@ from typing import Any, NamedTuple, cast
 
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import Keys, alarm_indexes, reminders_of_key
-from bot.store.leases import read_due
+from bot.store.queues import Command
 from bot.store.scripts import Scripts
 
 COUNTED_S = 10  # a reminder is kept within this time after it was counted
-
-# A person's reminders in all conversations, by the time at which they were counted. Those that have
-# come stay until there are too many: then the script returns all that may be over.
-COUNT = """#!lua flags=allow-oom
-local counted, member = KEYS[1], ARGV[1]
-local most, ttl, young = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local now = tonumber(redis.call('TIME')[1])
-if not redis.call('ZSCORE', counted, member) then
-    if redis.call('ZCARD', counted) >= most then
-        return redis.call('ZRANGEBYSCORE', counted, '-inf', now - young)
-    end
-    redis.call('ZADD', counted, now, member)
-end
-if redis.call('TTL', counted) < ttl then
-    redis.call('EXPIRE', counted, ttl)
-end
-return false
-"""
 
 
 class Alarm(NamedTuple):
@@ -59,24 +41,41 @@ class Reminders:
         """Count a reminder for a person, before it is kept; one that is counted already lives
         ``ttl_s`` from now.
 
-        One script counts, so that calls at once do not pass the limit. A process that stands still
-        between counting and keeping for longer than ``COUNTED_S`` may: by one reminder.
+        Reminders that have come stay counted until there are too many. Calls at once do not pass
+        the limit; a process that stands still between counting and keeping for longer than
+        ``COUNTED_S`` may: by one reminder.
 
         Returns:
             False if the person has ``most`` others.
         """
         key, member = reminders_of_key(person), _member(conversation, reminder_id)
+        now_s = await self._scripts.now_ms(person) // 1000
+        is_new, count, *_ = await self._scripts.transact(
+            [
+                ("ZADD", key, "NX", now_s, member),
+                ("ZCARD", key),
+                # The second one takes a key without a lifetime for one that lives longer.
+                ("EXPIRE", key, ttl_s, "NX"),
+                ("EXPIRE", key, ttl_s, "GT"),
+            ]
+        )
+        if not is_new or count <= most:
+            return True
+        if count - await self._drop_over(key, now_s - COUNTED_S) <= most:
+            return True
+        await self.discount(person, conversation, reminder_id)
+        return False
+
+    async def _drop_over(self, key: str, until_s: int) -> int:
+        """Count no longer what was counted until then and is over; returns the number."""
         async with translate_errors():
-            while (
-                old := await self._client.eval(COUNT, 1, key, member, most, ttl_s, COUNTED_S)
-            ) is not None:
-                kept = await asyncio.gather(*map(self._is_kept, old))
-                if not (
-                    over := [one for one, is_kept in zip(old, kept, strict=True) if not is_kept]
-                ):
-                    return False
-                await self._client.zrem(key, *over)
-        return True
+            found = await self._client.zrangebyscore(key, "-inf", until_s)
+            old = cast("list[bytes]", found)
+            kept = await asyncio.gather(*map(self._is_kept, old))
+            over = [member for member, is_kept in zip(old, kept, strict=True) if not is_kept]
+            for member in over:
+                await self._client.zrem(key, member)
+        return len(over)
 
     async def discount(self, person: str, conversation: str, reminder_id: str) -> None:
         """Count a reminder no longer, so that another one may come at once."""
@@ -102,7 +101,8 @@ class Reminders:
         self, conversation: str, reminder_id: str, author: str, at: int, body: bytes
     ) -> None:
         """Keep a reminder; a known id changes nothing. ``at`` is in ms of the store's clock."""
-        await self._scripts.run("remind", conversation, reminder_id, author, at, body)
+        arguments = [conversation, reminder_id, author, at, body]
+        await self._scripts.run("set_reminder", conversation, arguments)
 
     async def read(self, conversation: str) -> dict[str, bytes]:
         """The bodies by reminder id."""
@@ -116,7 +116,7 @@ class Reminders:
 
     async def due(self, limit: int) -> list[Alarm]:
         """The reminders whose time has come, the oldest first."""
-        due = await read_due(self._client, alarm_indexes(), limit)
+        due = await self._scripts.due(alarm_indexes(), limit)
         return [Alarm(at, *member.rpartition(" ")[::2]) for at, member in due]
 
     async def ring(self, alarm: Alarm, event_id: str, event: bytes, again: Next | None) -> bool:
@@ -127,29 +127,41 @@ class Reminders:
             event: the inbound event with this id.
             again: None: the reminder is over.
         """
-        after = (again.at, again.body) if again else ("", b"")
-        arguments = (alarm.reminder_id, alarm.at, event_id, event, *after)
-        return bool(
-            await self._scripts.run("ring", alarm.conversation, *arguments, message_id=event_id)
-        )
+        next_at, next_body = (again.at, again.body) if again else ("", b"")
+        here = alarm.conversation
+        arguments = [here, alarm.reminder_id, alarm.at, event_id, event, next_at, next_body]
+        seen = {"seen": Keys(here).seen(event_id)}
+        return bool(await self._scripts.run("ring", here, arguments, seen))
 
     async def amend(
         self, conversation: str, reminder_id: str, body: bytes, *, rests: bool = False
     ) -> None:
         """Change a reminder that still exists; one that rests does not come again."""
-        await self._scripts.run(
-            "amend_reminder", conversation, reminder_id, body, "rests" if rests else ""
-        )
+        arguments = [conversation, reminder_id, "", "rests" if rests else "", body]
+        await self._scripts.run("set_reminder", conversation, arguments)
 
     async def drop(self, conversation: str, author: str, reminder_id: str = "") -> int:
         """Delete an author's reminders in a conversation, or one of them; returns their number."""
-        return int(
-            await self._scripts.run("drop_reminders", conversation, "author", author, reminder_id)
-        )
+        return await self._drop(conversation, author.encode(), reminder_id.encode())
 
     async def drop_all(self, conversation: str) -> int:
         """Delete everybody's reminders in a conversation; returns their number."""
-        return int(await self._scripts.run("drop_reminders", conversation, "all", "", ""))
+        return await self._drop(conversation, None, b"")
+
+    async def _drop(self, conversation: str, author: bytes | None, only: bytes) -> int:
+        keys = Keys(conversation)
+        async with translate_errors():
+            kept = cast("dict[bytes, bytes]", await self._client.hgetall(keys.reminders))
+        commands: list[Command] = []
+        for reminder_id, value in kept.items():
+            is_theirs = author is None or value.partition(b"\n")[0] == author
+            if is_theirs and only in (b"", reminder_id):
+                alarm = b"%b %b" % (conversation.encode(), reminder_id)
+                commands.append(("HDEL", keys.reminders, reminder_id))
+                commands.append(("ZREM", keys.of("alarms"), alarm))
+        if commands:
+            await self._scripts.transact(commands)
+        return len(commands) // 2
 
 
 def _member(conversation: str, reminder_id: str) -> str:

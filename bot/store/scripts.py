@@ -1,19 +1,18 @@
-"""The Lua scripts in ``lua/``: each changes one conversation, as a whole or not at all.
+"""The Lua scripts in ``lua/``: each changes keys of one slot, as a whole or not at all.
 
-A script is put together from its file's first line, local names of keys and constants, the
-definitions of
-``shared.lua`` and the rest of its file; it gets only what it uses. ``ARGV[1]`` is the conversation,
-``ARGV[2]`` the fencing token of a fenced script.
+A file declares its keys in the line ``local … = unpack(KEYS)``, its arguments in the line
+``local … = unpack(ARGV)``. What Redis gets is the file's first line, the limits and lifetimes as
+constants, ``shared.lua``, and the rest of the file. The keys of a conversation have the names of
+their kinds.
 
-A full store refuses a script without the flag ``allow-oom``. Only ``accept``, ``remind``,
-``summarise``, ``start_poll`` and ``vote`` lack it: a full store accepts nothing new, but accepted
-work is finished.
+A full store refuses a script without the flag ``allow-oom``, before it changes anything. Only what
+brings something new into the store lacks the flag; what is under way is finished.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple, get_args
@@ -41,64 +40,60 @@ from bot.store.keys import (
     MOMENT_S,
     POLL_S,
     REMINDER_S,
-    SCRIPT_KINDS,
     SEEN_S,
     WORK_S,
     Keys,
 )
+from bot.store.queues import Command
 
 Name = Literal[
     "accept",
-    "acquire",
-    "open",
-    "release",
-    "begin",
-    "give_back",
-    "join",
-    "record",
+    "budget",
     "commit",
+    "compact",
+    "due",
+    "fail",
+    "hear",
+    "open",
+    "post",
+    "rate",
+    "record",
+    "release",
+    "remove_late",
+    "renew",
     "reopen",
     "replace_head",
-    "amend",
-    "split_head",
-    "remove_head",
-    "move_head_to_dead_letters",
-    "recall",
-    "summarise",
-    "rewrite",
-    "purge",
-    "erase",
-    "withdraw",
-    "forget",
-    "shorten",
-    "fail",
     "revive",
-    "post",
-    "reopen_older",
-    "remind",
+    "rewrite",
     "ring",
-    "amend_reminder",
-    "drop_reminders",
-    "start_poll",
-    "vote",
+    "set_reminder",
+    "shorten",
     "show_poll",
-    "keep_head",
-    "remove_late",
-    "hear",
+    "start_poll",
+    "take_head",
+    "transaction",
+    "vote",
+    "withdraw_vote",
+    "write_items",
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
-# The keys of two message ids, of the first one's index entry, and of a poll:
-SEEN, CHANGED, INDEX_ENTRY, POLL = "seen", "changed", "index_entry", "poll"
+KEYS = re.compile(r"^local (.+) = unpack\(KEYS\)", re.MULTILINE)
+ARGUMENTS = re.compile(r"^local (.+) = unpack\(ARGV\)", re.MULTILINE)
 REFUSALS = {"LEASELOST": LeaseLost, "MESSAGESCHANGED": MessagesChanged}  # by what scripts say
-
-Argument = str | int | bytes
+NONE: Mapping[str, str] = {}
 
 
 class Script(NamedTuple):
-    """A script's text, and the kinds of the keys it gets."""
+    """A script as it is sent.
+
+    Attributes:
+        keys: their names; empty where the number of keys varies.
+        arguments: how many there are at least.
+    """
 
     text: str
-    kinds: Sequence[str]
+    keys: tuple[str, ...]
+    arguments: int
 
 
 class Scripts:
@@ -109,96 +104,144 @@ class Scripts:
     """
 
     def __init__(self, client: Client, history_s: int) -> None:
+        self.history_s = history_s
         self._client = client
-        self._scripts = {name: _read(name, history_s) for name in NAMES}
+        self._scripts = {name: read_script(name, history_s) for name in NAMES}
+
+    def command(self, name: Name, keys: Sequence[str], arguments: Sequence[Any] = ()) -> Command:
+        """A request for a script, to be sent with others.
+
+        Raises:
+            TypeError: keys or arguments are not those that the script declares.
+        """
+        script = self._scripts[name]
+        if len(keys) != len(script.keys or keys) or len(arguments) < script.arguments:
+            raise TypeError(f"{name}: {len(keys)} keys, {len(arguments)} arguments")
+        return ("EVAL", script.text, len(keys), *keys, *arguments)
+
+    def transaction(
+        self, commands: Sequence[Command], conversation: str = "", token: str = ""
+    ) -> Command:
+        """A request for commands that are carried out together, also in a full store.
+
+        Args:
+            commands: the second word of each is a key, and all keys share a slot.
+            conversation, token: of a lease, without which nothing is done; empty: none is needed.
+        """
+        keys = [Keys(conversation).lease] if token else []
+        words: list[Any] = [token]
+        for command in commands:
+            keys.append(command[1])
+            words += (len(command), *command)
+        return self.command("transaction", keys, words)
 
     async def run(
         self,
         name: Name,
         conversation: str,
-        *arguments: Argument,
-        message_id: str = "",
-        changed_id: str = "",
-        poll_id: str = "",
+        arguments: Sequence[Any],
+        keys: Mapping[str, str] = NONE,
     ) -> Any:
         """Run a script on a conversation.
 
         Args:
-            message_id: for scripts that use its seen-key or its index entry.
-            changed_id: of another message, likewise.
-            poll_id: for scripts that use its key.
+            keys: those that the conversation alone does not name, by what the script calls them.
 
         Raises:
             LeaseLost: the script is fenced and its token is not the lease's.
             MessagesChanged: from ``commit``.
             StoreUnavailable: see ``translate_errors``.
         """
-        script, keys = self._scripts[name], Keys(conversation)
-        others = {
-            SEEN: lambda: keys.seen(message_id),
-            CHANGED: lambda: keys.seen(changed_id),
-            INDEX_ENTRY: lambda: keys.message(message_id),
-            POLL: lambda: keys.poll(poll_id),
-        }
-        names = [others[kind]() if kind in others else keys.of(kind) for kind in script.kinds]
+        own = Keys(conversation)
+        names = [keys.get(kind) or own.of(kind) for kind in self._scripts[name].keys]
+        return await self._send(self.command(name, names, arguments), conversation)
+
+    async def call(self, name: Name, keys: Sequence[str], arguments: Sequence[Any] = ()) -> Any:
+        """Run a script on any keys, in the order in which it declares them.
+
+        Raises:
+            StoreUnavailable: see ``translate_errors``.
+        """
+        return await self._send(self.command(name, keys, arguments), "")
+
+    async def transact(
+        self, commands: Sequence[Command], conversation: str = "", token: str = ""
+    ) -> list[Any]:
+        """Carry out commands together, see ``transaction``; the reply to each.
+
+        Raises:
+            LeaseLost: nothing was done.
+            StoreUnavailable: see ``translate_errors``.
+        """
+        request = self.transaction(commands, conversation, token)
+        replies: list[Any] = await self._send(request, conversation)
+        return replies
+
+    async def due(self, indexes: Iterable[str], limit: int) -> list[tuple[int, str]]:
+        """The members of indexes whose time (ms of the store's clock) has come, each with its time;
+        the oldest first."""
+        requests = [self.command("due", [index], [limit]) for index in indexes]
+        async with translate_errors():
+            replies = await self._client.execute_each(requests)
+        found = []
+        for _, members in replies:
+            for member, at in zip(members[::2], members[1::2], strict=True):
+                found.append((int(float(at)), member.decode()))
+        return sorted(found)[:limit]
+
+    async def now_ms(self, conversation: str) -> int:
+        """Milliseconds since the epoch by the clock of the conversation's shard: each node of a
+        cluster has its own."""
+        now, _ = await self.run("due", conversation, [0])
+        return int(now)
+
+    async def _send(self, request: Command, conversation: str) -> Any:
         async with translate_errors():
             try:
-                return await self._client.eval(
-                    script.text, len(names), *names, conversation, *arguments
-                )
+                (reply,) = await self._client.execute_soon(request)
             except ResponseError as error:
                 if (refusal := REFUSALS.get(str(error))) is not None:
                     raise refusal(conversation) from error
                 raise
+        return reply
 
 
 @cache
-def _read(name: Name, history_s: int) -> Script:
-    folder = files(__package__) / "lua"
+def read_script(name: Name, history_s: int) -> Script:
+    """A script with all that it uses."""
     constants = {
-        "SEEN_S": SEEN_S,
-        "WORK_S": WORK_S,
         "ANSWERED_S": ANSWERED_S,
-        "MOMENT_S": MOMENT_S,
-        "INDEX_S": INDEX_S,
-        "REMINDER_S": REMINDER_S,
-        "POLL_S": POLL_S,
-        "BACKGROUND_S": BACKGROUND_S,
-        "INTERPRETER_S": INTERPRETER_S,
         "BACKGROUND_MESSAGES": BACKGROUND_MESSAGES,
-        "HISTORY_S": history_s,
-        "DEAD_S": DEAD_S,
+        "BACKGROUND_S": BACKGROUND_S,
         "DEAD_LETTERS": DEAD_LETTERS,
-        "LATE_ANSWERS": LATE_ANSWERS,
+        "DEAD_S": DEAD_S,
         "EARLY_EDITS": EARLY_EDITS,
         "EARLY_S": EARLY_S,
-        "INBOX_ENTRIES": INBOX_ENTRIES,
-        "INBOX_BYTES": INBOX_BYTES,
-        "INBOX_FEW": INBOX_FEW,
         "HISTORY_BYTES": HISTORY_BYTES,
+        "HISTORY_S": history_s,
         "HISTORY_SHARE": HISTORY_SHARE,
+        "INBOX_BYTES": INBOX_BYTES,
+        "INBOX_ENTRIES": INBOX_ENTRIES,
+        "INBOX_FEW": INBOX_FEW,
+        "INDEX_S": INDEX_S,
+        "INTERPRETER_S": INTERPRETER_S,
+        "LATE_ANSWERS": LATE_ANSWERS,
+        "MOMENT_S": MOMENT_S,
+        "POLL_S": POLL_S,
+        "REMINDER_S": REMINDER_S,
+        "SEEN_S": SEEN_S,
+        "WORK_S": WORK_S,
     }
+    folder = files(__package__) / "lua"
     first_line, _, body = (folder / f"{name}.lua").read_text("utf-8").partition("\n")
-    for definition in reversed((folder / "shared.lua").read_text("utf-8").split("\n\n")):
-        if _defined_by(definition) in _words(body):
-            body = f"{definition}\n{body}"
-    kinds = [
-        kind for kind in (*SCRIPT_KINDS, SEEN, CHANGED, INDEX_ENTRY, POLL) if kind in _words(body)
-    ]
-    values = [
-        f"local {constant} = {value}"
-        for constant, value in constants.items()
-        if constant in _words(body)
-    ]
-    return Script(
-        "\n".join([first_line, f"local {', '.join(kinds)} = unpack(KEYS)", *values, body]), kinds
-    )
+    shared = (folder / "shared.lua").read_text("utf-8")
+    lines = [f"local {constant} = {value}" for constant, value in constants.items()]
+    text = "\n".join([first_line, *lines, shared, body])
+    arguments = _declared(ARGUMENTS, body)
+    return Script(text, _declared(KEYS, body), len(arguments))
 
 
-def _defined_by(definition: str) -> str:
-    """The name that a part of ``shared.lua`` defines."""
-    return str(re.findall(r"^local (?:function )?(\w+)", definition, re.MULTILINE)[0])
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", re.sub("--.*", "", text)))
+def _declared(declaration: re.Pattern[str], body: str) -> tuple[str, ...]:
+    """The names in a declaration; none where a script has no such line."""
+    found = declaration.search(body)
+    return tuple(found[1].split(", ")) if found else ()

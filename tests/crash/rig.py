@@ -15,7 +15,6 @@ from bot.store import Store
 from bot.telemetry import Metrics
 from tests.bot.harness import process_later, texts
 from tests.fakes.tools import Echo, tool_map
-from tests.sampling import Sample
 from toolset.tool import Risk, ToolContext
 
 
@@ -33,15 +32,13 @@ class CrashRig:
     Args:
         store, redis: not by way of a wire that is cut.
         server: the server's URL.
-        sample: the requests at which processes die.
 
     Attributes:
         called: the tool calls made so far.
         told: by conversation, who wants to know of its calls.
     """
 
-    def __init__(self, store: Store, redis: Redis, server: str, sample: Sample) -> None:
-        self.sample = sample
+    def __init__(self, store: Store, redis: Redis, server: str) -> None:
         self.store = store
         self.redis = redis
         self.server = server

@@ -19,12 +19,10 @@ from bot.conversation.intake import Intake
 from bot.conversation.services import Policy
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
 from bot.providers.scripted import Scripted, Step
-from bot.store import CLOCK, Store, open_store
-from bot.store.budget import read_scripts
+from bot.store import Store, open_store
 from bot.store.clients import hash_of
-from bot.store.kv import ADD
 from bot.store.leases import LEASE_MS
-from bot.store.scripts import NAMES, _read
+from bot.store.scripts import NAMES, read_script
 from bot.telemetry import Metrics
 from bot.transcript import Message, Opaque
 from tests.bot.conversation.reviewing import reviewers
@@ -37,11 +35,7 @@ Think = Callable[[Sequence[Message]], Step]
 Meanwhile = tuple[str, InboundEvent]
 
 HISTORY_DAYS = 30
-TEXTS = (
-    {"clock": CLOCK, "add": ADD}
-    | read_scripts()
-    | {name: _read(name, HISTORY_DAYS * 86_400).text for name in NAMES}
-)
+TEXTS = {name: read_script(name, HISTORY_DAYS * 86_400).text for name in NAMES}
 SCRIPTS = {hash_of(text): name for name, text in TEXTS.items()}
 LIFE_S = 20.0  # far longer than any of them lives
 NEVER = Cut()
@@ -252,7 +246,7 @@ class Conversation:
 
     async def _go_on(self, done: str) -> None:
         """What happens meanwhile."""
-        if done == "remove_head" and self.platform.sent[-1].reply.question:
+        if done == "take_head" and self.platform.sent and self.platform.sent[-1].reply.question:
             done = "asked"
         if self.to_come and self.to_come[0][0] == done:
             _, event = self.to_come.pop(0)

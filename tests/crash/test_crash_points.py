@@ -99,7 +99,7 @@ SCENARIOS = {
     ),
     "an answered message taken back": (
         Scenario(
-            (TOKYO,), answers, during=after("remove_head", takes_back("e1", "m1")), deletes=True
+            (TOKYO,), answers, during=after("take_head", takes_back("e1", "m1")), deletes=True
         ),
         [],
         [],
@@ -108,7 +108,7 @@ SCENARIOS = {
         Scenario(
             (TOKYO,),
             asks("lookup", 1),
-            during=after("remove_head", edits("e1", "Kyoto?", "m1")),
+            during=after("take_head", edits("e1", "Kyoto?", "m1")),
             deletes=True,
         ),
         ["Heard: Kyoto?"],

@@ -10,13 +10,11 @@ from hashlib import sha1
 from urllib.parse import unquote, urlsplit
 
 GREETINGS = ("CLIENT", "HELLO", "SELECT")  # what a connection begins with
-BY_THE_CLOCK = (
-    "renew",
-    "budget_count",
-    "budget_total",
-)  # beside whatever is done, which does not wait for them
+TOTALS = "totals"  # a transaction on the counters of a day
+# Beside whatever is done, which does not wait for them.
+BY_THE_CLOCK = ("renew", "budget", TOTALS)
 UNCOUNTED = (*GREETINGS, *BY_THE_CLOCK)
-READS = ("clock", "HGET", "LINDEX", "LRANGE", "XRANGE")  # change nothing
+READS = ("due", "HGET", "LINDEX", "LRANGE", "XRANGE")  # change nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +124,8 @@ class CutWire:
     def _name_of(self, request: bytes) -> str:
         _, _, command, *first = request.split(b"\r\n", 5)[:5]
         name = command.decode()
+        if b":totals:" in request:
+            return TOTALS
         if name == "EVALSHA":
             return self._scripts.get(first[1].decode(), name)
         if name == "EVAL":

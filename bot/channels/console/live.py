@@ -8,8 +8,6 @@ from contextlib import AbstractAsyncContextManager, suppress
 from itertools import groupby
 from typing import Protocol
 
-from msgspec import DecodeError
-
 from bot.errors import StoreUnavailable
 from bot.live_events import AnswerText, LiveEvent, decode_event
 from bot.transcript import encode
@@ -85,7 +83,6 @@ def _merge_text(events: list[LiveEvent]) -> Iterator[LiveEvent]:
 
 
 async def decode_events(events: AsyncIterator[bytes]) -> AsyncIterator[LiveEvent]:
-    """The events, without kinds that only a newer version knows."""
+    """The events that were published."""
     async for event in events:
-        with suppress(DecodeError):
-            yield decode_event(event)
+        yield decode_event(event)

@@ -202,7 +202,7 @@ def _departure(event: Event, chat: Chat, received_at: int) -> InboundEvent | Non
     members = event.left.members[:MOST_MEMBERS] if event.left and chat.is_group else ()
     leavers = tuple(member.user_id for member in members if member.user_id)
     return (
-        replace(_bare_event(event, chat, received_at), event="unsent", leavers=leavers)
+        replace(_bare_event(event, chat, received_at), event="members_left", leavers=leavers)
         if leavers
         else None
     )

@@ -1,17 +1,17 @@
 #!lua
+-- Accepts an inbound event, once for its id. A full store and a full inbox refuse it.
+local inbox, lease, due, early, seen, changed, index_entry = unpack(KEYS)
+local conversation, kind, id, body, always, change, indexed = unpack(ARGV)
 if not redis.call('SET', seen, '', 'NX', 'EX', SEEN_S) then
     return 0
 end
-local kind, id, body, always, change = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local is_early = change ~= '' and redis.call('EXISTS', changed) == 0 -- its message has not come in yet
 if is_early and change == 'unsent' then
     redis.call('SET', changed, '', 'EX', SEEN_S) -- the message is a duplicate when it does
     redis.call('DEL', early) -- may hold its words
 end
 local now = now_ms()
-local stamped = string.format('%s@%d', id, now)
-local frame = string.format('%s %d:%s', kind, #stamped, stamped) .. body
-local waiting = redis.call('RPUSH', inbox, frame)
+local frame, waiting = push_inbound(inbox, kind, id, body, now)
 local most = always == 'decides' and 2 or 1 -- an approval or rejection is accepted where messages have filled the inbox
 if always ~= 'always' and waiting > INBOX_FEW * most
     and (waiting > INBOX_ENTRIES * most or size_of(inbox) > INBOX_BYTES * most) then
@@ -20,7 +20,7 @@ if always ~= 'always' and waiting > INBOX_FEW * most
     return 3
 end
 redis.call('EXPIRE', inbox, WORK_S)
-if ARGV[7] == 'indexed' then
+if indexed == 'indexed' then
     redis.call('SET', index_entry, conversation, 'EX', HISTORY_S)
 end
 if is_early and change == 'edited' then
@@ -38,5 +38,5 @@ if redis.call('EXISTS', lease) == 1 then
     -- The holder reads the inbox again before releasing the lease; if it dies, the conversation is due at the expiry.
     return 2
 end
-due_at(now)
+due_at(due, conversation, now)
 return 1

@@ -1,9 +1,11 @@
 #!lua flags=allow-oom
-if lease_lost() then return LEASE_LOST end
-local keep_turns, turn_record, given_up, attempted = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local answered_frame, only_unsent = ARGV[7], ARGV[8] == 'unsent'
-local first = 10 + ARGV[9] -- the place of the first delivery
-if is_changed_by(inbox, only_unsent, 10, first - 1) then
+-- Ends the turn: its record goes to the history, its deliveries to the outbox, and its journal is deleted, or kept for a
+-- while. Refused if the inbox holds a change of a message that the turn answers. Returns the length of the outbox.
+local lease, inbox, turn, journal, answered, history, summary, outbox, dead = unpack(KEYS)
+local conversation, token, keep_turns, turn_record, given_up, attempted, answered_frame, only_unsent, ids = unpack(ARGV)
+local first = 10 + ids -- then the ids of the messages and the deliveries
+if is_lost(lease, token) then return LEASE_LOST end
+if holds_change(inbox, arguments(10, first - 1), only_unsent == 'unsent') then
     local length = redis.call('LLEN', journal)
     if length > tonumber(redis.call('HGET', turn, 'refused_at') or 0) then
         -- It has come this far: no message kills its process. Where nothing has joined since the last refusal, the turn
@@ -15,21 +17,21 @@ end
 if given_up ~= '' then
     local lost = {}
     for _, frame in ipairs(redis.call('LRANGE', journal, 0, -1)) do
-        if WAITING[kind_of(frame)] and #lost < 2000 then
+        if INBOUND[kind_of(frame)] and #lost < 2000 then
             table.insert(lost, 'arrival ' .. #lost / 2)
             table.insert(lost, frame)
         end
     end
-    add_dead_letter('reason', given_up, unpack(lost))
+    add_dead_letter(dead, conversation, 'reason', given_up, unpack(lost))
 end
 if turn_record ~= '' then
-    local kept = redis.call('RPUSH', history, turn_record)
-    if kept > tonumber(keep_turns) then
+    local turns = redis.call('RPUSH', history, turn_record)
+    if turns > tonumber(keep_turns) then
         redis.call('LTRIM', history, -keep_turns, -1)
     end
-    bound_history(turn_record)
+    bound_history(history, turn_record)
     redis.call('EXPIRE', history, HISTORY_S)
-    if kept > 1 then
+    if turns > 1 then
         redis.call('EXPIRE', summary, HISTORY_S)
     end
 end

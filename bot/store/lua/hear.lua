@@ -1,12 +1,19 @@
 #!lua flags=allow-oom
--- Hears an unmentioned message of a group: keeps it for a while if it is given, and says between which languages to
--- translate it.
-local at, entry = ARGV[2], ARGV[3]
-if entry ~= '' then
+-- Keeps an unmentioned message of a group, if it is given, and says between which languages to translate it. In place of
+-- an old entry it keeps that one's time; without that entry, it is not kept.
+local background, interpreter = unpack(KEYS)
+local at, entry, old = unpack(ARGV)
+if old ~= '' then
+    at = entry ~= old and redis.call('ZSCORE', background, old)
+end
+if at and entry ~= '' then
     redis.call('ZADD', background, at, entry)
     redis.call('ZREMRANGEBYSCORE', background, '-inf', now_ms() - BACKGROUND_S * 1000)
     redis.call('ZREMRANGEBYRANK', background, 0, -BACKGROUND_MESSAGES - 1)
     redis.call('EXPIRE', background, BACKGROUND_S)
+end
+if old ~= '' and entry ~= old then
+    redis.call('ZREM', background, old)
 end
 local languages = redis.call('GET', interpreter)
 if languages then

@@ -1,13 +1,14 @@
 #!lua flags=allow-oom
 -- The poll as it stands. With a pause it is shown now, or the answer is when it may be: not so soon after the last time.
-local pause = tonumber(ARGV[2])
+local poll = unpack(KEYS)
+local pause = unpack(ARGV)
 local body, options, voters, closed, shown = unpack(
     redis.call('HMGET', poll, 'body', 'options', 'voters', 'closed', 'shown'))
 if not body then
     return false
 end
-if pause then
-    local now, next_at = now_ms(), (tonumber(shown) or 0) + pause
+if pause ~= '' then
+    local now, next_at = now_ms(), (tonumber(shown) or 0) + pause -- in milliseconds
     if next_at > now then
         return next_at
     end

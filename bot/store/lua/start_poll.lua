@@ -1,7 +1,11 @@
 #!lua
+-- Keeps a poll, once for its id; 0 where all the polls that may be open have votes.
+local poll, polls = unpack(KEYS)
+local id, creator, body, options, multiple, most = unpack(ARGV)
+
 -- Ends the oldest open poll without a vote: nobody may ever have seen it, where the turn that started it was given up.
 local function drop_unused()
-    local prefix = string.sub(poll, 1, -1 - #ARGV[2])
+    local prefix = string.sub(poll, 1, -1 - #id)
     for _, other in ipairs(redis.call('ZRANGE', polls, 0, -1)) do
         local key = prefix .. other
         if (tonumber(redis.call('HGET', key, 'voters')) or 0) == 0 then
@@ -12,7 +16,6 @@ local function drop_unused()
     return false
 end
 
-local id, creator, body, options, multiple, most = unpack(ARGV, 2)
 if redis.call('EXISTS', poll) == 1 then
     return 1
 end
@@ -21,5 +24,5 @@ if redis.call('ZCARD', polls) >= tonumber(most) and not drop_unused() then
     return 0
 end
 redis.call('HSET', poll, 'creator', creator, 'body', body, 'options', options, 'multiple', multiple)
-keep_poll(id)
+keep_poll(poll, polls, id)
 return 1

@@ -1,6 +1,8 @@
 #!lua
 -- Records one press, and has the poll shown anew unless that is to happen already. A voter's options are a row of 0 and 1.
-local id, voter, choice, most, delivery = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+local poll, polls, seen, outbox, due = unpack(KEYS)
+local conversation, id, voter, choice, most, delivery = unpack(ARGV)
+choice = tonumber(choice)
 local creator, options, multiple, closed = unpack(redis.call('HMGET', poll, 'creator', 'options', 'multiple', 'closed'))
 options = tonumber(options) or 0
 if not creator or choice > options then
@@ -14,7 +16,7 @@ if closed then
 end
 local chosen = redis.call('HGET', poll, 'by:' .. voter)
 local voters = tonumber(redis.call('HGET', poll, 'voters') or 0)
-if choice > 0 and not chosen and voters >= most then
+if choice > 0 and not chosen and voters >= tonumber(most) then
     return 'full'
 end
 if not redis.call('SET', seen, '', 'NX', 'EX', SEEN_S) then
@@ -43,13 +45,13 @@ else
         redis.call('HDEL', poll, 'by:' .. voter)
     end
     redis.call('HSET', poll, 'voters', voters + (any and 1 or 0) - (chosen and 1 or 0))
-    keep_poll(id)
+    keep_poll(poll, polls, id)
 end
 local now, shows = now_ms(), tonumber(redis.call('HGET', poll, 'shows') or 0)
-if now - shows > 60000 then -- an older version drops such a delivery
+if now - shows > 60000 then -- a delivery that was given up shows nothing
     redis.call('HSET', poll, 'shows', now)
     redis.call('RPUSH', outbox, delivery)
     redis.call('EXPIRE', outbox, WORK_S)
-    due_at(now)
+    due_at(due, conversation, now)
 end
 return 'taken'

@@ -101,15 +101,10 @@ class Looking(Hook):
         return None
 
 
-@pytest.mark.parametrize(
-    "recorded",
-    [ToolCall("c1", "launch", {"n": 1}, WHY), call("launch", "c1", n=1, reason=WHY)],
-    ids=["apart", "among the arguments, by an earlier version"],
-)
-async def test_the_reason_reaches_who_decides_and_nobody_else(recorded: ToolCall) -> None:
+async def test_the_reason_reaches_who_decides_and_nobody_else() -> None:
     """Hook, validation, live view and tool get the call without it."""
     hook, launch = Looking(), Launch()
-    round_ = Round(recorded, hooks=[hook], c1=True)
+    round_ = Round(ToolCall("c1", "launch", {"n": 1}, WHY), hooks=[hook], c1=True)
     [result] = await round_.run(ToolMap([ValidatedTool(launch, STRICT, ANY_OBJECT)]))
     bare = call("launch", "c1", n=1)
     assert result.response == {"heard": {"n": 1}}
@@ -121,8 +116,7 @@ async def test_the_reason_reaches_who_decides_and_nobody_else(recorded: ToolCall
 
 
 async def test_the_reason_is_recorded_apart(store: Store) -> None:
-    """A version that knows no reason reads a call that it can make; the vendor's own form stays as
-    it is."""
+    """The vendor's own form stays as it is."""
     opaque = Opaque(
         "vendor", "model", b'{"signature": "s", "args": {"n": 1, "reason": "You asked for it."}}'
     )
@@ -149,10 +143,10 @@ async def test_what_runs_is_shown_by_its_title() -> None:
 
 async def test_another_reason_makes_no_other_call() -> None:
     """The same call in a row is stopped, whatever is said for it."""
-    round_ = Round(call("launch", "c0", reason="0"), c0=True, c1=True, c2=True)
+    round_ = Round(ToolCall("c0", "launch", {}, "0"), c0=True, c1=True, c2=True)
     await round_.run()
     for number in range(1, MAX_REPEATED + 1):
-        round_.respond(call("launch", f"c{number}", reason=str(number)))
+        round_.respond(ToolCall(f"c{number}", "launch", {}, str(number)))
         await round_.run()
     assert len(round_.launch.contexts) == MAX_REPEATED
     assert "same call" in str(round_.responses()[0])

@@ -101,8 +101,7 @@ async def test_words_decide_nothing_while_the_question_is_on_its_way(store: Stor
 async def test_words_decide_nothing_where_it_is_not_known_that_the_question_was_shown(
     store: Store, redis: Redis
 ) -> None:
-    """An earlier version keeps no record of it, and its delivery may have been deleted: then
-    buttons alone decide."""
+    """The record of it may have been deleted with its delivery: then buttons alone decide."""
     scene = Scene(store, Step("Launched"))
     await scene.say("launch it", "m1")
     await redis.hdel(key("turn", HERE), "shown")

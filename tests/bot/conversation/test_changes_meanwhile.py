@@ -205,17 +205,6 @@ async def test_an_entry_that_cannot_be_read_does_not_hold_the_answer_up(store: S
     assert len(harness.model.requests) == 2
 
 
-async def test_what_a_newer_version_tells_is_ignored(store: Store, redis: Redis) -> None:
-    """The listener goes on."""
-    step = hanging()
-    harness = Harness(store, [step])
-    await harness.receive("Oops", "m1")
-    async with under_way(harness, redis, step):
-        await store.live.publish(CHANGES, b"[]")
-        await harness.arrive(unsent("e1", "m1"))
-    assert harness.box.texts == []
-
-
 async def test_a_turn_that_goes_on_leaves_a_change_behind_its_message(store: Store) -> None:
     """Both wait in the inbox: the change must not be read first, or nobody would know of it when
     the message is."""

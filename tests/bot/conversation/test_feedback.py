@@ -57,6 +57,6 @@ async def test_an_answer_of_a_clock_ahead_is_todays(store: Store) -> None:
 
 
 async def test_a_rating_that_cannot_be_read_is_left_out(store: Store) -> None:
-    """A newer version may have written it."""
+    """It keeps no other from being counted."""
     await store.feedback.rate(DAY, "slack:U1", StoredRating("turn_1", 1, True, b"[]"))
     assert await read_ratings(store, [DAY]) == []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bot.channels import Delivery, InboundEvent, Poll, Reply
+from bot.channels import InboundEvent, Poll, Reply
 from bot.commands import SpokenCommands
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
@@ -28,7 +28,7 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import OPEN_POLLS
 from bot.telemetry import Metrics
-from bot.transcript import Author, Message, ToolCall, ToolResult, encode
+from bot.transcript import Author, Message, ToolCall, ToolResult
 from tests.bot.harness import HERE, Harness, process_later, texts, words
 from toolset.poll import StartPoll
 from toolset.tool import ToolError, ValidatedTool, read_schemas
@@ -229,17 +229,10 @@ async def test_what_cannot_be_asked_is_said(store: Store) -> None:
 
 
 async def test_a_poll_that_cannot_be_read_is_not_shown(store: Store) -> None:
-    """A newer version may have written it."""
+    """The answer stands without it."""
     await store.polls.start(HERE, "poll_1", "u1", b"?", options=2, multiple=False)
     failed = ToolResult("c1", "start_poll", {"error": "full"}, is_error=True)
     result = ToolResult("c2", "start_poll", {"poll": "poll_1"})
     hooked = ToolResult("c3", "start_poll", {"text": "a hook has changed it"})
     messages = [Message("m", "tool", (failed, result, hooked), 0)]
     assert await show_poll(store, HERE, messages, Reply("Done")) == Reply("Done")
-
-
-def test_what_older_versions_read_of_it() -> None:
-    """A delivery that shows votes settles a question nobody knows, for which they send nothing."""
-    shows = encode(Delivery("d", "t", Reply("", settles="poll_1", private=True, fleeting=True)))
-    assert b"poll_1" in shows
-    assert b'"poll"' not in shows

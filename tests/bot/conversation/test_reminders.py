@@ -363,7 +363,7 @@ async def test_whoever_leaves_a_group_takes_their_reminders_along(
     await stage.say("remind me too", "m2", Author("u2"), group=True)
     before = len(stage.harness.box.texts), await stage.harness.past()
     gone = InboundEvent(
-        Message("l1", "user", (), 1_000), group=True, event="unsent", leavers=("u1", "u3")
+        Message("l1", "user", (), 1_000), group=True, event="members_left", leavers=("u1", "u3")
     )
     assert await stage.harness.intake(HERE, gone)
     assert not await stage.harness.intake(HERE, gone)
@@ -383,7 +383,7 @@ async def test_a_routine_ends_when_its_author_leaves_the_group(store: Store) -> 
     stage = Stage(store, [*steps, Step("Hello.")])
     await stage.say("every day at 7 tell me a joke", "m1", Author("u1"), group=True)
     gone = InboundEvent(
-        Message("l1", "user", (), 1_000), group=True, event="unsent", leavers=("u1",)
+        Message("l1", "user", (), 1_000), group=True, event="members_left", leavers=("u1",)
     )
     hello = InboundEvent(Message("m2", "user", (Text("hi"),), 1_000, Author("u2")), group=True)
     await stage.harness.arrive(gone, hello)
@@ -456,8 +456,7 @@ async def test_the_list_is_everybodys_own(store: Store) -> None:
 
 
 async def test_a_reminder_that_cannot_be_read_is_left_alone(store: Store) -> None:
-    """A newer version may have written it: it is said in the log, and not looked at every
-    second."""
+    """It is said in the log, and not looked at every second."""
     stage = Stage(store, [])
     at = await store.now_ms(HERE) - 1
     await store.reminders.add(HERE, "r1", "u1", at, b"{")

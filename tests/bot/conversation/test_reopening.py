@@ -301,7 +301,7 @@ async def test_a_delivery_that_cannot_be_read_is_left_to_the_relay(store: Store)
 
 
 async def test_a_history_that_has_gone_on_reopens_nothing(store: Store) -> None:
-    """An earlier version does not know what is kept of the turn before its own."""
+    """What is kept of a turn counts only while its entry is the newest one."""
     box = Pieces(takes_back=True)
     harness = Harness(store, [Step("one")], box)
     await harness.receive("Wether?", "m1")
@@ -377,7 +377,7 @@ async def test_commands_are_not_run_again(store: Store) -> None:
 
 
 async def test_an_unreadable_answer_is_left(store: Store, redis: Redis) -> None:
-    """By a newer version: the change reaches the history all the same."""
+    """The change reaches the history all the same."""
     box = Pieces(takes_back=True)
     harness = Harness(store, [Step("one")], box)
     await harness.receive("Wether?", "m1")

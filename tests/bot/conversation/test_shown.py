@@ -13,7 +13,6 @@ from pydantic import BaseModel
 
 from bot.agent.tool_runner import CARD_SHOWN
 from bot.channels import Reply
-from bot.conversation.undelivered import decode_delivery
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall, ToolResult, encode
@@ -133,8 +132,6 @@ async def test_no_choice_is_a_command(store: Store) -> None:
 
 
 def test_what_is_stored_of_a_call_has_its_card_and_choices() -> None:
-    """Another process goes on with it; what an earlier version stored has neither."""
+    """Another process goes on with it."""
     result = ToolResult("c1", "measure", {}, card=card("A"), choices=("a", "b"))
     assert Decoder(ToolResult).decode(encode(result)) == result
-    earlier = decode_delivery(b'{"id": "d", "turn_id": "t", "reply": {"text": "Hello"}}')
-    assert (earlier.reply.cards, earlier.reply.choices) == ((), ())

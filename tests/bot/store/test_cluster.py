@@ -67,10 +67,19 @@ async def test_all_keys_of_a_script_share_a_slot(cluster: Cluster, conversation:
     assert slots == {key_slot(keys.history.encode())}
     client = connect(cluster.url, 1)
     scripts = Scripts(client, DAY_S)
+    own = {
+        "seen": keys.seen("{m}1"),
+        "changed": keys.seen("{m}2"),
+        "index_entry": keys.message("{m}1"),
+        "poll": keys.poll("poll_1"),
+    }
     refusals = []
     for name in NAMES:
         try:
-            await scripts.run(name, conversation, 1_000, 1, message_id="{m}1")
+            if name == "transaction":
+                await scripts.transact([("LLEN", keys.inbox), ("GET", keys.summary)])
+            else:
+                await scripts.run(name, conversation, [1] * 12, own)
         except (LeaseLost, StoreUnavailable) as error:  # not what it is used to: but it ran
             refusals.append(str(error))
     await client.aclose()

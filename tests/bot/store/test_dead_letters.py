@@ -113,7 +113,7 @@ async def test_a_letter_is_deleted_once(store: Store) -> None:
 async def test_whatever_a_letter_holds_it_can_be_read_and_deleted(
     store: Store, redis: Redis
 ) -> None:
-    """Bytes of another version, or of nobody: the operator sees that there is something."""
+    """Bytes of somebody else, or of nobody: the operator sees that there is something."""
     stream = key("dead", HERE)
     await redis.xadd(
         stream, {b"conversation": b"\xff", b"arrival 0": b"no frame", b"arrival 1": b"arrival x:"}

@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.store import Fact, Store
-from bot.store.keys import FACT_CHARACTERS, FACTS, FACTS_S, forgotten_marks
+from bot.store.keys import FACT_CHARACTERS, FACTS, FACTS_S
 from tests.waiting import until_true
 
 HERE, ME = "slack:T1:C1", "U1"
@@ -23,8 +23,8 @@ async def fact_keys(redis: Redis) -> list[bytes]:
 async def test_facts_come_back_in_their_order(store: Store) -> None:
     """Each with the number that it was given; what nobody wanted remembered is nothing."""
     assert await store.person_facts.read(HERE, ME) == []
-    assert await store.person_facts.remember(HERE, ME, "likes tea", "k1") == 1
-    assert await store.person_facts.remember(HERE, ME, "京都に住んでいる", "k2") == 2
+    assert await store.person_facts.remember(HERE, ME, "likes tea") == 1
+    assert await store.person_facts.remember(HERE, ME, "京都に住んでいる") == 2
     assert await store.person_facts.read(HERE, ME) == [
         Fact(1, "likes tea"),
         Fact(2, "京都に住んでいる"),
@@ -34,15 +34,15 @@ async def test_facts_come_back_in_their_order(store: Store) -> None:
 async def test_people_and_places_are_apart(store: Store, redis: Redis) -> None:
     """Another person here, and the same person elsewhere, have facts of their own."""
     for place, person in ((HERE, ME), (HERE, "U2"), ("slack:T1:C2", ME)):
-        assert await store.person_facts.remember(place, person, f"{place} {person}", "k") == 1
+        assert await store.person_facts.remember(place, person, f"{place} {person}") == 1
     assert await store.person_facts.read(HERE, "U2") == [Fact(1, f"{HERE} U2")]
     assert len(await fact_keys(redis)) == 3
 
 
 async def test_a_repeated_call_keeps_one_fact(store: Store) -> None:
-    """By its idempotency key after a crash, by its text when somebody says it again."""
-    for text, key in (("likes tea", "k1"), ("likes coffee", "k1"), ("likes tea", "k2")):
-        assert await store.person_facts.remember(HERE, ME, text, key) == 1
+    """By its text: after a crash, and when somebody says it again."""
+    for _ in range(2):
+        assert await store.person_facts.remember(HERE, ME, "likes tea") == 1
     assert await store.person_facts.read(HERE, ME) == [Fact(1, "likes tea")]
 
 
@@ -50,13 +50,13 @@ async def test_a_number_is_given_once(store: Store) -> None:
     """So that a repeated deletion never takes a newer fact; it succeeds, but not for a number that
     nobody knows."""
     for key in ("one", "two"):
-        await store.person_facts.remember(HERE, ME, key, key)
+        await store.person_facts.remember(HERE, ME, key)
     assert [await store.person_facts.forget(HERE, ME, number) for number in (2, 2, 3)] == [
         True,
         True,
         False,
     ]
-    assert await store.person_facts.remember(HERE, ME, "three", "three") == 3
+    assert await store.person_facts.remember(HERE, ME, "three") == 3
     assert await store.person_facts.read(HERE, ME) == [Fact(1, "one"), Fact(3, "three")]
     assert not await store.person_facts.forget(HERE, "U2", 1)
 
@@ -64,20 +64,17 @@ async def test_a_number_is_given_once(store: Store) -> None:
 async def test_they_are_bounded(store: Store) -> None:
     """In number and length, whoever asks; after a deletion there is room again."""
     for number in range(FACTS):
-        assert (
-            await store.person_facts.remember(HERE, ME, f"{number} {'長' * 300}", f"k{number}")
-            == number + 1
-        )
-    assert await store.person_facts.remember(HERE, ME, "one more", "more") == 0
+        assert await store.person_facts.remember(HERE, ME, f"{number} {'長' * 300}") == number + 1
+    assert await store.person_facts.remember(HERE, ME, "one more") == 0
     assert {len(fact.text) for fact in await store.person_facts.read(HERE, ME)} == {FACT_CHARACTERS}
     assert await store.person_facts.forget(HERE, ME, 7)
-    assert await store.person_facts.remember(HERE, ME, "one more", "more") == FACTS + 1
+    assert await store.person_facts.remember(HERE, ME, "one more") == FACTS + 1
 
 
 async def test_two_processes_at_once_keep_both(store: Store) -> None:
     """Threads of one channel are answered side by side."""
     kept = await asyncio.gather(
-        *(store.person_facts.remember(HERE, ME, f"fact {n}", f"k{n}") for n in range(20))
+        *(store.person_facts.remember(HERE, ME, f"fact {n}") for n in range(20))
     )
     assert sorted(kept) == list(range(1, 21))
 
@@ -85,7 +82,7 @@ async def test_two_processes_at_once_keep_both(store: Store) -> None:
 @pytest.mark.long
 async def test_reading_them_renews_their_year(store: Store, redis: Redis) -> None:
     """Reading is their use; a person without facts gets no key."""
-    await store.person_facts.remember(HERE, ME, "likes tea", "k")
+    await store.person_facts.remember(HERE, ME, "likes tea")
     (key,) = await fact_keys(redis)
     await redis.expire(key, 60)
     await store.person_facts.read(HERE, ME)
@@ -98,27 +95,17 @@ async def test_reading_them_renews_their_year(store: Store, redis: Redis) -> Non
     assert await fact_keys(redis) == [key]
 
 
-async def test_a_deleted_fact_has_the_file_rewritten(store: Store, redis: Redis) -> None:
-    """The mark tells the bundled Valkey; nothing to delete, no mark."""
-    await store.person_facts.forget(HERE, ME, 1)
-    assert await redis.exists(*forgotten_marks()) == 0
-    await store.person_facts.remember(HERE, ME, "likes tea", "k")
-    await store.person_facts.forget(HERE, ME, 1)
-    assert await redis.exists(*forgotten_marks()) == 1
-
-
-@pytest.mark.long
 async def test_a_prefetched_read_is_used_once_and_not_after_a_change(
     store: Store, redis: Redis
 ) -> None:
     """It goes with the next request; what was changed since is read anew."""
-    await store.person_facts.remember(HERE, ME, "likes tea", "k1")
+    await store.person_facts.remember(HERE, ME, "likes tea")
     store.person_facts.prefetch(HERE, ME)
     store.person_facts.prefetch(HERE, ME)
     await store.ping()
     assert await store.person_facts.read(HERE, ME) == [Fact(1, "likes tea")]
     store.person_facts.prefetch(HERE, ME)
-    await store.person_facts.remember(HERE, ME, "likes coffee", "k2")
+    await store.person_facts.remember(HERE, ME, "likes coffee")
     assert len(await store.person_facts.read(HERE, ME)) == 2
     store.person_facts.prefetch(HERE, ME)
     await store.person_facts.forget(HERE, ME, 2)
@@ -126,14 +113,14 @@ async def test_a_prefetched_read_is_used_once_and_not_after_a_change(
     store.person_facts.prefetch(HERE, ME)
     await asyncio.sleep(0.1)
     await redis.delete(*await fact_keys(redis))
-    store.person_facts.drop_prefetched()
+    store.prefetches.clear()
     assert await store.person_facts.read(HERE, ME) == []
 
 
 async def test_erasing_a_person_or_a_place_takes_their_facts(store: Store) -> None:
     """By a whole part of the key, of one channel."""
     for place, person in ((HERE, ME), (HERE, "U12"), ("slack:T1:C2", ME), ("line:b:group:C1", ME)):
-        await store.person_facts.remember(place, person, "likes tea", "k")
+        await store.person_facts.remember(place, person, "likes tea")
     assert await store.personal_data.erase("slack", [ME]) == 2
     assert await store.personal_data.erase("slack", ["C1"]) == 1
     assert await store.person_facts.read("line:b:group:C1", ME) == [Fact(1, "likes tea")]

@@ -12,12 +12,12 @@ from bot.store.keys import FILES_S
 
 HERE = "line:b:group:C1"
 OWNER = FileOwner(HERE, "U1")
-MOST = 1_000
+MOST = 1_150  # with the owners and types
 
 
 @pytest.fixture
 async def small(store: Store, store_url: str) -> AsyncIterator[Store]:
-    """The same store with room for 1,000 bytes of files."""
+    """The same store with room for 1,150 bytes of files."""
     async with open_store(store_url, history_days=30, files_bytes=MOST) as small:
         yield small
 

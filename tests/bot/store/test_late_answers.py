@@ -18,14 +18,14 @@ HERE = "line:U0:user:U1"
 async def keep(store: Store, lease: Lease, number: int, asker: str = "U1") -> bytes | None:
     """Commit an answer and keep it; the next delivery."""
     await store.journal.commit(lease, None, [f"answer\n{number}".encode()], keep_turns=1)
-    return await store.late_answers.keep_head(lease, asker, f"turn_{number}", b"too many")
+    return await store.outbox.keep_head(lease, asker, f"turn_{number}", b"too many")
 
 
 async def test_the_head_of_the_outbox_is_kept_whole(store: Store, redis: Redis) -> None:
     """What stands behind it is next; a line feed in it is no end."""
     lease = await leased(store, HERE)
     await store.journal.commit(lease, None, [b"one\nmore", b"two"], keep_turns=1)
-    assert await store.late_answers.keep_head(lease, "U1", "turn_1", b"too many") == b"two"
+    assert await store.outbox.keep_head(lease, "U1", "turn_1", b"too many") == b"two"
     assert await store.late_answers.read(HERE) == [
         StoredLateAnswer("U1", "turn_1", b"one\nmore", b"U1 turn_1\none\nmore")
     ]
@@ -38,7 +38,7 @@ async def test_whoever_has_lost_the_lease_keeps_nothing(store: Store) -> None:
     await store.journal.commit(lease, None, [b"one"], keep_turns=1)
     lost = Lease(HERE, "another", 6_000)
     with pytest.raises(LeaseLost):
-        await store.late_answers.keep_head(lost, "U1", "turn_1", b"too many")
+        await store.outbox.keep_head(lost, "U1", "turn_1", b"too many")
     assert await store.outbox.read(HERE) == [b"one"]
 
 

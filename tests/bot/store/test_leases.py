@@ -10,7 +10,6 @@ from redis.asyncio import Redis
 
 from bot.errors import LeaseLost
 from bot.store import Lease, Store, open_store
-from bot.store.keys import INDEX_S
 from tests.bot.store.turns import key, leased
 
 HERE = "console:alice"
@@ -18,7 +17,6 @@ HERE = "console:alice"
 FENCED: dict[str, Callable[[Store, Lease], Awaitable[object]]] = {
     "renew": lambda store, lease: store.leases.renew(lease),
     "release": lambda store, lease: store.leases.release(lease),
-    "forget": lambda store, lease: store.leases.forget(lease),
     "erase": lambda store, lease: store.history.erase(lease, whole=True),
     "withdraw": lambda store, lease: store.journal.withdraw(lease, [b"first reply"]),
     "begin": lambda store, lease: store.journal.begin(lease, "turn-9"),
@@ -104,20 +102,6 @@ async def test_no_token_comes_twice(store: Store, redis: Redis) -> None:
     with pytest.raises(LeaseLost):
         await store.leases.renew(first)
     await store.leases.renew(second)
-
-
-async def test_a_conversation_that_was_forgotten_is_marked_when_nothing_is_left_to_do(
-    store: Store, redis: Redis
-) -> None:
-    """Not before its last word has been delivered; the mark is the shard's and names nobody."""
-    lease = await leased(store, HERE)
-    await store.leases.forget(lease)
-    await store.journal.commit(lease, None, [b"Done"], keep_turns=1)
-    await store.leases.release(lease)
-    assert await redis.exists(key("forgotten", HERE)) == 0
-    await store.outbox.remove_head(await leased(store, HERE))
-    assert await redis.ttl(key("forgotten", HERE)) == INDEX_S
-    assert [name async for name in redis.scan_iter(f"*{HERE}*")] == []
 
 
 @pytest.mark.parametrize("operation", FENCED)

@@ -145,7 +145,6 @@ class Workers(Bench):
             store.history.purge(lease),
             store.history.erase(lease, whole=True),
             store.journal.withdraw(lease, [NOT_THERE], []),
-            store.leases.forget(lease),
         ):
             with pytest.raises(LeaseLost):
                 self.runner.run(doing)
@@ -324,14 +323,13 @@ class Workers(Bench):
     def erase(self, *, sends: bool) -> None:
         left = [self.fresh("back")] if sends else []
         self.held(partial(self.store.history.erase, whole=False), left)
-        self.held(self.store.leases.forget)
         self.model.history, self.model.summary, self.model.outbox = [], b"", left
         self.model.reopenable = None
 
     @precondition(lambda self: self.model.history)
     @rule(least=st.sampled_from([0, 1]))
     def shorten(self, least: int) -> None:
-        gone, _ = self.timed(self.scripts.run("shorten", self.here, least))
+        gone, _ = self.timed(self.scripts.run("shorten", self.here, [least]))
         assert gone == (0 if self.model.held else self.model.shorten(least))
 
     @invariant()

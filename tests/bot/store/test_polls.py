@@ -111,7 +111,7 @@ async def test_a_burst_of_presses_is_shown_once(store: Store) -> None:
 
 
 async def test_a_delivery_that_was_lost_does_not_silence_a_poll(store: Store, redis: Redis) -> None:
-    """An older version drops it."""
+    """Somebody was forgotten, whose vote it was to show."""
     await start(store)
     await vote(store, "ann", 1)
     await redis.hset(Keys(HERE).poll("poll_1"), "shows", 1)

@@ -1,5 +1,4 @@
-"""The bundled Valkey's files: what was deleted leaves them soon, and not more often than they can
-bear."""
+"""The bundled Valkey's files: what was deleted leaves them within a day."""
 
 from __future__ import annotations
 
@@ -12,10 +11,10 @@ from redis.asyncio import Redis
 
 from bot.store import Store, open_store
 from bot.store.embedded import open_embedded
-from bot.store.keys import kv_key
-from bot.store.rewriting import SPACING_S
+from bot.store.keys import DAY_S, rewritten_key
+from bot.store.rewriting import keep_rewriting
 from tests.bot.store.processes import ended, pid_of, user
-from tests.bot.store.turns import key, leased
+from tests.bot.store.turns import leased
 from tests.waiting import until, until_true
 
 HERE = "line:bot:user:u1"
@@ -32,65 +31,49 @@ def held(folder: Path, word: bytes = SECRET) -> bool:
 
 
 async def forget_something(store: Store) -> None:
-    """Something is said, and forgotten again."""
+    """Something is kept, and deleted again."""
     lease = await leased(store, HERE)
     await store.journal.commit(lease, SECRET, [], keep_turns=1)
-    await store.leases.forget(lease)
     await store.history.purge(lease)
     await store.leases.release(lease)
 
 
-async def is_unmarked(redis: Redis) -> bool:
-    return await redis.exists(key("forgotten", HERE)) == 0
+async def is_rewritten(redis: Redis) -> bool:
+    """Within the last day."""
+    return bool(await redis.exists(rewritten_key()))
 
 
-async def test_what_was_forgotten_leaves_the_files(tmp_path: Path) -> None:
-    """While the process runs, at once or when the last rewrite is long enough ago; other data
-    stays."""
+async def test_what_was_deleted_leaves_the_files_a_day_later(tmp_path: Path) -> None:
+    """Not before, and other data stays."""
     async with (
         open_embedded(tmp_path) as url,
         open_store(url, history_days=1) as store,
         Redis.from_url(url) as redis,
     ):
+        await until_true(lambda: is_rewritten(redis))
+        assert 0 < await redis.ttl(rewritten_key()) <= DAY_S
         await redis.set("kept", "marmalade", ex=600)
         await forget_something(store)
-        await until(lambda: held(tmp_path, b"marmalade"))
-        await until_true(lambda: is_unmarked(redis))
-        await until(lambda: not held(tmp_path))
+        await until(lambda: held(tmp_path) and held(tmp_path, b"marmalade"))
+        async with keep_rewriting(url, look_s=0.05):
+            assert held(tmp_path)
+            await redis.delete(rewritten_key())
+            await until(lambda: not held(tmp_path))
         assert held(tmp_path, b"marmalade")
-        assert 0 < await redis.ttl(kv_key("rewriting")) <= SPACING_S
-        await forget_something(store)
-        assert await redis.exists(key("forgotten", HERE)) == 1
-        await redis.delete(kv_key("rewriting"))
-        await until_true(lambda: is_unmarked(redis))
-        await until(lambda: not held(tmp_path))
-
-
-async def test_a_process_that_ends_before_that_does_it_first(tmp_path: Path) -> None:
-    """Nothing is left for a next start that may never be."""
-    async with (
-        open_embedded(tmp_path) as url,
-        open_store(url, history_days=1) as store,
-        Redis.from_url(url) as redis,
-    ):
-        await redis.set(kv_key("rewriting"), b"", ex=600)
-        await forget_something(store)
-        await until(lambda: held(tmp_path))
-    assert not held(tmp_path)
 
 
 async def test_after_a_kill_the_next_start_does_it(tmp_path: Path) -> None:
-    """The mark outlives both processes, and so does a rewrite's unfinished file no start."""
+    """A rewrite's unfinished file outlives no start."""
     async with (
         user(tmp_path) as first,
         open_store(first.url, history_days=1) as store,
         Redis.from_url(first.url) as redis,
     ):
-        await redis.set(kv_key("rewriting"), b"", ex=600)
+        await until_true(lambda: is_rewritten(redis))
         await forget_something(store)
         await until(lambda: held(tmp_path))
         await first.die()  # first: it would begin a rewrite itself
-        await redis.delete(kv_key("rewriting"))
+        await redis.delete(rewritten_key())
         pid = await pid_of(first.url)
     os.kill(pid, signal.SIGKILL)
     await ended(pid)
@@ -107,18 +90,18 @@ async def test_a_rewrite_that_fails_is_tried_again(tmp_path: Path) -> None:
         open_store(url, history_days=1) as store,
         Redis.from_url(url) as redis,
     ):
+        await until_true(lambda: is_rewritten(redis))
         pid = await pid_of(url)
         await redis.config_set("rdb-key-save-delay", 60_000_000)
         await forget_something(store)
-        await until(lambda: bool(those_of(pid)))
-        os.kill(those_of(pid)[0], signal.SIGKILL)
-        await redis.config_set("rdb-key-save-delay", 0)
-        await until(lambda: not those_of(pid))
-        assert await redis.exists(key("forgotten", HERE)) == 1
-        assert held(tmp_path)
-        await redis.delete(kv_key("rewriting"))
-        await until_true(lambda: is_unmarked(redis))
-        await until(lambda: not held(tmp_path))
+        async with keep_rewriting(url, look_s=0.05):
+            await redis.delete(rewritten_key())
+            await until(lambda: bool(those_of(pid)))
+            os.kill(those_of(pid)[0], signal.SIGKILL)
+            assert not await is_rewritten(redis)
+            assert held(tmp_path)
+            await redis.config_set("rdb-key-save-delay", 0)
+            await until(lambda: not held(tmp_path))
 
 
 def those_of(pid: int) -> list[int]:

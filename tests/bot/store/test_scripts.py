@@ -7,37 +7,75 @@ from importlib.resources import files
 import pytest
 from redis.asyncio import Redis
 
-from bot.errors import StoreUnavailable
+from bot.errors import LeaseLost, StoreUnavailable
 from bot.store import Accepted, Store, open_store
-from bot.store.budget import SCRIPTS
-from bot.store.scripts import NAMES
+from bot.store.clients import connect
+from bot.store.keys import DAY_S, Keys
+from bot.store.scripts import NAMES, Name, Scripts, read_script
 from tests.bot.store.turns import leased
+from tests.project import ROOT
 
 HERE = "console:alice"
 
 
+FOLDER = files("bot.store") / "lua"
+MOST_SCRIPTS = 28
+
+
 def test_every_lua_file_is_a_script_with_a_name() -> None:
-    """None is forgotten, and none is left over."""
-    names = {
-        file.name for file in (files("bot.store") / "lua").iterdir() if file.name.endswith(".lua")
-    }
-    assert names == {f"{name}.lua" for name in (*NAMES, *SCRIPTS)} | {"shared.lua"}
+    """None is forgotten, and none is left over; all Lua is there."""
+    names = {file.name for file in FOLDER.iterdir() if file.name.endswith(".lua")}
+    assert names == {f"{name}.lua" for name in NAMES} | {"shared.lua"}
+    assert len(NAMES) <= MOST_SCRIPTS
+    assert [
+        one.name for one in (ROOT / "bot").rglob("*.py") if "redis.call" in one.read_text()
+    ] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_script_says_what_it_does_and_what_it_gets(name: Name) -> None:
+    """A sentence, its keys and its arguments; only the two with any number of keys have no names
+    for these."""
+    _, sentence, *_ = (FOLDER / f"{name}.lua").read_text("utf-8").splitlines()
+    assert sentence.startswith("-- ")
+    script = read_script(name, DAY_S)
+    assert bool(script.keys) is (name not in {"renew", "transaction"})
+    assert bool(script.arguments) is (name not in {"renew", "transaction", "compact"})
+
+
+def test_only_what_is_declared_is_sent(store_url: str) -> None:
+    """A key or an argument too few is a mistake of ours, found before Redis sees it."""
+    scripts = Scripts(connect(store_url, 1), DAY_S)
+    with pytest.raises(TypeError, match="replace_head: 1 keys, 2 arguments"):
+        scripts.command("replace_head", ["kaiwa:{00}:lease:x"], ["token", b"delivery"])
+    with pytest.raises(TypeError, match="show_poll: 1 keys, 0 arguments"):
+        scripts.command("show_poll", ["kaiwa:{00}:poll:x"])
 
 
 def test_only_what_takes_something_in_is_refused_by_a_full_store() -> None:
     """The first line decides that, before the script changes anything."""
-    first_lines = {
-        name: (files("bot.store") / "lua" / f"{name}.lua").read_text().splitlines()[0]
-        for name in (*NAMES, *SCRIPTS)
-    }
+    first_lines = {name: read_script(name, DAY_S).text.splitlines()[0] for name in NAMES}
     assert {name for name, line in first_lines.items() if line == "#!lua"} == {
         "accept",
-        "remind",
+        "rate",
         "start_poll",
-        "summarise",
         "vote",
+        "write_items",
     }
-    assert set(first_lines.values()) == {"#!lua", "#!lua flags=allow-oom"}
+    assert {name for name, line in first_lines.items() if line == "#!lua flags=no-writes"} == {
+        "due"
+    }
+
+
+async def test_a_transaction_is_carried_out_whole_or_under_its_lease_only(store: Store) -> None:
+    """Each command has its reply."""
+    lease, history = await leased(store, HERE), Keys(HERE).history
+    scripts = Scripts(store._client, DAY_S)
+    pushes = [("RPUSH", history, "one"), ("EXPIRE", history, 60), ("LRANGE", history, 0, -1)]
+    assert await scripts.transact(pushes, HERE, lease.token) == [1, 1, [b"one"]]
+    with pytest.raises(LeaseLost):
+        await scripts.transact(pushes, HERE, "another's")
+    assert await store.history.read(HERE, 9) == [b"one"]
 
 
 async def test_scripts_survive_a_server_that_forgets_them(store: Store, redis: Redis) -> None:

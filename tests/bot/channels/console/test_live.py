@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
-from bot.channels.console.live import BufferedWatcher, decode_events
-from bot.live_events import Answered, AnswerText, LiveEvent, ToolStarted
+from bot.channels.console.live import BufferedWatcher
+from bot.live_events import Answered, AnswerText, ToolStarted
 from tests.fakes.live import LocalLive, encoded
 from tests.waiting import until
 
@@ -77,14 +75,3 @@ async def test_an_absent_store_costs_nothing_but_the_view() -> None:
     await watcher.show(Answered("turn_1", "Lost."))
     await until(lambda: bool(live.published))
     assert live.published == encoded(Answered("turn_1", "Lost."))
-
-
-async def test_events_of_a_newer_process_are_passed_over() -> None:
-    """While a new version is rolled out, an old process meets events it does not know."""
-
-    async def published() -> AsyncIterator[bytes]:
-        for event in (b'{"type":"telepathy"}', b"no JSON", *encoded(CALL)):
-            yield event
-
-    events: list[LiveEvent] = [event async for event in decode_events(published())]
-    assert events == [CALL]

@@ -296,7 +296,7 @@ async def test_members_who_leave_are_named(rig: Rig, place: str, conversation: s
     [arrival] = await rig.receive(gone, gone | {"deliveryContext": {"isRedelivery": True}})
     leavers = (USER, STRANGER)
     assert arrival == InboundEvent(
-        Message("E1", "user", (), 5), group=True, event="unsent", leavers=leavers
+        Message("E1", "user", (), 5), group=True, event="members_left", leavers=leavers
     )
     assert rig.inbox[0][0] == conversation
 

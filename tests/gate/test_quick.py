@@ -1,4 +1,4 @@
-"""``tests/selection.py`` names tests that exist: what a rename left behind would silently choose
+"""``tests/quick.py`` names tests that exist: what a rename left behind would silently choose
 nothing."""
 
 from __future__ import annotations
@@ -7,15 +7,14 @@ import tomllib
 
 import pytest
 
-from tests import selection
+from tests import quick
 from tests.project import ROOT
 
 BEGINNINGS = {
-    *selection.NOT_QUICK,
-    *selection.SAMPLED,
-    *selection.ALWAYS,
-    *selection.UNMEASURED,
-    *selection.MEASURED,
+    *quick.NOT_QUICK,
+    *quick.FIRST,
+    *quick.UNMEASURED,
+    *quick.MEASURED,
 }
 
 

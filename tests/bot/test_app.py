@@ -1,0 +1,35 @@
+"""What a start does before anything else."""
+
+from __future__ import annotations
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.app import check_format
+from bot.errors import SettingsError
+from bot.settings import Settings, load
+from bot.store import FORMAT, Store
+from bot.store.keys import format_key
+
+
+async def test_a_new_store_gets_the_number_of_the_format(
+    store: Store, redis: Redis, settings: Settings
+) -> None:
+    """Every later start finds it; the key never expires."""
+    for _ in range(2):
+        await check_format(store, settings)
+    assert await redis.get(format_key()) == b"%d" % FORMAT
+    assert await redis.ttl(format_key()) == -1
+
+
+async def test_a_store_of_another_format_stops_the_start(
+    store: Store, redis: Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line names the mend; the store stays as it is."""
+    await redis.set(format_key(), 99)
+    with pytest.raises(SettingsError, match=r"^REDIS_URL: .* format 99, .* FLUSHDB"):
+        await check_format(store, settings)
+    monkeypatch.delenv("REDIS_URL")
+    with pytest.raises(SettingsError, match=r"^KAIWA_DATA_DIR: .* format 99, .* delete it"):
+        await check_format(store, load())
+    assert await redis.get(format_key()) == b"99"
