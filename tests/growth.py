@@ -8,12 +8,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-SIZES = (12_500, 50_000, 200_000)  # characters
+SMALLER, LARGER = 12_500, 50_000  # characters
 SLOWEST = 8.0  # growth of work while a text grows fourfold: 4 is linear, 16 quadratic
-FLOOR_S = 0.02  # less is not told from noise
-# below the greatest size: a text that fits no single message takes a step; growth shows at the next
-# size
-STEP_S = 0.05
+# Less is not told from noise, nor from the step that a text takes which fits no single message.
+FLOOR_S = 0.05
 REPEATS = 5  # of a measurement that looks bad
 
 Shape = Callable[[int], str]
@@ -185,40 +183,30 @@ def assert_linear(work: Callable[[str], object], shapes: Mapping[str, Shape] = S
     assert_grows(work, shapes)
 
 
-def assert_grows(
-    work: Callable[[T], object], shapes: Mapping[str, Callable[[int], T]], most: int = SIZES[-1]
-) -> None:
-    """The same with anything that comes in sizes, up to the greatest."""
-    bad = [
-        f"{name}: {told}"
-        for name, shape in shapes.items()
-        if (told := _complaint(work, shape, most))
-    ]
+def assert_grows(work: Callable[[T], object], shapes: Mapping[str, Callable[[int], T]]) -> None:
+    """The same with anything that comes in sizes."""
+    complaints = {name: _complaint(work, shape) for name, shape in shapes.items()}
+    bad = [f"{name}: {complaint}" for name, complaint in complaints.items() if complaint]
     assert not bad, "\n".join(bad)
 
 
-def _complaint(work: Callable[[T], object], shape: Callable[[int], T], most: int) -> str:
-    sizes = [size for size in SIZES if size <= most]
-    smaller = shape(sizes[0])
-    before = _seconds(work, smaller)
-    for size in sizes[1:]:
-        larger = shape(size)
-        took = _seconds(work, larger)
-        floor_s = FLOOR_S if size == sizes[-1] else STEP_S
-        if _is_steep(before, took, floor_s):
-            before = min(_seconds(work, smaller) for _ in range(REPEATS))
-            took = min(took, *(_seconds(work, larger) for _ in range(REPEATS)))
-            if _is_steep(before, took, floor_s):
-                return (
-                    f"{took / before:.1f} times the work for 4 times the text ({took:.2f} s for "
-                    f"{size:,} characters)"
-                )
-        smaller, before = larger, took
-    return ""
+def _complaint(work: Callable[[T], object], shape: Callable[[int], T]) -> str:
+    smaller, larger = shape(SMALLER), shape(LARGER)
+    before, took = _seconds(work, smaller), _seconds(work, larger)
+    if not _is_steep(before, took):
+        return ""
+    before = min(_seconds(work, smaller) for _ in range(REPEATS))
+    took = min(took, *(_seconds(work, larger) for _ in range(REPEATS)))
+    if not _is_steep(before, took):
+        return ""
+    times = took / before
+    return (
+        f"{times:.1f} times the work for 4 times the text ({took:.2f} s for {LARGER:,} characters)"
+    )
 
 
-def _is_steep(before: float, took: float, floor_s: float) -> bool:
-    return took > floor_s and took > SLOWEST * before
+def _is_steep(before: float, took: float) -> bool:
+    return took > FLOOR_S and took > SLOWEST * before
 
 
 def _seconds(work: Callable[[T], object], given: T) -> float:

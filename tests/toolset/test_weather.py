@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes import wttr_bodies
 from tests.fakes.wttr import Answer, WttrFake
 from tests.shared_data import recorded
 from tests.toolset.contexts import context, http_client, only_wttr
@@ -90,6 +91,25 @@ async def test_where_fahrenheit_is_used_it_comes_along(
     )
     assert (report["wind_kmh"], report["wind_mph"]) == ("8", "5")
     assert (report["days"][0]["high_f"], report["days"][0]["low_f"]) == ("77", "59")
+
+
+async def test_the_services_own_fahrenheit_and_miles_are_taken(
+    wttr: WttrFake, get_weather: ValidatedTool
+) -> None:
+    """Its readings are rounded: 21 °C may be 71 °F, 8 km/h 4 miles; what it lacks is converted."""
+    place = wttr_bodies.report(wttr_bodies.Weather("New York", temp=21, high=25, low=15))
+    place["current_condition"][0] |= {"temp_F": "71", "FeelsLikeF": "67", "windspeedMiles": "4"}
+    place["weather"][0] |= {"maxtempF": "78", "mintempF": "58"}
+    del place["weather"][1]["maxtempF"]
+    wttr.replay(Answer(body=json.dumps(place).encode()))
+    outcome = await get_weather.call({"location": "New York"}, context(locale="en-US"))
+    report, days = outcome.response, outcome.response["days"]
+    now = [report[name] for name in ("current_temp_f", "feels_like_f", "wind_mph")]
+    assert now == ["71", "67", "4"]
+    assert [(day["high_f"], day["low_f"]) for day in days[:2]] == [("78", "58"), ("77", "59")]
+    assert outcome.card is not None
+    shown = [row.split(" · ")[1] for _, row in outcome.card.rows[:3]]
+    assert shown == ["71 °F", "58 – 78 °F", "59 – 77 °F"]
 
 
 @pytest.mark.parametrize("locale", ["", "en", "en-GB", "ja-JP", "us"])

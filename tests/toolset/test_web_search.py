@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -14,8 +15,8 @@ from tests.fakes import brave, tavily
 from tests.fakes.brave import BraveFake, brave_fake
 from tests.fakes.failures import FAILURES
 from tests.fakes.tavily import TavilyFake, tavily_fake
-from tests.toolset.contexts import context, http_client
-from toolset.tool import ToolError, ToolOutcome, ValidatedTool, read_schemas
+from tests.toolset.contexts import UsesInMemory, context, http_client
+from toolset.tool import USED_UP, ToolError, ToolOutcome, ValidatedTool, read_schemas
 from toolset.web_search import WebSearch, WebSearchConfig
 from toolset.websearch import NO_QUOTA, SNIPPET_CAP, TITLE_CAP, WRONG_KEY
 from toolset.websearch.brave import BraveSearch
@@ -134,6 +135,21 @@ async def test_long_and_empty_queries(fake: Fake, web_search: ValidatedTool) -> 
     assert fake.requests == []
     assert not (await web_search.call({"query": "a " * 200}, context())).is_error
     assert not (await web_search.call({"query": "京" * 400}, context())).is_error
+
+
+async def test_a_person_searches_a_hundred_times_a_day(
+    fake: Fake, web_search: ValidatedTool
+) -> None:
+    """Searches are paid for: the provider does not get the next one."""
+    uses = UsesInMemory()
+    for number in range(100):
+        await uses.take("web_search", 100, f"earlier {number}")
+    last = replace(context(), uses=uses, idempotency_key="earlier 99")
+    assert not (await web_search.call({"query": "autumn"}, last)).is_error
+    beyond = replace(context(), uses=uses, idempotency_key="one more")
+    refused = await web_search.call({"query": "autumn"}, beyond)
+    assert refused == ToolOutcome.error(USED_UP.format(name="web_search", limit=100))
+    assert len(fake.requests) == 1
 
 
 @pytest.mark.parametrize("failure", ["stalled", "dripping"])

@@ -29,18 +29,18 @@ def card_of(
     report: Report, asked: str, detail: Detail, locale: str, *, fahrenheit: bool
 ) -> Card | None:
     """The card; None where the report has neither days nor readings of now."""
-    now = _joined(report.condition, _degrees(fahrenheit, report.temp_c))
+    now = _joined(report.condition, _degrees(fahrenheit, (report.temp_c, report.temp_f)))
     rows = [(words_in(locale, NOW), now)] if now else []
     if detail == "hourly":
         for at, slot in list(next_hours(report))[:MOST_HOURS]:
-            degrees, rain = _degrees(fahrenheit, slot.temp_c), _rain([slot])
+            degrees, rain = _degrees(fahrenheit, (slot.temp_c, "")), _rain([slot])
             rows.append((f"{at:%H:%M}", _joined(slot.condition, degrees, rain)))
     else:
         most = len(RELATIVE_DAYS) if detail == "week" else FEW_DAYS
         for name, day in coming_days(report, most):
-            degrees, rain = _degrees(fahrenheit, day.low_c, day.high_c), _rain(day.slots)
+            degrees = _degrees(fahrenheit, (day.low_c, day.low_f), (day.high_c, day.high_f))
             label = _label(RELATIVE_DAYS.index(name), day.date, locale)
-            rows.append((label, _joined(midday(day.slots), degrees, rain)))
+            rows.append((label, _joined(midday(day.slots), degrees, _rain(day.slots))))
     return Card(str(report.place) or asked, tuple(rows), report.source) if rows else None
 
 
@@ -52,9 +52,16 @@ def _label(ahead: int, day: date, locale: str) -> str:
     return f"{day:%a} {day.month}/{day.day}"
 
 
-def _degrees(fahrenheit: bool, *celsius: str) -> str:
-    readings = [in_fahrenheit(one) if fahrenheit else one for one in celsius if one]
-    return f"{' – '.join(readings)} {'°F' if fahrenheit else '°C'}" if readings else ""
+def _degrees(fahrenheit: bool, *readings: tuple[str, str]) -> str:
+    """Temperatures in one unit.
+
+    Args:
+        readings: each in Celsius, and in Fahrenheit where the source has it.
+    """
+    unit = "°F" if fahrenheit else "°C"
+    degrees = [in_fahrenheit(celsius, own) if fahrenheit else celsius for celsius, own in readings]
+    known = list(filter(None, degrees))
+    return f"{' – '.join(known)} {unit}" if known else ""
 
 
 def _rain(slots: Iterable[Slot]) -> str:

@@ -54,7 +54,7 @@ def _hours(report: Report, unit: str) -> Chart:
     days = list(dict.fromkeys(_weekday(at.date()) for at, _ in found))
     return Chart(
         labels=labels,
-        lines=(_degrees([slot.temp_c for slot in slots], unit),),
+        lines=(_degrees([(slot.temp_c, "") for slot in slots], unit),),
         line_unit=unit,
         bars=rain.values,
         bar_unit=rain.unit,
@@ -70,8 +70,8 @@ def _days(report: Report, unit: str) -> Chart:
     days = [day for _, day in coming_days(report, MAX_DAYS)]
     labels = tuple(_weekday(day.date) for day in days)
     lines = (
-        _degrees([day.high_c for day in days], unit),
-        _degrees([day.low_c for day in days], unit),
+        _degrees([(day.high_c, day.high_f) for day in days], unit),
+        _degrees([(day.low_c, day.low_f) for day in days], unit),
     )
     chances = [
         max((chance for chance in map(_chance, day.slots) if chance is not None), default=None)
@@ -116,9 +116,17 @@ def _chance(slot: Slot) -> int | None:
     return max((chance for chance in (slot.rain, slot.snow) if chance is not None), default=None)
 
 
-def _degrees(celsius: Sequence[str], unit: str) -> Values:
-    readings = [in_fahrenheit(value) if unit == FAHRENHEIT else value for value in celsius]
-    return tuple(float(value) if value else None for value in readings)
+def _degrees(readings: Sequence[tuple[str, str]], unit: str) -> Values:
+    """Temperatures in one unit.
+
+    Args:
+        readings: each in Celsius, and in Fahrenheit where the source has it.
+    """
+    degrees = [
+        in_fahrenheit(celsius, fahrenheit) if unit == FAHRENHEIT else celsius
+        for celsius, fahrenheit in readings
+    ]
+    return tuple(float(value) if value else None for value in degrees)
 
 
 def _joined(values: Sequence[float | None], unit: str) -> str:

@@ -1,5 +1,8 @@
-"""A report of the weather at a place, from whichever source; readings are metric, decimal strings,
-empty where unknown."""
+"""A report of the weather at a place, from whichever source; readings are decimal strings, empty
+where unknown.
+
+Those in Fahrenheit and miles are the source's own; they are empty where it has metric ones alone.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +50,8 @@ class Day:
     precipitation_mm: str = ""
     wind_max_kmh: str = ""
     uv_index_max: str = ""
+    high_f: str = ""
+    low_f: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +75,6 @@ class Report:
     days: tuple[Day, ...]
     source: str = ""
     note: str = ""
+    temp_f: str = ""
+    feels_like_f: str = ""
+    wind_mph: str = ""

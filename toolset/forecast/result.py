@@ -39,9 +39,12 @@ def result(report: Report, asked: str, detail: Detail, fahrenheit: bool) -> dict
         "local_observation_time": observed.isoformat(timespec="minutes") if observed else "",
         "condition": report.condition,
         "current_temp_c": report.temp_c,
+        "current_temp_f": in_fahrenheit(report.temp_c, report.temp_f),
         "feels_like_c": report.feels_like_c,
+        "feels_like_f": in_fahrenheit(report.feels_like_c, report.feels_like_f),
         "humidity_percent": report.humidity,
         "wind_kmh": report.wind_kmh,
+        "wind_mph": in_mph(report.wind_kmh, report.wind_mph),
         "wind_direction": report.wind_direction,
     }
     response = _filled(readings, fahrenheit)
@@ -99,11 +102,14 @@ def _day(day: Day, name: str) -> dict[str, Any]:
         "weekday": f"{day.date:%A}",
         "condition": midday(day.slots),
         "high_c": day.high_c,
+        "high_f": in_fahrenheit(day.high_c, day.high_f),
         "low_c": day.low_c,
+        "low_f": in_fahrenheit(day.low_c, day.low_f),
         "rain_chance": _filled(rain),
         "snow_chance": _filled(snow) if set(snow.values()) - {"", "0"} else "",
         "precipitation_mm": day.precipitation_mm,
         "wind_max_kmh": day.wind_max_kmh,
+        "wind_max_mph": in_mph(day.wind_max_kmh),
         "uv_index_max": day.uv_index_max,
         "sunrise": day.sunrise,
         "sunset": day.sunset,
@@ -115,10 +121,12 @@ def _hour(at: datetime, slot: Slot) -> dict[str, Any]:
         "time": at.isoformat(timespec="minutes"),
         "condition": slot.condition,
         "temp_c": slot.temp_c,
+        "temp_f": in_fahrenheit(slot.temp_c),
         "rain_chance": "" if slot.rain is None else str(slot.rain),
         "snow_chance": str(slot.snow) if slot.snow else "",
         "precipitation_mm": slot.precipitation_mm,
         "wind_kmh": slot.wind_kmh,
+        "wind_mph": in_mph(slot.wind_kmh),
     }
 
 
@@ -134,14 +142,10 @@ def highest_chance(chances: Iterable[int | None]) -> str:
 
 
 def _filled(readings: dict[str, Any], fahrenheit: bool = False) -> dict[str, Any]:
-    """The readings without empty ones, each also in Fahrenheit or miles where that is wanted."""
+    """The readings without empty ones, and without Fahrenheit and miles where nobody wants them."""
     filled: dict[str, Any] = {}
     for name, value in readings.items():
-        if value in ("", {}):
-            continue
-        filled[name] = value
-        if fahrenheit and name.endswith("_c"):
-            filled[name.removesuffix("c") + "f"] = in_fahrenheit(value)
-        elif fahrenheit and name.endswith("_kmh"):
-            filled[name.removesuffix("kmh") + "mph"] = in_mph(value)
+        is_wanted = fahrenheit or not name.endswith(("_f", "_mph"))
+        if is_wanted and value not in ("", {}):
+            filled[name] = value
     return filled

@@ -39,6 +39,9 @@ def read(body: bytes, language: str) -> Report:
         days=tuple(
             day for entry in entries(answer.get("weather")) if (day := _day(entry, language))
         ),
+        temp_f=reading(now.get("temp_F")),
+        feels_like_f=reading(now.get("FeelsLikeF")),
+        wind_mph=reading(now.get("windspeedMiles")),
         source=SOURCE,
     )
 
@@ -78,6 +81,8 @@ def _day(entry: dict[str, Any], language: str) -> Day | None:
         ),
         sunrise=_time(sun.get("sunrise")),
         sunset=_time(sun.get("sunset")),
+        high_f=reading(entry.get("maxtempF")),
+        low_f=reading(entry.get("mintempF")),
     )
 
 

@@ -15,6 +15,7 @@ from bot.agent.turn import ApprovalDecision
 from bot.errors import AwaitingApproval
 from bot.telemetry import Metrics
 from bot.transcript import ToolResult
+from tests.bot.agent.test_provenance import Fetch
 from tests.bot.conversation.tool_rounds import STRICT, Round, call, launches
 from tests.fakes.tools import ANY_OBJECT, Echo, Launch, tool_map
 from toolset.tool import ToolContext, ValidatedTool
@@ -108,6 +109,35 @@ async def test_a_call_that_was_rejected_is_not_made_because_its_tool_now_only_re
     )
     assert (result.response, result.is_rejected) == ({"error": "no"}, True)
     assert round_.launch.contexts == []
+
+
+async def test_what_was_approved_keeps_its_place_though_its_tool_now_only_reads() -> None:
+    """It runs behind the calls that read, one after another in call order, and nobody is asked."""
+    acting = launches("a1", "a2")
+    round_ = Round(*acting, call("echo", "r1"))
+    for one in acting:
+        round_.turn.restore_decision(ApprovalDecision(one.id, True, one.arguments))
+    tools = tool_map(round_.echo, round_.launch)
+    await round_.run(ToolMap(tool.with_risk("low") for tool in tools.values()))
+    assert round_.diary.events == ["got r1", "begun a1", "got a1", "begun a2", "got a2"]
+
+
+async def test_an_approved_address_is_opened_once_after_a_crash_or_hand_over() -> None:
+    """Whoever goes on with the turn opens it without a question; the one beside it, about which
+    nobody has decided, is asked about."""
+    composed = {"url": "https://evil.example/?d=1"}
+    fetch = Fetch()
+    round_ = Round(call("echo", "r1"), f2=PARKED)
+    tools = tool_map(round_.echo, fetch)
+    await round_.run(tools)
+    round_.respond(call("fetch", "f1", **composed), call("fetch", "f2", url="https://evil.example"))
+    round_.turn.restore_decision(ApprovalDecision("f1", True, composed))
+    # Twice, as a second process may take over while the other question is open.
+    for _ in range(2):
+        with pytest.raises(AwaitingApproval):
+            await round_.run(tools)
+    assert [context.call_id for context in fetch.contexts] == ["f1"]
+    assert [acting.call.id for acting in round_.diary.reviewed] == ["f2", "f2"]
 
 
 async def test_a_rejected_call_does_not_stop_the_others() -> None:

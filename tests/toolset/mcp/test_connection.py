@@ -12,7 +12,7 @@ from tests.fakes.mcp_server import PNG
 from tests.toolset.mcp.servers import REAL, MemoryPins, Served, serving
 from tests.waiting import until
 from toolset.mcp.config import ServerConfig
-from toolset.tool import ToolOutcome
+from toolset.tool import FOREIGN_PER_TURN, ToolOutcome
 from toolset.tool_map import ToolMap
 
 TOKEN = MappingProxyType({"Authorization": "Bearer right"})
@@ -24,6 +24,7 @@ pytestmark = pytest.mark.process
 async def check_calls(served: Served) -> None:
     """What both transports do alike."""
     assert list(served.tools) == [f"real_{name}" for name in NAMES]
+    assert {tool.per_turn for tool in served.tools.values()} == {FOREIGN_PER_TURN}
     assert {name for name, tool in served.tools.items() if tool.definition.risk == "high"} == {
         "real_launch",
         "real_learn",

@@ -19,7 +19,7 @@ from tests.fakes.failures import FAILURES
 from tests.fakes.pets import KEY, PASSWORD, TOKEN, USER, PetsFake, pets_fake
 from tests.toolset.contexts import context
 from toolset.openapi.tool import load_api_tools
-from toolset.tool import ToolOutcome, ToolSetupError
+from toolset.tool import FOREIGN_PER_TURN, ToolOutcome, ToolSetupError
 from toolset.tool_map import ToolMap
 
 ALL = ["listPets", "addPet", "getPet", "deletePet", "GET /old/{petId}", "elsewhere", "loop", "echo"]
@@ -66,6 +66,11 @@ async def tools(pets: PetsFake, tmp_path: Path) -> AsyncIterator[ToolMap]:
 
 async def call(tools: ToolMap, name: str, **arguments: Any) -> ToolOutcome:
     return await tools.call(f"pets_demo_{name}", arguments, context())
+
+
+async def test_a_turn_calls_each_of_them_eight_times(tools: ToolMap) -> None:
+    """They ask a server that is not Kaiwa's."""
+    assert {tool.per_turn for tool in tools.values()} == {FOREIGN_PER_TURN}
 
 
 async def test_reading_is_low_risk_and_all_else_high(tools: ToolMap) -> None:

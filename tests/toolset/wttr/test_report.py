@@ -106,9 +106,14 @@ def test_an_answer_of_ours_reads_like_a_recorded_one() -> None:
                 tuple(Slot(hour, "Sunny", 10, 0) for hour in range(0, 24, 3)),
                 sunrise="06:49",
                 sunset="19:49",
+                high_f="77",
+                low_f="59",
             )
             for day in (3, 4, 5)
         ),
+        temp_f="70",
+        feels_like_f="68",
+        wind_mph="5",
         source="wttr.in",
     )
 
@@ -232,7 +237,7 @@ def test_days_and_hours_that_cannot_be_placed_are_left_out() -> None:
         {"date": "2026-04-04"},
     ]
     assert read_object(made(weather=days)).days == (
-        Day(date(2026, 4, 3), "25", "15", (Slot(12, "", None, None),)),
+        Day(date(2026, 4, 3), "25", "15", (Slot(12, "", None, None),), high_f="77", low_f="59"),
         Day(date(2026, 4, 4), "", "", ()),
     )
 

@@ -157,6 +157,21 @@ async def test_a_follower_is_greeted_and_a_leaver_forgotten(store: Store, fake: 
     assert fake.texts[2:] == [[greeting]]
 
 
+@pytest.mark.parametrize("at_once", [False, True])
+async def test_whoever_blocks_the_bot_and_follows_it_anew_is_greeted_again(
+    store: Store, fake: LineFake, at_once: bool
+) -> None:
+    """On the same day, also where LINE delivers both events together, and once for each time."""
+    anew = [event("unfollow"), fake.event("follow")]
+    async with open_pipeline(store, fake, []) as here:
+        await here.hear(fake.event("follow"))
+        for batch in [anew] if at_once else [[one] for one in anew]:
+            await here.receive(*batch, *batch)
+            await here.process()
+    [[first], [again]] = fake.texts
+    assert (again, "30日間保存します" in again) == (first, True)
+
+
 @pytest.mark.long
 async def test_an_answer_whose_fate_is_unknown_is_said_once(store: Store, fake: LineFake) -> None:
     """The line was cut after LINE had taken it; the next attempt finds that out by the token."""
