@@ -79,7 +79,9 @@ class _Bounded(httpx2.AsyncByteStream):
             if self._end is None:
                 yield piece
             elif piece:
-                text = piece.removeprefix(b"\n") if after_return else piece
+                text = piece
+                if after_return:
+                    text = piece.removeprefix(b"\n")
                 after_return = piece.endswith(b"\r")
                 yield text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
