@@ -37,9 +37,8 @@ def main() -> None:
     _open_missing()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(
-                errors="replace"
-            )  # an undecodable byte or a terminal without ✓ must not end the command
+            # An undecodable byte or a terminal without ✓ must not end the command.
+            stream.reconfigure(errors="replace")
     # what is loaded at the start stays; to look for garbage in it takes a sixth of the start
     gc.disable()
     try:
@@ -59,7 +58,8 @@ def _open_missing() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            # Opening a file takes the lowest number that is free.
+            os.open(os.devnull, os.O_RDWR)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             # until the end
@@ -113,7 +113,9 @@ def run(
         from bot import supervisor
         from bot.web.port import listen
 
-        options = [f"--processes={config.kaiwa_processes}", *(["--no-worker"] if no_worker else [])]
+        options = [f"--processes={config.kaiwa_processes}"]
+        if no_worker:
+            options.append("--no-worker")
         supervisor.replace_by_supervisor(
             listen(config.host, config.port), config.kaiwa_processes, options
         )
