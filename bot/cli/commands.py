@@ -73,7 +73,7 @@ def run(*, worker: bool, processes: int = 1, membership: Membership | None = Non
         log.configure(config.log_level, _secrets(config))
 
     def announce(number: int) -> None:
-        # only compared
+        # The address is only compared.
         host = "127.0.0.1" if config.host in ("0.0.0.0", "::") else config.host  # noqa: S104
         address = f"[{host}]:{number}" if ":" in host else f"{host}:{number}"
         print(f"{config.bot_name} answers at http://{address}/ (Ctrl-C stops it)", flush=True)
@@ -119,7 +119,7 @@ def chat(*, new: bool) -> int:
 
 def serve_mcp() -> None:
     """Serve tools to the program that started this one, until it closes stdin."""
-    # no other command waits for the SDK
+    # No other command waits for the SDK.
     from bot.mcp_server.server import serve_stdio  # noqa: PLC0415
 
     config = _prepare()
@@ -373,7 +373,7 @@ def _report_start(config: Settings) -> None:
 
 async def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     """Chat; returns whether the last message was answered."""
-    # kaiwa run needs none of its Markdown
+    # The command kaiwa run needs none of its Markdown.
     from bot.terminal.chat import Chat, ChatSession  # noqa: PLC0415
     from bot.terminal.screen import Screen  # noqa: PLC0415
 

@@ -39,7 +39,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # An undecodable byte or a terminal without ✓ must not end the command.
             stream.reconfigure(errors="replace")
-    # what is loaded at the start stays; to look for garbage in it takes a sixth of the start
+    # What is loaded at the start stays; to look for garbage in it takes a sixth of the start.
     gc.disable()
     try:
         cli(prog_name="kaiwa")
@@ -62,7 +62,7 @@ def _open_missing() -> None:
             os.open(os.devnull, os.O_RDWR)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            # until the end
+            # The file stays open until the end.
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 

@@ -150,7 +150,7 @@ async def serve_stdio(settings: Settings) -> None:
 class _BoundedLines(TextIOWrapper):
     """Lines; one that is too long is read as an empty one, so that it does not fill the memory."""
 
-    # as TextIOWrapper itself has it
+    # TextIOWrapper itself has this signature.
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
         line = super().readline(BODY_CAP)
         if len(line) < BODY_CAP or line.endswith("\n"):

@@ -163,7 +163,7 @@ class Connection(HttpToolsProtocol):
         self._state: tuple[State, int] = ("answering", 0)
         self._timer: asyncio.TimerHandle | None = None
 
-    # as uvicorn has it
+    # The parent class has this signature.
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._connections.opened(self)

@@ -50,7 +50,7 @@ async def serving(
 ) -> AsyncIterator[Serving]:
     config = uvicorn.Config(
         app,
-        # it is only called
+        # The function is only called.
         http=partial(Connection, Connections(bounds or Bounds())),  # type: ignore[arg-type]
         ws="none",
         log_config=None,

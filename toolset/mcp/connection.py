@@ -35,10 +35,7 @@ REFRESH_S = 300.0
 REFRESH_SOON_S = 15.0
 # Two looks have at least so many seconds between them, and so many times what a look took, however
 # often a server announces changes.
-SPACING_S, SPACING = (
-    1.0,
-    10,
-)
+SPACING_S, SPACING = 1.0, 10
 # The next attempt to connect waits so long.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0
 # A connection that held so long begins the pauses anew.
@@ -104,7 +101,7 @@ class McpServer:
             self.settled.set()
             if time.monotonic() - began > STEADY_S:
                 pause = FIRST_PAUSE_S
-            # spreads attempts, decides nothing
+            # The random number spreads attempts, and decides nothing.
             await _happens(self._closing, pause * random.uniform(0.5, 1))  # noqa: S311
             pause = min(pause * 2, LONGEST_PAUSE_S)
 
@@ -145,7 +142,7 @@ class McpServer:
             return asking.result()
         except ToolError:
             raise
-        # whatever the SDK raises, the connection is of no use
+        # Whatever the SDK raises, the connection is of no use.
         except Exception as error:  # noqa: BLE001
             log.info("mcp.call_lost", extra={"server": self.name, "cause": type(error).__name__})
             self._lose(session)
@@ -175,7 +172,7 @@ class McpServer:
                     self._config, self._tls, self._changed.set, self._lose
                 ) as session:
                     await self._follow(session)
-        # a server, the network and the SDK may fail in any way
+        # A server, the network and the SDK may fail in any way.
         except Exception as error:  # noqa: BLE001
             return _cause(error)
         finally:

@@ -10,7 +10,8 @@ from typing import Any
 JSON = dict[str, Any]
 Version = tuple[int, int]
 
-# claude-3-7-sonnet-latest, claude-opus-4-20250514, claude-haiku-4-5-20251001, claude-fable-5-2
+# Names are claude-3-7-sonnet-latest, claude-opus-4-20250514, claude-haiku-4-5-20251001,
+# claude-fable-5-2.
 FAMILY = re.compile(
     r"claude-(?:(?P<old>\d)(?:-(?P<old_minor>\d))?-)?(?P<line>[a-z]+)(?:-(?P<major>\d)(?!\d)(?:-(?P<minor>\d)(?!\d))?)?"
 )

@@ -37,7 +37,8 @@ CACHED = {"cache_control": {"type": "ephemeral"}}
 # 5242880 bytes". The limit is of the base64: https://github.com/anthropics/claude-code/issues/19631
 # Anthropic takes pictures of so many bytes before base64.
 PICTURE_CAP = 5 * 1024 * 1024 * 3 // 4
-# bytes, some 512 tokens; a model that caches only longer prompts ignores the mark, without a charge
+# So many bytes are some 512 tokens; a model that caches only longer prompts ignores the mark,
+# without a charge.
 CACHEABLE = 2000
 
 # Anthropic refuses only a union at the top.

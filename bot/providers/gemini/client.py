@@ -59,11 +59,7 @@ HEADERS = {
 }
 # Google answers with one of these about a cached content that is gone or does not fit; the message
 # differs by service.
-CACHE_REFUSALS = (
-    400,
-    403,
-    404,
-)
+CACHE_REFUSALS = (400, 403, 404)
 # So many prefixes are remembered; a channel has one or two.
 MOST_PREFIXES = 16
 

@@ -43,7 +43,7 @@ CARD_CAP = 4 * 1024 * 1024
 PORT = 11434
 # These are the ports of an address with a scheme.
 PORTS = {"http": 80, "https": 443}
-# a server listens there; no client reaches it there
+# A server listens at these addresses, and no client reaches it there.
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 

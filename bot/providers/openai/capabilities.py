@@ -10,7 +10,7 @@ from bot.file_types import Kind
 JSON = dict[str, Any]
 
 LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
-# in errors of llama.cpp (500), vLLM (400, twice), OpenRouter (404) and OpenAI (400)
+# Errors of llama.cpp (500), vLLM (400, twice), OpenRouter (404) and OpenAI (400) have these words.
 NO_PICTURES = re.compile(
     "image input is not supported|at most 0 image|not a multimodal model|support image input"
     "|image_url is only supported",

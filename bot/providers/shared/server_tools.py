@@ -17,10 +17,7 @@ PAUSE_S = 3600.0
 # An answer keeps so many pages and searches: more than anybody is shown.
 MOST_FOUND = 50
 # These are the most characters of a page's address, and of a title or a search.
-LONGEST_ADDRESS, LONGEST_WORDS = (
-    2_000,
-    300,
-)
+LONGEST_ADDRESS, LONGEST_WORDS = 2_000, 300
 
 
 def bounded(found: Grounding) -> Grounding:

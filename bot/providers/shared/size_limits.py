@@ -25,7 +25,8 @@ from bot.transcript import SUMMARY_ID, Media, Message, Text, Usage, encode, new_
 
 # Vendors count roughly so many for a picture.
 MEDIA_TOKENS = 1_000
-# of a recording or a PDF, for a token: 32 a second for sound, 258 a page or a picture of a film
+# So many bytes of a recording or a PDF count as a token: vendors count 32 tokens a second of sound,
+# and 258 a page or a picture of a film.
 MEDIA_BYTES = 1_000
 
 
