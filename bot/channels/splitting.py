@@ -7,8 +7,7 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from bot.channels.markdown import Fence, fences
-from bot.channels.utf16 import fits, head, units
+from bot.channels.utf16 import fits, head
 
 # Where a text may be split, best first: after a paragraph, a line, a sentence, a word.
 SEAMS = (
@@ -30,52 +29,13 @@ TAGS = range(0xE0020, 0xE0080)
 def split(text: str, limit: int) -> Iterator[str]:
     """The text in pieces of at most ``limit`` UTF-16 code units; joined, they are the text."""
     while not fits(text, limit):
-        end = _end(text, len(head(text, limit)))
+        end = piece_end(text, len(head(text, limit)))
         yield text[:end]
         text = text[end:]
     yield text
 
 
-def split_markdown(markdown: str, limit: int) -> list[str]:
-    """The text in pieces of at most ``limit`` UTF-16 code units; at least one.
-
-    Code that fits in a piece goes whole into one. Longer code is closed, and opened again.
-    """
-    pieces: list[str] = []
-    rest = markdown.replace("\r\n", "\n")
-    while not fits(rest, limit):
-        piece, rest = _first(rest, limit)
-        pieces.append(piece)
-    shown = [piece.strip("\n") for piece in (*pieces, rest) if piece.strip()]
-    return shown or [markdown]
-
-
-def _first(text: str, limit: int) -> tuple[str, str]:
-    """The first piece of Markdown, and the rest."""
-    most = len(head(text, limit))
-    found = list(fences(text[: 2 * limit]))
-    code = next((fence for fence in found if fence.end > most), None)
-    if code is None or code.start >= most or _is_too_wide(code, limit):
-        end = _end(text, most, [fence[:2] for fence in found if fence.end <= most])
-        return text[:end], text[end:]
-    if code.start > 0:
-        return text[: code.start], text[code.start :]
-    body = len(code.opening) + 1
-    room = len(head(text, limit - len(code.closing) - 1))
-    end = text.rfind("\n", body, room) + 1 or room
-    lines = text[body:end].rstrip("\n")
-    piece = f"{code.opening}\n{lines}\n{code.closing}" if lines else ""
-    if not text[end : code.end].strip(f"{code.closing[0]} \t\n"):
-        return piece, text[code.end :]
-    return piece, f"{code.opening}\n{text[end:]}"
-
-
-def _is_too_wide(code: Fence, limit: int) -> bool:
-    """Whether the marks around code would leave too little room for it."""
-    return units(code.opening) + len(code.closing) + 2 > limit // 2
-
-
-def _end(text: str, most: int, codes: Sequence[tuple[int, int]] = ()) -> int:
+def piece_end(text: str, most: int, codes: Sequence[tuple[int, int]] = ()) -> int:
     """Where the first piece ends, ``most`` characters in at the latest, and not in code."""
     links = [match.span() for match in WHOLE_URL.finditer(text, 0, 2 * most)]
     for seam in SEAMS:

@@ -9,12 +9,12 @@ from typing import Literal, NamedTuple
 import structlog
 
 from bot.channels import Delivery
+from bot.channels.markdown_pieces import split_markdown
 from bot.channels.slack.blocks import Block, markdown
 from bot.channels.slack.client import ApiResponse
 from bot.channels.slack.feedback import feedback_block
 from bot.channels.slack.task_cards import TaskCard
 from bot.channels.slack.writers import REFUSED_S, Pause
-from bot.channels.splitting import split_markdown
 from bot.channels.utf16 import units
 from bot.errors import DeliverInParts
 from bot.texts import Texts, language_of

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from starlette.routing import BaseRoute, Route
 
 from bot.channels import AssertLease, Channel, Delivery, Host, InboundEvent, Question, Reply, Take
+from bot.channels.markdown_pieces import split_markdown
 from bot.channels.slack import Config
 from bot.channels.slack.answer_blocks import AnswerBlocks
 from bot.channels.slack.answers import Answers
@@ -53,7 +54,6 @@ from bot.channels.slack.types import (
     write_address,
 )
 from bot.channels.slack.uploads import Uploads
-from bot.channels.splitting import split_markdown
 from bot.channels.traffic import TrafficRecorder
 from bot.clock import now_ms
 from bot.errors import StoreUnavailable

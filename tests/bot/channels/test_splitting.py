@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.channels.splitting import split, split_markdown
+from bot.channels.markdown_pieces import split_markdown
+from bot.channels.splitting import split
 from bot.channels.utf16 import units
 
 FAMILY = "👨‍👩‍👧"
