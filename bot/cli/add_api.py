@@ -18,7 +18,7 @@ from bot.errors import BadInput
 from bot.settings import Settings
 from toolset.openapi.api_file import FOLDER, NAME, ApiFile
 from toolset.openapi.document import Document
-from toolset.openapi.schemas import BadDocument
+from toolset.openapi.schemas import BadDocument, as_object
 from toolset.web.decoding import decode_json
 from toolset.web.text import one_line
 
@@ -74,22 +74,22 @@ def write_api(
 
 def steps_for_api(path: Path, api: ApiFile, tools_dir: Path | None) -> str:
     """What was written, which variables it needs, and the next command."""
-    tools = "\n".join(
-        f"  {one.tool}  {one.method} {one_line(one.path)}  "
-        f"{'low' if one.method == 'GET' else 'high'}"
-        for one in api.operations
-    )
-    variables = "".join(
+    tools = []
+    for one in api.operations:
+        risk = "low" if one.method == "GET" else "high"
+        tools.append(f"  {one.tool}  {one.method} {one_line(one.path)}  {risk}\n")
+    variables = [
         f"\nSet {variable} in the environment or in .env; it is sent to {api.server} and written "
         "nowhere."
         for variable in api.variables
-    )
+    ]
     folder = path.parents[1]
-    is_read = tools_dir is not None and folder.resolve() == tools_dir.resolve()
-    setting = "" if is_read else f"TOOLS_DIR={shlex.quote(str(folder))} "
+    setting = f"TOOLS_DIR={shlex.quote(str(folder))} "
+    if tools_dir is not None and folder.resolve() == tools_dir.resolve():
+        setting = ""
     return (
-        f"{path}\n{tools}\n\nThey call {api.server}.{variables}\nThen see them: {setting}kaiwa "
-        "tools"
+        f"{path}\n{''.join(tools)}\nThey call {api.server}.{''.join(variables)}\n"
+        f"Then see them: {setting}kaiwa tools"
     )
 
 
@@ -136,9 +136,10 @@ def _is_address(source: str) -> bool:
 
 def _name_of(root: Any) -> str:
     """A name made of the title; empty if that leaves nothing."""
-    info = root.get("info") if isinstance(root, dict) else None
-    title = info.get("title") if isinstance(info, dict) else None
-    words = re.sub(r"[^a-z0-9]+", "_", title[:200].lower()) if isinstance(title, str) else ""
+    title = as_object(as_object(root).get("info")).get("title")
+    if not isinstance(title, str):
+        return ""
+    words = re.sub(r"[^a-z0-9]+", "_", title[:200].lower())
     return words.lstrip("_0123456789")[:32].rstrip("_")
 
 

@@ -62,9 +62,8 @@ def run(*, worker: bool, processes: int = 1, membership: Membership | None = Non
         membership: of this process, one of several.
     """
     config = _prepare(processes=processes)
-    port = membership or listen(
-        config.host, config.port
-    )  # a port in use ends the start before a report of it
+    # A port in use ends the start before a report of it.
+    port = membership or listen(config.host, config.port)
     if membership is None or membership.announces:
         _report_start(config)
     token = ""
@@ -74,7 +73,7 @@ def run(*, worker: bool, processes: int = 1, membership: Membership | None = Non
         log.configure(config.log_level, _secrets(config))
 
     def announce(number: int) -> None:
-        # only compared
+        # The address is only compared.
         host = "127.0.0.1" if config.host in ("0.0.0.0", "::") else config.host  # noqa: S104
         address = f"[{host}]:{number}" if ":" in host else f"{host}:{number}"
         print(f"{config.bot_name} answers at http://{address}/ (Ctrl-C stops it)", flush=True)
@@ -106,9 +105,13 @@ def chat(*, new: bool) -> int:
     config = _settings()
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
     answered = True
-    if interactive:  # Ctrl-C ends the wait for an answer, even if the parent process ignores SIGINT
+    signals: tuple[signal.Signals, ...] = LEAVE
+    if interactive:
+        # Ctrl-C ends the wait for an answer, even if the parent process ignores SIGINT.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    signals = LEAVE if interactive else (*LEAVE, signal.SIGINT)  # in a pipe Ctrl-C ends the process
+    else:
+        # In a pipe Ctrl-C ends the process.
+        signals = (*LEAVE, signal.SIGINT)
     with _ended_by(*signals), suppress(KeyboardInterrupt):
         answered = asyncio.run(_talk(config, new=new, interactive=interactive))
     return 0 if answered or interactive else 1
@@ -116,13 +119,12 @@ def chat(*, new: bool) -> int:
 
 def serve_mcp() -> None:
     """Serve tools to the program that started this one, until it closes stdin."""
-    # no other command waits for the SDK
+    # No other command waits for the SDK.
     from bot.mcp_server.server import serve_stdio  # noqa: PLC0415
 
     config = _prepare()
-    signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # a thread waits for stdin, and would go on waiting
+    # A thread waits for stdin, and would go on waiting.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     uvloop.run(serve_stdio(config))
 
 
@@ -135,16 +137,11 @@ def list_tools() -> None:
             await wait_for(servers)
             return tools
 
-    rows = [
-        (
-            name,
-            tool.definition.risk,
-            _parameters(tool.definition),
-            tool.origin,
-            tool.definition.description,
-        )
-        for name, tool in uvloop.run(load()).items()
-    ]
+    rows = []
+    for name, tool in uvloop.run(load()).items():
+        declared = tool.definition
+        parameters = _parameters(declared)
+        rows.append((name, declared.risk, parameters, tool.origin, declared.description))
     print_table(("tool", "risk", "parameters", "from", "description"), rows)
 
 
@@ -201,9 +198,11 @@ def list_outbox(limit: int, *, as_json: bool) -> None:
             dead_letters.rows(letters, now),
             elastic=2,
         )
-    shown = f" ({len(letters)} shown)" if len(letters) < overview.count else ""
+    number = str(overview.count or "none")
+    if len(letters) < overview.count:
+        number += f" ({len(letters)} shown)"
     waiting = f"conversations due: {overview.conversations_waiting}"
-    print(f"dead letters: {overview.count or 'none'}{shown}, {waiting}", file=sys.stderr)
+    print(f"dead letters: {number}, {waiting}", file=sys.stderr)
 
 
 def retry(ids: Sequence[str] | None) -> int:
@@ -212,8 +211,11 @@ def retry(ids: Sequence[str] | None) -> int:
     async def put_back() -> list[CheckResult]:
         async with app.open_store_of(_prepare("ERROR")) as store:
             letters = store.dead_letters
-            every = await letters.read() if ids is None else await dead_letters.find(letters, ids)
-            return await dead_letters.put_back(letters, every)
+            if ids is None:
+                chosen = await letters.read()
+            else:
+                chosen = await dead_letters.find(letters, ids)
+            return await dead_letters.put_back(letters, chosen)
 
     results = uvloop.run(put_back())
     code = _report(results)
@@ -284,15 +286,11 @@ def show_usage(days: int, *, as_json: bool) -> None:
         print(encode(report).decode())
         return
     print_table(("day", "model", *usage.KINDS, "USD"), usage.rows(report.lines))
-    heavy = [("user", who) for who in report.users] + [
-        ("conversation", where) for where in report.conversations
-    ]
+    heavy = [("user", one.name, f"{one.tokens:,}") for one in report.users]
+    heavy += [("conversation", one.name, f"{one.tokens:,}") for one in report.conversations]
     if heavy:
         print(flush=True)
-        print_table(
-            ("most tokens", "", "tokens"),
-            ((kind, one.name, f"{one.tokens:,}") for kind, one in heavy),
-        )
+        print_table(("most tokens", "", "tokens"), heavy)
     money = f"about {report.usd:.2f} USD in {days} days"
     print(
         f"{money}, estimated with prices of {report.prices_as_of} ({report.prices_source})",
@@ -353,8 +351,10 @@ def _settings(processes: int | None = None) -> Settings:
 
 
 def _secrets(config: Settings) -> list[str]:
-    of_servers = [secret for server in mcp_servers(config) for secret in server.secrets]
-    return [*config.secrets, *model_secrets(config), *channel_secrets(config), *of_servers]
+    secrets = [*config.secrets, *model_secrets(config), *channel_secrets(config)]
+    for server in mcp_servers(config):
+        secrets += server.secrets
+    return secrets
 
 
 def _prepare(
@@ -373,7 +373,7 @@ def _report_start(config: Settings) -> None:
 
 async def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     """Chat; returns whether the last message was answered."""
-    # kaiwa run needs none of its Markdown
+    # The command kaiwa run needs none of its Markdown.
     from bot.terminal.chat import Chat, ChatSession  # noqa: PLC0415
     from bot.terminal.screen import Screen  # noqa: PLC0415
 
@@ -386,7 +386,9 @@ async def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     screen = Screen(labels)
     who = labels["demo" if config.chosen_model == "demo" else "model"]
     greeting = who.format(bot_name=config.bot_name, model=config.chosen_model)
-    screen.notice(f"{greeting}\n{labels['hint']}" if interactive else greeting)
+    if interactive:
+        greeting = f"{greeting}\n{labels['hint']}"
+    screen.notice(greeting)
     async with open_chat(config, conversation) as runtime:
         console, place = runtime.console, (machine.language_tag(), machine.time_zone())
 

@@ -27,8 +27,10 @@ from bot.terminal.reports import print_table
 from toolset.tool_map import FIND_TOOLS, ToolMap
 
 FILE = "evals.json"
-EVERY = 25  # attempts between two lines of progress
-UNSAFE = re.compile(r"[^\w.-]")  # in the name of a file
+# Two lines of progress have so many attempts between them.
+EVERY = 25
+# The name of a file cannot hold these characters.
+UNSAFE = re.compile(r"[^\w.-]")
 
 
 def evaluate(
@@ -53,21 +55,28 @@ def evaluate(
     config = _config(model)
     questions = choose(load_questions(), only)
     path = results or private_folder(config.kaiwa_data_dir) / FILE
-    name = f"{config.chosen_model} with {FIND_TOOLS}" if by_search else config.chosen_model
+    name = config.chosen_model
+    if by_search:
+        name = f"{name} with {FIND_TOOLS}"
     before = read_runs(path).runs.get(name)
     tools = canned_tools(questions, load_results(), by_search=by_search)
-    kept = None if only else path.with_name(f"{path.name}.{UNSAFE.sub('_', name)}.unfinished")
+    unfinished = None
+    if not only:
+        unfinished = path.with_name(f"{path.name}.{UNSAFE.sub('_', name)}.unfinished")
+    ask = _run(config, tools, questions, limits, name=name, unfinished=unfinished)
     try:
-        attempts = uvloop.run(_run(config, tools, questions, limits, name, kept))
+        attempts = uvloop.run(ask)
     except KeyboardInterrupt:
-        next_step = f"; the same command goes on with the answers in {kept}" if kept else ""
-        print(f"interrupted{next_step}", file=sys.stderr)
+        interrupted = "interrupted"
+        if unfinished:
+            interrupted += f"; the same command goes on with the answers in {unfinished}"
+        print(interrupted, file=sys.stderr)
         return 130
     prices = load_prices()
     run = report.count(name, _now(), questions, attempts, prices)
-    if kept:
+    if unfinished:
         keep_run(path, run)
-        kept.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
     _print(run, questions, attempts)
     if before:
         _print_changes(before, run)
@@ -83,9 +92,7 @@ def _now() -> str:
 def _config(model: str) -> Settings:
     """The settings with this model alone, after configuring the log."""
     config = settings.load()
-    config = config.model_copy(
-        update={"fallback_models": (), **({"model": model} if model else {})}
-    )
+    config = config.model_copy(update={"fallback_models": (), "model": model or config.model})
     check_models(config)
     log.configure("CRITICAL", [*config.secrets, *model_secrets(config)])
     return config
@@ -96,23 +103,25 @@ async def _run(
     tools: ToolMap,
     questions: Sequence[Question],
     limits: Limits,
+    *,
     name: str,
-    kept: Path | None,
+    unfinished: Path | None,
 ) -> list[Attempt]:
     """All attempts, with those of an interrupted run.
 
     Args:
-        kept: the file of such a run; None: nothing is kept.
+        unfinished: the file of such a run; None: nothing is kept.
     """
     metrics, total = Metrics(), len(questions) * limits.repeat
     async with open_models(config, metrics) as provider:
         agent = Agent(provider, tools, app.persona(config), metrics, config.max_tool_turns)
-        if kept is None:
+        if unfinished is None:
             return await run_questions(agent, questions, limits, _Progress(total))
-        run = read_unfinished(kept, Head(setup_of(name, agent), _now()), questions, limits.repeat)
+        head = Head(setup_of(name, agent), _now())
+        run = read_unfinished(unfinished, head, questions, limits.repeat)
         if run.answers:
             answers = f"{len(run.answers)} answers of the run that began at {run.head.at}"
-            print(f"going on with {answers}; delete {kept} to begin anew", file=sys.stderr)
+            print(f"going on with {answers}; delete {unfinished} to begin anew", file=sys.stderr)
         with keeping(run, questions) as keep:
             return await run_questions(
                 agent, questions, limits, _Progress(total, len(run.answers), keep), run.answers

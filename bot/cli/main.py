@@ -37,10 +37,9 @@ def main() -> None:
     _open_missing()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(
-                errors="replace"
-            )  # an undecodable byte or a terminal without ✓ must not end the command
-    # what is loaded at the start stays; to look for garbage in it takes a sixth of the start
+            # An undecodable byte or a terminal without ✓ must not end the command.
+            stream.reconfigure(errors="replace")
+    # What is loaded at the start stays; to look for garbage in it takes a sixth of the start.
     gc.disable()
     try:
         cli(prog_name="kaiwa")
@@ -59,10 +58,11 @@ def _open_missing() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            # Opening a file takes the lowest number that is free.
+            os.open(os.devnull, os.O_RDWR)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            # until the end
+            # The file stays open until the end.
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
@@ -113,7 +113,9 @@ def run(
         from bot import supervisor
         from bot.web.port import listen
 
-        options = [f"--processes={config.kaiwa_processes}", *(["--no-worker"] if no_worker else [])]
+        options = [f"--processes={config.kaiwa_processes}"]
+        if no_worker:
+            options.append("--no-worker")
         supervisor.replace_by_supervisor(
             listen(config.host, config.port), config.kaiwa_processes, options
         )

@@ -22,6 +22,7 @@ from toolset.tool_map import FIND_TOOLS
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 OWN = Path(toolset.__file__).parent
+# The written file imports these names.
 TAKEN = {
     "Any",
     "BaseModel",
@@ -29,7 +30,7 @@ TAKEN = {
     "Risk",
     "ToolContext",
     "ToolError",
-}  # imported by the written file
+}
 
 TOOL = Template('''\
 """``$name``: what it does, in one sentence."""
@@ -157,7 +158,7 @@ def write_tool(name: str, folder: Path) -> Written:
         BadInput: the name is not allowed or taken, a file exists already, or the folder cannot be
         written.
     """
-    kind = "".join(part.capitalize() for part in name.split("_"))
+    kind = "".join(map(str.capitalize, name.split("_")))
     if (
         not NAME.fullmatch(name)
         or keyword.iskeyword(name)
@@ -168,17 +169,20 @@ def write_tool(name: str, folder: Path) -> Written:
             f"NAME: {name!r} cannot be used; write small letters, digits and _, such as roll_dice"
         )
     own = folder.resolve() == OWN
-    root = folder.parent if own else folder
-    tests = root / "tests" / "toolset" if own else root / "tests"
+    root, tests = folder, folder / "tests"
+    if own:
+        root = folder.parent
+        tests = root / "tests" / "toolset"
     written = Written(folder / f"{name}.py", root / "schemas" / name, tests / f"test_{name}.py")
     for path in (written.tool, written.tool.with_suffix(""), written.schemas, written.test):
         if path.exists():
             raise BadInput(f"{path} is there already; choose another name, or move it away")
     _refuse_taken(name, folder)
     values = {"name": name, "kind": kind, "variable": name.upper()}
-    test = TEST.substitute(
-        values, imports=OWN_IMPORTS if own else FOLDER_IMPORTS, folder="" if own else ", FOLDER"
-    )
+    if own:
+        test = TEST.substitute(values, imports=OWN_IMPORTS, folder="")
+    else:
+        test = TEST.substitute(values, imports=FOLDER_IMPORTS, folder=", FOLDER")
     texts = {
         written.tool: TOOL.substitute(values),
         written.schemas / "parameters.json": _json(PARAMETERS),
@@ -197,16 +201,16 @@ def write_tool(name: str, folder: Path) -> Written:
 def _refuse_taken(name: str, folder: Path) -> None:
     """Refuse the name of another tool: with two of one name, nothing that loads the tools starts
     any more."""
-    origins = {
-        FIND_TOOLS: "Kaiwa",
-        **{found.tool.name: found.origin for found in (*own_tools(), *installed_tools())},
-    }
-    with suppress(ToolSetupError):  # half a tool in the folder must not stop the next one
-        origins.update({found.tool.name: found.origin for found in folder_tools(folder)})
+    origins = {FIND_TOOLS: "Kaiwa"}
+    for found in (*own_tools(), *installed_tools()):
+        origins[found.tool.name] = found.origin
+    # Half a tool in the folder must not stop the next one.
     with suppress(ToolSetupError):
-        origins.update(
-            {one.tool: str(path) for path, api in read_api_files(folder) for one in api.operations}
-        )
+        for found in folder_tools(folder):
+            origins[found.tool.name] = found.origin
+    with suppress(ToolSetupError):
+        for path, api in read_api_files(folder):
+            origins.update(dict.fromkeys((one.tool for one in api.operations), str(path)))
     if name in origins:
         raise BadInput(
             f"NAME: {name} is the name of a tool already ({origins[name]}); choose another name"
@@ -216,8 +220,9 @@ def _refuse_taken(name: str, folder: Path) -> None:
 def next_steps(written: Written, tools_dir: Path | None) -> str:
     """The next commands; they set TOOLS_DIR for a folder that Kaiwa does not read yet."""
     folder, name = written.tool.parent, written.tool.stem
-    is_read = folder.resolve() == OWN or (tools_dir and folder.resolve() == tools_dir.resolve())
-    setting = "" if is_read else f"TOOLS_DIR={shlex.quote(str(folder))} "
+    setting = f"TOOLS_DIR={shlex.quote(str(folder))} "
+    if folder.resolve() == OWN or (tools_dir and folder.resolve() == tools_dir.resolve()):
+        setting = ""
     return STEPS.substitute(
         files="\n".join(map(str, (written.tool, *sorted(written.schemas.iterdir()), written.test))),
         call=f"""{setting}kaiwa tools call {name} '{{"text": "hello"}}'""",

@@ -11,8 +11,10 @@ from bot.evals.questions import ExpectedCall, Predicate, Question
 from bot.transcript import ToolCall, encode
 from toolset.tool_map import FIND_TOOLS
 
-SHOWN = 300  # characters of what is wrong
-MOST_CALLS = 40  # of one answer
+# What is wrong is shown with so many characters.
+SHOWN = 300
+# An answer may make so many calls.
+MOST_CALLS = 40
 
 
 def judge(
@@ -31,15 +33,14 @@ def judge(
 
 def _wrong_calls(question: Question, calls: Sequence[ToolCall], acting: Collection[str]) -> str:
     expected = Counter(name for call in question.calls for name in call.tools)
-    if extra := [
-        call for call in calls if call.name not in expected and call.name not in question.may
-    ]:
+    allowed = {*expected, *question.may}
+    extra = [call for call in calls if call.name not in allowed]
+    if extra:
         return f"called {_shown(extra)}"
     made = Counter(call.name for call in calls)
-    if often := [
-        name for name in acting if made[name] > expected[name] and name not in question.may
-    ]:
-        return f"called {often[0]} {made[often[0]]} times"
+    for name in acting:
+        if made[name] > expected[name] and name not in question.may:
+            return f"called {name} {made[name]} times"
     if len(calls) > MOST_CALLS:
         return f"made {len(calls)} calls"
     if not _are_made(question.calls, list(calls)):
@@ -48,14 +49,17 @@ def _wrong_calls(question: Question, calls: Sequence[ToolCall], acting: Collecti
 
 
 def _wrong_words(question: Question, calls: Sequence[ToolCall], answer: str) -> str:
-    said = _plain(answer)
+    plain = _plain(answer)
     for wanted in question.says:
         choice = [wanted] if isinstance(wanted, str) else wanted
-        if not any(_plain(word) in said for word in choice):
+        if not _names_any(plain, choice):
             return f"did not say {' or '.join(choice)}: {answer}"
-    everything = "\n".join([said, *(_text(call.arguments) for call in calls)])
-    found = next((word for word in question.never if _plain(word) in everything), "")
-    return f"said or sent {found}: {answer}" if found else ""
+    for call in calls:
+        plain += "\n" + _text(call.arguments)
+    for word in question.never:
+        if _plain(word) in plain:
+            return f"said or sent {word}: {answer}"
+    return ""
 
 
 def _are_made(expected: Sequence[ExpectedCall], made: Sequence[ToolCall]) -> bool:
@@ -63,17 +67,20 @@ def _are_made(expected: Sequence[ExpectedCall], made: Sequence[ToolCall]) -> boo
     if not expected:
         return True
     first, *rest = expected
-    return any(
-        _fits(first, call) and _are_made(rest, [*made[:at], *made[at + 1 :]])
-        for at, call in enumerate(made)
-    )
+    for at, call in enumerate(made):
+        others = [*made[:at], *made[at + 1 :]]
+        if _fits(first, call) and _are_made(rest, others):
+            return True
+    return False
 
 
 def _fits(expected: ExpectedCall, call: ToolCall) -> bool:
-    return call.name in expected.tools and any(
-        all(_holds(predicate, call.arguments.get(name)) for name, predicate in choice.items())
-        for choice in expected.choices
-    )
+    if call.name not in expected.tools:
+        return False
+    for choice in expected.choices:
+        if all(_holds(predicate, call.arguments.get(name)) for name, predicate in choice.items()):
+            return True
+    return False
 
 
 def _holds(predicate: Predicate, value: Any) -> bool:
@@ -84,8 +91,9 @@ def _holds(predicate: Predicate, value: Any) -> bool:
     if predicate.equals is not None and not _is_equal(predicate.equals, value):
         return False
     text = _text(value)
-    one = not predicate.any_of or any(_plain(word) in text for word in predicate.any_of)
-    return one and all(_plain(word) in text for word in predicate.contains)
+    if predicate.any_of and not _names_any(text, predicate.any_of):
+        return False
+    return all(_plain(word) in text for word in predicate.contains)
 
 
 def _is_equal(wanted: object, value: object) -> bool:
@@ -99,10 +107,14 @@ def _is_equal(wanted: object, value: object) -> bool:
 def _text(value: Any) -> str:
     """The texts and numbers of a value, one a line."""
     if isinstance(value, dict):
-        return "\n".join(map(_text, value.values()))
+        value = list(value.values())
     if isinstance(value, list):
         return "\n".join(map(_text, value))
     return _plain(str(value))
+
+
+def _names_any(plain: str, words: Collection[str]) -> bool:
+    return any(_plain(word) in plain for word in words)
 
 
 def _plain(text: str) -> str:

@@ -17,7 +17,8 @@ from bot.ops.usage import cost
 from bot.prices import Prices
 from bot.transcript import Usage
 
-Z = 1.959964  # of a two-sided interval of 95 %
+# The quantile of the normal distribution for a two-sided interval of 95 %.
+Z = 1.959964
 HEAD = (
     "questions",
     "number",
@@ -98,11 +99,17 @@ def count(
     model: str, at: str, questions: Sequence[Question], attempts: Sequence[Attempt], prices: Prices
 ) -> Run:
     """Put the attempts of a run together."""
-    scores = {
-        question.id: _score(question, made) for question, made in _by_question(questions, attempts)
-    }
-    seconds = round(sum(attempt.seconds for attempt in attempts), 3)
-    return Run(model, at, _usage(attempts), _usd(attempts, prices), seconds, scores)
+    scores: dict[str, Score] = {}
+    for question, made in _by_question(questions, attempts):
+        scores[question.id] = _score(question, made)
+    return Run(
+        model,
+        at,
+        usage=_usage(attempts),
+        usd=_usd(attempts, prices),
+        seconds=round(sum(attempt.seconds for attempt in attempts), 3),
+        scores=scores,
+    )
 
 
 def rows(
@@ -110,13 +117,11 @@ def rows(
 ) -> Iterator[tuple[str, ...]]:
     """The table: each category, each language, everything."""
     for category in CATEGORIES:
-        yield from _row(
-            category, [one for one in questions if one.category == category], attempts, prices
-        )
+        of_category = [one for one in questions if one.category == category]
+        yield from _row(category, of_category, attempts, prices)
     for language in ("en", "ja"):
-        yield from _row(
-            language, [one for one in questions if one.language == language], attempts, prices
-        )
+        in_language = [one for one in questions if one.language == language]
+        yield from _row(language, in_language, attempts, prices)
     yield from _row("all", questions, attempts, prices)
 
 
@@ -130,16 +135,10 @@ def wrong_rows(run: Run) -> Iterator[tuple[str, ...]]:
 def changes(before: Run, now: Run) -> list[Change]:
     """The questions that both runs asked in the same words and that came out differently, the worse
     ones first."""
-    shared = [
-        (name, before.scores[name], score)
-        for name, score in now.scores.items()
-        if name in before.scores and before.scores[name].digest == score.digest
-    ]
-    found = [
-        Change(name, old.share, new.share, new.wrong)
-        for name, old, new in shared
-        if old.share != new.share
-    ]
+    found = []
+    for name, old, new in _shared(before, now):
+        if old.share != new.share:
+            found.append(Change(name, old.share, new.share, new.wrong))
     return sorted(found, key=lambda change: (change.now - change.before, change.question))
 
 
@@ -147,45 +146,47 @@ def change_rows(found: Sequence[Change]) -> Iterator[tuple[str, ...]]:
     """The changes as rows of a table."""
     for change in found:
         kind = "better" if change.now > change.before else "worse"
-        yield (
-            kind,
-            change.question,
-            f"{change.before:.0%} → {change.now:.0%}",
-            " ".join(change.wrong.split()),
-        )
+        shares = f"{change.before:.0%} → {change.now:.0%}"
+        yield kind, change.question, shares, " ".join(change.wrong.split())
 
 
 def summary(before: Run, now: Run) -> str:
     """What to know about the changes in one line."""
     found = changes(before, now)
     better = sum(change.now > change.before for change in found)
-    shared = sum(
-        now.scores[name].digest == old.digest
-        for name, old in before.scores.items()
-        if name in now.scores
-    )
-    return (
-        f"since {before.at}: of {shared} same questions {better} better, {len(found) - better} "
-        "worse"
-    )
+    shared = len(list(_shared(before, now)))
+    worse = len(found) - better
+    return f"since {before.at}: of {shared} same questions {better} better, {worse} worse"
+
+
+def _shared(before: Run, now: Run) -> Iterator[tuple[str, Score, Score]]:
+    """The questions that both runs asked in the same words, with both scores."""
+    for name, new in now.scores.items():
+        old = before.scores.get(name)
+        if old and old.digest == new.digest:
+            yield name, old, new
 
 
 def _row(
     name: str, questions: Sequence[Question], attempts: Sequence[Attempt], prices: Prices
 ) -> Iterator[tuple[str, ...]]:
-    chosen = [(question, made) for question, made in _by_question(questions, attempts) if made]
-    if not chosen:
+    made: list[Attempt] = []
+    scores: list[Score] = []
+    for question, several in _by_question(questions, attempts):
+        if several:
+            made += several
+            scores.append(_score(question, several))
+    if not scores:
         return
-    made = [attempt for _, several in chosen for attempt in several]
-    share = fmean(_score(question, several).share for question, several in chosen)
-    low, high = wilson(share, len(chosen))
+    share = fmean(score.share for score in scores)
+    low, high = wilson(share, len(scores))
     usage, usd = _usage(made), _usd(made, prices)
     yield (
         name,
-        f"{len(chosen)}",
+        f"{len(scores)}",
         f"{share:.1%}",
         f"{low:.1%} to {high:.1%}",
-        f"{sum(bool(attempt.error) for attempt in made)}",
+        f"{sum(score.errors for score in scores)}",
         f"{usage.input:,}",
         f"{usage.output + usage.thinking:,}",
         "unknown" if usd is None else f"{usd:.4f}",
@@ -199,15 +200,17 @@ def _by_question(
     made: dict[str, list[Attempt]] = defaultdict(list)
     for attempt in attempts:
         made[attempt.question].append(attempt)
-    return ((question, made[question.id]) for question in questions)
+    for question in questions:
+        yield question, made[question.id]
 
 
 def _score(question: Question, attempts: Sequence[Attempt]) -> Score:
-    right = sum(attempt.is_right for attempt in attempts)
-    errors = sum(bool(attempt.error) for attempt in attempts)
-    wrong = next(
-        (attempt.wrong or attempt.error for attempt in attempts if not attempt.is_right), ""
-    )
+    right = errors = 0
+    wrong = ""
+    for attempt in attempts:
+        right += attempt.is_right
+        errors += bool(attempt.error)
+        wrong = wrong or attempt.wrong or attempt.error
     return Score(question.digest, len(attempts), right, errors, wrong)
 
 
@@ -221,6 +224,12 @@ def _usd(attempts: Sequence[Attempt], prices: Prices) -> float | None:
     for attempt in attempts:
         if attempt.model:
             by_model[attempt.model].append(attempt)
-    costs = [cost(asdict(_usage(made)), prices.of(model)) for model, made in by_model.items()]
-    known = [usd for usd in costs if usd is not None]
-    return round(sum(known), 6) if known and len(known) == len(costs) else None
+    if not by_model:
+        return None
+    total = 0.0
+    for model, made in by_model.items():
+        usd = cost(asdict(_usage(made)), prices.of(model))
+        if usd is None:
+            return None
+        total += usd
+    return round(total, 6)

@@ -21,9 +21,10 @@ from bot.evals.judge import judge
 from bot.evals.questions import Question
 from bot.live_events import NoWatcher
 from bot.store import Fact
-from bot.transcript import Author, Message, Spending, Text, Usage, new_id
+from bot.transcript import Author, Message, Spending, Text, ToolCall, Usage, new_id
 
-NOW = datetime(2026, 11, 20, 9, 30)  # a Friday, on the clock of whoever asks
+# A Friday, on the clock of whoever asks.
+NOW = datetime(2026, 11, 20, 9, 30)
 CHANNEL = "line"
 STYLE = ""
 LOCALES = {"en": "en-US", "ja": "ja-JP"}
@@ -108,11 +109,10 @@ async def run_questions(
         return new
 
     async with asyncio.TaskGroup() as group:
-        tasks = [
-            group.create_task(attempt(question))
-            for question in questions
-            for _ in range(limits.repeat)
-        ]
+        tasks = []
+        for question in questions:
+            for _ in range(limits.repeat):
+                tasks.append(group.create_task(attempt(question)))
     return [task.result() for task in tasks]
 
 
@@ -124,14 +124,21 @@ async def _ask(agent: Agent, question: Question, timeout_s: float) -> Attempt:
         async with asyncio.timeout(timeout_s):
             answer = await agent.run(turn)
         acting = [one.name for one in agent.tools.definitions if not one.only_reads]
-        calls = [call for message in turn.added for call in message.calls]
+        calls: list[ToolCall] = []
+        for message in turn.added:
+            calls += message.calls
         wrong = judge(question, calls, answer.text if answer else "", acting)
     except (ModelError, TurnFailed) as error:
         failure = str(error)
     except TimeoutError:
         failure = f"no answer in {timeout_s:g} s"
     return Attempt(
-        question.id, wrong, failure, ports.usage, round(time.monotonic() - started, 3), ports.model
+        question=question.id,
+        wrong=wrong,
+        error=failure,
+        usage=ports.usage,
+        seconds=round(time.monotonic() - started, 3),
+        model=ports.model,
     )
 
 
@@ -140,21 +147,26 @@ def _turn(question: Question, ports: _Ports, deadline: float) -> Turn:
     author = Author("asker", "", locale, zone)
     at = int(NOW.replace(tzinfo=ZoneInfo(zone)).timestamp() * 1000)
 
-    def said(text: str) -> Message:
+    def from_asker(text: str) -> Message:
         message = Message(new_id("msg"), "user", (Text(text),), at, author)
         line = context_line(InboundEvent(message), CHANNEL, zone)
         return Message(message.id, "user", message.parts, at, author, context=line)
 
     history: list[Message] = []
     for exchange in question.before:
-        history += [
-            said(exchange.user),
-            Message(new_id("msg"), "model", (Text(exchange.answer),), at),
-        ]
-    asked = said(question.ask)
-    facts = facts_message(
-        [Fact(number, text) for number, text in enumerate(question.facts, 1)], [asked]
-    )
-    history += [facts] if facts else []
+        history.append(from_asker(exchange.user))
+        history.append(Message(new_id("msg"), "model", (Text(exchange.answer),), at))
+    asked = from_asker(question.ask)
+    facts = [Fact(number, text) for number, text in enumerate(question.facts, 1)]
+    remembered = facts_message(facts, [asked])
+    if remembered:
+        history.append(remembered)
     context = TurnContext(question.id, STYLE, locale, zone, NoWatcher())
-    return Turn(new_id("turn"), context, history, [asked], ports, deadline)
+    return Turn(
+        turn_id=new_id("turn"),
+        context=context,
+        history=history,
+        asked=[asked],
+        ports=ports,
+        deadline=deadline,
+    )

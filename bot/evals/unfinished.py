@@ -108,7 +108,8 @@ def keeping(run: Unfinished, questions: Sequence[Question]) -> Iterator[Callable
     with run.path.open("ab", buffering=0) as file:
 
         def keep(attempt: Attempt) -> None:
-            with suppress(OSError):  # a full disk takes no answer from this run
+            with suppress(OSError):
+                # A full disk takes no answer from this run.
                 if not attempt.error:
                     file.write(line(attempt))
 

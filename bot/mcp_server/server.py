@@ -30,11 +30,13 @@ from bot.telemetry import Metrics, span
 from bot.transcript import ToolCall
 from toolset.schema import Schema, shortened
 from toolset.shown import ToolFile
-from toolset.tool import NAME_CAP, ToolContext, ToolOutcome
+from toolset.tool import NAME_CAP, ToolContext, ToolOutcome, ValidatedTool
 from toolset.tool_map import ToolMap
 
-BODY_CAP = 256 * 1024  # bytes of a request; over stdio, characters
-CHANNEL = "mcp"  # in TOOLS_ALLOW
+# A request has so many bytes at most; over stdio, characters.
+BODY_CAP = 256 * 1024
+# TOOLS_ALLOW names the MCP server by this word.
+CHANNEL = "mcp"
 
 
 class ToolServer:
@@ -50,10 +52,10 @@ class ToolServer:
 
     def __init__(self, tools: ToolMap, hooks: Hooks, settings: Settings, metrics: Metrics) -> None:
         read = tools.of_start().low_risk().of_place(CHANNEL, "operator")
-        served = (
-            each for each in read.definitions if each.only_reads and not each.needs_conversation
-        )
-        self._served = {each.name: read[each.name] for each in served}
+        self._served = {}
+        for each in read.definitions:
+            if each.only_reads and not each.needs_conversation:
+                self._served[each.name] = read[each.name]
         self._hooks = hooks
         self._settings = settings
         self._metrics = metrics
@@ -86,30 +88,20 @@ class ToolServer:
     async def serve_stdio(self) -> None:
         """Serve the program at the other end of stdin and stdout until it closes stdin."""
         async with stdio_server(_stdin()) as (read, write):
-            with redirect_stdout(sys.stderr):  # what a tool prints is not the protocol
+            with redirect_stdout(sys.stderr):
+                # What a tool prints is not the protocol.
                 await self.server.run(read, write, self.server.create_initialization_options())
 
     def _input_schema(self, name: str) -> dict[str, Any] | None:
         tool = self._served.get(name)
-        return dict(tool.definition.parameters) if tool else None
+        if tool is None:
+            return None
+        return dict(tool.definition.parameters)
 
     async def _list(
         self, _context: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(
-            tools=[
-                types.Tool(
-                    name=tool.definition.name,
-                    description=tool.definition.description,
-                    input_schema=dict(tool.definition.parameters),
-                    output_schema=dict(tool.response_schema),
-                    annotations=types.ToolAnnotations(
-                        read_only_hint=True, idempotent_hint=tool.definition.idempotent
-                    ),
-                )
-                for tool in self._served.values()
-            ]
-        )
+        return types.ListToolsResult(tools=list(map(_listed, self._served.values())))
 
     async def _call(
         self, _context: ServerRequestContext[Any], params: types.CallToolRequestParams
@@ -122,9 +114,8 @@ class ToolServer:
                 made, outcome = await self._hooks.before(call, context)
                 outcome = outcome or await self._run(made, context)
                 outcome = await self._hooks.after(made, context, outcome)
-            except (
-                TurnFailed
-            ):  # a hook ends the turn, which is this call; its cause is for the operator
+            except TurnFailed:
+                # A hook ends the turn, which is this call; its cause is for the operator.
                 outcome = ToolOutcome.error("refused")
             measured.end(
                 "tool.called",
@@ -159,7 +150,7 @@ async def serve_stdio(settings: Settings) -> None:
 class _BoundedLines(TextIOWrapper):
     """Lines; one that is too long is read as an empty one, so that it does not fill the memory."""
 
-    # as TextIOWrapper itself has it
+    # TextIOWrapper itself has this signature.
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
         line = super().readline(BODY_CAP)
         if len(line) < BODY_CAP or line.endswith("\n"):
@@ -203,14 +194,27 @@ def _error(text: str) -> types.CallToolResult:
     )
 
 
+def _listed(tool: ValidatedTool) -> types.Tool:
+    declared = tool.definition
+    return types.Tool(
+        name=declared.name,
+        description=declared.description,
+        input_schema=dict(declared.parameters),
+        output_schema=dict(tool.response_schema),
+        annotations=types.ToolAnnotations(read_only_hint=True, idempotent_hint=declared.idempotent),
+    )
+
+
 def _files(files: Sequence[ToolFile]) -> list[types.ContentBlock]:
     """Images as images, other files in words."""
-    return [
-        types.ImageContent(type="image", data=b64encode(file.data).decode(), mime_type=file.mime)
-        if file.mime.startswith("image/")
-        else types.TextContent(type="text", text=_encodable(file.text))
-        for file in files
-    ]
+    blocks: list[types.ContentBlock] = []
+    for file in files:
+        if file.mime.startswith("image/"):
+            data = b64encode(file.data).decode()
+            blocks.append(types.ImageContent(type="image", data=data, mime_type=file.mime))
+        else:
+            blocks.append(types.TextContent(type="text", text=_encodable(file.text)))
+    return blocks
 
 
 def _encodable(text: str) -> str:

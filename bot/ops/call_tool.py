@@ -11,7 +11,8 @@ from bot.transcript import ToolCall, new_id
 from toolset.tool import ToolContext, ToolOutcome
 from toolset.tool_map import ToolMap
 
-TIMEOUT_S = 60.0  # the tool's own limit is shorter
+# The tool's own limit is shorter.
+TIMEOUT_S = 60.0
 NO_HOOKS = Hooks()
 
 

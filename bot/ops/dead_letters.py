@@ -58,7 +58,7 @@ async def overview(store: Store, limit: int) -> Overview:
     """The newest dead letters, newest first, and how many conversations are due."""
     depths = await store.depths()
     letters = await store.dead_letters.read(limit)
-    return Overview([describe(letter) for letter in letters], depths.dead_letters, depths.due)
+    return Overview(list(map(describe, letters)), depths.dead_letters, depths.due)
 
 
 def describe(letter: DeadLetter) -> Described:
@@ -66,7 +66,13 @@ def describe(letter: DeadLetter) -> Described:
     kind, words = _read(letter)
     at = datetime.fromtimestamp(letter.at / 1000, UTC)
     return Described(
-        letter.id, kind, at, letter.conversation, letter.reason, words, len(letter.arrivals)
+        id=letter.id,
+        kind=kind,
+        at=at,
+        conversation=letter.conversation,
+        reason=letter.reason,
+        words=words,
+        messages=len(letter.arrivals),
     )
 
 
@@ -88,16 +94,11 @@ def rows(letters: Iterable[Described], now: int) -> list[tuple[str, str, str, st
     Args:
         now: milliseconds since the epoch, by the store's clock.
     """
-    return [
-        (
-            letter.id,
-            ago(_ms(letter.at), now),
-            _short(letter.conversation),
-            _line(_what(letter)),
-            _line(letter.reason),
-        )
-        for letter in letters
-    ]
+    found = []
+    for letter in letters:
+        where, age = _short(letter.conversation), ago(_ms(letter.at), now)
+        found.append((letter.id, age, where, _line(_what(letter)), _line(letter.reason)))
+    return found
 
 
 def _what(letter: Described) -> str:
@@ -105,11 +106,9 @@ def _what(letter: Described) -> str:
         return "cannot be read"
     if letter.kind == "answer":
         return f"answer: {letter.words}"
-    return (
-        f"asked: {letter.words}"
-        if letter.messages == 1
-        else f"asked ({letter.messages} messages): {letter.words}"
-    )
+    if letter.messages == 1:
+        return f"asked: {letter.words}"
+    return f"asked ({letter.messages} messages): {letter.words}"
 
 
 async def find(store: DeadLetters, ids: Iterable[str]) -> list[DeadLetter]:
@@ -118,12 +117,19 @@ async def find(store: DeadLetters, ids: Iterable[str]) -> list[DeadLetter]:
     Raises:
         BadInput: one of them does not exist.
     """
-    found = {letter_id: await store.get(letter_id) for letter_id in ids}
-    if missing := [letter_id for letter_id, letter in found.items() if letter is None]:
+    found: list[DeadLetter] = []
+    missing: list[str] = []
+    for letter_id in dict.fromkeys(ids):
+        letter = await store.get(letter_id)
+        if letter is None:
+            missing.append(letter_id)
+        else:
+            found.append(letter)
+    if missing:
         raise BadInput(
             f"no such dead letter: {', '.join(missing)}; kaiwa outbox list shows those there are"
         )
-    return [letter for letter in found.values() if letter is not None]
+    return found
 
 
 async def put_back(store: DeadLetters, chosen: Iterable[DeadLetter]) -> list[CheckResult]:
@@ -137,22 +143,23 @@ async def _put_back(store: DeadLetters, letter: DeadLetter) -> CheckResult:
         return CheckResult(
             "failure", letter.id, "cannot be read", f"kaiwa outbox discard {letter.id} deletes it"
         )
-    if not await store.revive(
-        letter, reset_attempts(letter.delivery) if letter.delivery is not None else b""
-    ):
+    delivery, what = b"", "messages"
+    if letter.delivery is not None:
+        delivery, what = reset_attempts(letter.delivery), "answer"
+    if not await store.revive(letter, delivery):
         return _missing(letter)
-    return CheckResult(
-        "ok",
-        letter.id,
-        f"{'answer' if kind == 'answer' else 'messages'} put back, {_short(letter.conversation)}",
-    )
+    where = _short(letter.conversation)
+    return CheckResult("ok", letter.id, f"{what} put back, {where}")
 
 
 async def discard(store: DeadLetters, chosen: Iterable[DeadLetter]) -> list[CheckResult]:
-    return [
-        CheckResult("ok", letter.id, "deleted") if await store.discard(letter) else _missing(letter)
-        for letter in chosen
-    ]
+    results = []
+    for letter in chosen:
+        if await store.discard(letter):
+            results.append(CheckResult("ok", letter.id, "deleted"))
+        else:
+            results.append(_missing(letter))
+    return results
 
 
 def _age(letter: DeadLetter) -> tuple[int, int]:

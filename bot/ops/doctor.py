@@ -30,8 +30,9 @@ OLDEST_REDIS = 7
 MIB = 1 << 20
 BIG_CITY = "Tokyo"
 SET_PUBLIC_URL = "set PUBLIC_URL to the https address of this server"
-NOT_KAIWA = (ValueError, KeyError, TypeError)  # an answer without Kaiwa's fields
-# addresses to look at, not to listen on
+# What reading an answer without Kaiwa's fields raises.
+NOT_KAIWA = (ValueError, KeyError, TypeError)
+# Addresses to look at, not to listen on.
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
@@ -67,39 +68,32 @@ async def run_checks(
             async with asyncio.timeout(patience_s):
                 return await check
         except TimeoutError:
-            return [
-                CheckResult(
-                    "failure",
-                    name,
-                    f"no answer within {patience_s:g} s",
-                    "check that it is reachable from here",
-                )
-            ]
+            detail = f"no answer within {patience_s:g} s"
+            return [CheckResult("failure", name, detail, "check that it is reachable from here")]
         except SettingsError as error:
             return [CheckResult("failure", name, error.variable, error.fix)]
         except StoreUnavailable as error:
             return [CheckResult("failure", name, f"the store does not answer: {error}", error.fix)]
 
     chosen, *fallbacks = settings.models
-    found = await asyncio.gather(
-        within("model", _check_model("model", chosen, openers)),
-        *(within("fallback", _check_model("fallback", name, openers)) for name in fallbacks),
-        *(
-            within("reviewer", _check_model("reviewer", name, openers))
-            for name in dict.fromkeys(settings.reviewers)
-        ),
-        within("store", _check_store(report["store"], openers)),
-        within("tools", _check_tools(report["tools"], report["Open-Meteo"], settings, openers)),
-        within("images", _check_images(report["images"], openers)),
-        within("hooks", _check_hooks(settings)),
-        *(
-            within(name, check())
-            for name, check in (*openers.mcp.items(), *openers.channels.items())
-        ),
-        within("port", _check_port(settings)),
-        within("public address", _check_public_url(settings)),
-    )
-    return [*(result for group in found for result in group), *_check_access(report, settings)]
+    checks = [within("model", _check_model("model", chosen, openers))]
+    for name in fallbacks:
+        checks.append(within("fallback", _check_model("fallback", name, openers)))
+    for name in dict.fromkeys(settings.reviewers):
+        checks.append(within("reviewer", _check_model("reviewer", name, openers)))
+    tools = _check_tools(report["tools"], report["Open-Meteo"], settings, openers)
+    checks.append(within("store", _check_store(report["store"], openers)))
+    checks.append(within("tools", tools))
+    checks.append(within("images", _check_images(report["images"], openers)))
+    checks.append(within("hooks", _check_hooks(settings)))
+    for name, check in (*openers.mcp.items(), *openers.channels.items()):
+        checks.append(within(name, check()))
+    checks.append(within("port", _check_port(settings)))
+    checks.append(within("public address", _check_public_url(settings)))
+    results: list[CheckResult] = []
+    for group in await asyncio.gather(*checks):
+        results += group
+    return results + _check_access(report, settings)
 
 
 def _check_access(report: Mapping[str, CheckResult], settings: Settings) -> list[CheckResult]:
@@ -126,12 +120,9 @@ def _check_access(report: Mapping[str, CheckResult], settings: Settings) -> list
 
 async def _check_model(part: str, name: str, openers: Openers) -> list[CheckResult]:
     if name == "demo":
-        chosen = part == "model"
-        return [
-            CheckResult("warning", part, DEMO, GET_GEMINI)
-            if chosen
-            else CheckResult("ok", part, DEMO)
-        ]
+        if part == "model":
+            return [CheckResult("warning", part, DEMO, GET_GEMINI)]
+        return [CheckResult("ok", part, DEMO)]
     try:
         async with openers.model(name) as provider:
             return [CheckResult("ok", part, await provider.check())]
@@ -142,24 +133,18 @@ async def _check_model(part: str, name: str, openers: Openers) -> list[CheckResu
 async def _check_store(part: CheckResult, openers: Openers) -> list[CheckResult]:
     try:
         async with openers.store() as store:
-            facts, depths, memory = (
-                await store.facts(),
-                await store.depths(),
-                await store.memory.measure(),
-            )
+            facts = await store.facts()
+            depths = await store.depths()
+            memory = await store.memory.measure()
             newest = await store.dead_letters.read(1)
             now = await store.now_ms()
     except StoreUnavailable as error:
         return [CheckResult("failure", part.name, f"{part.detail}: {error}", error.fix)]
+    server = CheckResult("ok", part.name, f"{part.detail}: {facts.server}", part.fix)
+    if facts.redis_version < OLDEST_REDIS:
+        server = replace(server, result="failure", fix="Redis 7 or newer, or Valkey, is needed")
     return [
-        CheckResult("ok", part.name, f"{part.detail}: {facts.server}", part.fix)
-        if facts.redis_version >= OLDEST_REDIS
-        else CheckResult(
-            "failure",
-            part.name,
-            f"{part.detail}: {facts.server}",
-            "Redis 7 or newer, or Valkey, is needed",
-        ),
+        server,
         _check_policy(facts),
         _check_memory(memory),
         _check_persistence(facts),
@@ -231,29 +216,32 @@ async def _check_tools(
             *_check_rules(tools, settings),
         ]
         if "get_weather" in tools:
-            outcome = await call_by_hand(tools, "get_weather", {"location": BIG_CITY}, settings)
-            fix = (
-                "check WTTR_BASE_URL and OPEN_METEO_BASE_URL, and that they are reachable from here"
-            )
-            found.append(
-                CheckResult("warning", "weather", str(outcome.response["error"]), fix)
-                if outcome.is_error
-                else CheckResult("ok", "weather", f"answers for {BIG_CITY}")
-            )
-            found.append(open_meteo)
+            found += [await _check_weather(tools, settings), open_meteo]
     return found
+
+
+async def _check_weather(tools: ToolMap, settings: Settings) -> CheckResult:
+    outcome = await call_by_hand(tools, "get_weather", {"location": BIG_CITY}, settings)
+    if not outcome.is_error:
+        return CheckResult("ok", "weather", f"answers for {BIG_CITY}")
+    fix = "check WTTR_BASE_URL and OPEN_METEO_BASE_URL, and that they are reachable from here"
+    return CheckResult("warning", "weather", str(outcome.response["error"]), fix)
 
 
 async def _check_images(part: CheckResult, openers: Openers) -> list[CheckResult]:
     """Check that the image model exists."""
     model = tool_config(CreateImageConfig).image_model
-    return await _check_model(part.name, f"gemini:{model}", openers) if model else [part]
+    if not model:
+        return [part]
+    return await _check_model(part.name, f"gemini:{model}", openers)
 
 
 async def _check_hooks(settings: Settings) -> list[CheckResult]:
     """A line if there are hooks."""
     names = [type(hook).__name__ for hook in load_hooks(settings)]
-    return [CheckResult("ok", "hooks", ", ".join(names))] if names else []
+    if not names:
+        return []
+    return [CheckResult("ok", "hooks", ", ".join(names))]
 
 
 def _check_rules(tools: ToolMap, settings: Settings) -> list[CheckResult]:
@@ -262,15 +250,13 @@ def _check_rules(tools: ToolMap, settings: Settings) -> list[CheckResult]:
     found = []
     of_servers = tuple(tool_name(server.name, "") for server in mcp_servers(settings))
     if unknown := [name for name in tools.rules.unknown(tools) if not name.startswith(of_servers)]:
-        told = f"rules for tools that there are not: {', '.join(unknown)}"
-        found.append(CheckResult("warning", "tool rules", told, "correct the names in TOOLS_ALLOW"))
+        detail = f"rules for tools that there are not: {', '.join(unknown)}"
+        fix = "correct the names in TOOLS_ALLOW"
+        found.append(CheckResult("warning", "tool rules", detail, fix))
     if lowered := tools.rules.lowered():
-        told = f"nobody is asked about calls of: {', '.join(lowered)}"
-        found.append(
-            CheckResult(
-                "warning", "tool rules", told, "take their risk out of TOOLS_ALLOW to be asked"
-            )
-        )
+        detail = f"nobody is asked about calls of: {', '.join(lowered)}"
+        fix = "take their risk out of TOOLS_ALLOW to be asked"
+        found.append(CheckResult("warning", "tool rules", detail, fix))
     return found
 
 
@@ -298,26 +284,21 @@ async def _check_port(settings: Settings) -> list[CheckResult]:
 async def _check_public_url(settings: Settings) -> list[CheckResult]:
     """Check whether others reach Kaiwa at PUBLIC_URL. Only LINE misses it where it is not set."""
     url, part = settings.public_url, "public address"
+    if not url and not settings.line_on:
+        return []
     if not url:
-        told = "PUBLIC_URL is not set: LINE shows figures in place of pictures"
-        return [CheckResult("off", part, told, SET_PUBLIC_URL)] if settings.line_on else []
+        detail = "PUBLIC_URL is not set: LINE shows figures in place of pictures"
+        return [CheckResult("off", part, detail, SET_PUBLIC_URL)]
     try:
         await _reason_not_ready(url, is_local=False)
     except httpx.HTTPError as error:
-        told = f"{url} does not answer ({type(error).__name__}): nobody can load pictures from it"
-        return [
-            CheckResult("warning", part, told, "start kaiwa run, and lead PUBLIC_URL to its port")
-        ]
+        detail = f"{url} does not answer ({type(error).__name__}): nobody can load pictures from it"
+        fix = "start kaiwa run, and lead PUBLIC_URL to its port"
+        return [CheckResult("warning", part, detail, fix)]
     except NOT_KAIWA:
-        told = f"something else answers at {url}: nobody can load pictures from it"
-        return [
-            CheckResult(
-                "warning",
-                part,
-                told,
-                "lead PUBLIC_URL, /files and /readyz included, to the port of kaiwa run",
-            )
-        ]
+        detail = f"something else answers at {url}: nobody can load pictures from it"
+        fix = "lead PUBLIC_URL, /files and /readyz included, to the port of kaiwa run"
+        return [CheckResult("warning", part, detail, fix)]
     return [CheckResult("ok", part, f"{url} leads to Kaiwa")]
 
 

@@ -15,8 +15,10 @@ from bot.store import Freed, MemoryUse, Store
 log = structlog.stdlib.get_logger(__name__)
 
 EVERY_S = 10.0
-CLAIM_S = 40  # longer than make_room may take, so that only one process runs it
-PAUSE_S = 9  # after make_room; a little less than EVERY_S
+# The claim lasts longer than make_room may take, so that only one process runs it.
+CLAIM_S = 40
+# The pause after make_room is a little less than EVERY_S.
+PAUSE_S = 9
 MIB = 1 << 20
 CLAIM = "upkeep:memory"
 

@@ -11,6 +11,9 @@ from bot.conversation.feedback import KnownRating, read_ratings
 from bot.store import Store
 from bot.transcript import channel_of
 
+# The index of the day, the model, the channel.
+Group = tuple[int, str, str]
+
 
 class Line(Struct, frozen=True):
     """The numbers of ratings of a model's answers in a channel on a day."""
@@ -34,14 +37,19 @@ class Report(Struct, frozen=True):
 async def report(store: Store, days: Sequence[str]) -> Report:
     """The ratings of these days' answers, in the order of the days."""
     ratings = await read_ratings(store, days)
-    counts = Counter(
-        (rating.day, rating.model, channel_of(rating.place), rating.is_good) for rating in ratings
-    )
-    groups = sorted(
-        {group[:3] for group in counts}, key=lambda group: (days.index(group[0]), *group[1:])
-    )
-    lines = [Line(*group, counts[*group, True], counts[*group, False]) for group in groups]
-    return Report(lines, sum(line.good for line in lines), sum(line.bad for line in lines), ratings)
+    good: Counter[Group] = Counter()
+    bad: Counter[Group] = Counter()
+    for rating in ratings:
+        group = (days.index(rating.day), rating.model, channel_of(rating.place))
+        if rating.is_good:
+            good[group] += 1
+        else:
+            bad[group] += 1
+    lines = []
+    for group in sorted({*good, *bad}):
+        at, model, channel = group
+        lines.append(Line(days[at], model, channel, good[group], bad[group]))
+    return Report(lines, good.total(), bad.total(), ratings)
 
 
 def rows(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:

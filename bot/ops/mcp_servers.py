@@ -16,8 +16,10 @@ from toolset.mcp.connection import McpServer, open_servers
 from toolset.mcp.pins import ListedTool, NoPins, digests_of
 from toolset.tool_map import ToolMap
 
-FEW = 10  # tools that a line names
-PATIENCE_S = 12.0  # for servers that are asked once
+# A line names so many tools at most.
+FEW = 10
+# A command that asks the servers once waits so long for them.
+PATIENCE_S = 12.0
 
 
 async def check_servers(settings: Settings, pins: ToolPins | None) -> list[CheckResult]:
@@ -58,10 +60,11 @@ async def accept(settings: Settings, name: str, pins: ToolPins) -> list[tuple[st
         listed = server.catalog.listed
     before = await pins.read(name)
     await pins.accept(name, digests_of(listed))
-    return [
-        (tool_name(name, one.name), _state(one, before), shown(one.description, DESCRIPTION_CAP))
-        for one in listed
-    ]
+    rows = []
+    for one in listed:
+        description = shown(one.description, DESCRIPTION_CAP)
+        rows.append((tool_name(name, one.name), _state(one, before), description))
+    return rows
 
 
 def _state(tool: ListedTool, before: dict[str, str]) -> str:
@@ -80,16 +83,16 @@ def _result(server: McpServer, tools: ToolMap) -> CheckResult:
     catalog = server.catalog
     dropped = tools.dropped(server.name)
     count = sum(tools.get(tool.definition.name) is tool for tool in catalog.tools)
-    parts = [f"connected, {count} tool{'' if count == 1 else 's'}"]
+    parts = ["connected, 1 tool" if count == 1 else f"connected, {count} tools"]
     left_out = [f"{shown(name)} ({cause})" for name, cause in catalog.left_out.items()]
     left_out += [f"{name} (another tool has its name)" for name in dropped]
-    parts += [f"left out: {_few(left_out)}"] if left_out else []
-    parts += ["it lists more tools than are read"] if server.has_more else []
+    if left_out:
+        parts.append(f"left out: {_few(left_out)}")
+    if server.has_more:
+        parts.append("it lists more tools than are read")
     if catalog.changed:
-        parts.append(
-            "not as first seen, so each call is asked for: "
-            f"{_few([shown(name) for name in catalog.changed])}"
-        )
+        changed = _few(list(map(shown, catalog.changed)))
+        parts.append(f"not as first seen, so each call is asked for: {changed}")
         return CheckResult(
             "warning",
             label,
@@ -100,5 +103,7 @@ def _result(server: McpServer, tools: ToolMap) -> CheckResult:
 
 
 def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
-    return ", ".join(names[:FEW]) + more
+    listed = ", ".join(names[:FEW])
+    if len(names) > FEW:
+        return f"{listed} and {len(names) - FEW} more"
+    return listed

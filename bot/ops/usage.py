@@ -62,16 +62,16 @@ class Report(Struct, frozen=True):
 async def report(store: Store, days: Sequence[str], prices: Prices) -> Report:
     """The use of these days; a day without data has no lines."""
     counters = await store.budget.days(days)
-    lines = [
-        line for name, day in zip(days, counters, strict=True) for line in _lines(name, day, prices)
-    ]
+    lines: list[Line] = []
+    for name, day in zip(days, counters, strict=True):
+        lines += _lines(name, day, prices)
     return Report(
-        lines,
-        _heaviest([day.users for day in counters]),
-        _heaviest([day.conversations for day in counters]),
-        round(sum(line.usd or 0 for line in lines), 4),
-        prices.as_of,
-        prices.source,
+        lines=lines,
+        users=_heaviest([day.users for day in counters]),
+        conversations=_heaviest([day.conversations for day in counters]),
+        usd=round(sum(line.usd or 0 for line in lines), 4),
+        prices_as_of=prices.as_of,
+        prices_source=prices.source,
     )
 
 

@@ -15,7 +15,8 @@ from bot.settings import Settings, env_file_names
 from toolset.tool import ToolSetupError
 
 PART = "variables"
-SIMILAR = 0.75  # of difflib's ratio
+# A name is similar from this ratio of difflib on.
+SIMILAR = 0.75
 # What vendors' own libraries and other bots read, and Kaiwa's name for it.
 FOREIGN = {
     "GOOGLE_API_KEY": "GEMINI_API_KEY",
@@ -42,7 +43,8 @@ def check_names(settings: Settings) -> list[CheckResult]:
     """
     try:
         known = _known(settings)
-    except ToolSetupError:  # the start ends with it, and the doctor's check of the tools names it
+    except ToolSetupError:
+        # The start ends with this error, and the doctor's check of the tools names it.
         return []
     in_file = env_file_names()
     found = [

@@ -16,12 +16,11 @@ from bot.transcript import NOT_GROUNDED, Grounding, Message, ToolResult, Usage, 
 from toolset.tool import ToolDefinition
 
 StopReason = Literal["end_turn", "tool_use", "max_tokens", "blocked", "malformed", "other"]
-TOKEN_BYTES = (
-    3  # of UTF-8, for estimates: a Japanese character is about a token, and so are four letters
-)
-PIECE = re.compile(
-    r"\s+|[!-~]+\s*|[^\s!-~]{1,3}\s*"
-)  # a word, or three characters of a script without spaces
+# Estimates count so many bytes of UTF-8 a token: a Japanese character is about a token, and so are
+# four letters.
+TOKEN_BYTES = 3
+# This matches a word, or three characters of a script without spaces.
+PIECE = re.compile(r"\s+|[!-~]+\s*|[^\s!-~]{1,3}\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +195,9 @@ def wrap_result(result: ToolResult) -> dict[str, Any]:
     The tool's object is never the outermost one, so that none of its fields can pass for an error
     of ours.
     """
-    return result.response if result.is_error else {"output": result.response}
+    if result.is_error:
+        return result.response
+    return {"output": result.response}
 
 
 def replay(message: Message) -> Iterator[TextDelta | ToolCallDelta]:

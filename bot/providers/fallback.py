@@ -82,7 +82,9 @@ class Candidate:
     def trim(self, messages: Sequence[Message]) -> Sequence[Message]:
         """The newest turns that fill half the window; the rest is for the system prompt, the tools
         and an answer."""
-        return trim_oldest(messages, self.window // 2) if self.window else messages
+        if not self.window:
+            return messages
+        return trim_oldest(messages, self.window // 2)
 
     def trim_more(self, messages: Sequence[Message], error: TooLong) -> Sequence[Message]:
         """Fewer messages after a request that was too long; the same messages where none can be

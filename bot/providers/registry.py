@@ -56,9 +56,8 @@ async def open_reviewers(
     Raises:
         SettingsError: as ``open_models``.
     """
-    settings = settings.model_copy(
-        update={"server_tools": ()}
-    )  # what reviewers read may be poisoned
+    # What reviewers read may be poisoned.
+    settings = settings.model_copy(update={"server_tools": ()})
     async with AsyncExitStack() as stack:
         opened: dict[str, Provider] = {}
         for name in dict.fromkeys(settings.reviewers):
@@ -94,11 +93,13 @@ def check_models(settings: Settings, registry: Registry = PROVIDERS) -> None:
 def model_secrets(settings: Settings, registry: Registry = PROVIDERS) -> list[str]:
     """The secrets of the configured models, which the log strikes out; raises like
     ``check_models``."""
-    configs = (
-        _config(settings, name, _entry(settings, name, registry)) for name in settings.all_models
-    )
-    values = (value for config in configs for value in dict(config).values())
-    return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+    secrets = []
+    for name in settings.all_models:
+        config = _config(settings, name, _entry(settings, name, registry))
+        for _, value in config:
+            if isinstance(value, SecretStr):
+                secrets.append(value.get_secret_value())
+    return secrets
 
 
 def _open(settings: Settings, name: str, registry: Registry) -> Provider:
@@ -132,17 +133,19 @@ def _config(settings: Settings, name: str, entry: ProviderEntry[Any]) -> BaseMod
     """The variables of an entry: from the settings where those have them, else from the same
     sources."""
     fields: set[str] = entry.config.model_fields.keys() & type(settings).model_fields.keys()
-    config: BaseModel = tool_config(
-        entry.config, {field: getattr(settings, field) for field in fields}
-    )
-    if entry.needs and not any(
-        _is_set(getattr(config, variable.lower())) for variable in entry.needs
-    ):
-        also = f", or {entry.needs[1]} for a server of your own" if len(entry.needs) > 1 else ""
+    shared = {field: getattr(settings, field) for field in fields}
+    config: BaseModel = tool_config(entry.config, shared)
+    given = [getattr(config, variable.lower()) for variable in entry.needs]
+    if entry.needs and not any(map(_is_set, given)):
+        also = ""
+        if len(entry.needs) > 1:
+            also = f", or {entry.needs[1]} for a server of your own"
         fix = f"{settings.asker(name)} asks for {name}; set this{also}, or name another model"
         raise SettingsError(entry.needs[0], fix)
     return config
 
 
 def _is_set(value: object) -> bool:
-    return bool(value.get_secret_value() if isinstance(value, SecretStr) else value)
+    if isinstance(value, SecretStr):
+        value = value.get_secret_value()
+    return bool(value)

@@ -11,41 +11,45 @@ from typing import Generic, Protocol, TypeVar
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
 
 # Attempts, for one request of the agent.
-ATTEMPTS = 4  # over all models, the first one included
-ATTEMPTS_PER_MODEL = (
-    2  # of a model with fallbacks left: one failure may pass, a second one is an outage
-)
-MALFORMED_REPEATS = (
-    1  # after an unreadable answer: models sample, so the next answer may be well formed
-)
+# So many attempts are made over all models, the first one included.
+ATTEMPTS = 4
+# A model with fallbacks left gets so many attempts: one failure may pass, a second one is an
+# outage.
+ATTEMPTS_PER_MODEL = 2
+# An unreadable answer is asked for again so often: models sample, so the next answer may be well
+# formed.
+MALFORMED_REPEATS = 1
 
 # Seconds until an answer.
-FIRST_TOKEN_TIMEOUT_S = (
-    20.0  # to the first event, with all attempts, waits and fallbacks: as long as people wait
-)
-FIRST_TOKEN_PER_MIB_S = (
-    1.0  # more, for each MiB of recordings and PDFs: to be sent, and to be looked at
-)
-FIRST_TOKEN_SHARE = 0.7  # of the remaining seconds, for a model with fallbacks left
-REQUEST_TIMEOUT_S = 60.0  # to the last event of one answer: LINE's reply token lives about as long
-LAST_BYTES_TIMEOUT_S = (
-    0.1  # for bytes after the last event: only a connection read to its end is used again
-)
-MODEL_LOAD_TIMEOUT_S = 300.0  # for loading a model, as in Ollama itself (OLLAMA_LOAD_TIMEOUT)
+# The first event comes within this time, with all attempts, waits and fallbacks: as long as people
+# wait.
+FIRST_TOKEN_TIMEOUT_S = 20.0
+# Each MiB of recordings and PDFs adds so much: to be sent, and to be looked at.
+FIRST_TOKEN_PER_MIB_S = 1.0
+# A model with fallbacks left gets this share of the remaining seconds.
+FIRST_TOKEN_SHARE = 0.7
+# The last event of one answer comes within this time: LINE's reply token lives about as long.
+REQUEST_TIMEOUT_S = 60.0
+# Bytes after the last event are awaited so long: only a connection read to its end is used again.
+LAST_BYTES_TIMEOUT_S = 0.1
+# Loading a model may take so long, as in Ollama itself (OLLAMA_LOAD_TIMEOUT).
+MODEL_LOAD_TIMEOUT_S = 300.0
 
 # Seconds between two attempts at the same model: base, doubled with each, and a random part of that
 # ("full jitter", https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
 BACKOFF_BASE_S = 0.5
-LONGEST_WAIT_S = (
-    10.0  # also of a wait that a vendor asks for, by Retry-After or by Google's RetryInfo
-)
+# This bounds also a wait that a vendor asks for, by Retry-After or by Google's RetryInfo.
+LONGEST_WAIT_S = 10.0
 
 # A model that keeps failing gets no requests for a while.
-BREAKER_FAILURES = 3  # in a row
-BREAKER_OPEN_S = 10.0  # half of the longest wait for the first answer after an outage
+# So many failures in a row open the breaker.
+BREAKER_FAILURES = 3
+# This is half of the longest wait for the first answer after an outage.
+BREAKER_OPEN_S = 10.0
 
 # Connections.
-CONNECT_TIMEOUT_S = 10.0  # for TCP and TLS, within the seconds to the first event
+# TCP and TLS may take so long, within the seconds to the first event.
+CONNECT_TIMEOUT_S = 10.0
 
 # Which error is raised after different failures of several models: the kind that stands last here.
 PREFERRED = (ModelUnusable, RequestRefused, TryAgain)
@@ -88,8 +92,11 @@ class Breaker:
         """Record a failure; ``at_once`` opens the breaker, as another attempt soon would fail
         too."""
         was_open = self.is_open
-        self._failures = max(self._failures + 1, BREAKER_FAILURES if at_once else 0)
-        if self.is_open and not was_open:  # failures of requests under way do not prolong it
+        self._failures += 1
+        if at_once:
+            self._failures = max(self._failures, BREAKER_FAILURES)
+        if self.is_open and not was_open:
+            # Failures of requests under way do not prolong it.
             self._open_until = self._clock() + BREAKER_OPEN_S
 
 
@@ -136,7 +143,9 @@ class RetryPolicy(Generic[CandidateT]):
     def first_token_timeout_s(self) -> float:
         """Seconds to the first event of this attempt."""
         left = self._deadline - self._clock()
-        return left * FIRST_TOKEN_SHARE if self._ahead else left
+        if self._ahead:
+            left *= FIRST_TOKEN_SHARE
+        return left
 
     @property
     def is_scarce(self) -> bool:
@@ -177,8 +186,10 @@ class RetryPolicy(Generic[CandidateT]):
         return self._attempts < ATTEMPTS and self._clock() < self._deadline
 
     def _next(self) -> CandidateT:
-        admitted = (place for place, one in enumerate(self._ahead) if one.breaker.admit())
-        return self._ahead.pop(next(admitted, 0))
+        for place, one in enumerate(self._ahead):
+            if one.breaker.admit():
+                return self._ahead.pop(place)
+        return self._ahead.pop(0)
 
     def _wait(self, error: ModelError) -> float | None:
         """Seconds until the next attempt at the same model, None where there is none."""
@@ -207,4 +218,7 @@ def exceeds_longest_wait(error: ModelError) -> bool:
 
 
 def _preference(error: ModelError) -> int:
-    return next((place for place, kind in enumerate(PREFERRED) if isinstance(error, kind)), 0)
+    for place, kind in enumerate(PREFERRED):
+        if isinstance(error, kind):
+            return place
+    return 0

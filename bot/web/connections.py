@@ -19,10 +19,13 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 log = structlog.stdlib.get_logger(__name__)
 
-MOST_DESCRIPTORS = 65_536  # requested, even if the system allows more
+# So many descriptors are requested, even if the system allows more.
+MOST_DESCRIPTORS = 65_536
 MOST_CONNECTIONS = 4096
-RESERVED = 4096  # descriptors for Redis, models and platforms; at most half of all
-LOG_S = 60.0  # between two log lines of one kind
+# These descriptors are for Redis, models and platforms; they are at most half of all.
+RESERVED = 4096
+# Two log lines of one kind have so much time between them.
+LOG_S = 60.0
 CLOSED = "those whose clients have been silent longest"
 MIB = 1024 * 1024
 
@@ -60,7 +63,8 @@ def bounds_here() -> Bounds:
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_DESCRIPTORS if most == resource.RLIM_INFINITY else min(most, MOST_DESCRIPTORS)
     if limit != resource.RLIM_INFINITY and limit < wanted:
-        with suppress(OSError, ValueError):  # macOS may grant less than it reports
+        with suppress(OSError, ValueError):
+            # macOS may grant less than it reports.
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
             limit = wanted
     free = MOST_DESCRIPTORS if limit == resource.RLIM_INFINITY else limit
@@ -77,7 +81,8 @@ class Connections:
         self.bounds = bounds
         self._clock = clock
         self._open: set[Connection] = set()
-        self._waiting: dict[Connection, None] = {}  # for their client, the longest first
+        # These wait for their client, the longest first.
+        self._waiting: dict[Connection, None] = {}
         self._held = 0
         self._logged_at: dict[str, float] = {}
 
@@ -148,17 +153,17 @@ class Connection(HttpToolsProtocol):
         self.held = 0
         self._connections = connections
         self._bounds = connections.bounds
-        self._part: Literal["head", "body", "none"] = (
-            "head"  # the part of a request that comes next
-        )
+        # This is the part of a request that comes next.
+        self._part: Literal["head", "body", "none"] = "head"
         self._requests = 0
-        self._silent = 0  # bytes since the parser last made progress
+        # So many bytes have come since the parser last made progress.
+        self._silent = 0
         self._advanced = False
         self._is_refused = False
         self._state: tuple[State, int] = ("answering", 0)
         self._timer: asyncio.TimerHandle | None = None
 
-    # as uvicorn has it
+    # The parent class has this signature.
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._connections.opened(self)
@@ -176,19 +181,22 @@ class Connection(HttpToolsProtocol):
             self._part = "head"
         self._advanced = False
         super().data_received(data)
-        self._silent = 0 if self._advanced else self._silent + len(data)
+        self._silent += len(data)
+        if self._advanced:
+            self._silent = 0
         if self._silent > self._bounds.head_bytes:
             self._refuse()
         self._connections.hold(self, len(data))
         self._watch()
 
     def on_headers_complete(self) -> None:
-        if (
-            len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
-            > self._bounds.head_bytes
-        ):
-            self._silent = self._bounds.head_bytes  # so that the next check finds it over the limit
-            raise ValueError("head too large")  # stops the parser
+        size = len(self.url)
+        for name, value in self.headers:
+            size += len(name) + len(value)
+        if size > self._bounds.head_bytes:
+            # The next check finds it over the limit, and the exception stops the parser.
+            self._silent = self._bounds.head_bytes
+            raise ValueError("head too large")
         self._advanced = True
         self._part = "body"
         super().on_headers_complete()
@@ -266,12 +274,12 @@ class Connection(HttpToolsProtocol):
 
     def _start_timer(self) -> None:
         bounds = self._bounds
+        # An idle connection has longer than uvicorn's own timeout, which closes cleanly.
         seconds = {
             "head": bounds.head_s,
             "body": bounds.body_s,
             "unread": bounds.unread_s,
-            "idle": self.timeout_keep_alive
-            + bounds.closing_s,  # after uvicorn's own timeout, which closes cleanly
+            "idle": self.timeout_keep_alive + bounds.closing_s,
             "closing": bounds.closing_s,
         }
         self._timer = self.loop.call_later(seconds[self._state[0]], self._end)

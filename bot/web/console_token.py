@@ -11,9 +11,8 @@ from pathlib import Path
 
 from bot.errors import SettingsError
 
-WHOLE = re.compile(
-    rb"[!-~]{16,}\n?"
-)  # a generated one has 43 characters; the operator may edit the file
+# A generated token has 43 characters; the operator may edit the file.
+WHOLE = re.compile(rb"[!-~]{16,}\n?")
 
 
 def load_or_create_token(path: Path) -> str:
@@ -29,7 +28,8 @@ def load_or_create_token(path: Path) -> str:
             fcntl.flock(opened, fcntl.LOCK_EX)
             os.fchmod(file, 0o600)
             token = opened.read()
-            if not WHOLE.fullmatch(token):  # new, or incomplete after a power failure
+            if not WHOLE.fullmatch(token):
+                # The file is new, or incomplete after a power failure.
                 token = secrets.token_urlsafe(32).encode() + b"\n"
                 opened.seek(0)
                 opened.truncate()

@@ -21,7 +21,8 @@ from bot.transcript import FileRef
 
 EXTENSIONS = {"image/png": "png", "image/jpeg": "jpg"}
 NAME = re.compile(r"(?P<id>[0-9a-f]{32})(?P<signature>[0-9a-f]{32})\.(png|jpg)")
-KEY_S = 600.0  # that the store's key is not read again
+# The store's key is not read again for so long.
+KEY_S = 600.0
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; sandbox",
@@ -45,7 +46,9 @@ class StoredUploads:
 
     async def read(self, conversation: str, ref: str) -> Upload | None:
         stored = await self._files.read(_upload_id(conversation, ref))
-        return Upload(stored.mime, stored.data) if stored else None
+        if stored is None:
+            return None
+        return Upload(stored.mime, stored.data)
 
 
 def _upload_id(conversation: str, ref: str) -> str:
@@ -63,26 +66,30 @@ class SignedFiles:
         self._files = files
         self.public_url = public_url
         given = secret.get_secret_value().encode()
-        self._key = hashlib.sha256(b"files\0" + given).digest() if given else b""
-        self._key_until = float("inf") if given else 0.0
+        self._key, self._key_until = b"", 0.0
+        if given:
+            self._key = hashlib.sha256(b"files\0" + given).digest()
+            self._key_until = float("inf")
 
     async def read(self, file: FileRef) -> bytes | None:
         """The content; None if it is gone."""
-        stored = await self._files.read(file.id) if file.id else None
+        if not file.id:
+            return None
+        stored = await self._files.read(file.id)
         return stored.data if stored else None
 
     async def path(self, file: FileRef) -> str:
         """Where this server serves the file; empty if it was not stored."""
         extension = EXTENSIONS.get(file.mime)
-        return (
-            f"/files/{file.id}{await self._sign(file.id)}.{extension}"
-            if file.id and extension
-            else ""
-        )
+        if not file.id or not extension:
+            return ""
+        return f"/files/{file.id}{await self._sign(file.id)}.{extension}"
 
     async def url(self, file: FileRef) -> str:
         """The same for everybody on the internet; empty without PUBLIC_URL."""
-        path = await self.path(file) if self.public_url else ""
+        if not self.public_url:
+            return ""
+        path = await self.path(file)
         return path and f"{self.public_url}{path}"
 
     def route(self) -> Route:
@@ -97,7 +104,9 @@ class SignedFiles:
             is_genuine = found and hmac.compare_digest(
                 found["signature"], await self._sign(found["id"])
             )
-            stored = await self._files.read(found["id"]) if found and is_genuine else None
+            stored = None
+            if found and is_genuine:
+                stored = await self._files.read(found["id"])
         except StoreUnavailable:
             return PlainTextResponse(
                 "try again later\n", 503, HEADERS | {"Cache-Control": "no-store"}

@@ -21,7 +21,8 @@ PROXY_HEADERS = re.compile(
     r"|true-client-ip|fastly-.*"
 )
 LOCAL_HOST = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
-PUBLIC = "/static/"  # style and icon of the sign-in page; nothing there is secret
+# The style and icon of the sign-in page are there; nothing there is secret.
+PUBLIC = "/static/"
 SAFE_METHODS = ("GET", "HEAD")
 HEADERS = {
     "Content-Security-Policy": (
@@ -76,7 +77,9 @@ class Guard:
             return await self._token_answer(request)
         if not self._trusts_machine:
             return self._refusal(request, "closed")
-        return None if is_local(request) else self._refusal(request, "only_here")
+        if is_local(request):
+            return None
+        return self._refusal(request, "only_here")
 
     async def _token_answer(self, request: Request) -> Response | None:
         path, safe = request.url.path, request.method in SAFE_METHODS
@@ -91,7 +94,9 @@ class Guard:
             return refused
         if path == "/signout" and not safe:
             return self._signin.leave(request)
-        return RedirectResponse("/", 303) if path == "/signin" else None
+        if path == "/signin":
+            return RedirectResponse("/", 303)
+        return None
 
     def _refusal(self, request: Request, key: str) -> Response:
         sentence = self._texts.get(f"guard.{key}", self._language_for(request))

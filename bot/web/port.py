@@ -15,20 +15,17 @@ def listen(host: str, port: int) -> socket.socket:
         SettingsError: the port is in use, or the host is not this machine's.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sock = socket.socket(
-        family, socket.SOCK_STREAM, socket.IPPROTO_TCP
-    )  # asyncio then sends without delay
+    # With this protocol asyncio sends without delay.
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host, port))
         sock.listen(2048)
     except OSError as error:
         sock.close()
-        variable = (
-            "HOST"
-            if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL
-            else "PORT"
-        )
+        variable = "PORT"
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            variable = "HOST"
         raise SettingsError(
             variable, f"cannot listen on {host}:{port} ({error.strerror}); choose another"
         ) from error

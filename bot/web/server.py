@@ -16,7 +16,8 @@ from starlette.types import ASGIApp
 
 from bot.web.connections import Bounds, Connection, Connections
 
-GRACE_S = 2  # for requests in flight when the server stops
+# Requests in flight have so long when the server stops.
+GRACE_S = 2
 
 
 class _Server(uvicorn.Server):
@@ -49,14 +50,16 @@ async def serving(
 ) -> AsyncIterator[Serving]:
     config = uvicorn.Config(
         app,
-        # it is only called
+        # The function is only called.
         http=partial(Connection, Connections(bounds or Bounds())),  # type: ignore[arg-type]
         ws="none",
         log_config=None,
-        log_level="error",  # a malformed request is not worth a log line
+        # A malformed request is not worth a log line.
+        log_level="error",
         access_log=False,
         lifespan="off",
-        proxy_headers=False,  # any program on this machine could forge an address
+        # Any program on this machine could forge an address.
+        proxy_headers=False,
         timeout_graceful_shutdown=GRACE_S,
     )
     server = _Server(config)
@@ -119,9 +122,8 @@ def _handled(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[
     """Handle signals, apart from a SIGHUP that ``nohup`` has switched off."""
     loop = asyncio.get_running_loop()
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
-        handlers = {
-            number: handler for number, handler in handlers.items() if number != signal.SIGHUP
-        }
+        handlers = dict(handlers)
+        handlers.pop(signal.SIGHUP, None)
     for number, handler in handlers.items():
         loop.add_signal_handler(number, handler)
     try:

@@ -23,7 +23,8 @@ from bot.texts import Texts
 COOKIE = "kaiwa_console"
 COOKIE_S = 7 * 24 * 3600
 MAX_FORM = 4096
-TRIES = 10  # wrong ones allowed per address in WINDOW_S
+# So many wrong tokens are allowed per address in WINDOW_S.
+TRIES = 10
 TRIES_OF_ALL = 100
 WINDOW_S = 60.0
 ADDRESSES = 1024  # remembered
@@ -141,11 +142,9 @@ class Throttle:
     def _rest_s(self, tries: deque[float] | None) -> float:
         """Seconds until the oldest try leaves the window; 0 while there are fewer tries than
         allowed."""
-        return (
-            max(0.0, tries[0] + WINDOW_S - self._clock())
-            if tries and len(tries) == tries.maxlen
-            else 0.0
-        )
+        if not tries or len(tries) != tries.maxlen:
+            return 0.0
+        return max(0.0, tries[0] + WINDOW_S - self._clock())
 
 
 def _with_cookie(response: Response, request: Request, cookie: str, seconds: int) -> Response:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.channels.line.client import Client as LineClient
+from bot.channels.line.sdk import Sdk
 from bot.channels.slack.client import Client as SlackClient
 from bot.settings import Settings
 
@@ -18,11 +18,11 @@ async def test_line(config: Settings, require_reachable: RequireReachable) -> No
     if not (token := config.line_channel_access_token.get_secret_value()):
         pytest.skip("LINE_CHANNEL_ACCESS_TOKEN is not set")
     require_reachable(config.line_api_base_url)
-    async with LineClient(token, config.line_api_base_url) as client:
+    async with Sdk(token, config.line_api_base_url) as sdk:
         bot, quota, webhook = (
-            await client.get_bot(),
-            await client.get_quota(),
-            await client.get_webhook(),
+            await sdk.get_bot(),
+            await sdk.get_quota(),
+            await sdk.get_webhook(),
         )
     assert bot.basic_id.startswith("@")
     assert quota.used >= 0

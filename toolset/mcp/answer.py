@@ -14,11 +14,13 @@ from toolset.tool import OUTPUT_CAP, ToolError
 
 MOST_IMAGES = 4
 IMAGE_BYTES = 2 * 1024 * 1024
-MOST_CHECKS = 250_000  # nodes of the data by nodes of its schema: less than a second
+# The nodes of the data times those of its schema are so many at most: less than a second.
+MOST_CHECKS = 250_000
+# The pictures that every channel shows begin so.
 SIGNATURES = {
     b"\x89PNG\r\n\x1a\n": "png",
     b"\xff\xd8\xff": "jpeg",
-}  # of the pictures that every channel shows
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,9 @@ def _files(images: Sequence[str], server: str, title: str) -> tuple[list[ToolFil
     files: list[ToolFile] = []
     notes: list[str] = []
     for number, image in enumerate(images, 1):
-        kind, data = _picture(image) if len(files) < MOST_IMAGES else ("", b"")
+        kind, data = "", b""
+        if len(files) < MOST_IMAGES:
+            kind, data = _picture(image)
         if kind:
             name = f"{title}-{number}.{kind}"
             files.append(ToolFile(name, f"image/{kind}", data, f"a picture from {server}"))
@@ -111,7 +115,10 @@ def _picture(text: str) -> tuple[str, bytes]:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return "", b""
-    return next((kind for start, kind in SIGNATURES.items() if data.startswith(start)), ""), data
+    for start, kind in SIGNATURES.items():
+        if data.startswith(start):
+            return kind, data
+    return "", data
 
 
 def _written(data: Any) -> str:
@@ -127,5 +134,8 @@ def _nodes(value: Any) -> int:
     while left:
         one = left.pop()
         count += 1
-        left.extend(one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+        if isinstance(one, dict):
+            left += one.values()
+        elif isinstance(one, list):
+            left += one
     return count

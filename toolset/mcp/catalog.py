@@ -28,10 +28,13 @@ from toolset.web.text import one_line
 DESCRIPTION_CAP = 1_000
 CALL_S = 30.0
 REASON_CAP = 200
-SHOWN_CAP = 80  # characters of a server's own words in a report
-KEPT, DIGITS = 55, 8  # of a name that is too long
+# A report shows so many characters of a server's own words.
+SHOWN_CAP = 80
+# A name that is too long becomes its beginning and digits of a digest.
+BEGINNING, DIGITS = 55, 8
 ARGUMENT = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
-ROOTS = {"$defs", "definitions"}  # where references of a schema lead
+# References of a schema lead there.
+ROOTS = {"$defs", "definitions"}
 
 Call = Callable[[ListedTool, dict[str, Any]], Awaitable[Answer]]
 
@@ -79,13 +82,14 @@ class RemoteTool:
         self.unaccepted = unaccepted
         self.timeout_s = CALL_S
         self.parameters = plain_schema(listed.parameters)
-        if strange := [
-            name for name in self.parameters.get("properties", ()) if not ARGUMENT.fullmatch(name)
-        ]:
-            raise ToolSetupError(
-                f"its argument {shown(strange[0])!r} has a name that models cannot use"
-            )
-        self._declared = None if listed.response is None else _data_schema(listed.response)
+        for name in self.parameters.get("properties", ()):
+            if not ARGUMENT.fullmatch(name):
+                raise ToolSetupError(
+                    f"its argument {shown(name)!r} has a name that models cannot use"
+                )
+        self._declared = None
+        if listed.response is not None:
+            self._declared = _data_schema(listed.response)
         self.response = response_schema(self._declared)
         self._listed = listed
         self._server = server
@@ -109,15 +113,18 @@ def make_catalog(
         pins: digests by the tools' own names; None where they are unknown.
     """
     every = tuple(listed)
-    changed = tuple(
-        dict.fromkeys(one.name for one in every if pins is None or pins.get(one.name) != one.digest)
-    )
+    changed: dict[str, None] = {}
+    for one in every:
+        if pins is None or pins.get(one.name) != one.digest:
+            changed[one.name] = None
     made: dict[str, ValidatedTool] = {}
     left_out: dict[str, str] = {}
     names: set[str] = set()
     for one in every:
         unaccepted, digest = one.name in changed, one.digest
-        risk: Risk = "low" if config.is_trusted and one.says_it_reads and not unaccepted else "high"
+        risk: Risk = "high"
+        if config.is_trusted and one.says_it_reads and not unaccepted:
+            risk = "low"
         known = old.made.get(digest)
         try:
             names.add(_free_name(config, one, names))
@@ -130,7 +137,7 @@ def make_catalog(
                 made[digest] = _validated(config, one, risk, call, unaccepted=unaccepted)
         except ToolSetupError as error:
             left_out[one.name] = shown(str(error), REASON_CAP)
-    return Catalog(every, made, left_out, changed)
+    return Catalog(every, made, left_out, tuple(changed))
 
 
 def _free_name(config: ServerConfig, tool: ListedTool, taken: Collection[str]) -> str:
@@ -152,7 +159,7 @@ def tool_name(server: str, tool: str) -> str:
     name = usable(whole)
     if len(name) <= NAME_CAP:
         return name
-    return f"{name[:KEPT]}_{sha256(whole.encode(errors='replace')).hexdigest()[:DIGITS]}"
+    return f"{name[:BEGINNING]}_{sha256(whole.encode(errors='replace')).hexdigest()[:DIGITS]}"
 
 
 def shown(text: str, cap: int = SHOWN_CAP) -> str:

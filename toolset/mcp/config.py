@@ -66,13 +66,11 @@ class _Process(_Entry):
     @field_validator("command", "args", "env")
     @classmethod
     def _without_nul(cls, value: Any) -> Any:
-        texts = (
-            [value]
-            if isinstance(value, str)
-            else [*value, *value.values()]
-            if isinstance(value, dict)
-            else value
-        )
+        texts = value
+        if isinstance(value, str):
+            texts = [value]
+        elif isinstance(value, dict):
+            texts = [*value, *value.values()]
         if any("\0" in text for text in texts):
             raise ValueError("has a NUL character")
         return value
@@ -129,10 +127,9 @@ def read_servers(path: Path, trusted: Collection[str] = ()) -> tuple[ServerConfi
         raise ToolSetupError(f"{path}: the key {unknown[0]!r} is unknown; remove it")
     if len(servers) > MOST_SERVERS:
         raise ToolSetupError(f"{path} names {len(servers)} servers; {MOST_SERVERS} are possible")
-    configs = [
-        _server(f"{path}: server {name!r}", name, entry, name in trusted)
-        for name, entry in servers.items()
-    ]
+    configs = []
+    for name, entry in servers.items():
+        configs.append(_server(f"{path}: server {name!r}", name, entry, name in trusted))
     owners: dict[str, str] = {}
     for config in configs:
         if (owner := owners.setdefault(config.prefix, config.name)) != config.name:
@@ -173,7 +170,7 @@ def _server(where: str, name: str, entry: Any, is_trusted: bool) -> ServerConfig
 
 def _complaint(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
+    place = ".".join(map(str, first["loc"]))
     if first["type"] == "extra_forbidden":
         return (
             f"the key {place!r} is unknown; remove it (known: command, args, env; url, headers; "

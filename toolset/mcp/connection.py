@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from toolset.mcp.answer import Answer
-from toolset.mcp.catalog import KEPT, Catalog, make_catalog, shown
+from toolset.mcp.catalog import BEGINNING, Catalog, make_catalog, shown
 from toolset.mcp.config import ServerConfig
 from toolset.mcp.pins import ListedTool, Pins, digests_of
 from toolset.tool import ToolError
@@ -26,21 +26,29 @@ from toolset.tool_map import ToolMap
 if TYPE_CHECKING:
     from toolset.mcp.session import Session
 
-CONNECT_S = 60.0  # a server may be downloaded first
+# A server may be downloaded first.
+CONNECT_S = 60.0
 LIST_S = 30.0
-REFRESH_S = 300.0  # between two looks at the list of a server that tells no changes
-REFRESH_SOON_S = 15.0  # the same while a tool waits for kaiwa tools accept
-SPACING_S, SPACING = (
-    1.0,
-    10,
-)  # between two looks, and times a look took, however often a server tells changes
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0  # before the next attempt
-STEADY_S = 60.0  # a connection that held so long begins the pauses anew
-CALL_WAIT_S = 5.0  # of a call, for a connection
-GOODBYE_S = 1.0  # to tell a server with an address that nobody will come back
-CLOSE_S = 7.0  # until a server that does not end is left behind
+# A server that announces no changes is asked for its list so often.
+REFRESH_S = 300.0
+# The list is read more often while a tool waits for kaiwa tools accept.
+REFRESH_SOON_S = 15.0
+# Two looks have at least so many seconds between them, and so many times what a look took, however
+# often a server announces changes.
+SPACING_S, SPACING = 1.0, 10
+# The next attempt to connect waits so long.
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0
+# A connection that held so long begins the pauses anew.
+STEADY_S = 60.0
+# A call waits so long for a connection.
+CALL_WAIT_S = 5.0
+# A server with an address has so long to read that nobody will come back.
+GOODBYE_S = 1.0
+# A server that does not end is left behind after this time.
+CLOSE_S = 7.0
 CAUSE_CAP = 200
-MOST_TOLD = 200  # tools of a server of which the log tells
+# The log names so many tools of a server at most.
+MOST_LOGGED = 200
 CLOSED = "closed"
 
 log = logging.getLogger(__name__)
@@ -76,9 +84,10 @@ class McpServer:
         self._scope = anyio.CancelScope()
         self._calls = 0
         self._is_stale, self._listed_at = False, 0.0
-        self._told: set[tuple[str, str]] = set()
-        tools.replace(self.name, ())  # so that the order of the servers is that of the file
-        tools.expect(config.prefix[:KEPT], self.settled)
+        self._logged: set[tuple[str, str]] = set()
+        # So the order of the servers is that of the file.
+        tools.replace(self.name, ())
+        tools.expect(config.prefix[:BEGINNING], self.settled)
 
     async def run(self) -> None:
         """Stay connected until ``end``."""
@@ -92,7 +101,7 @@ class McpServer:
             self.settled.set()
             if time.monotonic() - began > STEADY_S:
                 pause = FIRST_PAUSE_S
-            # spreads attempts, decides nothing
+            # The random number spreads attempts, and decides nothing.
             await _happens(self._closing, pause * random.uniform(0.5, 1))  # noqa: S311
             pause = min(pause * 2, LONGEST_PAUSE_S)
 
@@ -113,9 +122,8 @@ class McpServer:
             call was allowed.
         """
         session = await self._wait_for_session()
-        if (
-            tool.digest not in self.catalog.made
-        ):  # it may need a yes now, which only a new call gets
+        # The tool may need a yes now, which only a new call gets.
+        if tool.digest not in self.catalog.made:
             raise ToolError(
                 f"not called: {self.name} has changed this tool; call it again if it is still there"
             )
@@ -128,12 +136,13 @@ class McpServer:
             self._calls -= 1
             if self._is_stale and not self._calls:
                 self._changed.set()
-            asking.cancel()  # a call that is given up tells the server, which nobody waits for
+            # A call that is given up tells the server, which nobody waits for.
+            asking.cancel()
         try:
             return asking.result()
         except ToolError:
             raise
-        # whatever the SDK raises, the connection is of no use
+        # Whatever the SDK raises, the connection is of no use.
         except Exception as error:  # noqa: BLE001
             log.info("mcp.call_lost", extra={"server": self.name, "cause": type(error).__name__})
             self._lose(session)
@@ -163,7 +172,7 @@ class McpServer:
                     self._config, self._tls, self._changed.set, self._lose
                 ) as session:
                     await self._follow(session)
-        # a server, the network and the SDK may fail in any way
+        # A server, the network and the SDK may fail in any way.
         except Exception as error:  # noqa: BLE001
             return _cause(error)
         finally:
@@ -206,12 +215,12 @@ class McpServer:
         pins = await self._pins.pin(self.name, await asyncio.to_thread(digests_of, listing.tools))
         old = self.catalog
         new = await asyncio.to_thread(
-            make_catalog, self._config, listing.tools, pins, self.call, old
+            make_catalog, self._config, listing.tools, pins, call=self.call, old=old
         )
         new = replace(new, left_out={**listing.malformed, **new.left_out})
-        for name in self._untold(dict.fromkeys(new.changed, "")):
+        for name in self._unlogged(dict.fromkeys(new.changed, "")):
             log.warning("mcp.tool_changed", extra={"server": self.name, "tool": shown(name)})
-        for name in self._untold(new.left_out):
+        for name in self._unlogged(new.left_out):
             cause = new.left_out[name]
             log.warning(
                 "mcp.tool_left_out",
@@ -221,12 +230,12 @@ class McpServer:
         if new.tools != old.tools:
             self._tools.replace(self.name, new.tools)
 
-    def _untold(self, causes: Mapping[str, str]) -> list[str]:
+    def _unlogged(self, causes: Mapping[str, str]) -> list[str]:
         """The tools of which this has not been logged; a server that thinks up names does not fill
         the log."""
-        found = [name for name, cause in causes.items() if (name, cause) not in self._told]
-        found = found[: max(MOST_TOLD - len(self._told), 0)]
-        self._told.update((name, causes[name]) for name in found)
+        found = [name for name, cause in causes.items() if (name, cause) not in self._logged]
+        found = found[: max(MOST_LOGGED - len(self._logged), 0)]
+        self._logged.update((name, causes[name]) for name in found)
         return found
 
     def _lose(self, session: Session | None = None) -> None:

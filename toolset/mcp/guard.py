@@ -18,14 +18,19 @@ import time
 from contextlib import suppress
 from typing import IO
 
-LINE_BYTES = 4 * 1024 * 1024  # of a message
-MOST_VALUES = 50_000  # of a message: to read and check so many takes a tenth of a second
-MOST_LEVELS = 190  # of a message: the SDK cannot read 200
+# A message has so many bytes at most.
+LINE_BYTES = 4 * 1024 * 1024
+# A message has so many values at most: to read and check them takes a tenth of a second.
+MOST_VALUES = 50_000
+# A message has so many levels at most: the SDK cannot read 200.
+MOST_LEVELS = 190
 # A text in JSON, to the end if it has none: always linear.
 TEXT = re.compile(rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?', re.DOTALL)
 BRACKET = re.compile(rb"[\[\]{}]")
-MARKS = (b",", b"[", b"{")  # a value has one, about
-A_SECOND = 500  # messages, each of up to PIECE bytes
+# A value has about one of these.
+MARKS = (b",", b"[", b"{")
+# A server may send so many messages a second, each of up to PIECE bytes.
+A_SECOND = 500
 PIECE = 32 * 1024
 # In JSON that cost as much as a message: a megabyte of empty lists takes a quarter of a second.
 VALUES = 200
@@ -73,7 +78,8 @@ def _values(message: bytes) -> int:
 
 
 def main() -> None:
-    command = sys.argv[1:]  # of the operator
+    # The operator has written the command.
+    command = sys.argv[1:]
     pipe = subprocess.PIPE
     server = subprocess.Popen(command, stdin=pipe, stdout=pipe)  # noqa: S603 -- as above
     assert server.stdin is not None  # noqa: S101 -- it is a pipe
@@ -93,7 +99,8 @@ def _pass_on(output: IO[bytes]) -> None:
         if len(line) > LINE_BYTES or has_too_many_values(line) or is_nested_too_deeply(line):
             return
         time.sleep(pace.take(1, line))
-        if line.startswith(b"{"):  # servers print other things too
+        if line.startswith(b"{"):
+            # Servers print other things too.
             sys.stdout.buffer.write(line)
             sys.stdout.buffer.flush()
 

@@ -17,8 +17,8 @@ from toolset.mcp.config import ServerConfig
 from toolset.mcp.guard import LINE_BYTES, Pace, has_too_many_values
 
 TIMEOUT = httpx2.Timeout(10.0, read=300.0)
-# messages that opening a stream counts for: a server may end it, and have the SDK open it, ever
-# again
+# Opening a stream counts for so many messages: a server may end it, and have the SDK open it, ever
+# again.
 STREAM = 200
 
 
@@ -74,12 +74,14 @@ class _Bounded(httpx2.AsyncByteStream):
     async def _lines(self) -> AsyncIterator[bytes]:
         """The pieces; of a stream of events, with one kind of line end in place of three."""
         after_return = False
-        # a response of an asynchronous client
+        # This is a response of an asynchronous client.
         async for piece in self._stream:  # type: ignore[union-attr]
             if self._end is None:
                 yield piece
             elif piece:
-                text = piece.removeprefix(b"\n") if after_return else piece
+                text = piece
+                if after_return:
+                    text = piece.removeprefix(b"\n")
                 after_return = piece.endswith(b"\r")
                 yield text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Protocol
 
-OWN_NAME_CAP = 128  # characters, as the protocol has it
+# The protocol limits a name to so many characters.
+OWN_NAME_CAP = 128
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from pydantic import ValidationError
 from toolset.mcp.pins import OWN_NAME_CAP
 
 MOST_TOOLS = 200
-UNANSWERED = 256  # requests of a server whose answers it has not read: it is given up
+# A server that has not read the answers to so many of its requests is given up.
+UNANSWERED = 256
 
 Received = SessionMessage | Exception
 
@@ -138,10 +139,13 @@ def _leave_well_formed(result: dict[str, Any], version: str) -> dict[str, str]:
                             ": ".join(["it is not one of MCP", *map(str, where), each["msg"]]),
                         )
     malformed = {_name(tools[index], index): cause for index, cause in wrong.items()}
-    tools[:] = [tool for index, tool in enumerate(tools) if index not in wrong]
+    for index in sorted(wrong, reverse=True):
+        del tools[index]
     return malformed
 
 
 def _name(tool: Any, index: int) -> str:
-    name = tool.get("name") if isinstance(tool, dict) else None
-    return name[:OWN_NAME_CAP] if isinstance(name, str) else f"number {index + 1}"
+    if isinstance(tool, dict) and isinstance(tool.get("name"), str):
+        name: str = tool["name"]
+        return name[:OWN_NAME_CAP]
+    return f"number {index + 1}"

@@ -15,12 +15,13 @@ from toolset.tool import ToolSetupError
 from toolset.web.text import one_line
 
 SCHEMA_BYTES = 16 * 1024
-INLINED_BYTES = (
-    64 * 1024
-)  # after references are put in place: each request to a model has all of it
-MOST_NODES = 1_000  # schemas in a schema, after references are put in place
+# This counts after references are put in place: each request to a model has all of it.
+INLINED_BYTES = 64 * 1024
+# A schema holds so many schemas at most, after references are put in place.
+MOST_NODES = 1_000
 DEEPEST = 32
-TEXT_CAP = 500  # characters of a description inside a schema
+# A description inside a schema has so many characters at most.
+TEXT_CAP = 500
 
 ONE = {"items", "additionalProperties", "contains", "propertyNames"}
 SEVERAL = {"anyOf", "allOf", "prefixItems"}
@@ -80,39 +81,46 @@ class _Inliner:
             raise ToolSetupError("its schema is invalid")
         if "$ref" in schema:
             ref = schema["$ref"]
-            if ref in through:  # a schema that contains itself: anything
+            if ref in through:
+                # A schema that contains itself allows anything.
                 return {}
             beside = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
             return self.node({**self._target(ref), **beside}, (*through, ref), depth + 1)
-        kept: dict[str, Any] = {}
+        plain: dict[str, Any] = {}
         for keyword, value in schema.items():
             if keyword in PLAIN:
-                kept[keyword] = value
-            elif keyword == "description":  # titles repeat names, and cost tokens in every request
-                kept[keyword] = one_line(str(value))[:TEXT_CAP]
+                plain[keyword] = value
+            elif keyword == "description":
+                # Titles are left out: they repeat names, and cost tokens in every request.
+                plain[keyword] = one_line(str(value))[:TEXT_CAP]
             elif keyword in ONE:
-                kept[keyword] = self._inner(value, through, depth)
+                plain[keyword] = self._inner(value, through, depth)
             elif keyword in SEVERAL or keyword == "oneOf":
-                branches = [self._inner(one, through, depth) for one in _a(list, value)]
-                kept["anyOf" if keyword == "oneOf" and "anyOf" not in schema else keyword] = (
-                    branches
-                )
+                if keyword == "oneOf" and "anyOf" not in schema:
+                    keyword = "anyOf"
+                plain[keyword] = [self._inner(one, through, depth) for one in _a(list, value)]
             elif keyword in NAMED:
-                kept[keyword] = {
+                plain[keyword] = {
                     str(name): self._inner(one, through, depth)
                     for name, one in _a(dict, value).items()
                 }
-        if "patternProperties" in schema:  # what it allows must stay allowed
-            kept.pop("additionalProperties", None)
+        if "patternProperties" in schema:
+            # What the patterns allow must stay allowed.
+            plain.pop("additionalProperties", None)
         if schema.keys() >= {"oneOf", "anyOf"}:
-            kept.pop("oneOf", None)  # the other branches say enough
-        return kept
+            # The other branches say enough.
+            plain.pop("oneOf", None)
+        return plain
 
     def _inner(self, value: Any, through: tuple[str, ...], depth: int) -> Any:
-        return value if isinstance(value, bool) else self.node(value, through, depth + 1)
+        if isinstance(value, bool):
+            return value
+        return self.node(value, through, depth + 1)
 
     def _target(self, ref: Any) -> Mapping[str, Any]:
-        target: Any = self._root if isinstance(ref, str) and ref.startswith("#") else None
+        target: Any = None
+        if isinstance(ref, str) and ref.startswith("#"):
+            target = self._root
         for part in str(ref)[1:].split("/")[1:]:
             name = part.replace("~1", "/").replace("~0", "~")
             target = target.get(name) if isinstance(target, Mapping) else None

@@ -47,14 +47,17 @@ from toolset.mcp.stdio import run_server
 from toolset.tool import ToolError
 
 MOST_PAGES = 20
-LARGEST_SCHEMA = 64 * 1024  # bytes that are kept, more than any tool may have
-REQUEST_S = 20.0  # of the handshake and of a page of the list
+# A schema of more bytes than any tool may have is not stored.
+LARGEST_SCHEMA = 64 * 1024
+# The handshake and a page of the list may take so long.
+REQUEST_S = 20.0
 LISTEN_PAUSE_S = 30.0
 NO_MCP = "the server's answer is not one of MCP"
+# The SDK says so.
 LOST = {
     (CONNECTION_CLOSED, "Connection closed"),
     (INVALID_REQUEST, "Session terminated"),
-}  # what the SDK says
+}
 
 
 class SessionLost(Exception):
@@ -120,7 +123,8 @@ class Session:
         except MCPError as error:
             if (error.code, error.error.message) in LOST:
                 raise SessionLost from error
-            if error.code == PARSE_ERROR:  # the SDK quotes the answer
+            if error.code == PARSE_ERROR:
+                # The SDK quotes the answer.
                 raise ToolError(NO_MCP) from error
             raise ToolError(f"the server refuses the call: {error.error.message}") from error
         except ValidationError as error:
@@ -201,15 +205,17 @@ def _listed(tool: Tool) -> ListedTool:
     description = tool.description or tool.title or ""
     reads = bool(hints and hints.read_only_hint)
     return ListedTool(
-        tool.name, description, _kept(tool.input_schema), _kept(tool.output_schema), reads
+        tool.name, description, _bounded(tool.input_schema), _bounded(tool.output_schema), reads
     )
 
 
-def _kept(schema: Any) -> Any:
+def _bounded(schema: Any) -> Any:
     """The schema; of one that is too large anyway only its digest, so that a list cannot fill the
     memory."""
     text = json.dumps(schema, sort_keys=True).encode()
-    return schema if len(text) <= LARGEST_SCHEMA else f"too large: {sha256(text).hexdigest()}"
+    if len(text) > LARGEST_SCHEMA:
+        return f"too large: {sha256(text).hexdigest()}"
+    return schema
 
 
 def _answer(result: CallToolResult) -> Answer:
@@ -224,11 +230,11 @@ def _text(block: Any) -> str:
         return block.text
     if isinstance(block, EmbeddedResource):
         inside = block.resource
-        return (
-            inside.text
-            if isinstance(inside, TextResourceContents)
-            else f"[file {inside.uri}, cannot be shown]"
-        )
+        if isinstance(inside, TextResourceContents):
+            return inside.text
+        return f"[file {inside.uri}, cannot be shown]"
     if isinstance(block, ResourceLink):
         return f"{block.name}: {block.uri}"
-    return "" if isinstance(block, ImageContent) else f"[{block.type}, cannot be shown]"
+    if isinstance(block, ImageContent):
+        return ""
+    return f"[{block.type}, cannot be shown]"

@@ -13,10 +13,12 @@ from msgspec import Struct, field
 from toolset.tool import ToolSetupError
 from toolset.web.decoding import decode_json
 
-FOLDER = "openapi"  # in TOOLS_DIR
+# The files are in this folder of TOOLS_DIR.
+FOLDER = "openapi"
 NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
-DOTS = re.compile(r"(^|[/\\])\.{1,2}([/\\]|$)")  # a part of a path that leads elsewhere
+# Such a part of a path leads elsewhere.
+DOTS = re.compile(r"(^|[/\\])\.{1,2}([/\\]|$)")
 PLACEHOLDER = re.compile(r"\{([^{}/]+)\}")
 # Headers of the connection, and those that decide who asks whom.
 OWN_HEADERS = re.compile(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any, Literal, cast
@@ -29,11 +30,13 @@ from toolset.openapi.api_file import (
 from toolset.openapi.schemas import JSON, BadDocument, SchemaReader, as_list, as_object, summary
 
 METHODS = ("get", "put", "post", "delete", "patch")
-MAX_HOPS = 20  # of references to references
+# References to references are followed so far.
+MAX_HOPS = 20
 MAX_OPERATIONS = 5_000
 SCHEMA_CAP = 32 * 1024  # bytes of JSON
 ARGUMENT_CAP = 64  # characters of a name
-TOOL_CAP, TOOL_BEGINNING = 64, 55  # characters of a name; of a longer one that is cut
+# A name has so many characters; a longer one is cut to so many, and a digest.
+TOOL_CAP, TOOL_BEGINNING = 64, 55
 DESCRIPTION_CAP = 500
 QUERY_FORMS: dict[tuple[str, bool], Form] = {
     ("form", True): "repeated",
@@ -42,7 +45,8 @@ QUERY_FORMS: dict[tuple[str, bool], Form] = {
     ("pipeDelimited", False): "pipe",
     ("deepObject", True): "deep",
 }
-Found = tuple[str, str, JSON, JSON]  # path, method, the path's item, the operation
+# This holds path, method, the path's item and the operation.
+Found = tuple[str, str, JSON, JSON]
 
 
 class Document:
@@ -57,13 +61,11 @@ class Document:
         self._name = name
         version = str(self._root.get("openapi", ""))
         if not re.match(r"3\.[01]\b", version):
-            found = (
-                f"version {version[:20]}"
-                if version
-                else "Swagger 2.0"
-                if "swagger" in self._root
-                else "none"
-            )
+            found = "none"
+            if version:
+                found = f"version {version[:20]}"
+            elif "swagger" in self._root:
+                found = "Swagger 2.0"
             raise BadDocument(
                 f"an OpenAPI document of version 3.0 or 3.1 is needed; this is {found}"
             )
@@ -71,10 +73,9 @@ class Document:
         for found_one in self._operations():
             path, method, _, operation = found_one
             given = summary(operation.get("operationId"), 200)
-            by_path = f"{method.upper()} {summary(path, 200)}"
-            self.operations[given if given and given not in self.operations else by_path] = (
-                found_one
-            )
+            if not given or given in self.operations:
+                given = f"{method.upper()} {summary(path, 200)}"
+            self.operations[given] = found_one
 
     def choose(self, ids: Sequence[str], server: str, source: str) -> ApiFile:
         """The operations as tools.
@@ -93,10 +94,11 @@ class Document:
                 f"there is no operation {summary(unknown[0], 100)}. There are:\n{known}"
             )
         chosen = [self._operation(one, has_server=bool(server)) for one in dict.fromkeys(ids)]
-        needed = dict.fromkeys(scheme for one in chosen for scheme in one.credentials)
-        if twice := {
-            one.tool for one in chosen if [other.tool for other in chosen].count(one.tool) > 1
-        }:
+        needed: dict[str, None] = {}
+        for one in chosen:
+            needed.update(dict.fromkeys(one.credentials))
+        counts = Counter(one.tool for one in chosen)
+        if twice := [name for name, count in counts.items() if count > 1]:
             raise BadDocument(f"two operations would be named {min(twice)}; choose one of them")
         return ApiFile(
             self._name, self._server(server, source), self._credentials(list(needed)), chosen
@@ -139,23 +141,26 @@ class Document:
         except BadDocument as error:
             raise BadDocument(f"{operation_id} cannot be a tool: {error}") from error
         return Operation(
-            _tool_name(f"{self._name}_{operation_id}"),
-            operation_id,
-            cast(Literal["GET"], method.upper()),
-            path,
-            _description(operation, self._name),
-            arguments.schema,
-            arguments.parameters,
-            credentials,
-            body_type,
+            tool=_tool_name(f"{self._name}_{operation_id}"),
+            operation=operation_id,
+            method=cast(Literal["GET"], method.upper()),
+            path=path,
+            description=_description(operation, self._name),
+            arguments=arguments.schema,
+            parameters=arguments.parameters,
+            credentials=credentials,
+            content_type=body_type,
         )
 
     def _parameters(self, item: JSON, operation: JSON) -> list[JSON]:
         """Those of the path, then those of the operation, which replace others of the same name and
         place."""
         both = [*as_list(item.get("parameters")), *as_list(operation.get("parameters"))]
-        found = [as_object(self._resolved(one)) for one in both]
-        return list({(str(one.get("name")), str(one.get("in"))): one for one in found}.values())
+        found: dict[tuple[str, str], JSON] = {}
+        for one in both:
+            parameter = as_object(self._resolved(one))
+            found[str(parameter.get("name")), str(parameter.get("in"))] = parameter
+        return list(found.values())
 
     def _security(self, operation: JSON) -> list[str]:
         """The schemes of the first alternative that can be used; empty for none.
@@ -164,21 +169,21 @@ class Document:
             BadDocument: there are only others.
         """
         alternatives = as_list(operation.get("security", self._root.get("security")))
-        usable = [
-            list(as_object(one))
-            for one in alternatives
-            if all(map(self._credential, as_object(one)))
-        ]
+        usable: list[list[str]] = []
+        for one in alternatives:
+            schemes = list(as_object(one))
+            if all(map(self._credential, schemes)):
+                usable.append(schemes)
         if alternatives and not usable:
             raise BadDocument("it wants to be signed in to in a way that is not supported")
-        return next((one for one in usable if one), [])
+        return next(filter(None, usable), [])
 
     def _credentials(self, schemes: list[str]) -> dict[str, Credential]:
         """By scheme; variables are named after the API, and after the scheme where that is not
         enough."""
         found: dict[str, Credential] = {}
+        taken: set[str] = set()
         for scheme in schemes:
-            taken = {variable for credential in found.values() for variable in credential.variables}
             credential = self._credential(scheme)
             if credential and taken & set(credential.variables):
                 credential = self._credential(
@@ -189,12 +194,15 @@ class Document:
                     f"the credential {summary(scheme, 50)} cannot be told from another one"
                 )
             found[scheme] = credential
+            taken.update(credential.variables)
         return found
 
     def _credential(self, scheme: str, suffix: str = "") -> Credential | None:
         schemes = as_object(as_object(self._root.get("components")).get("securitySchemes"))
         declared = as_object(self._resolved(schemes.get(scheme)))
-        kind, place, name = (str(declared.get(key, "")) for key in ("type", "in", "name"))
+        kind = str(declared.get("type", ""))
+        place = str(declared.get("in", ""))
+        name = str(declared.get("name", ""))
         prefix = f"{self._name.upper()}{suffix}"
         if kind == "apiKey" and place == "query" and name:
             return Credential("query", [f"{prefix}_API_KEY"], name)
@@ -203,11 +211,9 @@ class Document:
         if kind == "http" and str(declared.get("scheme")).lower() == "basic":
             return Credential("basic", [f"{prefix}_USERNAME", f"{prefix}_PASSWORD"])
         is_bearer = kind == "http" and str(declared.get("scheme")).lower() == "bearer"
-        return (
-            Credential("bearer", [f"{prefix}_TOKEN"])
-            if is_bearer or kind in ("oauth2", "openIdConnect")
-            else None
-        )
+        if is_bearer or kind in ("oauth2", "openIdConnect"):
+            return Credential("bearer", [f"{prefix}_TOKEN"])
+        return None
 
     def resolve(self, ref: str) -> Any:
         """What a reference in the document leads to.
@@ -261,7 +267,8 @@ class _Arguments:
         """
         name, place = str(raw.get("name", "")), str(raw.get("in", ""))
         if place == "header" and name.lower() in ("accept", "content-type", "authorization"):
-            return  # as the specification says
+            # The specification says so.
+            return
         is_required = place == "path" or raw.get("required") is True
         form = _form(raw, place)
         schema = raw.get("schema", True)
@@ -296,11 +303,9 @@ class _Arguments:
         )
         if not raw or (not chosen and raw.get("required") is not True):
             return "application/json"
-        bounded = (
-            self._reader.bounded(as_object(types.get(chosen)).get("schema", True))
-            if chosen
-            else None
-        )
+        bounded = None
+        if chosen:
+            bounded = self._reader.bounded(as_object(types.get(chosen)).get("schema", True))
         if bounded is None:
             raise BadDocument("its body is not JSON of a form that is supported")
         parameter = Parameter("body", "body", "body", "json")
@@ -353,9 +358,9 @@ def _form(raw: JSON, place: str) -> Form | None:
         not HEADER.fullmatch(str(raw.get("name"))) or OWN_HEADERS.fullmatch(str(raw.get("name")))
     ):
         return None
-    return (
-        "comma" if place in ("path", "header") and raw.get("style", "simple") == "simple" else None
-    )
+    if place in ("path", "header") and raw.get("style", "simple") == "simple":
+        return "comma"
+    return None
 
 
 def _tool_name(text: str) -> str:
@@ -367,11 +372,9 @@ def _tool_name(text: str) -> str:
 
 
 def _description(operation: JSON, name: str) -> str:
-    texts = [
-        summary(operation.get(key), DESCRIPTION_CAP).rstrip(".")
-        for key in ("summary", "description")
-    ]
-    said = ". ".join(dict.fromkeys(text for text in texts if text))
+    title = summary(operation.get("summary"), DESCRIPTION_CAP).rstrip(".")
+    details = summary(operation.get("description"), DESCRIPTION_CAP).rstrip(".")
+    described = ". ".join(filter(None, dict.fromkeys([title, details])))
     return summary(
-        f"{said or 'An operation'}. Use it for what is kept in {name}.", DESCRIPTION_CAP + 100
+        f"{described or 'An operation'}. Use it for what is kept in {name}.", DESCRIPTION_CAP + 100
     )

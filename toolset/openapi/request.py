@@ -26,7 +26,9 @@ class RequestParts:
 
     @property
     def target(self) -> str:
-        return "?".join([self.path, *(["&".join(self.query)] if self.query else [])])
+        if not self.query:
+            return self.path
+        return f"{self.path}?{'&'.join(self.query)}"
 
     def add_query(self, name: str, value: str) -> None:
         self.query.append(f"{quoted(name)}={quoted(value)}")
@@ -63,7 +65,7 @@ def quoted(text: str) -> str:
 
 
 def _path_value(parameter: Parameter, value: Any) -> str:
-    texts = [_text(one) for one in value] if isinstance(value, list) else [_text(value)]
+    texts = list(map(_text, value)) if isinstance(value, list) else [_text(value)]
     whole = ",".join(texts)
     if not whole or DOTS.search(whole):
         raise ToolError(f"invalid parameters: {parameter.argument}: cannot be part of a path")
@@ -86,11 +88,12 @@ def _add_to_query(parts: RequestParts, parameter: Parameter, value: Any) -> None
 
 
 def _header_value(parameter: Parameter, value: Any) -> str:
-    whole = (
-        _json(value)
-        if parameter.form == "json"
-        else ",".join(map(_text, value if isinstance(value, list) else [value]))
-    )
+    if parameter.form == "json":
+        whole = _json(value)
+    elif isinstance(value, list):
+        whole = ",".join(map(_text, value))
+    else:
+        whole = _text(value)
     if not (whole.isascii() and whole.isprintable()):
         raise ToolError(
             f"invalid parameters: {parameter.argument}: only plain ASCII text can be part of a "

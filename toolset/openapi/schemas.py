@@ -11,10 +11,13 @@ from toolset.web.text import one_line
 JSON = dict[str, Any]
 
 MAX_DEPTH = 10
-MAX_NODES = 2_000  # of one operation: references to references grow without limit
+# One operation has so many nodes at most: references to references grow without limit.
+MAX_NODES = 2_000
 MAX_PROPERTIES = 100
-MAX_ENTRIES = 50  # of a list or a map, unless the document says less
-MAX_VALUES = 200  # of an enumeration
+# A list or a map has so many entries at most, unless the document says less.
+MAX_ENTRIES = 50
+# An enumeration has so many values at most.
+MAX_VALUES = 200
 TEXT_CAP, USUAL_TEXT_CAP = 10_000, 2_000  # characters
 DESCRIPTION_CAP = 300
 BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
@@ -58,18 +61,20 @@ class SchemaReader:
             if ref in through:
                 return None
             target = self._resolve(ref)
-            beside = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
-            return self.bounded(
-                {**target, **beside} if isinstance(target, dict) else target,
-                (*through, ref),
-                depth + 1,
-            )
+            if isinstance(target, dict):
+                beside = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
+                target = {**target, **beside}
+            return self.bounded(target, (*through, ref), depth + 1)
         merged = self._merged(schema, through, depth)
-        found = self._union(merged, through, depth) if "properties" not in merged else None
+        found = None
+        if "properties" not in merged:
+            found = self._union(merged, through, depth)
         if found is None:
             found = self._typed(merged, through, depth)
         description = summary(merged.get("description") or merged.get("title"), DESCRIPTION_CAP)
-        return {**found, "description": description} if found and description else found
+        if found and description:
+            return {**found, "description": description}
+        return found
 
     def _count_node(self) -> None:
         self._nodes += 1
@@ -111,19 +116,19 @@ class SchemaReader:
         bounded = [self.bounded(branch, through, depth + 1) for branch in branches[:MAX_ENTRIES]]
         if schema.get("nullable") is True:
             bounded.append({"type": "null"})
-        return (
-            {"anyOf": [branch for branch in bounded if branch is not None]}
-            if any(bounded)
-            else None
-        )
+        if not any(bounded):
+            return None
+        return {"anyOf": [branch for branch in bounded if branch is not None]}
 
     def _typed(self, schema: JSON, through: tuple[str, ...], depth: int) -> JSON | None:
         types = _types(schema)
         values = [value for value in as_list(schema.get("enum")) if _is_scalar(value)][:MAX_VALUES]
         if "const" in schema and _is_scalar(schema["const"]):
             values = [schema["const"]]
+        if values and len(types) == 1:
+            return {"enum": values, "type": types[0]}
         if values:
-            return {"enum": values, **({"type": types[0]} if len(types) == 1 else {})}
+            return {"enum": values}
         if not types:
             return dict(ANY)
         bounded: JSON = {"type": types[0] if len(types) == 1 else types}
@@ -158,18 +163,18 @@ class SchemaReader:
             return {"additionalProperties": values, **limits}
         if len(declared) > MAX_PROPERTIES:
             raise BadDocument("its parameters are too large")
-        writable = {
-            name: one for name, one in declared.items() if not as_object(one).get("readOnly")
-        }
-        read = {name: self.bounded(one, through, depth + 1) for name, one in writable.items()}
-        properties = {name: one for name, one in read.items() if one is not None}
-        required = [
-            name
-            for name in dict.fromkeys(map(str, as_list(schema.get("required"))))
-            if name in writable
-        ]
-        if any(name not in properties for name in required):
-            return None
+        names = dict.fromkeys(map(str, as_list(schema.get("required"))))
+        properties: JSON = {}
+        for name, one in declared.items():
+            if as_object(one).get("readOnly"):
+                names.pop(name, None)
+                continue
+            bounded = self.bounded(one, through, depth + 1)
+            if bounded is not None:
+                properties[name] = bounded
+            elif name in names:
+                return None
+        required = [name for name in names if name in properties]
         return {"properties": properties, "required": required, "additionalProperties": False}
 
 
@@ -185,20 +190,24 @@ def as_list(value: Any) -> list[Any]:
 
 def summary(text: Any, cap: int) -> str:
     """A text of the document in one line."""
-    line = one_line(text[: cap * 4]) if isinstance(text, str) else ""
+    if not isinstance(text, str):
+        return ""
+    line = one_line(text[: cap * 4])
     return line if len(line) <= cap else f"{line[: cap - 1]}…"
 
 
 def _types(schema: Mapping[str, Any]) -> list[str]:
     given = schema.get("type")
-    types = [one for one in (given if isinstance(given, list) else [given]) if one in TYPES]
+    if not isinstance(given, list):
+        given = [given]
+    types = [one for one in given if one in TYPES]
     if not types and "properties" in schema:
         types = ["object"]
     elif not types and "items" in schema:
         types = ["array"]
-    return list(
-        dict.fromkeys([*types, *(["null"] if types and schema.get("nullable") is True else [])])
-    )
+    if types and schema.get("nullable") is True:
+        types.append("null")
+    return list(dict.fromkeys(types))
 
 
 def _text_bounds(schema: Mapping[str, Any]) -> JSON:
@@ -209,20 +218,20 @@ def _text_bounds(schema: Mapping[str, Any]) -> JSON:
 def _number_bounds(schema: Mapping[str, Any]) -> JSON:
     bounds = {keyword: schema[keyword] for keyword in BOUNDS if _is_number(schema.get(keyword))}
     for exclusive, inclusive in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if schema.get(exclusive) is True and inclusive in bounds:  # as version 3.0 has it
+        if schema.get(exclusive) is True and inclusive in bounds:
+            # Version 3.0 has a flag beside the bound.
             bounds[exclusive] = bounds.pop(inclusive)
     step = bounds.get("multipleOf", 1)
-    if not isinstance(step, int) or step < 1:  # a large number cannot be divided by a fraction
+    if not isinstance(step, int) or step < 1:
+        # A large number cannot be divided by a fraction.
         del bounds["multipleOf"]
     return bounds
 
 
 def _count(given: Any, usual: int, most: int) -> int:
-    return (
-        min(given, most)
-        if isinstance(given, int) and not isinstance(given, bool) and given >= 0
-        else usual
-    )
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
+        return min(given, most)
+    return usual
 
 
 def _at_least(schema: Mapping[str, Any], keyword: str, most: int) -> JSON:

@@ -18,10 +18,13 @@ from toolset.tool import EVERY, Risk, ToolContext, ToolError, ToolSetupError, Va
 from toolset.web.decoding import decode_json
 from toolset.web.source import UNCOMPRESSED
 
-BODY_CAP = 1024 * 1024  # bytes that are read
-SHOWN_CAP = 24 * 1024  # bytes that a model gets
+# So many bytes of an answer are read.
+BODY_CAP = 1024 * 1024
+# A model gets so many bytes of them.
+SHOWN_CAP = 24 * 1024
 MAX_REDIRECTS = 3
-SHORTEST_SECRET = 5  # characters; a shorter one occurs in ordinary words
+# A secret of fewer characters occurs in ordinary words.
+SHORTEST_SECRET = 5
 RESPONSE = {
     "type": "object",
     "properties": {
@@ -48,9 +51,8 @@ def load_api_tools(
     for path, api in read_api_files(folder):
         secrets = _secrets(path, api, configure)
         for operation in api.operations:
-            tool: Any = OperationTool(
-                http, api, operation, secrets
-            )  # an object declares what else a class does
+            # An object declares what else a class does.
+            tool: Any = OperationTool(http, api, operation, secrets)
             try:
                 yield ValidatedTool(tool, operation.arguments, RESPONSE, str(path), own=False)
             except ToolSetupError as error:
@@ -116,11 +118,9 @@ class OperationTool:
         method, url = self._operation.method, httpx.URL(f"{self._server}{parts.target}")
         for _ in range(MAX_REDIRECTS):
             response = await self._exchange(method, url, headers, parts.content)
-            target = (
-                _redirect(url, response[3])
-                if method == "GET" and 300 <= response[0] < 400
-                else None
-            )
+            if method != "GET" or not 300 <= response[0] < 400:
+                break
+            target = _redirect(url, response[3])
             if target is None:
                 break
             url = target
@@ -133,7 +133,8 @@ class OperationTool:
         request = self._http.build_request(
             method, url, headers=headers, content=content, timeout=None
         )
-        request.headers.pop("cookie", None)  # left by somebody else's call
+        # Somebody else's call has left the cookie.
+        request.headers.pop("cookie", None)
         response = await self._http.send(request, stream=True, follow_redirects=False, auth=None)
         try:
             body = bytearray()
@@ -156,24 +157,18 @@ class OperationTool:
 def _forms(secrets: Mapping[str, str], credentials: Iterable[Credential]) -> list[str]:
     """The secrets as a server may repeat them: as they are, in a URL, in JSON, and as a basic
     credential."""
-    said = [secret for secret in secrets.values() if len(secret) >= SHORTEST_SECRET]
-    basic = [_basic(secrets, one) for one in credentials if one.kind == "basic"]
-    forms = [
-        form
-        for one in (*basic, *said)
-        for form in (one, quoted(one), quote(one), quote_plus(one), _in_json(one))
-    ]
-    return sorted(
-        dict.fromkeys([*forms, *(form.replace("/", "\\/") for form in forms)]),
-        key=len,
-        reverse=True,
-    )
+    whole = [_basic(secrets, one) for one in credentials if one.kind == "basic"]
+    whole += [secret for secret in secrets.values() if len(secret) >= SHORTEST_SECRET]
+    forms: list[str] = []
+    for one in whole:
+        forms += one, quoted(one), quote(one), quote_plus(one), _in_json(one)
+    forms += [form.replace("/", "\\/") for form in forms]
+    return sorted(dict.fromkeys(forms), key=len, reverse=True)
 
 
 def _basic(secrets: Mapping[str, str], credential: Credential) -> str:
-    return b64encode(
-        ":".join(secrets[variable] for variable in credential.variables).encode()
-    ).decode()
+    values = [secrets[variable] for variable in credential.variables]
+    return b64encode(":".join(values).encode()).decode()
 
 
 def _in_json(text: str) -> str:
@@ -222,7 +217,8 @@ def _shown(body: bytes, content_type: str) -> Any:
         try:
             return decode_json(body)
         except ValueError:
-            pass  # it is shown as text
+            # The body is shown as text.
+            pass
     if (
         not content_type.startswith("text/")
         and not content_type.endswith(("json", "xml", "yaml"))
@@ -233,8 +229,6 @@ def _shown(body: bytes, content_type: str) -> Any:
     readable = "".join(
         character for character in text if character.isprintable() or character in "\n\t "
     )
-    return (
-        f"{readable}[truncated: {dropped} bytes dropped, refine your query]"
-        if dropped > 0
-        else readable
-    )
+    if dropped > 0:
+        return f"{readable}[truncated: {dropped} bytes dropped, refine your query]"
+    return readable

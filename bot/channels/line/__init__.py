@@ -2,12 +2,13 @@
 
     channel     the Protocol's class        types         LINE's data as structs
     inbound     the webhook endpoint        events        from an event to what stands in the inbox
-    client      the API, by LINE's SDK      lookups       people
+    client      replies, pushes and files   lookups       people
+    sdk         all else, by LINE's SDK
     formatting  a reply as messages         files         the files people send
     approvals   questions with buttons      delivery      reply token or push
     presence    read, and loading           doctor        for kaiwa doctor
     markdown    as plain text and tables    flex          bubbles, LINE's cards
-    stickers    what they say               rich_menu     the menu below chats, with menu_picture
+    stickers    what they say               rich_menu     the menu below chats
     pictures    those of an answer          polls         votes by button
     own_messages  what people may quote     late_answers  the button that fetches an answer
 

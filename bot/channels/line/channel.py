@@ -40,6 +40,7 @@ from bot.channels.line.pictures import find_pictures
 from bot.channels.line.polls import BOT as POLLS
 from bot.channels.line.polls import PAUSE_S, kept_in
 from bot.channels.line.presence import Presence
+from bot.channels.line.sdk import Sdk
 from bot.channels.line.types import (
     KINDS,
     Appearance,
@@ -88,20 +89,20 @@ class Line(Channel):
         self._clock = clock = clock or host.clock
         token = config.line_channel_access_token.get_secret_value()
         shown = Appearance(config.line_sender_name, config.line_sender_icon_url)
-        self._client = Client(
-            token, config.line_api_base_url, config.line_data_api_base_url, timeout_s, shown
-        )
+        url, data_url = config.line_api_base_url, config.line_data_api_base_url
+        self._client = Client(token, url, data_url, timeout_s, shown)
+        self._sdk = Sdk(token, url, data_url, timeout_s)
         self._traffic = TrafficRecorder(host.kv, self.name, "LINE_CHANNEL_SECRET")
-        self._people = People(self._client, host.kv)
+        self._people = People(self._sdk, host.kv)
         self._enricher = Enricher(self._people)
         self._formatter = Formatter(host.texts, host.language)
         self._texts, self._language = host.texts, host.language
-        allowance = Allowance(self._client, host.kv, partial(host.notify, platform=self.name))
+        allowance = Allowance(self._sdk, host.kv, partial(host.notify, platform=self.name))
         personal = PersonalAllowance(host.uses, config.line_daily_user_pushes)
         self._sender = Sender(
             self._client, host.kv, allowance, personal, config.line_push, clock=clock
         )
-        self._files = Files(self._client)
+        self._files = Files(self._client, self._sdk)
         self._shown_files = host.files
         self.shows_pictures = host.files.public_url.startswith("https://")
         self._presence = Presence(self._client)
@@ -118,6 +119,7 @@ class Line(Channel):
     async def __aexit__(self, *_: object) -> None:
         await self._traffic.aclose()
         await self._client.__aexit__()
+        await self._sdk.__aexit__()
 
     def routes(self) -> Sequence[BaseRoute]:
         """The webhook."""

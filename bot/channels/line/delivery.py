@@ -20,6 +20,7 @@ from msgspec.json import Decoder
 
 from bot.channels import AssertLease, DailyUses, Delivery, KeyValue
 from bot.channels.line.client import Client, Failure
+from bot.channels.line.sdk import Sdk
 from bot.channels.line.types import Address, Chat, LineMessage, Quota
 from bot.errors import DeliverLater, DeliverOnPress, DeliveryRefused, TokenRefused
 from bot.transcript import encode
@@ -210,9 +211,6 @@ class Sender:
     async def _push(
         self, message: OutboundMessage, assert_lease: AssertLease, *, again: bool
     ) -> list[str]:
-        await (
-            self._client.load()
-        )  # importing takes a second, which must not pass between the lease check and the push
         cost = await self._allowance.count_recipients(message.chat)
         if not again:
             await self._allow_push(message, cost)
@@ -312,10 +310,8 @@ class Allowance:
         nothing is.
     """
 
-    def __init__(
-        self, client: Client, kv: KeyValue, notify: Callable[[str], Awaitable[None]]
-    ) -> None:
-        self._client = client
+    def __init__(self, sdk: Sdk, kv: KeyValue, notify: Callable[[str], Awaitable[None]]) -> None:
+        self._sdk = sdk
         self._kv = kv
         self._notify = notify
 
@@ -328,7 +324,7 @@ class Allowance:
         if known is not None:
             return int(known)
         try:
-            members = await self._client.count_members(chat)
+            members = await self._sdk.count_members(chat)
         except Failure as failure:
             log.info("line.member_count_unknown", cause=str(failure))
             return 1
@@ -361,7 +357,7 @@ class Allowance:
             quota = _decode_quota(known)
             return Quota(quota.limit, quota.used + await self._read_pushed())
         try:
-            quota = await self._client.get_quota()
+            quota = await self._sdk.get_quota()
         except Failure as failure:
             log.warning("line.quota_unknown", cause=str(failure))
             return None

@@ -10,11 +10,12 @@ from urllib.parse import urlsplit
 
 from bot.channels import KeyValue
 from bot.channels.line import Config
-from bot.channels.line.client import Client, Failure
+from bot.channels.line.client import Failure
 from bot.channels.line.delivery import WARN_AT
 from bot.channels.line.inbound import PATH
 from bot.channels.line.rich_menu import CHECK as MENU
 from bot.channels.line.rich_menu import OURS, set_menu
+from bot.channels.line.sdk import Sdk
 from bot.channels.line.types import BotInfo, Quota, RichMenu, WebhookEndpoint, WebhookTest
 from bot.channels.traffic import Traffic, read_traffic
 from bot.checks import CheckResult, ago
@@ -41,13 +42,13 @@ async def run_checks(
     Args:
         clock: milliseconds since the epoch.
     """
-    async with _client(config) as client:
+    async with _sdk(config) as sdk:
         bot, webhook, test, quota, menu = await asyncio.gather(
-            _catch(client.get_bot()),
-            _catch(client.get_webhook()),
-            _catch(client.test_webhook()),
-            _catch(client.get_quota()),
-            _catch(client.get_default_menu()),
+            _catch(sdk.get_bot()),
+            _catch(sdk.get_webhook()),
+            _catch(sdk.test_webhook()),
+            _catch(sdk.get_quota()),
+            _catch(sdk.get_default_menu()),
         )
     seen = await _check_traffic(kv, clock())
     if isinstance(bot, Failure):
@@ -71,9 +72,9 @@ async def set_up(config: Config, url: str, texts: Texts, language: str) -> list[
         BadInput: LINE cannot post to such an address.
     """
     address = _webhook_of(url)
-    async with _client(config) as client:
+    async with _sdk(config) as sdk:
         try:
-            await client.set_webhook(address)
+            await sdk.set_webhook(address)
         except Failure as failure:
             if failure.status == 401:
                 return [_bad_token(failure)]
@@ -87,9 +88,9 @@ async def set_up(config: Config, url: str, texts: Texts, language: str) -> list[
             ]
         # LINE takes a minute to use a new address by itself, so the test names it.
         webhook, test = await asyncio.gather(
-            _catch(client.get_webhook()), _catch(client.test_webhook(address))
+            _catch(sdk.get_webhook()), _catch(sdk.test_webhook(address))
         )
-        menu = await set_menu(client, texts, language)
+        menu = await set_menu(sdk, texts, language)
     return [
         CheckResult("ok", "LINE", f"webhook set to {address}"),
         _check_webhook(webhook),
@@ -98,9 +99,9 @@ async def set_up(config: Config, url: str, texts: Texts, language: str) -> list[
     ]
 
 
-def _client(config: Config) -> Client:
+def _sdk(config: Config) -> Sdk:
     token = config.line_channel_access_token.get_secret_value()
-    return Client(token, config.line_api_base_url, config.line_data_api_base_url)
+    return Sdk(token, config.line_api_base_url, config.line_data_api_base_url)
 
 
 def _webhook_of(url: str) -> str:

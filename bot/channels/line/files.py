@@ -9,6 +9,7 @@ import structlog
 
 from bot.channels import Take
 from bot.channels.line.client import Client, Failure
+from bot.channels.line.sdk import Sdk
 from bot.file_types import kind_of
 from bot.transcript import Media
 
@@ -24,8 +25,9 @@ RECORDINGS = ("audio", "video")
 class Files:
     """Downloads the files that messages refer to."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, sdk: Sdk) -> None:
         self._client = client
+        self._sdk = sdk
 
     async def find_picture(self, message_id: str) -> Media | None:
         """The picture that a message consists of; None for any other message. Never raises."""
@@ -42,7 +44,7 @@ class Files:
         with suppress(TimeoutError, Failure):
             async with asyncio.timeout(FILE_S):
                 # LINE does not say when
-                while not await self._client.is_prepared(media.ref):  # noqa: ASYNC110
+                while not await self._sdk.is_prepared(media.ref):  # noqa: ASYNC110
                     await asyncio.sleep(POLL_S)
 
     async def fetch(self, media: Media, take: Take) -> bool:
@@ -66,5 +68,5 @@ class Files:
         is."""
         await asyncio.sleep(POLL_S)
         # LINE does not say when
-        while is_recording and not await self._client.is_prepared(message_id):  # noqa: ASYNC110
+        while is_recording and not await self._sdk.is_prepared(message_id):  # noqa: ASYNC110
             await asyncio.sleep(POLL_S)

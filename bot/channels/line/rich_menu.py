@@ -4,15 +4,17 @@ it.
 A menu that another program has set stays. A menu of LINE Official Account Manager is hidden:
 programs cannot see it, and any default menu of the API comes before it.
 https://developers.line.biz/en/docs/messaging-api/using-rich-menus/
+
+Its picture is a file for each language, with the buttons' labels in it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-from collections.abc import Sequence
+from importlib.resources import files
 
-from bot.channels.line.client import Client, Failure
+from bot.channels.line.client import Failure
+from bot.channels.line.sdk import Sdk
 from bot.channels.line.types import Button, RichMenu
 from bot.checks import CheckResult
 from bot.texts import Texts
@@ -30,40 +32,38 @@ def menu_of(texts: Texts, language: str) -> RichMenu:
         for item in ITEMS
     )
     title = texts.get("line.menu", language)
-    digest = hashlib.sha256(repr((title, buttons)).encode()).hexdigest()[:16]
+    content = repr((title, buttons)).encode() + picture_of(language)
+    digest = hashlib.sha256(content).hexdigest()[:16]
     return RichMenu("", f"{OURS}{digest}", title, buttons, WIDTH, HEIGHT)
 
 
-async def set_menu(client: Client, texts: Texts, language: str) -> CheckResult:
+def picture_of(language: str) -> bytes:
+    """The picture of our menu, a PNG."""
+    return files("bot.channels.line").joinpath(f"menu_{language}.png").read_bytes()
+
+
+async def set_menu(sdk: Sdk, texts: Texts, language: str) -> CheckResult:
     """Set our menu where there is none, or an older one of ours."""
     wanted = menu_of(texts, language)
     try:
-        present = await client.get_default_menu()
+        present = await sdk.get_default_menu()
         if present is not None and not present.name.startswith(OURS):
             return CheckResult("ok", CHECK, "one that is not Kaiwa's is set, and stays")
         if present is None or present.name != wanted.name:
-            await _replace(client, wanted, present)
+            await _replace(sdk, wanted, present, picture_of(language))
     except Failure as failure:
         return CheckResult("warning", CHECK, f"not set: {failure}", "run kaiwa doctor --fix again")
     return CheckResult("ok", CHECK, ", ".join(button.label for button in wanted.buttons))
 
 
-async def _replace(client: Client, wanted: RichMenu, present: RichMenu | None) -> None:
+async def _replace(sdk: Sdk, wanted: RichMenu, present: RichMenu | None, picture: bytes) -> None:
     """Make the new menu whole before the old one goes."""
-    picture = await asyncio.to_thread(_draw, [button.label for button in wanted.buttons])
-    made = await client.create_menu(wanted)
+    made = await sdk.create_menu(wanted)
     try:
-        await client.upload_menu_picture(made, picture)
-        await client.set_default_menu(made)
+        await sdk.upload_menu_picture(made, picture)
+        await sdk.set_default_menu(made)
     except Failure:
-        await client.delete_menu(made)
+        await sdk.delete_menu(made)
         raise
     if present is not None:
-        await client.delete_menu(present.id)
-
-
-def _draw(labels: Sequence[str]) -> bytes:
-    # imports Pillow, which only this needs
-    from bot.channels.line.menu_picture import draw_menu  # noqa: PLC0415
-
-    return draw_menu(ITEMS, labels, (WIDTH, HEIGHT))
+        await sdk.delete_menu(present.id)

@@ -3,14 +3,14 @@ Socket Mode.
 
     channel     the Protocol's class        types      Slack's data as structs
     inbound     the webhook endpoint        events     from an event to what stands in the inbox
-    client      the API, by Slack's SDK     lookups    people, earlier messages, the bot's own ids
+    client      the API, and Slack's SDK    lookups    people, earlier messages, the bot's own ids
     formatting  escapes and mentions        files      the files people send
     approvals   questions with buttons      delivery   how a reply leaves
     presence    status line, stop button    doctor     for kaiwa doctor
 
     transport   Bolt, and Socket Mode       messages   one message, posted once
     streaming   an answer as it is written  assistant  the pane for agents
-    live_answer what is to be shown of it   writers    streams, and drafts in a 1:1
+    live_answer what is to be shown of it   stream_writer  one stream
     answers     post, or finish the stream  task_cards tool calls of a stream
     answer_blocks  what an answer holds     blocks     Block Kit's objects
     cards       cards of tools              choices    short answers by button
@@ -18,7 +18,6 @@ Socket Mode.
     uploads     files of answers            tasks      background tasks
     home        the home tab                modals     a call with many arguments
     shortcuts   menu of a message           groups     handles of user groups
-    features    what an older app may lack
 
 This module is light: what it opens is imported then. Its docs: https://docs.slack.dev/
 """

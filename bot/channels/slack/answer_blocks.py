@@ -13,8 +13,8 @@ from bot.channels.markdown_pieces import split_markdown
 from bot.channels.slack.blocks import Block, markdown
 from bot.channels.slack.client import ApiResponse
 from bot.channels.slack.feedback import feedback_block
+from bot.channels.slack.stream_writer import REFUSED_S, Pause
 from bot.channels.slack.task_cards import TaskCard
-from bot.channels.slack.writers import REFUSED_S, Pause
 from bot.channels.utf16 import units
 from bot.errors import DeliverInParts
 from bot.texts import Texts, language_of

@@ -25,7 +25,6 @@ from bot.channels.slack.messages import (
     delivery_metadata,
 )
 from bot.channels.slack.streaming import Stream, Streaming
-from bot.channels.slack.writers import draft_id
 from bot.errors import DeliverLater, StoreUnavailable
 
 log = structlog.stdlib.get_logger(__name__)
@@ -78,7 +77,7 @@ class Answers:
         try:
             if (stream := await self._streams.get(turn_id)) is None:
                 return
-            if ts := stream.ts or await self._find(stream, turn_id, outbound.address.ts):
+            if ts := stream.ts or await self._find(stream, outbound.address.ts):
                 stream = replace(stream, ts=ts)
                 await self._stop(stream)
                 await self._messages.delete(**stream.target)
@@ -144,34 +143,25 @@ class Answers:
         if stream is None or stream.delivery not in ("", delivery.id):
             return None
         if not stream.ts:
-            stream = replace(stream, ts=await self._find(stream, turn_id, outbound.address.ts))
+            stream = replace(stream, ts=await self._find(stream, outbound.address.ts))
         if not stream.ts:
             await self._streams.delete(turn_id)
             return None
         if not stream.delivery:
-            cards = self._streaming.written(turn_id)
-            if stream.is_draft and cards is None:
-                # The process that writes it may only be slow, and would change the answer
-                # afterwards.
-                await outbound.assert_lease()
-                await self._messages.delete(**stream.target)
-                await self._streams.delete(turn_id)
-                return None
-            stream = replace(stream, delivery=delivery.id, cards=cards or ())
+            cards = self._streaming.cards(turn_id)
+            stream = replace(stream, delivery=delivery.id, cards=cards)
             await self._streams.save(turn_id, stream)
         return stream
 
-    async def _find(self, stream: Stream, turn_id: str, since: str) -> str:
+    async def _find(self, stream: Stream, since: str) -> str:
         """The timestamp of a stream that Slack may have started; empty if it did not."""
         messages = await self._messages.read_recent(stream.channel, stream.thread, since)
         return next(
-            (str(message["ts"]) for message in messages if self._is_it(stream, turn_id, message)),
+            (str(message["ts"]) for message in messages if self._is_stream(message)),
             "",
         )
 
-    def _is_it(self, stream: Stream, turn_id: str, message: Any) -> bool:
-        if stream.is_draft:
-            return delivery_id_of(message) == draft_id(turn_id)
+    def _is_stream(self, message: Any) -> bool:
         is_ours = self._identity.is_ours(message.get("user"), message.get("bot_id"))
         return is_ours and "streaming_state" in message and not delivery_id_of(message)
 
@@ -202,6 +192,4 @@ class Answers:
 
     async def _stop(self, stream: Stream) -> str:
         """End a stream; the error, if Slack refuses."""
-        if stream.is_draft:
-            return ""
         return (await self._client.post_checked("chat.stopStream", **stream.target)).error

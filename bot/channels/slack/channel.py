@@ -22,7 +22,6 @@ from bot.channels.slack.client import Client
 from bot.channels.slack.delivery import Sender
 from bot.channels.slack.directs import DirectChannels
 from bot.channels.slack.events import Reader, ReceivedEvent
-from bot.channels.slack.features import BUTTONS, GREETING, HOME, SHORTCUTS, SeenFeatures
 from bot.channels.slack.feedback import Feedback, read_rating
 from bot.channels.slack.files import Files
 from bot.channels.slack.formatting import LIMIT
@@ -93,7 +92,6 @@ class Slack(Channel):
         self._client = Client(config.slack_bot_token.get_secret_value(), config.slack_api_base_url)
         self.identity = Identity(self._client, timing)
         self._traffic = TrafficRecorder(host.kv, self.name, "SLACK_SIGNING_SECRET")
-        self._seen = SeenFeatures(host.kv)
         self._reader = Reader(config, host)
         people = self._people = People(self._client, host.kv, host.language)
         groups = Groups(self._client, host.kv)
@@ -114,7 +112,7 @@ class Slack(Channel):
         self._files = Files(self._client, config)
         self._modals = Modals(self._client, config, host)
         self._home = Home(self._client, people, config, host, self.tasks)
-        self._presence = Presence(self._client, host, self.tasks, streaming, self._seen, timing)
+        self._presence = Presence(self._client, host, self.tasks, streaming, timing)
         self._shortcuts = Shortcuts(
             self._client, people, config, host, self.tasks, directs=self._directs
         )
@@ -266,8 +264,6 @@ class Slack(Channel):
             return
         if envelope.event.type == "app_home_opened":
             self._open_home(envelope)
-        if envelope.event.type == "member_joined_channel":
-            self._seen.note(GREETING)
         if envelope.event.type == "agent_session_stopped":
             self._presence.remove_stop_button(
                 envelope.event.channel or "", envelope.event.thread_ts or ""
@@ -281,7 +277,6 @@ class Slack(Channel):
             self._directs.note(envelope.team, event.user, event.channel)
         self.tasks.start(self._assistant.welcome(envelope))
         if event.tab == "home":
-            self._seen.note(HOME)
             self.tasks.start(self._home.open(envelope))
 
     async def _on_command(self, payload: dict[str, Any]) -> None:
@@ -292,7 +287,6 @@ class Slack(Channel):
 
     async def _on_press(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())
-        self._seen.note(BUTTONS)
         if in_view := read(payload, ViewPress):
             await self._on_view_press(in_view)
         elif pressed := read(payload, Press):
@@ -320,7 +314,6 @@ class Slack(Channel):
 
     async def _on_shortcut(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())
-        self._seen.note(SHORTCUTS)
         if shortcut := read(payload, Shortcut):
             await self._shortcuts.begin(shortcut)
 

@@ -1,7 +1,7 @@
 """Slack's Web API over one session: one call, one response. Slack's refusals are translated here.
 
-The SDK's own calls take half as much CPU time again: each joins addresses, copies headers and
-prepares retries.
+Calls of every turn are posted without the SDK, whose calls take half as much CPU time again: each
+joins addresses, copies headers and prepares retries.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import aiohttp
 import structlog
+from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
@@ -29,7 +30,17 @@ AWAY_S = 5.0  # before an API that is down is called again
 WAIT_S = 30.0  # if a refusal for too many calls names no time
 RATE_LIMITED = ("ratelimited", "rate_limited")
 FAILURES = (aiohttp.ClientError, TimeoutError, OSError)
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+# The SDK raises these for an answer that is no object of JSON.
+UNREADABLE = (AttributeError, RecursionError, ValueError)
+# The methods of every turn: what shows that Kaiwa works, and the answer, posted or streamed.
+EVERY_TURN = (
+    "assistant.threads.setStatus",
+    "chat.postMessage",
+    "chat.startStream",
+    "chat.appendStream",
+    "chat.stopStream",
+    "chat.update",
+)
 JSON = {"Content-Type": "application/json; charset=utf-8"}
 TOKEN_ERRORS = ("invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive")
 TRANSIENT_ERRORS = (
@@ -89,7 +100,7 @@ class Client:
         self.sdk = AsyncWebClient(
             token, base_url, logger=quiet_logger(), retry_handlers=[], timeout=round(CALL_S)
         )
-        self._headers = self.sdk.headers | {"Authorization": f"Bearer {self.sdk.token}"}
+        self._headers = self.sdk.headers | {"Authorization": f"Bearer {self.sdk.token}"} | JSON
 
     async def __aenter__(self) -> Client:
         self.sdk.session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CALL_S))
@@ -111,7 +122,7 @@ class Client:
         Raises:
             DeliverLater: Slack does not answer as an API does.
         """
-        return await self._call("GET", method, FORM, params=_parameters(arguments))
+        return await self._ask(method, http_verb="GET", params=arguments)
 
     async def post(self, method: str, **arguments: object) -> ApiResponse:
         """Call a method by POST.
@@ -119,7 +130,10 @@ class Client:
         Raises:
             DeliverLater: Slack does not answer as an API does; it may have done what was asked.
         """
-        return await self._call("POST", method, JSON, data=encode(_without_none(arguments)))
+        given = _without_none(arguments)
+        if method in EVERY_TURN:
+            return await self._post(method, given)
+        return await self._ask(method, json=given)
 
     async def try_post(self, method: str, **arguments: object) -> str:
         """Call a method by POST that may fail; the cause if it did, empty if not."""
@@ -134,7 +148,7 @@ class Client:
         Raises:
             DeliverLater: Slack does not answer as an API does; it may have done what was asked.
         """
-        return await self._call("POST", method, FORM, params=_parameters(arguments))
+        return await self._ask(method, params=arguments)
 
     async def post_checked(self, method: str, **arguments: object) -> ApiResponse:
         """Call a method by POST for a delivery.
@@ -175,20 +189,32 @@ class Client:
         except DeliverLater as later:
             log.warning("slack.ephemeral_refused", cause=str(later))
 
-    async def _call(
-        self, verb: str, method: str, typed: Mapping[str, str], **request: Any
-    ) -> ApiResponse:
-        """Send a request once: a message that may have been posted is looked for before it is
-        posted again."""
-        url, headers = self.sdk.base_url + method, {**self._headers, **typed}
+    async def _ask(self, method: str, **request: Any) -> ApiResponse:
+        """Call a method by the SDK, once."""
         try:
-            async with self.session.request(
-                verb, url, headers=headers, proxy=self.sdk.proxy, **request
+            answer = await self.sdk.api_call(method, **request)
+        except SlackApiError as error:
+            # Without data it is aiohttp's response, whose body is no JSON.
+            answer = error.response
+        except (*FAILURES, *UNREADABLE) as error:
+            raise DeliverLater(f"{method}: {type(error).__name__}", AWAY_S) from error
+        data = getattr(answer, "data", None)
+        if not isinstance(data, dict):
+            raise DeliverLater(f"{method}: no answer of Slack's", AWAY_S)
+        return _read(method, answer.status_code, answer.headers, data)
+
+    async def _post(self, method: str, arguments: dict[str, object]) -> ApiResponse:
+        """Post a request once: a message that may have been posted is looked for before it is
+        posted again."""
+        url, body = self.sdk.base_url + method, encode(arguments)
+        try:
+            async with self.session.post(
+                url, headers=self._headers, proxy=self.sdk.proxy, data=body
             ) as response:
-                body = await read_beginning(response, MAX_ANSWER)
+                answer = await read_beginning(response, MAX_ANSWER)
         except FAILURES as error:
             raise DeliverLater(f"{method}: {type(error).__name__}", AWAY_S) from error
-        return _read(method, response, body)
+        return _read(method, response.status, response.headers, _object(answer))
 
 
 def _object(body: bytes) -> dict[str, Any]:
@@ -198,13 +224,14 @@ def _object(body: bytes) -> dict[str, Any]:
     return {}
 
 
-def _read(method: str, response: aiohttp.ClientResponse, body: bytes) -> ApiResponse:
-    data = _object(body)
-    status, scopes = response.status, response.headers.get("x-oauth-scopes", "")
+def _read(
+    method: str, status: int, headers: Mapping[str, str], data: dict[str, Any]
+) -> ApiResponse:
+    scopes = headers.get("x-oauth-scopes", "")
     if status == 200 and data.get("ok"):
         return ApiResponse(data, scopes)
     if status == 429 or data.get("error") in RATE_LIMITED:
-        wait = response.headers.get("Retry-After", "")[:9]  # Python converts at most 4,300 digits
+        wait = headers.get("Retry-After", "")[:9]  # Python converts at most 4,300 digits
         return ApiResponse(
             {"error": "ratelimited"},
             retry_after=float(wait) if wait.isdecimal() and int(wait) else WAIT_S,
@@ -212,12 +239,6 @@ def _read(method: str, response: aiohttp.ClientResponse, body: bytes) -> ApiResp
     if status >= 500 or "error" not in data:
         raise DeliverLater(f"{method}: status {status}", AWAY_S)
     return ApiResponse(data, scopes)
-
-
-def _parameters(arguments: dict[str, object]) -> dict[str, object]:
-    """Arguments for the URL, in which a bool is a number."""
-    given = _without_none(arguments)
-    return {name: int(value) if isinstance(value, bool) else value for name, value in given.items()}
 
 
 def _without_none(arguments: dict[str, object]) -> dict[str, object]:

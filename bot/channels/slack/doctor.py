@@ -5,7 +5,6 @@ from __future__ import annotations
 from bot.channels import KeyValue
 from bot.channels.slack import Config
 from bot.channels.slack.client import Client
-from bot.channels.slack.features import check_features, feature_of
 from bot.channels.slack.inbound import PATH
 from bot.channels.traffic import read_traffic
 from bot.checks import CheckResult
@@ -39,7 +38,7 @@ async def run_checks(config: Config, kv: KeyValue) -> list[CheckResult]:
         results.append(await _check_socket(config))
     if config.slack_signing_secret.get_secret_value():
         results.append(CheckResult("ok", "Slack webhook", f"events may come to {PATH}"))
-    return [*results, await _check_traffic(kv), *await _check_features(kv)]
+    return [*results, await _check_traffic(kv)]
 
 
 async def _check_token(config: Config) -> list[CheckResult]:
@@ -68,16 +67,11 @@ def _bad_token(problem: str) -> CheckResult:
 
 def _check_scopes(granted: str) -> CheckResult:
     scopes = {scope.strip() for scope in granted.split(",")}
-    missing = [_named(scope) for scope in SCOPES if scope not in scopes]
+    missing = [scope for scope in SCOPES if scope not in scopes]
     if not missing:
         return CheckResult("ok", "Slack scopes", "all that the manifest asks for")
     fix = "add them under OAuth & Permissions, then install the app again"
     return CheckResult("warning", "Slack scopes", f"missing: {', '.join(missing)}", fix)
-
-
-def _named(scope: str) -> str:
-    feature = feature_of(scope)
-    return f"{scope} ({feature})" if feature else scope
 
 
 async def _check_socket(config: Config) -> CheckResult:
@@ -96,14 +90,6 @@ async def _check_socket(config: Config) -> CheckResult:
         return CheckResult("ok", name, "events come by Socket Mode")
     fix = "it needs the scope connections:write, and the app Socket Mode switched on"
     return CheckResult("failure", name, f"SLACK_APP_TOKEN was refused ({response.error})", fix)
-
-
-async def _check_features(kv: KeyValue) -> list[CheckResult]:
-    """Nothing where the store does not answer, which the traffic's line says already."""
-    try:
-        return [await check_features(kv)]
-    except StoreUnavailable:
-        return []
 
 
 async def _check_traffic(kv: KeyValue) -> CheckResult:

@@ -139,16 +139,15 @@ class Reader:
         """The bot is in a channel now: it says how to talk to it, in the inviter's language.
 
         The greeting has a conversation of its own, so that it waits for no answer; it is given once
-        in the days for which ids of events are kept.
+        for each time that the bot joins.
         """
         event = envelope.event
         chat, at = Chat(envelope.team, channel, NO_THREAD), event.event_ts or ""
         if not self._config.allows_user(inviter) or not self._config.allows_channel(channel):
             return None
         author = Author(inviter) if inviter else None
-        message = Message(
-            Chat(chat.team, channel).message_id("joined"), "user", (), ms(at), author=author
-        )
+        message_id = Chat(chat.team, channel).message_id(f"joined:{at}")
+        message = Message(message_id, "user", (), ms(at), author=author)
         address = write_address(Address(channel, user=inviter, team=chat.team))
         return ReceivedEvent(
             chat.conversation,

@@ -41,9 +41,6 @@ class Addition(NamedTuple):
 class LiveAnswer:
     """Takes one turn's events (``bot.live_events.Watcher``).
 
-    Attributes:
-        is_broken_off: the turn does not end here.
-
     Args:
         under_way: the answers by turn id, until each has settled.
         shows_cards: the message would have cards.
@@ -59,7 +56,6 @@ class LiveAnswer:
         self.changed = asyncio.Event()
         self.ended = asyncio.Event()
         self.settled = asyncio.Event()
-        self.is_broken_off = False
         self._under_way = under_way
         self._shows_cards = shows_cards
         self._before: LiveAnswer | None = None  # of the same turn, which has been restarted

@@ -13,9 +13,8 @@ import structlog
 
 from bot.channels import Host, KeyValue
 from bot.channels.slack.client import AWAY_S, ApiResponse, Client, is_transient, refuses_channel
-from bot.channels.slack.features import STOP, SeenFeatures
 from bot.channels.slack.formatting import one_line
-from bot.channels.slack.streaming import Streaming, can_be_draft, can_stream
+from bot.channels.slack.streaming import Streaming, can_stream
 from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
 from bot.channels.slack.types import Address
 from bot.channels.utf16 import units
@@ -54,11 +53,10 @@ class Presence:
         host: Host,
         tasks: BackgroundTasks,
         streaming: Streaming,
-        seen: SeenFeatures,
         timing: Timing,
     ) -> None:
         self._status = StatusLines(client, host.texts, tasks, timing)
-        self._buttons = StopButtons(client, host.kv, tasks, seen, timing.stop_after_s)
+        self._buttons = StopButtons(client, host.kv, tasks, timing.stop_after_s)
         self._streaming = streaming
         self._language = host.language
 
@@ -70,7 +68,7 @@ class Presence:
             self._status.live_view(address, language) as line,
             self._buttons.live_view(conversation, address, line),
         ):
-            if can_stream(address) or can_be_draft(address):
+            if can_stream(address):
                 async with self._streaming.live_view(address) as answer:
                     yield BothWatchers(line, answer)
             else:
@@ -214,13 +212,11 @@ class StopButtons:
         client: Client,
         kv: KeyValue,
         tasks: BackgroundTasks,
-        seen: SeenFeatures,
         after_s: float,
     ) -> None:
         self._client = client
         self._kv = kv
         self._tasks = tasks
-        self._seen = seen
         self._after_s = after_s
         self._refused: set[str] = set()
         self._locks = WeakValueDictionary[
@@ -295,9 +291,7 @@ class StopButtons:
             )
         if not is_subscribed or refuses_channel(response):
             self._refused.add(channel)
-        if is_shown := response.ok and is_subscribed:
-            self._seen.note(STOP)
-        return is_shown
+        return response.ok and is_subscribed
 
     async def _remove(self, channel: str, thread: str) -> None:
         for _ in range(TRIES):

@@ -1,5 +1,7 @@
-"""Answers shown while they are written, in the background: as a stream in a thread, as a draft
-elsewhere in a 1:1."""
+"""Answers of threads, shown as streams while they are written, in the background.
+
+Slack has no streams outside of threads: https://docs.slack.dev/reference/methods/chat.startStream
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,10 @@ from msgspec.structs import replace
 from bot.channels import KeyValue
 from bot.channels.slack.client import AWAY_S, TOKEN_ERRORS, ApiResponse, Client, refuses_channel
 from bot.channels.slack.live_answer import Addition, LiveAnswer
+from bot.channels.slack.stream_writer import REFUSED_S, Pause, StreamWriter
 from bot.channels.slack.task_cards import TaskCard
 from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
 from bot.channels.slack.types import Address
-from bot.channels.slack.writers import REFUSED_S, DraftWriter, Pause, StreamWriter, Writer
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.live_events import Watcher
 from bot.transcript import encode
@@ -51,16 +53,6 @@ def can_stream(address: Address) -> bool:
     return bool(address.thread and address.user and address.team) and not address.response_url
 
 
-def can_be_draft(address: Address) -> bool:
-    """Whether an answer can be a draft: in a 1:1 outside of threads, where Slack has no streams."""
-    is_direct = address.channel.startswith("D") and not address.thread
-    return (
-        is_direct
-        and bool(address.ts and address.user and address.team)
-        and not address.response_url
-    )
-
-
 class Streaming:
     """Streams answers.
 
@@ -77,23 +69,17 @@ class Streaming:
         self._timing = timing
         self._limits = StreamLimits(timing.start_s)
         self._no_chunks = Pause()
-        self._busy = Pause()
         self._under_way: dict[str, LiveAnswer] = {}
         self._written: dict[str, tuple[TaskCard, ...]] = {}
 
     @asynccontextmanager
     async def live_view(self, address: Address) -> AsyncGenerator[Watcher]:
         """A turn's answer. When the context ends the stream stays for the delivery."""
-        shows_cards = (
-            can_stream(address) and not self._no_chunks.left_s and self._limits.allows(address)
-        )
+        shows_cards = not self._no_chunks.left_s and self._limits.allows(address)
         answer = LiveAnswer(address, self._under_way, shows_cards=shows_cards)
         self._tasks.start(self._show(answer))
         try:
             yield answer
-        except BaseException:  # also a cancelled turn, which another process goes on with
-            answer.is_broken_off = True
-            raise
         finally:
             answer.end()
 
@@ -102,10 +88,9 @@ class Streaming:
         while answer := self._under_way.get(turn_id):
             await answer.settled.wait()
 
-    def written(self, turn_id: str) -> tuple[TaskCard, ...] | None:
-        """The cards of a turn whose message this process has written, and writes no more; None for
-        another's."""
-        return self._written.get(turn_id)
+    def cards(self, turn_id: str) -> tuple[TaskCard, ...]:
+        """The cards of a turn whose stream this process has written; none of another's."""
+        return self._written.get(turn_id, ())
 
     async def _show(self, answer: LiveAnswer) -> None:
         try:
@@ -136,26 +121,19 @@ class Streaming:
                 await answer.changed.wait()
 
     async def _write(self, answer: LiveAnswer) -> None:
-        writer = self._writer(answer)
+        writer = StreamWriter(self._client, answer.address, self._no_chunks)
         if (stream := await self._start_stream(answer, writer)) is None:
             return
         try:
             await self._append(answer, stream, writer)
         except DeliverLater as later:
             log.info("slack.stream_skipped", cause=str(later))
-            if writer.is_draft:  # Slack may carry out the change later, and undo the answer
-                return
         await answer.ended.wait()
         self._written[answer.turn_id] = answer.cards.at_end()
         while len(self._written) > WRITTEN:
             del self._written[next(iter(self._written))]
 
-    def _writer(self, answer: LiveAnswer) -> Writer:
-        if can_stream(answer.address):
-            return StreamWriter(self._client, answer.address, self._no_chunks, self._timing.pace_s)
-        return DraftWriter(self._client, answer.address, answer.turn_id, self._busy, self._timing)
-
-    async def _start_stream(self, answer: LiveAnswer, writer: Writer) -> Stream | None:
+    async def _start_stream(self, answer: LiveAnswer, writer: StreamWriter) -> Stream | None:
         """Start the turn's stream, unless another process may have started one.
 
         Raises:
@@ -164,13 +142,10 @@ class Streaming:
         address, turn_id = answer.address, answer.turn_id
         if not self._limits.allow(address) or await self.streams.get(turn_id):
             return None
-        first = answer.buffer.take() if writer.is_draft else ""
-        if writer.is_draft and not first:
-            return None
-        expected = Stream(address.channel, address.thread, is_draft=writer.is_draft)
+        expected = Stream(address.channel, address.thread)
         await self.streams.save(turn_id, expected)
         try:
-            started = await writer.start(first)
+            started = await writer.start()
         except DeliverLater:
             self._limits.block(address.team, AWAY_S)
             raise
@@ -180,12 +155,6 @@ class Streaming:
             return None
         stream = replace(expected, ts=str(started.data.get("ts", "")))
         if not stream.ts or not await self._save_started(turn_id, expected, stream):
-            return None
-        if answer.is_broken_off and stream.is_draft:
-            # Another process may have delivered before it could know of this draft, which nobody
-            # else would finish.
-            await self._remove(stream)
-            await self.streams.delete(turn_id)
             return None
         return stream
 
@@ -198,21 +167,17 @@ class Streaming:
             return True
         if saved is None:
             log.warning("slack.stream_too_late")
-            await self._remove(stream)
+            await self._client.post("chat.stopStream", **stream.target)
+            await self._client.post("chat.delete", **stream.target)
         return False
 
-    async def _remove(self, stream: Stream) -> None:
-        if not stream.is_draft:
-            await self._client.post("chat.stopStream", **stream.target)
-        await self._client.post("chat.delete", **stream.target)
-
-    async def _append(self, answer: LiveAnswer, stream: Stream, writer: Writer) -> None:
+    async def _append(self, answer: LiveAnswer, stream: Stream, writer: StreamWriter) -> None:
         """Append text and cards until the turn ends or Slack takes no more."""
         unsent = Addition()
         while not answer.ended.is_set():
             answer.changed.clear()
             unsent = unsent.then(answer.take())
-            pause_s = writer.pause_s
+            pause_s = self._timing.pace_s
             if unsent:
                 added = await writer.add(stream.ts, unsent)
                 if added.retry_after:
@@ -271,7 +236,6 @@ class Stream(Struct, frozen=True, omit_defaults=True):
     Attributes:
         ts: its timestamp; empty while it is unknown whether Slack has started the stream.
         delivery: the id of the only delivery that may use it; empty before the first.
-        is_draft: no stream but a posted message that is changed.
         cards: of the turn's calls, for the delivery.
     """
 
@@ -279,7 +243,6 @@ class Stream(Struct, frozen=True, omit_defaults=True):
     thread: str
     ts: str = ""
     delivery: str = ""
-    is_draft: bool = False
     cards: tuple[TaskCard, ...] = ()
 
     @property

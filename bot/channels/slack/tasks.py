@@ -25,8 +25,6 @@ class Timing:
         pace_s: between two changes of a status, or of a stream.
         start_s: between the beginnings of two streams.
         card_s: a tool call that takes longer begins a stream that shows its card.
-        draft_s: between a draft and its first change; each further pause is longer.
-        change_s: between two changes of all drafts.
         status_after_s: a turn that takes longer gets a status; a faster answer saves two calls.
         stop_after_s: a turn that takes longer gets a stop button.
         again_s: before the bot's own ids are asked for again; ``refused_s`` if the token was
@@ -39,8 +37,6 @@ class Timing:
     pace_s: float = 1.0
     start_s: float = 3.0
     card_s: float = 1.5
-    draft_s: float = 3.0
-    change_s: float = 2.0
     status_after_s: float = 0.5
     stop_after_s: float = 3.0
     again_s: float = 15.0

@@ -10,7 +10,8 @@ from typing import Any
 JSON = dict[str, Any]
 Version = tuple[int, int]
 
-# claude-3-7-sonnet-latest, claude-opus-4-20250514, claude-haiku-4-5-20251001, claude-fable-5-2
+# Names are claude-3-7-sonnet-latest, claude-opus-4-20250514, claude-haiku-4-5-20251001,
+# claude-fable-5-2.
 FAMILY = re.compile(
     r"claude-(?:(?P<old>\d)(?:-(?P<old_minor>\d))?-)?(?P<line>[a-z]+)(?:-(?P<major>\d)(?!\d)(?:-(?P<minor>\d)(?!\d))?)?"
 )
@@ -21,9 +22,11 @@ EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high"}
 # https://platform.claude.com/docs/en/build-with-claude/thinking
 FIRST_TO_THINK: Version = (3, 7)
 FIRST_WITH_STRICT_TOOLS: Version = (4, 5)
-FIRST_WITH_EFFORT: Version = (4, 6)  # in place of a budget; they think only when asked to
+# Models from this version take an effort in place of a budget; they think only when asked to.
+FIRST_WITH_EFFORT: Version = (4, 6)
 FIRST_THINKING_UNASKED: Version = (5, 0)
-FIRST_WITHOUT_FORCED_CALLS: Version = (5, 1)  # and with thinking that cannot be turned off
+# From this version on, calls cannot be forced, and thinking cannot be turned off.
+FIRST_WITHOUT_FORCED_CALLS: Version = (5, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +67,12 @@ class Capabilities:
             }
             if self.thinks_always or (wanted and self.level != "minimal"):
                 return {**fields, "thinking": {"type": "adaptive"}}
-            off = (
-                {"thinking": {"type": "disabled"}} if self.version >= FIRST_THINKING_UNASKED else {}
-            )
-            return {**fields, **off}
-        budget = BUDGETS[self.level] if wanted and self.has_budget else 0
+            if self.version >= FIRST_THINKING_UNASKED:
+                return {**fields, "thinking": {"type": "disabled"}}
+            return fields
+        budget = 0
+        if wanted and self.has_budget:
+            budget = BUDGETS[self.level]
         if not budget:
             return {"max_tokens": max_output_tokens}
         thinking = {"type": "enabled", "budget_tokens": budget}
@@ -80,9 +84,8 @@ def capabilities_of(model: str, thinking_level: str) -> Capabilities:
     match = FAMILY.match(model)
     if match is None:
         return Capabilities((0, 0), False, thinking_level)
-    major, minor = (
-        (match["old"], match["old_minor"]) if match["old"] else (match["major"], match["minor"])
-    )
+    major = match["old"] or match["major"]
+    minor = match["old_minor"] if match["old"] else match["minor"]
     version = (int(major or 0), int(minor or 0))
     always = version >= FIRST_WITHOUT_FORCED_CALLS or (
         match["line"] in ALWAYS_THINK and version >= (5, 0)

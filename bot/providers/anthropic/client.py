@@ -39,9 +39,8 @@ from bot.providers.shared.streaming import events_of, stream_answer
 from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 
-Write = Callable[
-    ..., bytes | Body
-]  # the body of a request; the keyword searches: with Anthropic's own search
+# This writes the body of a request; its keyword ``searches`` adds Anthropic's own search.
+Write = Callable[..., bytes | Body]
 ANTHROPIC = "https://api.anthropic.com"
 
 
@@ -113,8 +112,10 @@ class Anthropic:
         with translating(self._failures):
             async with asyncio.timeout(self._options.check_timeout_s):
                 found = await self._client.models.retrieve(self.model)
-        own = ", ".join(self._server_tools.names)
-        return f"{found.display_name or self.model} answers{f', with {own}' if own else ''}"
+        answers = f"{found.display_name or self.model} answers"
+        if own := ", ".join(self._server_tools.names):
+            answers += f", with {own}"
+        return answers
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -132,16 +133,15 @@ class Anthropic:
     ) -> JSON:
         forced = bool(tools) and is_forced(tool_choice)
         too_late = self._capabilities.has_budget and began_without_thought(messages, self.model)
-        return {
-            "model": self.model,
-            "stream": True,
-            **self._cached_prefix(system, tools, searches=searches),
-            **({"tool_choice": tool_choice_of(tool_choice, self._capabilities)} if tools else {}),
-            **self._capabilities.thinking(
-                self._options.max_output_tokens, wanted=not forced and not too_late
-            ),
-            "messages": chat(messages, self.model, inline, searches=searches),
-        }
+        body: JSON = {"model": self.model, "stream": True}
+        body |= self._cached_prefix(system, tools, searches=searches)
+        if tools:
+            body["tool_choice"] = tool_choice_of(tool_choice, self._capabilities)
+        body |= self._capabilities.thinking(
+            self._options.max_output_tokens, wanted=not forced and not too_late
+        )
+        body["messages"] = chat(messages, self.model, inline, searches=searches)
+        return body
 
     def _cached_prefix(
         self, system: str, tools: Sequence[ToolDefinition], *, searches: bool
@@ -157,11 +157,10 @@ class Anthropic:
     async def _events(
         self, write: Write, answer: Answer, *, searches: bool
     ) -> AsyncGenerator[bytes]:
-        stream = (
-            await self._open_searching(write, answer)
-            if searches
-            else await self._open(write(searches=False))
-        )
+        if searches:
+            stream = await self._open_searching(write, answer)
+        else:
+            stream = await self._open(write(searches=False))
         async with stream, aclosing(events_of(stream.response.aiter_bytes())) as events:
             async for data in events:
                 yield data

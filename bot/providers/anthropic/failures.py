@@ -33,15 +33,16 @@ def translating(failures: Failures) -> Iterator[None]:
     """
     try:
         yield
-    except anthropic.APIStatusError as error:  # unchained: the service may quote the key
+    except anthropic.APIStatusError as error:
+        # The error is not chained: the service may quote the key.
         raise _refusal(error, failures) from None
     except UNREADABLE as error:
         raise failures.unreadable() from error
     except OUTAGES as error:
         root = root_of(error)
-        raise (
-            failures.timed_out() if isinstance(root, TimeoutError) else failures.unreachable(root)
-        ) from error
+        if isinstance(root, TimeoutError):
+            raise failures.timed_out() from error
+        raise failures.unreachable(root) from error
 
 
 def cause_of(error: anthropic.APIStatusError, failures: Failures) -> str:

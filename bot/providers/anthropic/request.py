@@ -30,15 +30,19 @@ THOUGHTS = ("thinking", "redacted_thinking")
 # https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool
 WEB_SEARCH = "web_search"
 SERVER_BLOCKS = ("server_tool_use", "web_search_tool_result")
-MOST_SEARCHES = 5  # in one answer; below the number after which Anthropic pauses an answer
+# One answer may search so often: less than the number after which Anthropic pauses an answer.
+MOST_SEARCHES = 5
 CACHED = {"cache_control": {"type": "ephemeral"}}
 # Anthropic refuses a request with a larger picture: "image exceeds 5 MB maximum: 8259148 bytes >
 # 5242880 bytes". The limit is of the base64: https://github.com/anthropics/claude-code/issues/19631
-PICTURE_CAP = 5 * 1024 * 1024 * 3 // 4  # bytes before base64
-# bytes, some 512 tokens; a model that caches only longer prompts ignores the mark, without a charge
+# Anthropic takes pictures of so many bytes before base64.
+PICTURE_CAP = 5 * 1024 * 1024 * 3 // 4
+# So many bytes are some 512 tokens; a model that caches only longer prompts ignores the mark,
+# without a charge.
 CACHEABLE = 2000
 
-DIALECT = Dialect(VOCABULARY)  # Anthropic refuses only a union at the top
+# Anthropic refuses only a union at the top.
+DIALECT = Dialect(VOCABULARY)
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs
 STRICT_DIALECT = Dialect(
     frozenset(
@@ -75,15 +79,21 @@ def declarations(
     Args:
         searches: with Anthropic's own search.
     """
-    search: JSON = {"type": "web_search_20250305", "name": WEB_SEARCH, "max_uses": MOST_SEARCHES}
-    return [*(_declaration(tool, capabilities) for tool in tools), *([search] if searches else [])]
+    declared = [_declaration(tool, capabilities) for tool in tools]
+    if searches:
+        declared.append(
+            {"type": "web_search_20250305", "name": WEB_SEARCH, "max_uses": MOST_SEARCHES}
+        )
+    return declared
 
 
 def tool_choice_of(choice: ToolChoice, capabilities: Capabilities) -> JSON:
     """Which tools may be called; ``auto`` for a model that takes no forced choice."""
     if is_forced(choice) and not capabilities.takes_forced_calls:
         return {"type": "auto"}
-    return {"type": MODES[choice.mode]} | ({"name": choice.name} if choice.mode == "one" else {})
+    if choice.mode == "one":
+        return {"type": MODES[choice.mode], "name": choice.name}
+    return {"type": MODES[choice.mode]}
 
 
 def is_forced(choice: ToolChoice) -> bool:
@@ -97,7 +107,9 @@ def cached_prefix(system: str, declared: list[JSON]) -> JSON:
     size = len(encode(tools))
     if tools and size >= CACHEABLE:
         tools[-1] = tools[-1] | CACHED
-    fields: JSON = {"tools": tools} if tools else {}
+    fields: JSON = {}
+    if tools:
+        fields["tools"] = tools
     if system:
         mark = CACHED if size + len(system.encode()) >= CACHEABLE else {}
         fields["system"] = [{"type": "text", "text": system, **mark}]
@@ -122,18 +134,14 @@ def chat(
     begin = open_turn(messages)
     for place, message in enumerate(messages):
         if message.role == "model":
-            role, content = (
-                "assistant",
-                _assistant(message, model if place >= begin else "", searches=searches),
-            )
+            of_model = model if place >= begin else ""
+            role, content = "assistant", _assistant(message, of_model, searches=searches)
         elif message.role == "tool":
             role, content = "user", [_result(result) for result in message.results]
         else:
             parts = visible_parts(message, picture_cap=PICTURE_CAP, reads_pdfs=True)
-            role, content = (
-                "user",
-                [_visible(part, inline) for part in parts if not _is_blank(part)],
-            )
+            role = "user"
+            content = [_visible(part, inline) for part in parts if not _is_blank(part)]
         if content and turns and turns[-1]["role"] == role:
             turns[-1]["content"] += content
         elif content:
@@ -151,11 +159,10 @@ def open_turn(messages: Sequence[Message]) -> int:
 
 def began_without_thought(messages: Sequence[Message], model: str) -> bool:
     """Whether the model's first message of the open turn is another model's, or has no thought."""
-    begun = (message for message in messages[open_turn(messages) :] if message.role == "model")
-    first = next(begun, None)
-    return first is not None and not any(
-        block["type"] in THOUGHTS for block in _own_blocks(first, model)
-    )
+    for message in messages[open_turn(messages) :]:
+        if message.role == "model":
+            return not any(block["type"] in THOUGHTS for block in _own_blocks(message, model))
+    return False
 
 
 def _declaration(tool: ToolDefinition, capabilities: Capabilities) -> JSON:
@@ -174,11 +181,15 @@ def _declaration(tool: ToolDefinition, capabilities: Capabilities) -> JSON:
 
 def _assistant(message: Message, model: str, *, searches: bool) -> list[JSON]:
     own = _own_blocks(message, model)
-    return [block for block in own if searches or block["type"] not in SERVER_BLOCKS] or [
-        _call(part) if isinstance(part, ToolCall) else {"type": "text", "text": part.text}
-        for part in message.parts
-        if isinstance(part, ToolCall) or (isinstance(part, Text) and not _is_blank(part))
-    ]
+    blocks = [block for block in own if searches or block["type"] not in SERVER_BLOCKS]
+    if blocks:
+        return blocks
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            blocks.append(_call(part))
+        elif isinstance(part, Text) and not _is_blank(part):
+            blocks.append({"type": "text", "text": part.text})
+    return blocks
 
 
 def _own_blocks(message: Message, model: str) -> list[JSON]:
@@ -211,7 +222,9 @@ def _visible(part: Text | Media, inline: Inline) -> JSON:
     if part.mime != PDF:
         return {"type": "image", "source": source}
     # https://platform.claude.com/docs/en/build-with-claude/pdf-support
-    return {"type": "document", "source": source, **({"title": part.name} if part.name else {})}
+    if not part.name:
+        return {"type": "document", "source": source}
+    return {"type": "document", "source": source, "title": part.name}
 
 
 def _is_blank(part: Text | Media) -> bool:

@@ -40,7 +40,7 @@ STOP_REASONS: dict[str, StopReason] = {
     "model_context_window_exceeded": "max_tokens",
     "refusal": "blocked",
 }
-KEPT = (*THOUGHTS, *SERVER_BLOCKS)
+SENT_BACK = (*THOUGHTS, *SERVER_BLOCKS)
 SEARCHES, ARGUMENTS = "server_tool_use", "arguments"
 GROWING = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
@@ -118,9 +118,8 @@ class Answer:
         self._failures = failures
         self._calls = Calls(messages)
         self._blocks: dict[int, JSON] = {}
-        self._pieces: defaultdict[tuple[int, str], list[str]] = defaultdict(
-            list
-        )  # by block and field
+        # The pieces are kept by block and field.
+        self._pieces: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
         self._stop_reason = ""
         self._explanation = ""
         self._usage: dict[str, Any] = {}
@@ -231,21 +230,23 @@ class Answer:
         Only answers with calls need it: without a call the turn is over, and Anthropic wants no
         more of its thoughts.
         """
-        if not any(block.get("type") in KEPT for block in self._blocks.values()):
+        if not any(block.get("type") in SENT_BACK for block in self._blocks.values()):
             return None
         own = iter(parts)
-        blocks = [
-            block if block["type"] in KEPT else _block(next(own))
-            for block in self._blocks.values()
-            if block.get("type") in (*KEPT, "text", "tool_use")
-        ]
-        return Opaque(PROVIDER, self._asked, encode([block for block in blocks if block]))
+        blocks: list[JSON] = []
+        for block in self._blocks.values():
+            if block.get("type") in SENT_BACK:
+                blocks.append(block)
+            elif block.get("type") in ("text", "tool_use") and (built := _block(next(own))):
+                blocks.append(built)
+        return Opaque(PROVIDER, self._asked, encode(blocks))
 
     def _count(self, usage: _Usage | None) -> None:
         """Counts are cumulative: a later event replaces earlier numbers."""
         if usage is not None:
-            fields = ((name, getattr(usage, name)) for name in usage.__struct_fields__)
-            self._usage |= {name: value for name, value in fields if value is not None}
+            for name in usage.__struct_fields__:
+                if (value := getattr(usage, name)) is not None:
+                    self._usage[name] = value
 
     def _total(self) -> Usage:
         """Anthropic counts tokens that a cache has read or written beside the other input, and
@@ -271,4 +272,6 @@ def _read_input(text: str) -> JSON:
 def _block(part: Text | ToolCall) -> JSON | None:
     if isinstance(part, ToolCall):
         return {"type": "tool_use", "id": part.id, "name": part.name, "input": part.arguments}
-    return {"type": "text", "text": part.text} if part.text.strip() else None
+    if not part.text.strip():
+        return None
+    return {"type": "text", "text": part.text}

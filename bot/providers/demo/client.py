@@ -10,6 +10,7 @@ from bot.providers import (
     Completed,
     MediaSupport,
     ModelResponse,
+    StopReason,
     StreamEvent,
     ToolChoice,
     replay,
@@ -61,9 +62,8 @@ class Demo:
         for event in replay(message):
             yield event
         usage = Usage(input=_tokens(system, messages), output=_tokens("", [message]))
-        yield Completed(
-            ModelResponse(message, "tool_use" if calls else "end_turn", usage, self.model)
-        )
+        reason: StopReason = "tool_use" if calls else "end_turn"
+        yield Completed(ModelResponse(message, reason, usage, self.model))
 
     async def check(self) -> str:
         """Always fine: there is no network."""
@@ -88,4 +88,7 @@ def _calls(turn: Turn, offered: Sequence[str], choice: ToolChoice) -> list[Call]
 
 
 def _tokens(system: str, messages: Sequence[Message]) -> int:
-    return (len(system) + sum(len(encode(message.parts)) for message in messages)) // 4
+    size = len(system)
+    for message in messages:
+        size += len(encode(message.parts))
+    return size // 4

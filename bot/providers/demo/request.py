@@ -13,9 +13,11 @@ from zoneinfo import available_timezones
 from bot.texts import language_of
 from bot.transcript import FACTS_ID, Message, ToolResult
 
-READ_AT_MOST = 500  # characters of a message
+# The rules read so many characters of a message.
+READ_AT_MOST = 500
 MOST_OPTIONS = 10
-LONGEST = 60  # characters of a place
+# The name of a place has so many characters at most.
+LONGEST = 60
 EXAMPLES = {"en": ["Tokyo", "New York", "Paris"], "ja": ["東京", "大阪", "札幌"]}
 
 Call = tuple[str, Mapping[str, Any]]
@@ -108,7 +110,8 @@ CITIES = {
     "Europe/London": "england イギリス ロンドン",
     "Europe/Paris": "france フランス パリ",
 }
-MENTION = re.compile(r"<@[^>]*>|(?<!\S)@\S+")  # of the bot itself, in a group
+# In a group a message mentions the bot itself so.
+MENTION = re.compile(r"<@[^>]*>|(?<!\S)@\S+")
 GREETING = _words(
     r"^\W*(?:hi|hello|hey|good \w+)\b|\bhelp\b|what can you|"
     r"こんにち[はわ]|こんばん[はわ]|おはよう|何ができ|使い方|ヘルプ"
@@ -124,7 +127,8 @@ def _reminder(match: re.Match[str]) -> Wish:
 def _poll(match: re.Match[str]) -> Wish:
     written = BETWEEN_OPTIONS.split(match["options"])
     options = dict.fromkeys(option.strip(' .!?。「」"') for option in written)
-    named = [option for option in options if option][:MOST_OPTIONS]
+    options.pop("", None)
+    named = list(options)[:MOST_OPTIONS]
     question = match["question"].strip(" 。\n,、")
     return Wish("poll", question, ("start_poll", {"question": question, "options": named}))
 
@@ -153,9 +157,10 @@ def wishes_of(text: str, before: Wish | None, language: str) -> list[Wish]:
     in_signs = plain
     for words_of_sign, sign in SIGNS.items():
         in_signs = re.sub(words_of_sign, sign, in_signs, flags=re.IGNORECASE)
-    sums = [_sum(match) for match in SUM.finditer(in_signs)]
-    rest = SUM.sub(";", in_signs) if sums else plain
-    return _about_places(rest, before, language) + sums
+    sums = list(map(_sum, SUM.finditer(in_signs)))
+    if not sums:
+        return _about_places(plain, before, language)
+    return _about_places(SUM.sub(";", in_signs), before, language) + sums
 
 
 def _about_places(text: str, before: Wish | None, language: str) -> list[Wish]:
@@ -166,7 +171,8 @@ def _about_places(text: str, before: Wish | None, language: str) -> list[Wish]:
     places = _names(PREPOSITION.split(rest, maxsplit=1)[-1]) or _names(rest)
     if before is not None and not topics:
         places = [place for place in places if zone_of(place) or not before.subject]
-        topics = [before.intent] if places or has_chart or DAYS.search(text) else []
+        if places or has_chart or DAYS.search(text):
+            topics = [before.intent]
     if before is not None and "weather" in topics:
         places = places or [before.subject]
     wishes: list[Wish] = []
@@ -177,11 +183,15 @@ def _about_places(text: str, before: Wish | None, language: str) -> list[Wish]:
 
 
 def _call(topic: str, place: str, has_chart: bool, language: str) -> Call:
+    if topic == "time" and place:
+        return "get_current_time", {"time_zone": zone_of(place) or place}
     if topic == "time":
-        return "get_current_time", {"time_zone": zone_of(place) or place} if place else {}
+        return "get_current_time", {}
     if not place:
         return "offer_choices", {"choices": EXAMPLES[language]}
-    return "get_weather", {"location": place} | ({"chart": True} if has_chart else {})
+    if has_chart:
+        return "get_weather", {"location": place, "chart": True}
+    return "get_weather", {"location": place}
 
 
 def _names(text: str) -> list[str]:
@@ -222,14 +232,19 @@ def read_turn(messages: Sequence[Message], language: str) -> Turn:
     """The newest turn; ``language`` is that of texts of no language."""
     # Facts are data, no wishes.
     messages = [message for message in messages if message.id != FACTS_ID]
-    answers = [number for number, message in enumerate(messages, 1) if message.is_answer]
-    start = answers[-1] if answers else 0
+    start = 0
+    for number, message in enumerate(messages, 1):
+        if message.is_answer:
+            start = number
     before: Wish | None = None
     wishes: list[Wish] = []
     for number, message in enumerate(messages):
         if message.role == "user":
             language = language_of(message.text, language)
             found = wishes_of(message.text, before, language)
-            before = next((wish for wish in found[::-1] if wish.intent in TOPICS), before)
-            wishes += [wish for wish in found if number >= start and wish not in wishes]
+            for wish in found:
+                if wish.intent in TOPICS:
+                    before = wish
+            if number >= start:
+                wishes += [wish for wish in found if wish not in wishes]
     return Turn(messages[start:], wishes, language, is_first=start == 0)

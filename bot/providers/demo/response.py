@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 from bot.providers.demo.request import GREETING, Call, Turn, Wish
 from bot.transcript import Media, ToolResult, encode
 
-SHOWN = 300  # characters of a result without a wish
+# A result without a wish is shown with so many characters.
+SHOWN = 300
 TOOLS = ("get_weather", "get_current_time", "calculate", "set_reminder", "start_poll")
 
 # A sentence of the catalogue's table ``demo`` in the user's language, by its key and values.
@@ -20,14 +21,19 @@ def answer(say: Say, turn: Turn, offered: Collection[str]) -> str:
     lines = [_outcome(say, wish, results) for wish in turn.wishes]
     if any(isinstance(part, Media) for message in turn.messages for part in message.parts):
         lines.append(say("cannot_see"))
-    if not lines:  # another provider or a forced tool choice made the calls
-        lines = [f"{name}: {encode(one.response).decode()[:SHOWN]}" for (name, _), one in results]
+    if not lines:
+        # Another provider or a forced tool choice made the calls.
+        for (name, _), one in results:
+            lines.append(f"{name}: {encode(one.response).decode()[:SHOWN]}")
     is_understood = bool(lines)
     if not lines:
         is_understood = any(GREETING.search(message.text) for message in turn.messages)
-        examples = [say(f"can_{tool}") for tool in TOOLS if tool in offered]
         lines = [say("greeting" if is_understood else "only")]
-        lines += [say("abilities"), *examples] if examples else [say("no_abilities")]
+        examples = [say(f"can_{tool}") for tool in TOOLS if tool in offered]
+        if examples:
+            lines += [say("abilities"), *examples]
+        else:
+            lines.append(say("no_abilities"))
     if turn.is_first and is_understood:
         lines += ["", say("first")]
     return "\n".join(lines)
@@ -43,5 +49,6 @@ def _outcome(say: Say, wish: Wish, results: Sequence[tuple[Call, ToolResult]]) -
     at = str(result.response.get("at", "")).replace("T", " ")
     try:
         return say(wish.intent, **{**result.response, "subject": subject, "at": at})
-    except KeyError:  # an error, or a result that was cut
+    except KeyError:
+        # This is an error, or a result that was cut.
         return say("failed", subject=subject, why=result.response.get("error", "?"))

@@ -29,11 +29,14 @@ log = structlog.stdlib.get_logger(__name__)
 
 LIFETIME_S = 600.0
 TTL = f"{LIFETIME_S:.0f}s"
-MARGIN_S = 30.0  # a content about to expire may be gone when the request arrives
-RENEWAL_S = 30.0  # time limit for creating or renewing one
+# A content about to expire may be gone when the request arrives.
+MARGIN_S = 30.0
+# Creating or renewing a content takes so long at most.
+RENEWAL_S = 30.0
 CLOSE_S = 2.0
 PAUSE_S = 3600.0
-MOST = 8  # prefixes; each channel has one
+# So many prefixes are cached; each channel has one.
+MOST = 8
 BYTES_PER_TOKEN = 4
 TOO_SMALL = "too small"
 
@@ -98,9 +101,10 @@ class CachedContents:
         left = cached.expires_at - now
         if left < MARGIN_S:
             cached.name = ""
-        is_wanted = (
-            left < LIFETIME_S / 2 if cached.name else has_come_back and now >= self._paused_until
-        )
+        if cached.name:
+            is_wanted = left < LIFETIME_S / 2
+        else:
+            is_wanted = has_come_back and now >= self._paused_until
         if is_wanted and not cached.is_busy:
             cached.is_busy = True
             self._begin(self._renew(cached))
@@ -125,7 +129,7 @@ class CachedContents:
     def _touch(self, key: bytes) -> _Cached:
         """The entry of a prefix, as the last used one; beyond ``MOST`` entries the least recently
         used is dropped."""
-        cached = self._cached.pop(key) if key in self._cached else _Cached(key)
+        cached = self._cached.pop(key, None) or _Cached(key)
         self._cached[key] = cached
         if len(self._cached) > MOST:
             unused = self._cached.pop(next(iter(self._cached)))
@@ -134,9 +138,8 @@ class CachedContents:
         return cached
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(
-            work, context=Context()
-        )  # without the log fields of the current turn
+        # The task runs without the log fields of the current turn.
+        task = asyncio.create_task(work, context=Context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -145,9 +148,10 @@ class CachedContents:
         expires_at = self._clock() + LIFETIME_S
         try:
             async with asyncio.timeout(RENEWAL_S):
-                cached.name = await (
-                    self._extend(cached.name) if cached.name else self._create(cached.prefix)
-                )
+                if cached.name:
+                    cached.name = await self._extend(cached.name)
+                else:
+                    cached.name = await self._create(cached.prefix)
         except FAILURES as error:
             self._give_up(cached, error)
         else:

@@ -49,19 +49,19 @@ if TYPE_CHECKING:
     from bot.providers.gemini.sdk import Sdk
 
 GOOGLE = "https://generativelanguage.googleapis.com"
-API_VERSION = "v1beta"  # the one every preview model is served under
+# Every preview model is served under this version.
+API_VERSION = "v1beta"
 EVENT_STREAM = "text/event-stream"
 HEADERS = {
     "content-type": "application/json",
     "accept": EVENT_STREAM,
     "accept-encoding": "identity",
 }
-CACHE_REFUSALS = (
-    400,
-    403,
-    404,
-)  # of a cached content that is gone or does not fit; the message differs by service
-MOST_PREFIXES = 16  # remembered; a channel has one or two
+# Google answers with one of these about a cached content that is gone or does not fit; the message
+# differs by service.
+CACHE_REFUSALS = (400, 403, 404)
+# So many prefixes are remembered; a channel has one or two.
+MOST_PREFIXES = 16
 
 
 class Prefix(NamedTuple):
@@ -155,8 +155,10 @@ class GenerateContent:
         with translating(self._failures):
             async with asyncio.timeout(self._options.check_timeout_s):
                 name = await (await self.open_sdk()).display_name(self.model)
-        own = ", ".join(self._server_tools.names)
-        return f"{name or self.model} answers{f', with {own}' if own else ''}"
+        answers = f"{name or self.model} answers"
+        if own := ", ".join(self._server_tools.names):
+            answers += f", with {own}"
+        return answers
 
     async def aclose(self) -> None:
         """Delete the cached contents and close the connections."""
@@ -171,7 +173,8 @@ class GenerateContent:
         async with self._opening:
             if self._sdk is None:
                 sdk = await asyncio.to_thread(import_module, "bot.providers.gemini.sdk")
-                gc.freeze()  # no full collection looks at the SDK's thousands of classes
+                # Then no full collection looks at the SDK's thousands of classes.
+                gc.freeze()
                 self._sdk = sdk.Sdk(self._access, self._session(), tls_context())
             return self._sdk
 
@@ -194,7 +197,9 @@ class GenerateContent:
         key = (system, id(tools), tool_choice, tuple(own))
         if (known := self._prefixes.get(key)) is not None:
             return known
-        fields: JSON = {"systemInstruction": {"parts": [{"text": system}]}} if system else {}
+        fields: JSON = {}
+        if system:
+            fields["systemInstruction"] = {"parts": [{"text": system}]}
         if tools:
             fields["tools"] = [functions | own for functions in self._declarations(tools)]
             fields["toolConfig"] = tool_config(tool_choice, combines=bool(own))

@@ -17,7 +17,8 @@ from bot.providers.shared.failures import Failures
 from toolset.web.decoding import decode_json
 
 QUOTA_FAILURE = "google.rpc.QuotaFailure"
-TOKEN = re.compile(r"ya29\.[\w.-]+")  # Google's access tokens
+# This matches the access tokens of Google.
+TOKEN = re.compile(r"ya29\.[\w.-]+")
 
 # ValueErrors are of bodies that cannot be read; pydantic's and the SDK's own are among them.
 OUTAGES = (aiohttp.ClientError, OSError, ValueError)
@@ -38,9 +39,8 @@ class ServiceError(Exception):
     def __init__(self, status: int, details: Any, response: Any = None) -> None:
         self.details = details
         self.response = response
-        body: dict[str, Any] = details if isinstance(details, dict) else {}
-        inner = body.get("error")
-        inner = inner if isinstance(inner, dict) else {}
+        body = _object(details)
+        inner = _object(body.get("error"))
         self.code = status or body.get("code") or inner.get("code") or 0
         self.message = str(body.get("message") or inner.get("message") or "")
         super().__init__(self.code)
@@ -67,9 +67,8 @@ async def read_refusal(response: aiohttp.ClientResponse) -> ServiceError:
         details = decode_json(text)
     if isinstance(details, list) and len(details) == 1:
         details = details[0]
-    if not (
-        isinstance(details, dict) and isinstance(details.get("error"), dict)
-    ):  # a proxy answers
+    # A proxy answers.
+    if not (isinstance(details, dict) and isinstance(details.get("error"), dict)):
         details = {"message": text.decode(errors="replace"), "status": response.reason}
     return ServiceError(response.status, details, response)
 
@@ -84,9 +83,8 @@ def translating(failures: Failures) -> Iterator[None]:
     try:
         yield
     except ServiceError as error:
-        raise _refusal(
-            error, failures
-        ) from None  # unchained: Google may quote the key ("Consumer 'api_key:…'")
+        # The error is not chained: Google may quote the key ("Consumer 'api_key:…'").
+        raise _refusal(error, failures) from None
     except SignInError as error:
         if error.is_outage:
             raise TryAgain(
@@ -97,7 +95,9 @@ def translating(failures: Failures) -> Iterator[None]:
         raise failures.timed_out() from error
     except OUTAGES as error:
         is_body = isinstance(error, ValueError) and not isinstance(error, aiohttp.ClientError)
-        raise (failures.unreadable() if is_body else failures.unreachable(error)) from error
+        if is_body:
+            raise failures.unreadable() from error
+        raise failures.unreachable(error) from error
 
 
 def cause_of(error: Exception, failures: Failures) -> str:
@@ -138,13 +138,14 @@ def _message_of(error: ServiceError) -> str:
 
 
 def _details(body: Any) -> list[dict[str, Any]]:
-    inner = body.get("error") if isinstance(body, dict) else None
-    details = inner.get("details") if isinstance(inner, dict) else None
-    return (
-        [detail for detail in details if isinstance(detail, dict)]
-        if isinstance(details, list)
-        else []
-    )
+    details = _object(_object(body).get("error")).get("details")
+    if not isinstance(details, list):
+        return []
+    return [detail for detail in details if isinstance(detail, dict)]
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _delay(details: list[dict[str, Any]], response: Any) -> float | None:
@@ -154,7 +155,9 @@ def _delay(details: list[dict[str, Any]], response: Any) -> float | None:
     ]
     if response is not None and "retry-after" in response.headers:
         asked.append(response.headers["retry-after"])
+    if not asked:
+        return None
     try:
-        return float(asked[0]) if asked else None
+        return float(asked[0])
     except ValueError:
         return None

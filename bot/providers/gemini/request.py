@@ -21,12 +21,13 @@ JSON = dict[str, Any]
 FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 
 MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY", "one": "ANY"}
+# Gemini 2.5 takes a number of thinking tokens.
 BUDGETS = {
     "minimal": 0,
     "low": 1024,
     "medium": 8192,
     "high": 24_576,
-}  # thinking tokens, for Gemini 2.5
+}
 LEAST_PRO_BUDGET = 128
 FAMILY = re.compile(
     r"(?:models/)?gemini-(?:(?P<version>\d+(?:\.\d+)?)-)?(?P<size>pro|flash-lite|flash)(?P<latest>-latest)?"
@@ -43,16 +44,17 @@ _parts = Decoder(list[JSON]).decode
 def generation_config(model: str, max_output_tokens: int, thinking_level: str) -> JSON:
     """The fields that are the same in every request."""
     thinking = thinking_config(model, thinking_level)
-    return {
-        "maxOutputTokens": max_output_tokens,
-        **({"thinkingConfig": thinking} if thinking else {}),
-    }
+    config: JSON = {"maxOutputTokens": max_output_tokens}
+    if thinking:
+        config["thinkingConfig"] = thinking
+    return config
 
 
 def kinds_of(model: str) -> frozenset[Kind]:
     """The files that a model reads: Gemini all of them, its open siblings pictures."""
-    is_gemini = model.removeprefix("models/").startswith("gemini")
-    return frozenset(("image", "audio", "video", "pdf") if is_gemini else ("image",))
+    if model.removeprefix("models/").startswith("gemini"):
+        return frozenset(("image", "audio", "video", "pdf"))
+    return frozenset(("image",))
 
 
 def is_third(match: re.Match[str]) -> bool:
@@ -72,18 +74,20 @@ def thinking_config(model: str, level: str) -> JSON:
         return {}
     size = match["size"]
     if match["version"] == "2.5":
-        return {"thinkingBudget": max(BUDGETS[level], LEAST_PRO_BUDGET if size == "pro" else 0)}
-    if is_third(match):
-        return {
-            "thinkingLevel": "LOW" if level == "minimal" and size != "flash-lite" else level.upper()
-        }
-    return {}
+        least = LEAST_PRO_BUDGET if size == "pro" else 0
+        return {"thinkingBudget": max(BUDGETS[level], least)}
+    if not is_third(match):
+        return {}
+    if level == "minimal" and size != "flash-lite":
+        return {"thinkingLevel": "LOW"}
+    return {"thinkingLevel": level.upper()}
 
 
 def declarations(tools: Sequence[ToolDefinition]) -> list[JSON]:
     """All tools as one ``Tool``: Gemini refuses several."""
-    functions = [_declaration(tool) for tool in tools]
-    return [{"functionDeclarations": functions}] if functions else []
+    if not tools:
+        return []
+    return [{"functionDeclarations": list(map(_declaration, tools))}]
 
 
 def _declaration(tool: ToolDefinition) -> JSON:
@@ -92,7 +96,9 @@ def _declaration(tool: ToolDefinition) -> JSON:
         "description": tool.description,
         "parametersJsonSchema": dict(tool.parameters),
     }
-    return declared | ({"responseJsonSchema": dict(tool.response)} if tool.response else {})
+    if tool.response:
+        declared["responseJsonSchema"] = dict(tool.response)
+    return declared
 
 
 def tool_config(choice: ToolChoice, *, combines: bool = False) -> JSON:
@@ -102,13 +108,15 @@ def tool_config(choice: ToolChoice, *, combines: bool = False) -> JSON:
         combines: Google's own tools are declared too, with which Gemini has ``VALIDATED`` in place
         of ``AUTO``.
     """
-    calling: JSON = {
-        "mode": "VALIDATED" if combines and choice.mode == "auto" else MODES[choice.mode]
-    }
+    calling: JSON = {"mode": MODES[choice.mode]}
+    if combines and choice.mode == "auto":
+        calling["mode"] = "VALIDATED"
     if choice.mode == "one":
         calling["allowedFunctionNames"] = [choice.name]
     config: JSON = {"functionCallingConfig": calling}
-    return config | ({"includeServerSideToolInvocations": True} if combines else {})
+    if combines:
+        config["includeServerSideToolInvocations"] = True
+    return config
 
 
 def contents(
@@ -151,7 +159,9 @@ def contents(
 
 
 def _user_parts(message: Message, inline: Inline) -> list[JSON]:
-    parts: list[JSON] = [{"text": message.preface}] if message.preface else []
+    parts: list[JSON] = []
+    if message.preface:
+        parts.append({"text": message.preface})
     for part in message.parts:
         if isinstance(part, Text) and part.text:
             parts.append({"text": part.text})
@@ -171,22 +181,19 @@ def _model_parts(message: Message, provider: str, model: str, *, combines: bool)
     if opaque is None or opaque.provider != provider:
         return _signed([_rebuilt(part) for part in message.parts if part != Text("")])
     own = [part for part in _parts(opaque.data) if part != {"text": ""}]
-    is_whole = combines and _are_paired(own)
-    parts = own if is_whole else [part for part in own if part.keys().isdisjoint(SERVER_PARTS)]
-    return parts if opaque.model == model and len(parts) == len(own) else _signed(parts)
+    parts = own
+    if not (combines and _are_paired(own)):
+        parts = [part for part in own if part.keys().isdisjoint(SERVER_PARTS)]
+    if opaque.model == model and len(parts) == len(own):
+        return parts
+    return _signed(parts)
 
 
 def _are_paired(parts: list[JSON]) -> bool:
     """Whether each call of Google's tools has its one response; Google refuses others, as of an
     answer broken off."""
-    called, answered = (
-        [
-            part[kind].get("id") if isinstance(part[kind], dict) else None
-            for part in parts
-            if kind in part
-        ]
-        for kind in SERVER_PARTS
-    )
+    call, response = SERVER_PARTS
+    called, answered = _ids(parts, call), _ids(parts, response)
     are_ids = all(isinstance(one, str) for one in (*called, *answered))
     return (
         are_ids
@@ -212,14 +219,24 @@ def _signed(parts: list[JSON]) -> list[JSON]:
     return parts
 
 
+def _ids(parts: Sequence[JSON], kind: str) -> list[Any]:
+    """The ids of all parts of a kind; None for a part that has none."""
+    found = []
+    for part in parts:
+        if kind in part:
+            inner = part[kind]
+            found.append(inner.get("id") if isinstance(inner, dict) else None)
+    return found
+
+
 def _vendor_ids(message: Message, parts: Sequence[JSON]) -> dict[str, str]:
     """The vendor's id for each of our ids of calls; function responses repeat the vendor's."""
     calls = [part["functionCall"] for part in parts if "functionCall" in part]
-    return {
-        ours.id: call["id"]
-        for ours, call in zip(message.calls, calls, strict=False)
-        if call.get("id")
-    }
+    found = {}
+    for ours, call in zip(message.calls, calls, strict=False):
+        if call.get("id"):
+            found[ours.id] = call["id"]
+    return found
 
 
 def _function_response(result: ToolResult, vendor_ids: dict[str, str]) -> JSON:

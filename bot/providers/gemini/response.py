@@ -145,12 +145,10 @@ _parts = Decoder(list[Any]).decode
 
 def _raw_parts(event: _Event) -> list[Raw]:
     """The parts of the one candidate that was asked for."""
-    return [
-        raw
-        for one in (event.candidates or ())[:1]
-        if one.content
-        for raw in one.content.parts or ()
-    ]
+    for candidate in (event.candidates or ())[:1]:
+        if candidate.content:
+            return list(candidate.content.parts or ())
+    return []
 
 
 _event = event_decoder(
@@ -216,36 +214,37 @@ class Answer:
         if not (self._finish or self._blocked):
             raise self._failures.broken_off()
         reason = self._stop_reason()
-        kept = [
-            one for one in self._collected if reason in USUAL or not isinstance(one.part, ToolCall)
-        ]
+        collected = self._collected
+        if reason not in USUAL:
+            collected = [one for one in collected if not isinstance(one.part, ToolCall)]
         response = build_response(
-            [one.part for one in kept if one.part is not None],
+            [one.part for one in collected if one.part is not None],
             reason,
             model=self._model,
             usage=self._usage,
-            opaque=self._opaque(kept),
+            opaque=self._opaque(collected),
             detail=f"{self._blocked or self._finish} {self._message}".strip(),
         )
         searches = len(self._grounding.queries)
         return replace(response, grounding=self._grounding, searches=searches, refusal=self.refusal)
 
-    def _opaque(self, kept: Sequence[_RawPart]) -> Opaque | None:
+    def _opaque(self, collected: Sequence[_RawPart]) -> Opaque | None:
         """The parts word for word, unless a field that is not read here holds what no later request
         could."""
-        raw = b"[" + b",".join(one.raw for one in kept) + b"]"
+        raw = b"[" + b",".join(one.raw for one in collected) + b"]"
         with suppress(DecodeError):
-            return Opaque(self._provider, self._asked, raw) if _parts(raw) else None
+            if _parts(raw):
+                return Opaque(self._provider, self._asked, raw)
         return None
 
     def _take_part(self, raw: bytes) -> Iterator[TextDelta | ToolCallDelta]:
         part = _part(raw)
         if (part.tool_call or part.tool_response) and (part.function_call or part.text):
-            raise DecodeError(
-                "a part is of two kinds"
-            )  # without Google's tools half of it would go back
+            # Without Google's tools half of it would go back.
+            raise DecodeError("a part is of two kinds")
         if part.function_call is not None:
-            if part.function_call.name:  # without a name there is nothing to run
+            if part.function_call.name:
+                # Without a name there is nothing to run.
                 yield self._take_call(raw, part.function_call, part.function_call.name)
         elif part.text and not part.thought:
             self._collected.append(_RawPart(raw, Text(part.text)))
@@ -261,7 +260,8 @@ class Answer:
         unique = call.id if call.id and call.id not in self._call_ids else new_id("call")
         index = len(self._call_ids)
         self._call_ids.add(unique)
-        arguments = call.args or {}  # Gemini writes "" for no arguments
+        # Gemini writes "" for no arguments.
+        arguments = call.args or {}
         if not isinstance(arguments, dict):
             raise DecodeError("arguments are no object")
         self._collected.append(_RawPart(raw, ToolCall(unique, name, arguments)))
@@ -270,14 +270,11 @@ class Answer:
     def _stop_reason(self) -> StopReason:
         if self._blocked or self._finish in BLOCKED:
             return "blocked"
-        if (
-            self._finish == "UNEXPECTED_TOOL_CALL"
-        ):  # the call of a name that was not declared may be whole
-            return (
-                "tool_use"
-                if any(isinstance(one.part, ToolCall) for one in self._collected)
-                else "malformed"
-            )
+        if self._finish == "UNEXPECTED_TOOL_CALL":
+            # The call of a name that was not declared may be whole.
+            if any(isinstance(one.part, ToolCall) for one in self._collected):
+                return "tool_use"
+            return "malformed"
         return STOP_REASONS.get(self._finish, "other")
 
 
@@ -304,16 +301,12 @@ def _metadata(found: Any, kind: type[MetadataT]) -> MetadataT:
 
 def _queries(call: _ServerCall) -> tuple[str, ...]:
     """The queries of a search: an answer that goes on with our tools has no metadata."""
-    named = (
-        call.args.get("queries")
-        if isinstance(call.args, dict) and call.tool_type == SEARCH
-        else None
-    )
-    return tuple(
-        query
-        for query in (named if isinstance(named, list) else ())[:MOST_FOUND]
-        if isinstance(query, str)
-    )
+    if not isinstance(call.args, dict) or call.tool_type != SEARCH:
+        return ()
+    named = call.args.get("queries")
+    if not isinstance(named, list):
+        return ()
+    return tuple(query for query in named[:MOST_FOUND] if isinstance(query, str))
 
 
 def _usage(counts: _UsageMetadata) -> Usage:

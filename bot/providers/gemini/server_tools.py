@@ -14,8 +14,10 @@ FIELDS = {
     "url_context": "urlContext",
     "code_execution": "codeExecution",
 }
-OPENING = frozenset({"url_context"})  # the model chooses the addresses
-OF_MODEL = "/generate_content"  # in the metrics of a quota that has nothing to do with search
+# These tools open addresses that the model chooses.
+OPENING = frozenset({"url_context"})
+# A quota whose metric ends so has nothing to do with search.
+OF_MODEL = "/generate_content"
 
 
 def own_tools(chosen: tuple[str, ...], model: str) -> tuple[str, ...]:
@@ -24,7 +26,9 @@ def own_tools(chosen: tuple[str, ...], model: str) -> tuple[str, ...]:
     if chosen != AUTO_TOOLS:
         return tuple(name for name in chosen if name in FIELDS)
     match = FAMILY.match(model)
-    return ("google_search",) if match and is_third(match) else ()
+    if match and is_third(match):
+        return ("google_search",)
+    return ()
 
 
 def declared(names: tuple[str, ...]) -> JSON:

@@ -86,4 +86,6 @@ def _resource(model: str) -> str:
     if model.startswith(("models/", "publishers/")):
         return model
     publisher, slash, name = model.partition("/")
-    return f"publishers/{publisher}/models/{name}" if slash else f"publishers/google/models/{model}"
+    if slash:
+        return f"publishers/{publisher}/models/{name}"
+    return f"publishers/google/models/{model}"

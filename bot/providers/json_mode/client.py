@@ -33,7 +33,8 @@ from toolset.tool import ToolDefinition
 
 PROVIDER = "json"
 THOUGHT_CAP = 2_000  # characters
-LONGEST = TEXT_CAP + CALLS_CAP  # characters: the object holds the text and the calls
+# The object holds the text and the calls, so it has as many characters as both.
+LONGEST = TEXT_CAP + CALLS_CAP
 
 
 class Writer(Protocol):
@@ -167,7 +168,9 @@ async def _stream_reply(
             elif isinstance(event, Completed):
                 response = event.response
                 cut = response.stop_reason == "max_tokens"
-                reading = None if cut else read(response.message.text, may_call)
+                reading = None
+                if not cut:
+                    reading = read(response.message.text, may_call)
                 tries.append(_Try(response, growing.shown, reading))
 
 
@@ -179,7 +182,8 @@ def _ending(tries: Sequence[_Try], messages: Sequence[Message]) -> list[StreamEv
     events: list[StreamEvent] = []
     if last.shown and not reply.startswith(last.shown):
         events.append(Restarted())
-        events += [TextDelta(reply)] if reply else []
+        if reply:
+            events.append(TextDelta(reply))
     elif reply != last.shown:
         events.append(TextDelta(reply[len(last.shown) :]))
     events += [delta for delta, _ in calls]
@@ -198,10 +202,9 @@ def _ending(tries: Sequence[_Try], messages: Sequence[Message]) -> list[StreamEv
 
 def _thought(last: _Try) -> Opaque | None:
     """What the model thought, kept with its message; no later request holds it."""
-    thought = last.reading.thought.strip() if last.reading else ""
-    return (
-        Opaque(PROVIDER, last.response.model, thought[:THOUGHT_CAP].encode()) if thought else None
-    )
+    if last.reading is None or not (thought := last.reading.thought.strip()):
+        return None
+    return Opaque(PROVIDER, last.response.model, thought[:THOUGHT_CAP].encode())
 
 
 def _reply(last: _Try) -> str:
@@ -210,15 +213,16 @@ def _reply(last: _Try) -> str:
     if last.reading is not None:
         return last.reading.reply
     text = last.response.message.text
-    return last.shown if last.is_cut or looks_like_json(text) else text
+    if last.is_cut or looks_like_json(text):
+        return last.shown
+    return text
 
 
 def _calls(
     reading: Reading | None, messages: Sequence[Message]
 ) -> list[tuple[ToolCallDelta, ToolCall]]:
+    if reading is None:
+        return []
     calls = Calls(messages)
-    deltas = [
-        calls.take(None, "", name, arguments)
-        for name, arguments in (reading.calls if reading else ())
-    ]
+    deltas = [calls.take(None, "", name, arguments) for name, arguments in reading.calls]
     return list(zip(deltas, calls.whole() or (), strict=True))

@@ -26,7 +26,7 @@ NO_TOOLS = "You have no tools."
 class Example(NamedTuple):
     """A message and the answer to it."""
 
-    said: str
+    message: str
     thought: str
     call: dict[str, Any] | None = None
     reply: str = ""
@@ -73,21 +73,26 @@ CUT = "That was too long and broke off. Answer again with the JSON object, much 
 
 def instructions(system: str, tools: Sequence[ToolDefinition]) -> str:
     """The system prompt: the same bytes for the same tools, so that vendors can cache it."""
-    listed = "\n".join(
-        f"- {tool.name}: {tool.description} Arguments: {encode(tool.parameters).decode()}"
-        for tool in tools
-    )
-    about_tools = f"Your tools:\n{listed}" if tools else NO_TOOLS
-    shown = "\n\n".join(
-        f"User: {one.said}\nYou: {_object(one.thought, one.call, one.reply)}" for one in EXAMPLES
-    )
-    return "\n\n".join(part for part in (system, HOW, about_tools, f"Examples:\n\n{shown}") if part)
+    about_tools = "Your tools:" if tools else NO_TOOLS
+    for tool in tools:
+        parameters = encode(tool.parameters).decode()
+        about_tools += f"\n- {tool.name}: {tool.description} Arguments: {parameters}"
+    sections = [HOW, about_tools, "Examples:"]
+    if system:
+        sections.insert(0, system)
+    for one in EXAMPLES:
+        answer = _object(one.thought, one.call, one.reply)
+        sections.append(f"User: {one.message}\nYou: {answer}")
+    return "\n\n".join(sections)
 
 
 def conversation(messages: Sequence[Message]) -> list[Message]:
     """The conversation in the form of the examples: one call at a time, followed by its result."""
     results = {result.call_id: result for message in messages for result in message.results}
-    return [said for message in messages for said in _turns(message, results)]
+    turns: list[Message] = []
+    for message in messages:
+        turns += _turns(message, results)
+    return turns
 
 
 def repair(text: str, *, cut: bool) -> list[Message]:
@@ -124,10 +129,9 @@ WHOLE = Dialect(VOCABULARY)
 
 def schema_of(tools: Sequence[ToolDefinition], choice: ToolChoice) -> JSON:
     """The schema of an answer under a tool choice."""
-    callable_tools = [
-        tool for tool in tools if choice.mode != "none" and choice.name in ("", tool.name)
-    ]
-    branches = [_call(tool) for tool in callable_tools]
+    branches: list[JSON] = []
+    if choice.mode != "none":
+        branches += [_call(tool) for tool in tools if choice.name in ("", tool.name)]
     if choice.mode in ("auto", "none") or not branches:
         branches.insert(0, {"type": "null"})
     return {

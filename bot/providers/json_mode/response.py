@@ -19,7 +19,8 @@ WORDS = {"reply", "tool_call", "tool_calls"}
 TEXTS = ("thought", "reply")
 ARGUMENTS = ("arguments", "parameters", "args")
 BRACKET = re.compile(r"[{\[]")
-TRIES = 30  # brackets that begin no JSON: each may cost a read of the whole text
+# So many brackets may begin no JSON: each may cost a read of the whole text.
+TRIES = 30
 MARKS = ('"tool_call', '"reply"', '"arguments"', '"thought"')
 
 
@@ -50,7 +51,8 @@ def read(text: str, may_call: bool) -> Reading | None:
             reading = _reading(found, may_call)
             if reading.reply.strip() or reading.calls:
                 return reading
-    except RecursionError:  # nested far deeper than any answer
+    except RecursionError:
+        # The text is nested far deeper than any answer.
         return None
     return None
 
@@ -68,12 +70,11 @@ def _objects(text: str) -> Iterator[Any]:
         try:
             found, place = _decoder.raw_decode(text, bracket.start())
             if isinstance(found, dict):
-                found |= {
-                    key: without_surrogates(found[key])
-                    for key in TEXTS
-                    if isinstance(found.get(key), str)
-                }
-            encode(found)  # refuses half a surrogate pair in a call, which Python reads
+                for key in TEXTS:
+                    if isinstance(found.get(key), str):
+                        found[key] = without_surrogates(found[key])
+            # Encoding refuses half a surrogate pair in a call, which Python reads.
+            encode(found)
         except ValueError:
             tries += 1
             place = max(place, bracket.end())
@@ -82,11 +83,11 @@ def _objects(text: str) -> Iterator[Any]:
 
 
 def _reading(found: Any, may_call: bool) -> Reading:
-    called = [call for call in _called(found) if may_call]
-    reply = found.get("reply") if isinstance(found, dict) and not called else ""
-    return Reading(
-        _text(reply), tuple(called), _text(found.get("thought") if isinstance(found, dict) else "")
-    )
+    called = tuple(_called(found)) if may_call else ()
+    if not isinstance(found, dict):
+        return Reading("", called, "")
+    reply = "" if called else _text(found.get("reply"))
+    return Reading(reply, called, _text(found.get("thought")))
 
 
 def _text(found: Any) -> str:
@@ -102,7 +103,9 @@ def _called(found: Any) -> Iterator[tuple[str, JSON]]:
         for word in ("tool_call", "tool_calls"):
             yield from _called(found.get(word))
     elif isinstance(found, dict):
-        call = found["function"] if isinstance(found.get("function"), dict) else found
+        call = found
+        if isinstance(found.get("function"), dict):
+            call = found["function"]
         arguments = _object(next((call[word] for word in ARGUMENTS if word in call), None))
         if isinstance(call.get("name"), str) and call["name"] and arguments is not None:
             yield call["name"], arguments
@@ -135,7 +138,8 @@ class GrowingReply:
         self._depth = 0
         self._string: list[str] | None = None  # being written
         self._escape = ""  # being written
-        self._key = ""  # of the top object, whose value is being written
+        # This is the key of the top object whose value is being written.
+        self._key = ""
         self._calling = False
 
     def take(self, text: str) -> str:

@@ -35,13 +35,15 @@ from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 from toolset.web.decoding import decode_json
 
-DEFAULT_WINDOW = (
-    4_096  # tokens, of a server without a setting; it cuts off anything beyond without an error
-)
-CARD_CAP = 4 * 1024 * 1024  # bytes of the description of a model
+# A server without a setting has a window of so many tokens, and cuts off anything beyond without an
+# error.
+DEFAULT_WINDOW = 4_096
+# The description of a model has so many bytes at most.
+CARD_CAP = 4 * 1024 * 1024
 PORT = 11434
-PORTS = {"http": 80, "https": 443}  # of an address with a scheme
-# a server listens there; no client reaches it there
+# These are the ports of an address with a scheme.
+PORTS = {"http": 80, "https": 443}
+# A server listens at these addresses, and no client reaches it there.
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
@@ -76,11 +78,12 @@ class Ollama:
         )
         self._options = options
         self._thinking: JSON = {"think": thinking(model, options.thinking_level)}
-        context = {"num_ctx": context_tokens} if context_tokens else {}
-        self._parameters = {"num_predict": options.max_output_tokens} | context
-        self._headers = {"content-type": "application/json"} | (
-            {"authorization": f"Bearer {api_key}"} if api_key else {}
-        )
+        self._parameters = {"num_predict": options.max_output_tokens}
+        if context_tokens:
+            self._parameters["num_ctx"] = context_tokens
+        self._headers = {"content-type": "application/json"}
+        if api_key:
+            self._headers["authorization"] = f"Bearer {api_key}"
         self._declarations = remember_last(declarations)
         self._session: aiohttp.ClientSession | None = None
         self._loading: asyncio.Task[None] | None = None
@@ -98,7 +101,9 @@ class Ollama:
         turns = chat(system, messages, self.model, attachments.stand_in)
         body: JSON = {"model": self.model, "messages": turns, "options": self._parameters}
         offered = offer(self._declarations(tools), tool_choice)
-        events = self._events(body | ({"tools": offered} if offered else {}), attachments)
+        if offered:
+            body["tools"] = offered
+        events = self._events(body, attachments)
         answer = Answer(self.model, messages, self._refusals, may_call=bool(offered))
         return stream_answer(
             events, answer, translating(self._refusals), first_token_timeout_s, self._options
@@ -112,7 +117,8 @@ class Ollama:
                 await self._post("/api/show", {"model": self.model}) as response,
             ):
                 card = decode_json(await read_beginning(response, CARD_CAP), JSON)
-        if "tools" not in card.get("capabilities", ["tools"]):  # older servers name none
+        # Older servers name none.
+        if "tools" not in card.get("capabilities", ["tools"]):
             raise self._refusals.knows_no_tools()
         return f"{self.model} answers"
 
@@ -188,11 +194,17 @@ def address_of(host: str) -> str:
     """The base URL for OLLAMA_HOST, in which scheme, host and port are optional, as in Ollama's own
     clients."""
     scheme, separator, _ = host.partition("://")
-    parts = urlsplit(host if separator else f"http://{host}")
-    port = parts.port or (PORTS.get(scheme, PORT) if separator else PORT)
+    usual = PORT
+    if separator:
+        usual = PORTS.get(scheme, PORT)
+    else:
+        host = f"http://{host}"
+    parts = urlsplit(host)
     name = parts.hostname or "127.0.0.1"
     name = EVERYWHERE.get(name, name)
-    return f"{parts.scheme}://{f'[{name}]' if ':' in name else name}:{port}{parts.path.rstrip('/')}"
+    if ":" in name:
+        name = f"[{name}]"
+    return f"{parts.scheme}://{name}:{parts.port or usual}{parts.path.rstrip('/')}"
 
 
 def _message_of(body: bytes) -> str:

@@ -35,9 +35,8 @@ class Refusals:
             return self.failures.unknown(f"is not at {self.address}: run ollama pull {model}")
         if "does not support tools" in message:
             return self.knows_no_tools()
-        return self.failures.refusal(
-            status, "tool_use_failed" if message.startswith(BAD_CALL) else "", message, after
-        )
+        kind = "tool_use_failed" if message.startswith(BAD_CALL) else ""
+        return self.failures.refusal(status, kind, message, after)
 
     def timed_out(self) -> TryAgain:
         """The answer came too late; loading the model may be the reason."""

@@ -17,10 +17,11 @@ JSON = dict[str, Any]
 
 TAKES_LEVELS = re.compile(r"(?:.*/)?gpt-oss")
 LEVELS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high"}
+# Other models only think or not, and thinking is slow on one's own machine.
 DEEP = (
     "medium",
     "high",
-)  # other models only think or not, and thinking is slow on one's own machine
+)
 PARAGRAPH = "\n\n"
 
 # The fields of Ollama's own types; it drops all others before the template of a model is filled in:
@@ -37,17 +38,12 @@ def thinking(model: str, level: str) -> bool | str:
 
 def declarations(tools: Sequence[ToolDefinition]) -> list[JSON]:
     """The tools as Ollama declares functions."""
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": adapt(tool.parameters, DIALECT).schema,
-            },
-        }
-        for tool in tools
-    ]
+    declared: list[JSON] = []
+    for tool in tools:
+        parameters = adapt(tool.parameters, DIALECT).schema
+        function = {"name": tool.name, "description": tool.description, "parameters": parameters}
+        declared.append({"type": "function", "function": function})
+    return declared
 
 
 def offer(declared: list[JSON], choice: ToolChoice) -> list[JSON]:
@@ -68,7 +64,9 @@ def chat(
     Args:
         inline: writes the content of media.
     """
-    turns: list[JSON] = [{"role": "system", "content": system}] if system else []
+    turns: list[JSON] = []
+    if system:
+        turns.append({"role": "system", "content": system})
     for message in messages:
         if message.role == "tool":
             turns += [_tool(result) for result in message.results]
@@ -88,17 +86,20 @@ def _user(message: Message, inline: Inline) -> JSON | None:
     images = [inline(part.data) for part in parts if isinstance(part, Media)]
     if not (words or images):
         return None
-    return {"role": "user", "content": words, **({"images": images} if images else {})}
+    return _with_images(words, images)
 
 
 def _joined(before: JSON, after: JSON) -> JSON:
     words = [one["content"] for one in (before, after) if one["content"]]
     images = before.get("images", []) + after.get("images", [])
-    return {
-        "role": "user",
-        "content": PARAGRAPH.join(words),
-        **({"images": images} if images else {}),
-    }
+    return _with_images(PARAGRAPH.join(words), images)
+
+
+def _with_images(words: str, images: list[str]) -> JSON:
+    turn: JSON = {"role": "user", "content": words}
+    if images:
+        turn["images"] = images
+    return turn
 
 
 def _assistant(message: Message, model: str) -> list[JSON]:
@@ -113,7 +114,9 @@ def _assistant(message: Message, model: str) -> list[JSON]:
             {"function": {"name": portable_name(call.name), "arguments": call.written}}
             for call in message.calls
         ]
-    return [turn] if message.text or message.calls else []
+    if not (message.text or message.calls):
+        return []
+    return [turn]
 
 
 def _tool(result: ToolResult) -> JSON:

@@ -79,7 +79,8 @@ class Answer:
         if line.message is not None:
             yield from self._take_message(line.message)
         if line.done:
-            self._done = line.done_reason or "stop"  # older servers name none
+            # Older servers name none.
+            self._done = line.done_reason or "stop"
             self._usage = Usage(input=line.prompt_eval_count or 0, output=line.eval_count or 0)
         self._model = line.model or self._model
 
@@ -94,7 +95,8 @@ class Answer:
         calls = self._calls.whole()
         reason = STOP_REASONS.get(self._done, "other")
         thoughts = "".join(self._thoughts)
-        keeps = bool(thoughts and calls and reason == "end_turn")  # a turn without calls is over
+        # A turn without calls is over, so its thoughts are of no use.
+        keeps = bool(thoughts and calls and reason == "end_turn")
         return build_response(
             [Text("".join(self._texts)), *(calls or ())],
             "malformed" if calls is None and reason == "end_turn" else reason,
@@ -110,6 +112,8 @@ class Answer:
         if message.content:
             self._texts.append(message.content)
             yield TextDelta(message.content)
-        for call in (message.tool_calls or ()) if self._may_call else ():
+        if not self._may_call:
+            return
+        for call in message.tool_calls or ():
             function = call.function or _Function()
             yield self._calls.take(None, call.id, function.name, function.arguments)

@@ -10,7 +10,7 @@ from bot.file_types import Kind
 JSON = dict[str, Any]
 
 LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
-# in errors of llama.cpp (500), vLLM (400, twice), OpenRouter (404) and OpenAI (400)
+# Errors of llama.cpp (500), vLLM (400, twice), OpenRouter (404) and OpenAI (400) have these words.
 NO_PICTURES = re.compile(
     "image input is not supported|at most 0 image|not a multimodal model|support image input"
     "|image_url is only supported",
@@ -43,9 +43,12 @@ class Capabilities:
     def __init__(self, *, is_openai: bool) -> None:
         self.system_role = "system"
         self.sees_pictures = True
-        self.documents: frozenset[Kind] = frozenset(("pdf",) if is_openai else ())
+        self.documents: frozenset[Kind] = frozenset()
         self.unwanted: set[str] = set()
-        self._limit = "max_completion_tokens" if is_openai else "max_tokens"
+        self._limit = "max_tokens"
+        if is_openai:
+            self.documents = frozenset(("pdf",))
+            self._limit = "max_completion_tokens"
         self._first_limit = self._limit
         self._form = "json_schema"
 
@@ -79,7 +82,6 @@ class Capabilities:
 
 
 def _unstrict(tool: JSON) -> JSON:
-    return {
-        **tool,
-        "function": {name: value for name, value in tool["function"].items() if name != "strict"},
-    }
+    function = dict(tool["function"])
+    function.pop("strict", None)
+    return {**tool, "function": function}

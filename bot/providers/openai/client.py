@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
-from bot.file_types import Kind
 from bot.providers import AUTO, MediaSupport, StreamEvent, ToolChoice
 from bot.providers.openai.capabilities import Capabilities
 from bot.providers.openai.failures import is_disconnect, message_of, translating
@@ -48,8 +47,10 @@ from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 
 OPENAI = "https://api.openai.com/v1"
-NO_KEY = "no-key"  # the SDK insists on one, local servers want none
-NAMED = 5  # models of a server that the cause of an unknown model lists
+# The SDK insists on a key, and local servers want none.
+NO_KEY = "no-key"
+# The cause of an unknown model lists so many models of the server.
+NAMED = 5
 
 
 class OpenAI:
@@ -76,7 +77,8 @@ class OpenAI:
         self._declarations = remember_last(partial(declarations, dialects=self._dialects))
         self._client = openai.AsyncOpenAI(
             api_key=api_key or NO_KEY,
-            admin_api_key="",  # not from the environment
+            # The SDK must not take this key from the environment.
+            admin_api_key="",
             base_url=_with_path(base_url) if base_url else OPENAI,
             max_retries=0,
             timeout=openai.Timeout(None, connect=CONNECT_TIMEOUT_S),
@@ -87,10 +89,10 @@ class OpenAI:
     @property
     def media(self) -> MediaSupport:
         """Pictures until the server refuses one; PDFs where they are part of the API."""
-        pictures: frozenset[Kind] = frozenset(
-            ("image",) if self._capabilities.sees_pictures else ()
-        )
-        return MediaSupport(pictures | self._capabilities.documents)
+        kinds = set(self._capabilities.documents)
+        if self._capabilities.sees_pictures:
+            kinds.add("image")
+        return MediaSupport(frozenset(kinds))
 
     def stream(
         self,
@@ -101,11 +103,10 @@ class OpenAI:
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Ask once; raises as the Protocol says."""
-        fields = (
-            {"tools": self._declarations(tools), "tool_choice": tool_choice_of(tool_choice)}
-            if tools
-            else {}
-        )
+        fields: JSON = {}
+        if tools:
+            fields["tools"] = self._declarations(tools)
+            fields["tool_choice"] = tool_choice_of(tool_choice)
         answer = Answer(
             self.model,
             messages,
@@ -172,7 +173,9 @@ class OpenAI:
             "stream": True,
             "stream_options": {"include_usage": True},
         }
-        return fixed | ({"reasoning_effort": self._effort} if self._effort else {})
+        if self._effort:
+            fixed["reasoning_effort"] = self._effort
+        return fixed
 
     async def _events(
         self, body: Callable[[], JSON], attachments: Attachments
@@ -197,7 +200,7 @@ class OpenAI:
         It is sent again as long as a refusal teaches what to leave out, and once where the server
         has closed a kept connection: llama.cpp does so after each stream, against its own headers.
         """
-        kept = True
+        may_repeat = True
         while True:
             sent = body()
             content = attachments.body(encode(sent))
@@ -215,13 +218,15 @@ class OpenAI:
                 if body() == sent:
                     raise
             except openai.APIConnectionError as error:
-                if not (kept and is_disconnect(error)):
+                if not (may_repeat and is_disconnect(error)):
                     raise
-                kept = False
+                may_repeat = False
             else:
                 stack.push_async_callback(stream.close)
                 return stream.response
 
 
 def _with_path(base_url: str) -> str:
-    return base_url if urlsplit(base_url).path.strip("/") else f"{base_url.rstrip('/')}/v1"
+    if urlsplit(base_url).path.strip("/"):
+        return base_url
+    return f"{base_url.rstrip('/')}/v1"

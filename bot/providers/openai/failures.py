@@ -14,7 +14,8 @@ from msgspec import DecodeError
 from bot.errors import ModelError
 from bot.providers.shared.failures import Failures, retry_after, root_of
 
-ILL_WRITTEN = "does not match the expected"  # llama.cpp, about a malformed call of its model
+# llama.cpp writes this about a malformed call of its model.
+ILL_WRITTEN = "does not match the expected"
 OUTAGES = (openai.OpenAIError, aiohttp.ClientError, httpx2.HTTPError, httpx2.StreamError, OSError)
 
 
@@ -27,7 +28,8 @@ def translating(failures: Failures) -> Iterator[None]:
     """
     try:
         yield
-    except openai.APIStatusError as error:  # unchained: the service may quote the key
+    except openai.APIStatusError as error:
+        # The error is not chained: the service may quote the key.
         raise _refusal(error, failures) from None
     except (
         openai.APIResponseValidationError,
@@ -38,9 +40,9 @@ def translating(failures: Failures) -> Iterator[None]:
         raise failures.unreadable() from error
     except OUTAGES as error:
         root = root_of(error)
-        raise (
-            failures.timed_out() if isinstance(root, TimeoutError) else failures.unreachable(root)
-        ) from error
+        if isinstance(root, TimeoutError):
+            raise failures.timed_out() from error
+        raise failures.unreachable(root) from error
 
 
 def is_disconnect(error: BaseException) -> bool:
@@ -50,7 +52,9 @@ def is_disconnect(error: BaseException) -> bool:
 
 def message_of(error: openai.APIError) -> str:
     """The body of an error as one text, whatever its form."""
-    return error.body if isinstance(error.body, str) else json.dumps(error.body, ensure_ascii=False)
+    if isinstance(error.body, str):
+        return error.body
+    return json.dumps(error.body, ensure_ascii=False)
 
 
 def kind_of(code: object, kind: object, message: str) -> str:
@@ -59,11 +63,14 @@ def kind_of(code: object, kind: object, message: str) -> str:
     if ILL_WRITTEN in message:
         return "tool_use_failed"
     named = str(code or "")
-    return str(kind or "") if not named or named.isdecimal() else named
+    if not named or named.isdecimal():
+        return str(kind or "")
+    return named
 
 
 def _refusal(error: openai.APIStatusError, failures: Failures) -> ModelError:
-    message = error.body.get("message") if isinstance(error.body, dict) else None
-    message = message if isinstance(message, str) else message_of(error)
+    message = message_of(error)
+    if isinstance(error.body, dict) and isinstance(error.body.get("message"), str):
+        message = error.body["message"]
     kind = kind_of(error.code, error.type, message)
     return failures.refusal(error.status_code, kind, message, retry_after(error.response.headers))

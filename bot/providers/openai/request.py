@@ -98,11 +98,9 @@ def declarations(tools: Sequence[ToolDefinition], dialects: Dialects) -> list[JS
 
 def tool_choice_of(choice: ToolChoice) -> str | JSON:
     """Which functions may be called."""
-    return (
-        {"type": "function", "function": {"name": choice.name}}
-        if choice.mode == "one"
-        else choice.mode
-    )
+    if choice.mode == "one":
+        return {"type": "function", "function": {"name": choice.name}}
+    return choice.mode
 
 
 def response_format(schema: JSON, dialects: Dialects) -> JSON:
@@ -129,7 +127,9 @@ def chat(
     Args:
         inline: writes the content of media.
     """
-    turns: list[JSON] = [{"role": capabilities.system_role, "content": system}] if system else []
+    turns: list[JSON] = []
+    if system:
+        turns.append({"role": capabilities.system_role, "content": system})
     for message in messages:
         if message.role == "tool":
             turns += [_tool(result) for result in message.results]
@@ -144,10 +144,10 @@ def chat(
 
 
 def _function(tool: ToolDefinition, dialects: Dialects) -> JSON:
-    strict = strict_form(adapt(tool.parameters, dialects.strict).schema) if tool.strict else None
-    parameters = strict or adapt(tool.parameters, dialects.loose).schema
-    function: JSON = {"name": tool.name, "description": tool.description, "parameters": parameters}
-    return {**function, "strict": True} if strict else function
+    function: JSON = {"name": tool.name, "description": tool.description}
+    if tool.strict and (strict := strict_form(adapt(tool.parameters, dialects.strict).schema)):
+        return {**function, "parameters": strict, "strict": True}
+    return {**function, "parameters": adapt(tool.parameters, dialects.loose).schema}
 
 
 def _content(message: Message, capabilities: Capabilities, inline: Inline) -> str | list[JSON]:
@@ -188,33 +188,32 @@ def _joined(before: str | list[JSON], after: str | list[JSON]) -> str | list[JSO
 
 
 def _as_parts(content: str | list[JSON]) -> list[JSON]:
-    return [_words(content)] if isinstance(content, str) else content
+    if isinstance(content, str):
+        return [_words(content)]
+    return content
 
 
 def _assistant(message: Message, model: str, capabilities: Capabilities) -> list[JSON]:
     """A message of the model; none for an empty message."""
     opaque = message.opaque
-    own = opaque is not None and (opaque.provider, opaque.model) == (PROVIDER, model)
-    extras = _extras(opaque.data) if opaque is not None and own else Extras()
-    calls = [
-        {
-            "id": portable_id(call.id),
-            "type": "function",
-            "function": {
-                "name": portable_name(call.name),
-                "arguments": encode(call.written).decode(),
-            },
-            **(extras.calls[place] if place < len(extras.calls) else {}),
-        }
-        for place, call in enumerate(message.calls)
-    ]
+    extras = Extras()
+    if opaque is not None and (opaque.provider, opaque.model) == (PROVIDER, model):
+        extras = _extras(opaque.data)
+    calls: list[JSON] = []
+    for place, call in enumerate(message.calls):
+        function = {"name": portable_name(call.name), "arguments": encode(call.written).decode()}
+        calls.append({"id": portable_id(call.id), "type": "function", "function": function})
+        if place < len(extras.calls):
+            calls[-1] |= extras.calls[place]
     if not (message.text or calls):
         return []
-    extra = {
-        name: value for name, value in extras.message.items() if name not in capabilities.unwanted
-    }
-    turn: JSON = {"role": "assistant", "content": message.text or None, **extra}
-    return [{**turn, "tool_calls": calls} if calls else turn]
+    turn: JSON = {"role": "assistant", "content": message.text or None}
+    for name, value in extras.message.items():
+        if name not in capabilities.unwanted:
+            turn[name] = value
+    if calls:
+        turn["tool_calls"] = calls
+    return [turn]
 
 
 def _tool(result: ToolResult) -> JSON:

@@ -26,7 +26,8 @@ JSON = dict[str, Any]
 DONE = b"[DONE]"
 
 THOUGHTS = ("reasoning_content", "reasoning")
-GROWING = ("text", "summary", "data")  # fields of a block of thoughts
+# These fields of a block of thoughts grow by pieces.
+GROWING = ("text", "summary", "data")
 STOP_REASONS: dict[str, StopReason] = {
     "stop": "end_turn",
     "tool_calls": "tool_use",
@@ -153,9 +154,9 @@ class Answer:
         self._extras.message |= {name: "".join(pieces) for name, pieces in self._thoughts.items()}
         if blocks := self._blocks.whole():
             self._extras.message["reasoning_details"] = blocks
-        extras = (
-            self._extras if reason in ("end_turn", "tool_use") else Extras(self._extras.message)
-        )
+        extras = self._extras
+        if reason not in ("end_turn", "tool_use"):
+            extras = Extras(extras.message)
         return build_response(
             [Text("".join(self._texts)), *(calls or ())],
             reason,
@@ -171,7 +172,9 @@ class Answer:
         if delta.content:
             self._texts.append(delta.content)
             yield TextDelta(delta.content)
-        for piece in (delta.tool_calls or ()) if self._may_call else ():
+        if not self._may_call:
+            return
+        for piece in delta.tool_calls or ():
             function = piece.function or _Function()
             taken = self._calls.take(piece.index, piece.id, function.name, function.arguments)
             if piece.extra_content:
@@ -221,7 +224,8 @@ class _Blocks:
 
     def __init__(self) -> None:
         self._blocks: list[JSON] = []
-        self._grown: dict[str, list[str]] = {}  # the pieces for each field of the last block
+        # These are the pieces for each field of the last block.
+        self._grown: dict[str, list[str]] = {}
 
     def take(self, piece: JSON) -> None:
         last = self._blocks[-1] if self._blocks else None

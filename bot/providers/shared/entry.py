@@ -13,9 +13,8 @@ from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S, REQUEST_TIMEOUT_S
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
-AUTO_TOOLS = (
-    "auto",
-)  # the vendor's search, for models that are known to take it beside other tools
+# The vendor's search is for models that are known to take it beside other tools.
+AUTO_TOOLS = ("auto",)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,10 @@ from email.utils import parsedate_to_datetime
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong, TryAgain
 from bot.safe_text.glyphs import without_surrogates
 
-PASSING = {408, 425}  # and every 5xx
-MESSAGE_CAP = 300  # characters of the vendor's message in a cause
+# These pass, and so does every 5xx.
+PASSING = {408, 425}
+# A cause holds so many characters of the vendor's message.
+MESSAGE_CAP = 300
 
 # The vendors' own codes, where the status alone does not tell the failure.
 UNKNOWN_MODEL = {"model_not_found", "model_not_available", "invalid_model", "not_found_error"}
@@ -24,9 +26,8 @@ NO_CREDIT = {
     "billing_hard_limit_reached",
 }
 BLOCKED = {"content_filter", "content_policy_violation", "content_moderation"}
-BAD_CALL = {
-    "tool_use_failed"
-}  # the model wrote a call that its own server refuses: another attempt may be better
+# The model wrote a call that its own server refuses: another attempt may be better.
+BAD_CALL = {"tool_use_failed"}
 BAD_KEY = {"invalid_api_key", "authentication_error", "permission_error"}
 TOO_LONG = {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
 # The sentences of OpenAI and vLLM, llama.cpp, Anthropic, Google and LM Studio, each with the window
@@ -149,11 +150,9 @@ class Failures:
 
     def quoted(self, message: str) -> str:
         """The vendor's message in one short line, without the key."""
-        return without_surrogates(
-            " ".join((message.replace(self.key, "[key]") if self.key else message).split())[
-                :MESSAGE_CAP
-            ]
-        )
+        if self.key:
+            message = message.replace(self.key, "[key]")
+        return without_surrogates(" ".join(message.split())[:MESSAGE_CAP])
 
 
 def refuses_key(status: int, kind: str, message: str) -> bool:
@@ -173,10 +172,10 @@ def too_long(model: str, status: int, kind: str, message: str) -> TooLong | None
     if status not in (400, 413) or not (reads or kind in TOO_LONG or status == 413):
         return None
     window = int(reads[1]) if reads else 0
-    return TooLong(
-        f"{model} cannot read so much at once{f': {window} tokens at most' if window else ''}",
-        window,
-    )
+    cause = f"{model} cannot read so much at once"
+    if window:
+        cause += f": {window} tokens at most"
+    return TooLong(cause, window)
 
 
 def status_of(code: object, *kinds: str) -> int:
@@ -184,7 +183,10 @@ def status_of(code: object, *kinds: str) -> int:
     of its kind."""
     if str(code).isdecimal() and 400 <= int(str(code)) < 600:
         return int(str(code))
-    return next((KINDS[kind] for kind in (str(code), *kinds) if kind in KINDS), 500)
+    for kind in (str(code), *kinds):
+        if kind in KINDS:
+            return KINDS[kind]
+    return 500
 
 
 def root_of(error: BaseException) -> BaseException:
@@ -201,8 +203,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         if "retry-after-ms" in headers:
             return max(0.0, float(headers["retry-after-ms"]) / 1000)
         value = headers.get("retry-after", "")
-        if not value or value.replace(".", "", 1).isdecimal():
-            return float(value) if value else None
+        if not value:
+            return None
+        if value.replace(".", "", 1).isdecimal():
+            return float(value)
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except ValueError:
         return None

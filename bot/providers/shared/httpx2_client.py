@@ -38,9 +38,8 @@ def open_client(kind: type[httpx2.AsyncClient]) -> httpx2.AsyncClient:
         requests in flight.
     """
     return kind(
-        limits=httpx2.Limits(
-            max_connections=0, keepalive_expiry=KEEP_ALIVE_S
-        ),  # aiohttp reads 0 as no limit
+        # aiohttp reads 0 as no limit.
+        limits=httpx2.Limits(max_connections=0, keepalive_expiry=KEEP_ALIVE_S),
         follow_redirects=False,
         headers={"Accept-Encoding": "identity"},
         event_hooks={"response": [_cap_error]},

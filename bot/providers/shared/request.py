@@ -15,19 +15,22 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from bot.file_types import PDF, label
-from bot.transcript import Media, Message, Text
+from bot.transcript import Media, Message, Part, Text
 from toolset.tool import ToolDefinition
 
-ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")  # OpenAI's length, Anthropic's letters
+# This joins OpenAI's length and Anthropic's letters.
+ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 NAME_CAP = 64
+# Vendors answer 400 to others, such as image/heic.
 IMAGES = {
     "image/jpeg",
     "image/png",
     "image/gif",
     "image/webp",
-}  # vendors answer 400 to others, such as image/heic
-PIECE = 48 * 1024  # bytes; a multiple of three, so that the base64 of the pieces joins
+}
+# The number of bytes is a multiple of three, so that the base64 of the pieces joins.
+PIECE = 48 * 1024
 
 Inline = Callable[[bytes], str]
 T = TypeVar("T")
@@ -35,7 +38,9 @@ T = TypeVar("T")
 
 def portable_id(call_id: str) -> str:
     """The id where every vendor takes it, else a short id that is always the same for it."""
-    return call_id if ID.fullmatch(call_id) else f"call_{sha256(call_id.encode()).hexdigest()[:32]}"
+    if ID.fullmatch(call_id):
+        return call_id
+    return f"call_{sha256(call_id.encode()).hexdigest()[:32]}"
 
 
 def portable_name(name: str) -> str:
@@ -70,21 +75,18 @@ def visible_parts(
 
 def without_files(messages: Sequence[Message]) -> list[Message]:
     """The messages with a line in place of each file; nothing if they hold no file."""
-    if not any(
-        isinstance(part, Media) and (part.data or part.uri)
-        for message in messages
-        for part in message.parts
-    ):
-        return []
-    return [
-        replace(
-            message,
-            parts=tuple(
-                _refused(part) if isinstance(part, Media) else part for part in message.parts
-            ),
-        )
-        for message in messages
-    ]
+    without: list[Message] = []
+    has_files = False
+    for message in messages:
+        parts: list[Part] = []
+        for part in message.parts:
+            if isinstance(part, Media):
+                has_files = has_files or bool(part.data or part.uri)
+                parts.append(_refused(part))
+            else:
+                parts.append(part)
+        without.append(replace(message, parts=tuple(parts)))
+    return without if has_files else []
 
 
 def _refused(media: Media) -> Text | Media:
@@ -148,7 +150,8 @@ class Attachments:
     """The media of one request; their base64 is never in memory as a whole."""
 
     def __init__(self) -> None:
-        self._mark = secrets.token_hex(16)  # no text of a user can hold it
+        # No text of a user can hold the mark.
+        self._mark = secrets.token_hex(16)
         self._held: dict[bytes, bytes] = {}
 
     def stand_in(self, data: bytes) -> str:
@@ -160,10 +163,16 @@ class Attachments:
 
     def body(self, json: bytes) -> bytes | Body:
         """The JSON with the data in place of their marks."""
-        pieces = re.split(rb"(<%b-\d+>)" % self._mark.encode(), json) if self._held else [json]
-        return Body([self._held.get(piece, piece) for piece in pieces]) if len(pieces) > 1 else json
+        if not self._held:
+            return json
+        pieces = re.split(rb"(<%b-\d+>)" % self._mark.encode(), json)
+        if len(pieces) == 1:
+            return json
+        return Body([self._held.get(piece, piece) for piece in pieces])
 
 
 def length_of(body: bytes | Body) -> dict[str, str]:
     """The Content-Length header of a ``Body``: some servers refuse a request of unknown length."""
-    return {"content-length": str(body.size)} if isinstance(body, Body) else {}
+    if not isinstance(body, Body):
+        return {}
+    return {"content-length": str(body.size)}

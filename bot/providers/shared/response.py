@@ -25,7 +25,8 @@ from bot.transcript import (
 from toolset.web.decoding import decode_json
 
 USUAL = ("end_turn", "tool_use")
-LONGEST_OPAQUE = 1024 * 1024  # bytes; a conversation keeps about as much
+# A conversation keeps about so many bytes.
+LONGEST_OPAQUE = 1024 * 1024
 
 T = TypeVar("T")
 
@@ -103,7 +104,9 @@ class Calls:
             index: the vendor's number of the call; None is the newest call, or the next one where a
             name is given. arguments: more of the JSON, or the whole object.
         """
-        text = encode(arguments).decode() if isinstance(arguments, dict) else arguments or ""
+        if isinstance(arguments, dict):
+            arguments = encode(arguments).decode()
+        text = arguments or ""
         call = self._find(index, id or "", name or "")
         begun = call is None
         if call is None:
@@ -117,25 +120,29 @@ class Calls:
     def whole(self) -> tuple[ToolCall, ...] | None:
         """The calls in the order they began; None where the name or the arguments of one cannot be
         read."""
-        read = [(call, _object(call.arguments)) for call in self._calls]
-        calls = [
-            ToolCall(call.id, call.name, arguments)
-            for call, arguments in read
-            if call.name and arguments is not None
-        ]
-        return tuple(calls) if len(calls) == len(read) else None
+        calls = []
+        for call in self._calls:
+            arguments = _object(call.arguments)
+            if not call.name or arguments is None:
+                return None
+            calls.append(ToolCall(call.id, call.name, arguments))
+        return tuple(calls)
 
     def _find(self, index: int | None, vendor_id: str, name: str) -> _Call | None:
         """The call that a piece belongs to; some servers give every call of an answer the same
         number."""
         if index is None:
-            return None if name or not self._calls else self._calls[-1]
+            if name or not self._calls:
+                return None
+            return self._calls[-1]
         call = self._by_index.get(index)
         if call is None or not (name and call.name):
             return call
         if vendor_id and call.vendor_id:
-            return call if vendor_id == call.vendor_id else None
-        return None if call.is_whole() else call
+            is_same = vendor_id == call.vendor_id
+        else:
+            is_same = not call.is_whole()
+        return call if is_same else None
 
     def _begin(self, index: int | None, vendor_id: str) -> _Call:
         unique = vendor_id if vendor_id and vendor_id not in self._taken else new_id("call")
@@ -156,7 +163,9 @@ def _object(text: str) -> dict[str, Any] | None:
                 read = decode_json(read, mends=False) if read else {}
     except DecodeError:
         return None
-    return {} if read is None else read if isinstance(read, dict) else None
+    if read is None:
+        return {}
+    return read if isinstance(read, dict) else None
 
 
 def build_response(
@@ -181,13 +190,15 @@ def build_response(
         detail: the vendor's words about an unusual stop.
     """
     settled = _settled(parts, reason)
-    kept = merge_texts(
-        parts if settled == "tool_use" else [part for part in parts if isinstance(part, Text)]
-    )
+    if settled != "tool_use":
+        parts = [part for part in parts if isinstance(part, Text)]
     if opaque is not None and len(opaque.data) > LONGEST_OPAQUE:
         opaque = None
-    message = Message(new_id("msg"), "model", kept, time.time_ns() // 1_000_000, opaque=opaque)
-    return ModelResponse(message, settled, usage, model, "" if settled in USUAL else detail)
+    if settled in USUAL:
+        detail = ""
+    at = time.time_ns() // 1_000_000
+    message = Message(new_id("msg"), "model", merge_texts(parts), at, opaque=opaque)
+    return ModelResponse(message, settled, usage, model, detail)
 
 
 def merge_texts(parts: Iterable[Text | ToolCall]) -> tuple[Text | ToolCall, ...]:
@@ -204,10 +215,10 @@ def merge_texts(parts: Iterable[Text | ToolCall]) -> tuple[Text | ToolCall, ...]
 def _settled(parts: Sequence[Text | ToolCall], reason: StopReason) -> StopReason:
     if reason not in USUAL:
         return reason
-    if any(isinstance(part, ToolCall) for part in parts):
-        return "tool_use"
-    return (
-        "end_turn"
-        if any(isinstance(part, Text) and not is_blank(part.text) for part in parts)
-        else "malformed"
-    )
+    settled: StopReason = "malformed"
+    for part in parts:
+        if isinstance(part, ToolCall):
+            return "tool_use"
+        if isinstance(part, Text) and not is_blank(part.text):
+            settled = "end_turn"
+    return settled

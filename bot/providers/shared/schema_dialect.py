@@ -9,7 +9,8 @@ from typing import Any
 JSON = dict[str, Any]
 
 INLINED = {"$ref", "$defs", "definitions"}
-SILENT = {"$schema", "$id", "$comment", "$anchor"}  # mean nothing to a model
+# These keywords mean nothing to a model.
+SILENT = {"$schema", "$id", "$comment", "$anchor"}
 SCHEMAS = {
     "items",
     "additionalProperties",
@@ -131,7 +132,7 @@ def _strict_value(keyword: str, value: Any) -> Any:
     if keyword == "items":
         return strict_form(value)
     if keyword == "anyOf":
-        branches = [strict_form(branch) for branch in value]
+        branches = list(map(strict_form, value))
         return None if None in branches else branches
     if keyword == "properties":
         inner = {name: strict_form(one) for name, one in value.items()}
@@ -150,7 +151,8 @@ class _Adapter:
 
     def adapt(self, schema: Any, where: str, through: tuple[str, ...]) -> JSON:
         """One schema; ``through`` holds the references that led here."""
-        if not isinstance(schema, Mapping):  # true and false are schemas too
+        # True and false are schemas too.
+        if not isinstance(schema, Mapping):
             return {}
         if "$ref" in schema:
             return self._inlined(schema, where, through)
@@ -170,8 +172,8 @@ class _Adapter:
         return keyword != "format" or self.dialect.formats is None or value in self.dialect.formats
 
     def _value(self, keyword: str, value: Any, where: str, through: tuple[str, ...]) -> Any:
-        if keyword in SCHEMAS:
-            return value if isinstance(value, bool) else self.adapt(value, where, through)
+        if keyword in SCHEMAS and not isinstance(value, bool):
+            return self.adapt(value, where, through)
         if keyword in LISTS:
             return [self.adapt(one, f"{where}/{place}", through) for place, one in enumerate(value)]
         if keyword in MAPS:
@@ -198,27 +200,30 @@ class _Adapter:
             return None
         for step in ref[1:].split("/")[1:]:
             name = step.replace("~1", "/").replace("~0", "~")
-            here = here.get(name) if isinstance(here, Mapping) else None
+            if not isinstance(here, Mapping):
+                return None
+            here = here.get(name)
         return here if isinstance(here, Mapping) else None
 
     def _rephrased(self, schema: Mapping[str, Any], where: str) -> JSON:
         """The same with keywords the vendor may take: const as enum, oneOf as anyOf, allOf
         merged."""
         known = self.dialect.keywords
-        said = dict(schema)
-        if "const" in said and "const" not in known and "enum" in known:
-            said.setdefault("enum", [said.pop("const")])
-        if "oneOf" in said and "oneOf" not in known and "anyOf" in known and "anyOf" not in said:
-            said["anyOf"] = said.pop("oneOf")
+        read = dict(schema)
+        if "const" in read and "const" not in known and "enum" in known:
+            read.setdefault("enum", [read.pop("const")])
+        if "oneOf" in read and "oneOf" not in known and "anyOf" in known and "anyOf" not in read:
+            read["anyOf"] = read.pop("oneOf")
             self.lose(where, "oneOf read as anyOf")
-        if "allOf" in said and "allOf" not in known:
-            said = self._united(said)
-        return said
+        if "allOf" in read and "allOf" not in known:
+            read = self._united(read)
+        return read
 
     def _united(self, schema: JSON) -> JSON:
         united = {keyword: value for keyword, value in schema.items() if keyword != "allOf"}
         for part in schema["allOf"]:
-            part = self._target(part["$ref"]) or {} if "$ref" in part else part
+            if "$ref" in part:
+                part = self._target(part["$ref"]) or {}
             for keyword, value in part.items():
                 if keyword == "properties":
                     united[keyword] = {**united.get(keyword, {}), **value}

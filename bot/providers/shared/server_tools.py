@@ -14,24 +14,20 @@ from bot.transcript import Grounding, Source
 log = structlog.stdlib.get_logger(__name__)
 
 PAUSE_S = 3600.0
-MOST_FOUND = 50  # pages, and searches, of an answer; more than anybody is shown
-LONGEST_ADDRESS, LONGEST_WORDS = (
-    2_000,
-    300,
-)  # characters of a page's address; of a title or a search
+# An answer keeps so many pages and searches: more than anybody is shown.
+MOST_FOUND = 50
+# These are the most characters of a page's address, and of a title or a search.
+LONGEST_ADDRESS, LONGEST_WORDS = 2_000, 300
 
 
 def bounded(found: Grounding) -> Grounding:
     """What was found, without what is too much to keep."""
-    pages = [
-        Source(page.title[:LONGEST_WORDS], page.url)
-        for page in found.sources
-        if len(page.url) <= LONGEST_ADDRESS
-    ]
-    return Grounding(
-        tuple(pages[:MOST_FOUND]),
-        tuple(query[:LONGEST_WORDS] for query in found.queries[:MOST_FOUND]),
-    )
+    pages = []
+    for page in found.sources:
+        if len(page.url) <= LONGEST_ADDRESS:
+            pages.append(Source(page.title[:LONGEST_WORDS], page.url))
+    queries = [query[:LONGEST_WORDS] for query in found.queries[:MOST_FOUND]]
+    return Grounding(tuple(pages[:MOST_FOUND]), tuple(queries))
 
 
 class ServerTools:

@@ -23,8 +23,10 @@ from bot.providers.retry_policy import FIRST_TOKEN_PER_MIB_S
 from bot.providers.shared.streaming import StreamTooLong
 from bot.transcript import SUMMARY_ID, Media, Message, Text, Usage, encode, new_id
 
-MEDIA_TOKENS = 1_000  # roughly what vendors count for a picture
-# of a recording or a PDF, for a token: 32 a second for sound, 258 a page or a picture of a film
+# Vendors count roughly so many for a picture.
+MEDIA_TOKENS = 1_000
+# So many bytes of a recording or a PDF count as a token: vendors count 32 tokens a second of sound,
+# and 258 a page or a picture of a film.
 MEDIA_BYTES = 1_000
 
 
@@ -36,9 +38,14 @@ def estimate_tokens(messages: Sequence[Message]) -> int:
 def patience_for(messages: Sequence[Message]) -> float:
     """The seconds more that a model may need for its first token, because of the files it is
     sent."""
-    media = [part for message in messages for part in message.parts if isinstance(part, Media)]
-    sizes = (one.size for one in media if (one.data or one.uri) and kind_of(one.mime) != "image")
-    return sum(sizes) / MIB * FIRST_TOKEN_PER_MIB_S
+    size = 0
+    for message in messages:
+        for part in message.parts:
+            if not isinstance(part, Media) or kind_of(part.mime) == "image":
+                continue
+            if part.data or part.uri:
+                size += part.size
+    return size / MIB * FIRST_TOKEN_PER_MIB_S
 
 
 def trim_oldest(messages: Sequence[Message], tokens: int) -> Sequence[Message]:
@@ -57,11 +64,13 @@ def trim_oldest(messages: Sequence[Message], tokens: int) -> Sequence[Message]:
             size -= estimate_tokens(messages[first:place])
             first = place
     # A summary that fills more than half was written for a model with a larger window.
-    is_kept = (
+    keeps_summary = (
         size <= tokens or estimate_tokens(messages[:start]) <= tokens // 2 or first == len(messages)
     )
-    kept = messages[:start] if is_kept else ()
-    return messages if len(kept) == first else [*kept, *messages[first:]]
+    summary = messages[:start] if keeps_summary else ()
+    if len(summary) == first:
+        return messages
+    return [*summary, *messages[first:]]
 
 
 def _begins_turn(messages: Sequence[Message], place: int) -> bool:
@@ -70,28 +79,30 @@ def _begins_turn(messages: Sequence[Message], place: int) -> bool:
 
 
 def _tokens(message: Message) -> int:
-    media = [part for part in message.parts if isinstance(part, Media)]
-    words = replace(
-        message,
-        parts=tuple(part for part in message.parts if not isinstance(part, Media)),
-        footer="",
-    )
-    return len(encode(words)) // TOKEN_BYTES + sum(map(_media_tokens, media))
+    tokens = 0
+    others = []
+    for part in message.parts:
+        if isinstance(part, Media):
+            tokens += _media_tokens(part)
+        else:
+            others.append(part)
+    words = replace(message, parts=tuple(others), footer="")
+    return len(encode(words)) // TOKEN_BYTES + tokens
 
 
 def _media_tokens(media: Media) -> int:
-    return (
-        MEDIA_TOKENS
-        if kind_of(media.mime) == "image"
-        else max(MEDIA_TOKENS, media.size // MEDIA_BYTES)
-    )
+    if kind_of(media.mime) == "image":
+        return MEDIA_TOKENS
+    return max(MEDIA_TOKENS, media.size // MEDIA_BYTES)
 
 
-TEXT_CAP = 100_000  # characters of an answer; eight messages in Slack
-CALLS_CAP = (
-    1024 * 1024
-)  # characters of all its calls together; twice the largest file that a tool writes
-CALL_COSTS = 1_000  # characters added for every call, however short
+# An answer has so many characters at most: eight messages in Slack.
+TEXT_CAP = 100_000
+# All calls of an answer have so many characters together at most: twice the largest file that a
+# tool writes.
+CALLS_CAP = 1024 * 1024
+# Every call counts so many characters more, however short it is.
+CALL_COSTS = 1_000
 
 
 async def cap_answer(
@@ -116,9 +127,9 @@ async def cap_answer(
                         words.append(text[:left])
                         left -= len(text)
                     case ToolCallDelta(_, call_id, name, arguments):
-                        left_for_calls -= (
-                            (CALL_COSTS if call_id else 0) + len(name) + len(arguments)
-                        )
+                        left_for_calls -= len(name) + len(arguments)
+                        if call_id:
+                            left_for_calls -= CALL_COSTS
                     case Restarted():
                         words, left, left_for_calls = [], most, CALLS_CAP
                 if left_for_calls < 0:
@@ -136,9 +147,8 @@ async def cap_answer(
 
 
 def _cut(text: str, model: str, asked: Sequence[Message]) -> ModelResponse:
-    message = Message(
-        new_id("msg"), "model", (Text(text),) if text else (), time.time_ns() // 1_000_000
-    )
+    parts = (Text(text),) if text else ()
+    message = Message(new_id("msg"), "model", parts, time.time_ns() // 1_000_000)
     usage = Usage(
         input=estimate_tokens(asked), output=len(text.encode(errors="replace")) // TOKEN_BYTES
     )

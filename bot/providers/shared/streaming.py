@@ -13,9 +13,8 @@ from typing import Protocol, TypeVar
 from bot.providers import Completed, ModelResponse, StreamEvent, TextDelta, ToolCallDelta
 from bot.providers.shared.entry import USUAL, Options
 
-STREAM_CAP = (
-    16 * 1024 * 1024
-)  # bytes of one response: a hundred times the longest answer, thoughts included
+# A response has so many bytes at most: a hundred times the longest answer, thoughts included.
+STREAM_CAP = 16 * 1024 * 1024
 
 T = TypeVar("T")
 

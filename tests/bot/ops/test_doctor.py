@@ -375,12 +375,10 @@ async def test_channels_that_are_on_are_examined(settings: Settings) -> None:
             "Slack scopes",
             "Slack webhook",
             "Slack traffic",
-            "Slack features",
         ),
     ]
     assert [finding.name for finding in channels if finding.result != "ok"] == [
         "LINE webhook",
-        "Slack features",
     ]
     assert channels[0].detail == (
         "answers everybody at /webhooks/line; late answers are pushed while the month's quota "

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+
 import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngImageFile
 from pydantic import SecretStr
 
-from bot.channels.line import menu_picture
+from bot import texts
 from bot.channels.line.doctor import run_checks, set_up
-from bot.channels.line.menu_picture import draw_menu
-from bot.channels.line.rich_menu import ITEMS
+from bot.channels.line.rich_menu import menu_of, picture_of
 from bot.channels.traffic import LAST_REDELIVERY, LAST_REFUSED
 from bot.checks import CheckResult
 from bot.errors import BadInput
-from bot.texts import load as texts
 from tests.bot.channels.line.rig import NOW, Rig, line_config
 from tests.fakes.kv import LocalKeyValue
 from tests.fakes.line import LineFake
@@ -33,7 +35,7 @@ def in_use(fake: LineFake) -> LineFake:
 
 async def set_webhook(fake: LineFake, url: str, language: str = "en") -> list[CheckResult]:
     """What the doctor says of setting the channel up."""
-    return await set_up(line_config(fake.base_url), url, texts(), language)
+    return await set_up(line_config(fake.base_url), url, texts.load(), language)
 
 
 async def found(
@@ -355,12 +357,11 @@ async def test_a_menu_that_cannot_be_set_leaves_nothing_behind(fake: LineFake, c
     assert "500" not in fake.menus.default
 
 
-def test_a_machine_without_japanese_letters_draws_the_signs_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """In the middle of their cells."""
-    wide = draw_menu(ITEMS, ["使い方"] * 4, (1_200, 405))
-    monkeypatch.setattr(menu_picture, "FONTS", ())
-    bare = draw_menu(ITEMS, ["使い方"] * 4, (1_200, 405))
-    assert bare.startswith(b"\x89PNG")
-    assert draw_menu(ITEMS, ["Help"] * 4, (1_200, 405)) not in (wide, bare)
+@pytest.mark.parametrize("language", texts.LANGUAGES)
+def test_the_picture_of_the_menu_has_the_labels_of_its_buttons(language: str) -> None:
+    """A label that changes needs another picture; this one says of itself what it shows."""
+    menu = menu_of(texts.load(), language)
+    with Image.open(BytesIO(picture_of(language))) as picture:
+        assert isinstance(picture, PngImageFile)
+        assert picture.size == (menu.width, menu.height)
+        assert picture.text["Description"].splitlines() == [one.label for one in menu.buttons]

@@ -24,7 +24,7 @@ ACCEPTED = {
         ("user", "left"),
         ("group", "told"),
         ("group", "left"),
-        ("group", "unsent"),
+        ("group", "members_left"),
         ("group", "unsent"),
         ("user", "message"),
         ("user", "edited"),

@@ -8,7 +8,6 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.channels.slack.doctor import SCOPES, run_checks
-from bot.channels.slack.features import STOP, SeenFeatures
 from bot.channels.traffic import read_traffic
 from bot.checks import CheckResult
 from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig, slack_config
@@ -16,13 +15,8 @@ from tests.bot.harness import ours
 from tests.fakes.kv import LocalKeyValue
 from tests.fakes.slack import APP_TOKEN, SlackFake
 from tests.fakes.slack_events import (
-    USER,
     as_json,
-    home_opened,
-    joined,
     mention,
-    shortcut,
-    view_press,
 )
 from tests.waiting import until
 
@@ -31,19 +25,6 @@ TOKEN_FIX = (
     "copy the Bot User OAuth Token of OAuth & Permissions again; is Slack reachable from here?"
 )
 SOCKET_FIX = "it needs the scope connections:write, and the app Socket Mode switched on"
-
-
-NEEDS = {
-    "home tab": "App Home → Home Tab, and the event app_home_opened",
-    "buttons": "Interactivity & Shortcuts → Interactivity",
-    "shortcuts": "Interactivity, and the message shortcuts kaiwa_ask and kaiwa_summarise",
-    "greeting in channels": "the event member_joined_channel",
-    "stop button": "the event agent_session_stopped",
-}
-UNUSED = (
-    "does the app have what they need? "
-    f"{'; '.join(f'{name}: {needs}' for name, needs in NEEDS.items())}"
-)
 
 
 async def found(fake: SlackFake, **changes: Any) -> list[CheckResult]:
@@ -59,7 +40,6 @@ async def test_a_channel_in_order(fake: SlackFake) -> None:
         CheckResult("ok", "Slack socket", "events come by Socket Mode"),
         CheckResult("ok", "Slack webhook", "events may come to /webhooks/slack"),
         CheckResult("ok", "Slack traffic", QUIET),
-        CheckResult("off", "Slack features", f"not used in 90 days: {', '.join(NEEDS)}", UNUSED),
     ]
     assert fake.connected == 0
 
@@ -70,12 +50,10 @@ async def test_without_a_signing_secret_there_is_no_webhook(fake: SlackFake) -> 
     assert [finding.name for finding in socket_only][2:] == [
         "Slack socket",
         "Slack traffic",
-        "Slack features",
     ]
     assert [finding.name for finding in await found(fake)][2:] == [
         "Slack webhook",
         "Slack traffic",
-        "Slack features",
     ]
 
 
@@ -90,46 +68,6 @@ async def test_missing_scopes_are_named(fake: SlackFake) -> None:
     )
 
 
-async def test_an_older_apps_scopes_are_named_with_what_lacks_them(fake: SlackFake) -> None:
-    """Everything else goes on working."""
-    fake.scopes = [
-        scope
-        for scope in fake.scopes
-        if scope not in ("im:write", "usergroups:read", "groups:read")
-    ]
-    missing = (
-        "groups:read (greeting in channels), im:write (shortcuts), usergroups:read (names of user "
-        "groups)"
-    )
-    assert (await found(fake))[1].detail == f"missing: {missing}"
-
-
-async def test_features_that_slack_was_seen_to_serve_are_in_order(
-    fake: SlackFake, rig: Rig
-) -> None:
-    """Each is noted when it comes, once an hour."""
-    chosen = {"type": "message", "ts": TS, "user": USER, "text": "Hello"}
-    for payload in (
-        home_opened(),
-        home_opened(tab="messages"),
-        joined(),
-        shortcut(chosen, "other"),
-    ):
-        assert await rig.send(payload) == 200
-    features = (await run_checks(slack_config(fake.api_base_url), rig.kv))[-1]
-    assert (features.result, features.detail) == (
-        "off",
-        "not used in 90 days: buttons, stop button",
-    )
-    view = {"id": "V1", "type": "home", "blocks": [{"elements": [{"action_id": "x"}]}]}
-    assert await rig.send(view_press(view, "x")) == 200
-    features = (await run_checks(slack_config(fake.api_base_url), rig.kv))[-1]
-    assert features.detail == "not used in 90 days: stop button"
-    SeenFeatures(rig.kv).note(STOP)
-    features = (await run_checks(slack_config(fake.api_base_url), rig.kv))[-1]
-    assert features == CheckResult("ok", "Slack features", f"all in use: {', '.join(NEEDS)}")
-
-
 async def test_a_refused_token_is_a_failure(fake: SlackFake) -> None:
     """Its scopes cannot be known then."""
     findings = await found(fake, slack_bot_token="xoxb-another")
@@ -137,7 +75,6 @@ async def test_a_refused_token_is_a_failure(fake: SlackFake) -> None:
         "Slack token",
         "Slack webhook",
         "Slack traffic",
-        "Slack features",
     ]
     assert (findings[0].result, findings[0].detail) == (
         "failure",
@@ -173,7 +110,7 @@ async def test_a_wrong_secret_shows_in_the_traffic(fake: SlackFake, rig: Rig) ->
     """Nothing but bad signatures has come."""
     assert (await rig.post(as_json({}), {})).status_code == 401
     await until(lambda: "slack:bad_signatures" in rig.kv.kept)
-    traffic = (await run_checks(slack_config(fake.api_base_url), rig.kv))[-2]
+    traffic = (await run_checks(slack_config(fake.api_base_url), rig.kv))[-1]
     assert (traffic.result, traffic.fix) == ("warning", "SLACK_SIGNING_SECRET is probably wrong")
     assert traffic.detail.endswith("bad signatures: 1")
 
@@ -186,8 +123,8 @@ async def test_a_healthy_channel_has_nothing_missing(fake: SlackFake, rig: Rig) 
     await rig.slack.tasks.join()
     await until(lambda: "slack:last_delivery" in rig.kv.kept)
     results = await run_checks(slack_config(fake.api_base_url), rig.kv)
-    assert [result.result for result in results] == ["ok"] * 4 + ["off"]
-    assert "not noted" not in results[-2].detail
+    assert [result.result for result in results] == ["ok"] * 4
+    assert "not noted" not in results[-1].detail
     seen = await read_traffic(rig.kv, "slack")
     assert 0 < seen.last_webhook <= seen.last_delivery
     assert seen.bad_signatures == 0
@@ -202,7 +139,7 @@ async def test_missing_scopes_and_bad_signatures_are_named(fake: SlackFake, rig:
     await until(lambda: rig.kv.kept.get("slack:bad_signatures") == b"2")
     detail = (await run_checks(slack_config(fake.api_base_url), rig.kv))[1].detail
     assert detail.startswith(
-        "missing: app_mentions:read, assistant:write, channels:history, channels:read (greeting in "
+        "missing: app_mentions:read, assistant:write, channels:history, channels:read, "
     )
     assert all(scope in detail for scope in SCOPES if scope not in fake.scopes)
     seen = await read_traffic(rig.kv, "slack")

@@ -76,24 +76,3 @@ async def test_the_half_that_a_dead_process_has_shown_elsewhere_is_deleted(
     [left] = fake.shown
     assert left.startswith(FORGOTTEN)
     assert (await traces(redis), await store.leases.due(10)) == ([], [])
-
-
-async def test_a_draft_whose_answer_slack_did_not_take_is_deleted(
-    store: Store, redis: Redis, fake: SlackFake
-) -> None:
-    """The answer waits in the outbox of the same conversation, and is withdrawn."""
-    fake.add_message(DIRECT, ASKED, "Weather?")
-    writing = half()
-    async with SlackPipeline(store, fake, [writing]) as here:
-        await here.post(message("Weather?", ASKED, channel=DIRECT))
-        processing = asyncio.create_task(here.process())
-        await until(lambda: fake.shown == [f"{WORDS} …"])
-        fake.break_down("chat.update")
-        assert writing.gate
-        writing.gate.set()
-        await processing
-        assert len(await store.outbox.read(HOME)) == 1
-        await here.send(wish(fake))
-    [left] = fake.shown
-    assert left.startswith(FORGOTTEN)
-    assert (await traces(redis), await store.leases.due(10)) == ([], [])

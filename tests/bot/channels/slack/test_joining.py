@@ -25,14 +25,16 @@ ANN = "U00000002"
     [(USER, "Kaiwaです。"), (ANN, "Hello, I’m Kaiwa."), ("", "Hello, I’m Kaiwa.")],
 )
 async def test_the_greeting(fake: SlackFake, store: Store, inviter: str, begins: str) -> None:
-    """Below no message, and without the model; without an inviter in LANGUAGE."""
+    """Below no message, and without the model; without an inviter in LANGUAGE. A repeated delivery
+    greets nobody again, a new invitation does."""
     fake.add_user(ANN, "Ann", locale="en-GB")
     async with SlackPipeline(store, fake) as here:
         event = joined(**({"inviter": inviter} if inviter else {}))
         await here.send(event)
         await here.send(event)
         await here.send(joined(inviter=inviter))
-    [posted] = fake.posted
+    posted, again = fake.posted
+    assert again["markdown_text"] == posted["markdown_text"]
     assert posted["channel"] == CHANNEL
     assert "thread_ts" not in posted
     assert posted["markdown_text"].startswith(begins)

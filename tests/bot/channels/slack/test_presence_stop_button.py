@@ -11,7 +11,6 @@ from structlog.testing import capture_logs
 
 from bot.channels import Delivery, InboundEvent, Reply
 from bot.channels.slack import presence
-from bot.channels.slack.features import STOP, check_features
 from bot.channels.slack.types import Address, write_address
 from bot.live_events import ToolStarted
 from bot.providers.scripted import Step
@@ -60,7 +59,6 @@ async def test_a_long_turn_can_be_stopped(fake: SlackFake, rig: Rig) -> None:
     assert fake.sessions == {(CHANNEL, TS): "active"}
     assert {call["status"] for call in fake.called(WORDS)} <= {"is thinking…"}
     assert rig.kv.kept[NOTE] == b""
-    assert STOP not in (await check_features(rig.kv)).detail
 
 
 async def test_the_next_turn_of_a_thread_gets_a_button_of_its_own(
@@ -179,7 +177,7 @@ async def test_a_button_that_is_not_taken_away_at_first_is_later(
 async def test_an_app_that_would_not_hear_the_press_shows_no_button(
     fake: SlackFake, rig: Rig
 ) -> None:
-    """Slack warns, and the log says how to mend it; so does the doctor."""
+    """Slack warns, and the log says how to mend it."""
     fake.is_subscribed = False
     with capture_logs() as logged:
         for _ in range(2):
@@ -187,7 +185,6 @@ async def test_an_app_that_would_not_hear_the_press_shows_no_button(
                 await until(lambda: "processing" in statuses(fake))
             await rig.slack.tasks.join()
     assert [line["event"] for line in logged] == ["slack.stop_button_missing"]
-    assert f"{STOP}: the event agent_session_stopped" in (await check_features(rig.kv)).fix
     assert (statuses(fake), fake.sessions) == (["processing", "active"], {(CHANNEL, TS): "active"})
 
 

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from bot.channels import Delivery, Reply
+from bot.channels.slack import streaming
 from bot.channels.slack.task_cards import MOST, TITLE
 from bot.channels.slack.tasks import Timing
 from bot.channels.slack.types import Address, write_address
@@ -295,3 +296,20 @@ async def test_a_process_that_has_not_written_the_stream_shows_the_answer_alone(
         other.kv.kept = rig.kv.kept
         await other.slack.deliver("slack:x", ANSWER, ours)
     assert fake.shown == ["**21 °C**"]
+
+
+async def test_a_process_knows_the_cards_of_the_newest_of_its_streams(
+    fake: SlackFake, rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer of an older one is shown alone."""
+    monkeypatch.setattr(streaming, "WRITTEN", 1)
+    for started, turn in ((1, "turn"), (2, "later")):
+        async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
+            await watcher.show(TurnStarted(turn, ("m1",)))
+            await watcher.show(called())
+            # Awaited in this round.
+            await until(lambda: len(fake.called(APPEND)) == started)  # noqa: B023
+        await rig.slack.tasks.join()
+    for turn in ("turn", "later"):
+        await rig.slack.deliver("slack:x", changed(ANSWER, id=f"{turn}_1", turn_id=turn), ours)
+    assert fake.shown == ["**21 °C**", "[✗ 天気]\n**21 °C**"]

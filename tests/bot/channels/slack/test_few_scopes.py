@@ -1,5 +1,5 @@
-"""An app that was made from the first manifest: it works as before, and has what is new as far as
-its scopes go."""
+"""An app that was made by hand with the most necessary scopes: it has the rest as far as its scopes
+go."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.fakes.tools import Echo, Launch, tool_map
 from toolset.shown import Card, Shown, ToolFile
 from toolset.tool import ToolContext
 
-FIRST_MANIFEST = (
+FEW_SCOPES = (
     *(
         "app_mentions:read",
         "assistant:write",
@@ -43,10 +43,12 @@ class Draw(Echo):
         )
 
 
-async def test_an_app_of_the_first_manifest_works_as_before(store: Store, fake: SlackFake) -> None:
+async def test_an_app_with_few_scopes_works_as_far_as_these_go(
+    store: Store, fake: SlackFake
+) -> None:
     """Pictures come as words, groups without handles, a shortcut's answer by the person's id; the
     rest as in others."""
-    fake.scopes, fake.is_subscribed = list(FIRST_MANIFEST), False
+    fake.scopes, fake.is_subscribed = list(FEW_SCOPES), False
     launch, chosen = Launch(), {"type": "message", "ts": TS, "user": USER, "text": "Friday, 14:00"}
     steps = (
         Step(calls=(ToolCall("c1", "draw", {}),)),
