@@ -11,7 +11,7 @@ from benchmarks.whole.bench import Bench
 from tests.fakes import line_events, slack_events
 
 TEXT = "How is the weather in Kyoto today?"
-TOKEN = {"Authorization": "Bearer benchmark"}  # the console's
+TOKEN = {"Authorization": "Bearer token-of-the-benchmark"}  # the console's
 numbers = count(1)
 
 Turn = Callable[[Bench], Awaitable[None]]

@@ -21,7 +21,6 @@ from tests.fakes.line import LineFake, line_fake
 from tests.fakes.line_events import BOT, JSON, event, text_message
 from tests.waiting import until_true
 
-EVERY = 4
 MOST = 60  # requests of a process, far more than it makes
 
 
@@ -108,7 +107,7 @@ async def test_a_late_answer_comes_once_wherever_its_process_dies(
 ) -> None:
     """One button, and with its press one answer."""
     deaths = 0
-    for point in range(1, MOST, EVERY):
+    for point in range(1, MOST):
         late = Late(rig, fake, point)
         await late.ask()
         died = dies_in == "turn" and await late.die_at(Cut(point, carried_out))
@@ -132,7 +131,7 @@ async def test_an_edited_question_is_answered_anew_wherever_its_process_dies(
 ) -> None:
     """Its late answer had waited, and another turn had ended since."""
     deaths = 0
-    for point in range(1, MOST, EVERY):
+    for point in range(1, MOST):
         late = Late(rig, fake, point)
         asked = await late.ask()
         await late.finish()

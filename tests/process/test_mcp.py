@@ -61,7 +61,7 @@ async def test_a_server_that_hangs_stops_nothing(tmp_path: Path, gemini: GeminiF
         assert is_alive(hanging)
         assert await running.stop() == 0
     declared = gemini.requests[0].body["tools"][0]["functionDeclarations"]
-    assert [one["name"] for one in declared][-9:][:2] == ["real_add", "real_greet"]
+    assert {"real_add", "real_greet"} <= {one["name"] for one in declared}
     told = gemini.requests[1].body["contents"][-1]["parts"][0]["functionResponse"]["response"]
     assert told == {"output": {"server": "real", "text": "Hello, Hanako!"}}
     assert left_behind(tmp_path) == []
