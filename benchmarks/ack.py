@@ -74,7 +74,7 @@ async def load(port: int, connections: int, requests: int, rate: float = 0) -> l
 
     Args:
         rate: requests a second of all connections together; 0: each sends its next as soon as it is
-        answered.
+            answered.
     """
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=connections)) as http:
 

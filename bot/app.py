@@ -79,7 +79,7 @@ class ProcessServices:
 
     Attributes:
         shared: the folder of the processes that share a port; None: this one has its port for
-        itself.
+            itself.
     """
 
     settings: Settings

@@ -41,8 +41,9 @@ async def serve(
 
     Args:
         port: the listening socket, which is closed at the end, or the membership of a process that
-        shares one. worker: False where workers run in processes of their own. announce: called with
-        the port when the server answers requests.
+            shares one.
+        worker: False where workers run in processes of their own.
+        announce: called with the port when the server answers requests.
     """
     if isinstance(port, Membership):
         await _serve_as_member(settings, port, worker=worker, announce=announce)

@@ -35,8 +35,8 @@ class Metrics:
 
     Args:
         folder: where the processes that share a port keep their metrics, PROMETHEUS_MULTIPROC_DIR
-        of each; the
-            exposition then has the sums. A dead process still counts, so that no sum ever falls.
+            of each; the exposition then has the sums. A dead process still counts, so that no sum
+            ever falls.
     """
 
     def __init__(self, folder: Path | None = None) -> None:

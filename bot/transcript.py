@@ -36,7 +36,8 @@ class Media(Struct, frozen=True, tag="media", omit_defaults=True):
         size: bytes, 0 where the platform does not say.
         data: the content, only in a request; never stored.
         name: of the file, safe to show; empty where it has none, as pictures and voice messages in
-        LINE. uri: of the content at the model's vendor, in place of ``data``; never stored.
+            LINE.
+        uri: of the content at the model's vendor, in place of ``data``; never stored.
     """
 
     ref: str
@@ -133,7 +134,7 @@ class Quote(Struct, frozen=True, omit_defaults=True):
         id: of the quoted message.
         line: how the model reads it.
         author_id: the platform's id of its author; of an answer of ours, of the person who was
-        answered.
+            answered.
     """
 
     id: str
@@ -151,7 +152,7 @@ class Message(Struct, frozen=True, omit_defaults=True):
         footer: Markdown that people read below the text, and the model does not.
         quotes: what it quotes, which the model reads after the context.
         edited_at: time of the edit whose words it has, milliseconds since the epoch; 0 if it was
-        not edited.
+            not edited.
     """
 
     id: str

@@ -38,7 +38,7 @@ class ForgetFact:
 
         Raises:
             ToolError: nobody is known to ask, no fact has had this number, or the store does not
-            answer.
+                answer.
         """
         if context.facts is None:
             raise ToolError(NOWHERE)

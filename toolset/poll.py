@@ -39,7 +39,7 @@ class StartPoll:
 
         Raises:
             ToolError: too many are open, an option has no words or comes twice, or the store cannot
-            take it.
+                take it.
         """
         if context.polls is None:
             raise ToolError(NOWHERE)

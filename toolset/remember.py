@@ -39,7 +39,7 @@ class Remember:
 
         Raises:
             ToolError: nobody is known to ask, there are too many facts, or the store cannot take
-            it.
+                it.
         """
         if context.facts is None:
             raise ToolError(NOWHERE)

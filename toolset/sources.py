@@ -50,7 +50,7 @@ def find_tools(folder: Path | None = None) -> list[FoundTool]:
 
     Raises:
         ToolSetupError: a file that cannot be loaded, a class that is nearly a tool, two tools of
-        one name.
+            one name.
     """
     found = sorted(
         [*own_tools(), *(folder_tools(folder) if folder else ()), *installed_tools()],

@@ -46,7 +46,7 @@ class Reminder:
         routine: its text is a task that is done at that time; otherwise the text is shown.
         rests: it has failed too often and does not come again.
         start: where a new reminder's rule begins, on the clock of the zone; it may name a time that
-        the clock skips.
+            the clock skips.
     """
 
     id: str

@@ -32,7 +32,8 @@ class Memory(NamedTuple):
         worked_mb: after ``people`` conversations.
         process_kb: that a conversation of one turn adds to the process.
         store_kb: that a conversation of one turn, of LONG and of LONGEST messages adds to the
-        store. flight_mb: with ``in_flight`` turns at the model.
+            store.
+        flight_mb: with ``in_flight`` turns at the model.
     """
 
     people: int

@@ -116,7 +116,7 @@ async def one_server(*, counted: bool = True, large: bool = False) -> AsyncItera
     Args:
         counted: put a proxy before it, which counts bytes and requests and costs the benchmark CPU.
         large: it gets more data than the bundled Valkey holds in practice: where ``redis-server``
-        is installed, that.
+            is installed, that.
     """
     async with AsyncExitStack() as stack:
         if large and shutil.which("redis-server"):

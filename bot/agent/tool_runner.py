@@ -65,7 +65,8 @@ class ToolRunner:
 
         Raises:
             AwaitingApproval: a call waits for a person's decision; all low-risk calls have their
-            results. TurnFailed: a hook has aborted the turn.
+                results.
+            TurnFailed: a hook has aborted the turn.
         """
         slots = asyncio.Semaphore(MAX_PARALLEL)
 

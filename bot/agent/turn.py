@@ -82,7 +82,7 @@ class ActingCall:
         text: the asker's last message.
         led_to: all messages before the call, oldest first; the last one holds it.
         address: what it would open and nobody gave (``bot.agent.provenance``), so that a person
-        decides.
+            decides.
     """
 
     call: ToolCall

@@ -120,13 +120,13 @@ class Channel(Protocol):
         name: first word of its conversations' ids.
         style: how to write on this platform, for the system prompt; the same bytes in every turn.
         is_prompt: a message that arrives while a question is open answers it, as at a terminal's
-        prompt. Elsewhere
-            people may write it before they see the question.
+            prompt. Elsewhere people may write it before they see the question.
         takes_back: it can delete what it has sent.
         shows_pictures: people see the pictures that tools make, and not only their words.
         streams: it shows an answer while it is written. What was written of one that is stopped
-        stays then. poll_pause_s: the least time between two messages or changes of a message that
-        show how a poll stands.
+            stays then.
+        poll_pause_s: the least time between two messages or changes of a message that show how a
+            poll stands.
     """
 
     name: str
@@ -153,7 +153,7 @@ class Channel(Protocol):
 
         Args:
             assert_lease: is called before every request that sends; the first may do without if it
-            is made at once.
+                is made at once.
 
         Returns:
             When a question was shown, milliseconds since the epoch by the clock that dates people's

@@ -219,7 +219,8 @@ class Rating(Struct, frozen=True):
         person: the platform's id.
         model: that wrote the answer.
         answered_at: time of the answer, milliseconds since the epoch; every rating of the answer
-        has the same. at: time of the press by the same clock; of two, the later one counts.
+            has the same.
+        at: time of the press by the same clock; of two, the later one counts.
     """
 
     turn_id: str
@@ -296,10 +297,11 @@ class Host:
         accept: takes events in.
         kv: small values, shared by all processes.
         priority_kv: the same values through a connection that no turn uses, for reads before a
-        webhook is answered. language: of catalogue sentences, where the user's text shows none.
-        tool_commands: the words that call a tool after a slash. listens: a channel without a
-        webhook connects to its platform while it holds this context; of the processes that
-            share a port one does. None: this process takes no messages in.
+            webhook is answered.
+        language: of catalogue sentences, where the user's text shows none.
+        tool_commands: the words that call a tool after a slash.
+        listens: a channel without a webhook connects to its platform while it holds this context;
+            of the processes that share a port one does. None: this process takes no messages in.
         files: of tool calls.
         clock: milliseconds since the epoch by the store's clock, which all processes share.
         rate: keeps what people think of answers.

@@ -112,7 +112,7 @@ async def open_channels(
 
     Raises:
         SettingsError: a channel's variable is wrong, or calls that act would run there without
-        approval.
+            approval.
     """
     async with AsyncExitStack() as stack:
         channels: dict[str, Channel] = {}

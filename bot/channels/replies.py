@@ -28,7 +28,7 @@ class Question(Struct, frozen=True, omit_defaults=True):
         title: the tool's name for people; may be empty.
         labels: names of arguments for people.
         remarks: sentences to show apart from the arguments: the model's reason, the votes of
-        reviewers.
+            reviewers.
     """
 
     id: str
@@ -100,28 +100,28 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         failed: the text is an apology.
         note: cause and fix, for channels whose reader is the operator.
         question: the text asks it; a channel with buttons adds them. A typed yes or no answers it
-        too. settles: id of a question that has been decided; the text is the outcome. A channel
-        that cannot change a sent
-            message sends nothing. Of a poll: it has changed, and ``poll`` is filled in when it is
-            sent.
+            too.
+        settles: id of a question that has been decided; the text is the outcome. A channel that
+            cannot change a sent message sends nothing. Of a poll: it has changed, and ``poll`` is
+            filled in when it is sent.
         poll: is shown below the text with a button for each option; with ``settles`` it replaces
-        what was shown. model: that wrote the text; empty for a sentence of the catalogue. A channel
-        may ask what people think of it. private: for one person alone, where the channel can do
-        that. fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
+            what was shown.
+        model: that wrote the text; empty for a sentence of the catalogue. A channel may ask what
+            people think of it.
+        private: for one person alone, where the channel can do that.
+        fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
         takes_back: unless None, the messages of these deliveries and the stream of the delivery's
-        turn are deleted, and
-            nothing is sent. Only for channels that can.
+            turn are deleted, and nothing is sent. Only for channels that can.
         files: shown below the text, or told in words where that is impossible.
         kind: a greeting or the help; a channel with buttons may add suggestions.
         fetched_by: id of a person whose answer is late; the text says so, and a channel with
-        buttons adds one that
-            fetches the answer.
+            buttons adds one that fetches the answer.
         fetches: of a press of that button; what it fetches is looked up when it is sent.
         cards: shown below the text, or told in words where that is impossible.
         choices: short texts that the person may press instead of writing; a press is their message.
         free: it is sent as long as that costs nothing, and otherwise dropped.
         asker: id of the person whose reminder it is; empty for an answer, which is for whom the
-        turn answers.
+            turn answers.
     """
 
     text: str
@@ -186,19 +186,22 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
     Attributes:
         id: made with the turn, the same at every attempt.
         address: what the channel needs to send it (reply token and its age, thread …); the
-        channel's own JSON. attempts: number of attempts, with the one under way. refusals: number
-        of attempts that ended with ``TokenRefused``. refused_since: time of the first of these,
-        milliseconds since the epoch. not_before: time before which no attempt is made, milliseconds
-        since the epoch. asker: the platform's id of the person who is answered; ``/forget`` finds
-        the delivery by it. failures: number of attempts that ended with an unforeseen exception.
-        answers: ids of the answered messages; when these change, the delivery is void. late: what a
-        press of a button has been found to fetch. It stays where it is kept until it has arrived.
+            channel's own JSON.
+        attempts: number of attempts, with the one under way.
+        refusals: number of attempts that ended with ``TokenRefused``.
+        refused_since: time of the first of these, milliseconds since the epoch.
+        not_before: time before which no attempt is made, milliseconds since the epoch.
+        asker: the platform's id of the person who is answered; ``/forget`` finds the delivery by
+            it.
+        failures: number of attempts that ended with an unforeseen exception.
+        answers: ids of the answered messages; when these change, the delivery is void.
+        late: what a press of a button has been found to fetch. It stays where it is kept until it
+            has arrived.
         more_late: other answers to the asker are kept; a channel with buttons offers to fetch them.
         brings: ids of kept deliveries that answer no message, as reminders; their texts stand above
-        this one's. Only
-            while it is sent, not in the outbox.
+            this one's. Only while it is sent, not in the outbox.
         changes: ids of the edits and retractions that its turn has seen; None: an edit does not
-        reopen the turn.
+            reopen the turn.
     """
 
     id: str

@@ -43,7 +43,7 @@ def write_api(
 
     Raises:
         BadInput: the document cannot be used, an operation is not there, or the file cannot be
-        written.
+            written.
     """
     root = _read(source)
     chosen = name or _name_of(root)

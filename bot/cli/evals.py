@@ -43,7 +43,7 @@ def evaluate(
         only: words that choose questions; then nothing is kept.
         results: the file of earlier runs; by default in KAIWA_DATA_DIR.
         by_search: the model finds the tools by ``find_tools``; such runs are compared with each
-        other.
+            other.
 
     Returns:
         The exit code: 1 if there was not a single answer, 130 after Ctrl-C.

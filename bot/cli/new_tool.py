@@ -156,7 +156,7 @@ def write_tool(name: str, folder: Path) -> Written:
 
     Raises:
         BadInput: the name is not allowed or taken, a file exists already, or the folder cannot be
-        written.
+            written.
     """
     kind = "".join(map(str.capitalize, name.split("_")))
     if (

@@ -69,8 +69,9 @@ class Reading:
         journal: of the turn; its last step is the question.
         newest: the question of this turn that was delivered last.
         changed: ids of messages that were edited or taken back since; a yes among them no longer
-        counts. is_prompt: every message answers the question, as at a terminal. is_whole: the
-        question shows the whole call; elsewhere only a button approves it.
+            counts.
+        is_prompt: every message answers the question, as at a terminal.
+        is_whole: the question shows the whole call; elsewhere only a button approves it.
     """
 
     journal: TurnJournal
@@ -192,7 +193,7 @@ class Approvals:
 
         Args:
             arrivals: wait to be read; an asker who has said more, and people who change or take
-            back words, are asked.
+                back words, are asked.
         """
         against = [vote for vote in votes if vote.verdict == "reject"]
         if self._policy.review_mode == "veto" and 2 * len(against) > len(votes):

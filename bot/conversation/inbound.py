@@ -57,13 +57,17 @@ class InboundMessages:
     Attributes:
         address: where the answer goes: the address of the newest message or decision.
         authors: ids of the people whose messages may join; others get turns of their own. None may
-        join a routine. decisions: ids of messages that have decided a question; they belong to this
-        turn wherever they stand. newest: the newest message. has_left_some: what this turn does not
-        answer is in the inbox again. received: the messages, with names. changes: ids of the edits
-        and retractions that have joined the turn. message_ids: ids of the other events, so of all
-        messages that the turn answers. is_blocked: an entry of the inbox cannot be read, so nothing
-        after it can join. background: of the group. standing: of the author as the turn began, if
-        it is known.
+            join a routine.
+        decisions: ids of messages that have decided a question; they belong to this turn wherever
+            they stand.
+        newest: the newest message.
+        has_left_some: what this turn does not answer is in the inbox again.
+        received: the messages, with names.
+        changes: ids of the edits and retractions that have joined the turn.
+        message_ids: ids of the other events, so of all messages that the turn answers.
+        is_blocked: an entry of the inbox cannot be read, so nothing after it can join.
+        background: of the group.
+        standing: of the author as the turn began, if it is known.
     """
 
     def __init__(

@@ -42,8 +42,7 @@ class Intake:
 
     Args:
         start: called with a conversation that is due, so that it need not wait for a worker's
-        sweep, and with the id of
-            the person who waits for an answer, empty if nobody does.
+            sweep, and with the id of the person who waits for an answer, empty if nobody does.
         votes: takes presses of polls' buttons.
         group_memory: keep unmentioned messages as background.
     """
@@ -74,7 +73,7 @@ class Intake:
 
         Raises:
             StoreUnavailable: nothing was stored, or this process is shutting down; the platform
-            must send it again.
+                must send it again.
         """
         if self.closed:
             raise StoreUnavailable("shutting down", cause="stopping")

@@ -95,11 +95,11 @@ class LateButtons:
 
         Args:
             always: send the button even if no answer is waited for by then, as nobody may have got
-            one.
+                one.
 
         Raises:
             LeaseLost: another process has the turn, perhaps since a time when the token was the
-            answer's.
+                answer's.
         """
         left = self.time_left(address)
         if left is None or left > 0:
@@ -303,7 +303,7 @@ class Fetches:
 
         Args:
             unsent: ids of messages that are taken back; whoever reads their retraction removes what
-            answers them alone.
+                answers them alone.
         """
         answer, given_up = _read(one.delivery), ""
         if answer is None:

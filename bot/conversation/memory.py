@@ -83,7 +83,7 @@ class ToolFacts:
 
         Raises:
             ToolError: nothing is left of the text, there are too many facts, or the store cannot
-            take it.
+                take it.
         """
         if not (line := one_line(text)):
             raise ToolError("invalid parameters: text: write a sentence")
@@ -129,7 +129,7 @@ def facts_message(facts: Sequence[Fact], asked: Sequence[Message]) -> Message | 
 
     Args:
         asked: of more than ``FEW`` facts the model reads those that share words with these
-        messages, then the newest.
+            messages, then the newest.
     """
     if not facts:
         return None

@@ -58,7 +58,7 @@ class ToolPolls:
 
         Raises:
             ToolError: no visible words, an option twice, a second poll in a turn, too many open
-            ones, or no store.
+                ones, or no store.
         """
         asked, lines = one_line(question), tuple(one_line(option) for option in options)
         if not asked or not all(lines) or len({line.casefold() for line in lines}) < len(lines):
@@ -246,9 +246,8 @@ async def fill_in(
 
     Args:
         again: an earlier attempt has failed. What has changed since the first one is for the
-        delivery that waits
-            behind: with one more for each attempt, an outage would leave more than can be shown in
-            time.
+            delivery that waits behind: with one more for each attempt, an outage would leave more
+            than can be shown in time.
 
     Returns:
         None where the poll is gone; a time (ms of the store's clock) before which it is not to be

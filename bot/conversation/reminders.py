@@ -56,9 +56,11 @@ class StoredReminder(Struct, frozen=True, omit_defaults=True):
     Attributes:
         at: its next time, milliseconds since the epoch.
         start: its first time on the clock of the zone, ISO 8601 without a zone; the rule begins
-        there. address: where the message that asked for it was to be answered. failures: of a
-        routine, one after the other. refusals: of what repeats: how many of its times in a row the
-        platform has refused to show. refused: id of the message of the last of these times.
+            there.
+        address: where the message that asked for it was to be answered.
+        failures: of a routine, one after the other.
+        refusals: of what repeats: how many of its times in a row the platform has refused to show.
+        refused: id of the message of the last of these times.
     """
 
     text: str

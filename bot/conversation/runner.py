@@ -79,7 +79,7 @@ class ConversationRunner:
 
         Args:
             author: id of the person whose message is to be answered, if known; what is stored of
-            them is read at once.
+                them is read at once.
 
         Raises:
             StoreUnavailable: the due index brings the conversation back.

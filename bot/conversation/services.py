@@ -58,7 +58,8 @@ class Policy:
         ttl_s: seconds until a question expires.
         approvers: ids of people who may decide besides the asker.
         review_mode: what votes do: a person reads them, or most against reject, or all in favour
-        approve. review_tools: names of the tools that ``decide`` holds for.
+            approve.
+        review_tools: names of the tools that ``decide`` holds for.
     """
 
     mode: Mode = "ask"

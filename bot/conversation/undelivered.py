@@ -66,8 +66,9 @@ async def withdraw_answers(
 
     Args:
         unsent: ids of the messages; those that were taken back before are neither in the history
-        nor in what waits. changes: the events that took them back; an answer that was given a
-        moment before is deleted too.
+            nor in what waits.
+        changes: the events that took them back; an answer that was given a moment before is deleted
+            too.
 
     Raises:
         LeaseLost: another process has the conversation.

@@ -58,7 +58,7 @@ def canned_tools(
 
     Args:
         by_search: they are declared like many tools from elsewhere, as the model finds them by
-        ``find_tools``.
+            ``find_tools``.
     """
 
     def canned(tool: type[Tool]) -> ValidatedTool:

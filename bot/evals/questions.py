@@ -71,10 +71,12 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
         before: earlier exchanges, oldest first.
         facts: what the person has had remembered, numbered from 1.
         calls: calls that must be made, in any order; of other tools than these and ``may`` none is
-        made. may: tools that may be called or not. says: texts that must occur in the answer; of a
-        list, one. never: texts that must not occur in the answer, nor in an argument. results:
-        responses of tools to this question, in place of the shared ones; ``{error = "…"}`` fails
-        the call.
+            made.
+        may: tools that may be called or not.
+        says: texts that must occur in the answer; of a list, one.
+        never: texts that must not occur in the answer, nor in an argument.
+        results: responses of tools to this question, in place of the shared ones; ``{error = "…"}``
+            fails the call.
     """
 
     id: str

@@ -84,8 +84,7 @@ def wilson(share: float, number: int) -> tuple[float, float]:
 
     Args:
         number: of questions. Repetitions of a question are no further questions: they make its
-        share more certain, and
-            tell nothing about other questions.
+            share more certain, and tell nothing about other questions.
     """
     if number == 0:
         return 0.0, 1.0

@@ -176,8 +176,7 @@ def _result(outcome: ToolOutcome, promised: Any) -> types.CallToolResult:
 
     Args:
         promised: the response's schema. A response that was cut to its size does not fit it, and
-        clients would refuse
-            it: the text goes out as an error.
+            clients would refuse it: the text goes out as an error.
     """
     if outcome.is_error or promised is None:
         return _error(str(outcome.response.get("error", "")))

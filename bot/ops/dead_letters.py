@@ -28,8 +28,10 @@ class Described(Struct, frozen=True):
 
     Attributes:
         kind: an answer that was not delivered, a turn that was given up, or bytes that this version
-        cannot decode. at: when it was given up. words: the answer, or the text of the turn's first
-        message that has one. messages: number of the turn's messages.
+            cannot decode.
+        at: when it was given up.
+        words: the answer, or the text of the turn's first message that has one.
+        messages: number of the turn's messages.
     """
 
     id: str

@@ -30,8 +30,7 @@ class ToolChoice:
 
     Attributes:
         opens_addresses: also the vendor's tools that open addresses of the model's choice. It is
-        left out of
-            comparisons: the choice among our tools is the same.
+            left out of comparisons: the choice among our tools is the same.
     """
 
     mode: Literal["auto", "none", "required", "one"] = "auto"
@@ -75,7 +74,7 @@ class ModelResponse:
         grounding: what the vendor's own search has added.
         searches: of the vendor's own search.
         refusal: the vendor's own tools that were refused for this response, and why; for the
-        operator.
+            operator.
     """
 
     message: Message
@@ -166,7 +165,7 @@ class Provider(Protocol):
 
         Args:
             first_token_timeout_s: seconds until the vendor's first event; a thought counts, though
-            it is not shown.
+                it is not shown.
 
         Raises:
             ModelError: no answer, or an answer that broke off.

@@ -39,7 +39,7 @@ async def open_models(
 
     Raises:
         SettingsError: a model has no provider, lacks a variable, or needs an SDK that is not
-        installed.
+            installed.
     """
     models = [_open(settings, name, registry) for name in settings.models]
     async with aclosing(FallbackProvider(models, metrics)) as provider:

@@ -174,8 +174,7 @@ class Store:
 
     Args:
         priority: a client with connections of its own for incoming messages, lease renewals and
-        health checks, which
-            must not wait behind turns.
+            health checks, which must not wait behind turns.
 
     Attributes:
         prefetches: reads that have begun before somebody asks.
@@ -290,8 +289,7 @@ async def open_store(
 
     Args:
         max_connections: to the server, or to each node; at least 3: one for live events while
-        somebody watches, the
-            others for turns and ``priority``.
+            somebody watches, the others for turns and ``priority``.
         files_bytes: of all files of tool calls together.
 
     Raises:

@@ -300,12 +300,11 @@ async def translate_errors(timeout_s: float | None = None) -> AsyncIterator[None
 
     Args:
         timeout_s: for everything inside, the queue included. Without it only the client's own limit
-        applies:
-            ``ANSWER_S`` from the moment a request is sent.
+            applies: ``ANSWER_S`` from the moment a request is sent.
 
     Raises:
         StoreUnavailable: Redis does not answer or refuses. The request may have been carried out or
-        not.
+            not.
     """
     try:
         async with asyncio.timeout(timeout_s):

@@ -71,15 +71,14 @@ class Inbox:
             kind: ``ARRIVAL``, ``CHANGE``, ``CONTROL`` or ``ASIDE`` of ``bot.store.frames``.
             indexed: ``find_conversation`` finds it for as long as a history is kept.
             changed_id: of the message that this one edits or takes back. If that comes in later, it
-            is a duplicate
-                where it is taken back, and an edit comes in once more behind it.
+                is a duplicate where it is taken back, and an edit comes in once more behind it.
             unsends: it takes the message back.
             always: a full inbox accepts it too.
             decides: it is an approval or a rejection, for which the limits are doubled.
 
         Raises:
             StoreUnavailable: the platform must send it again; if it was stored after all, that is a
-            duplicate.
+                duplicate.
         """
         how = "always" if always else "decides" if decides else ""
         change = "" if not changed_id else "unsent" if unsends else "edited"

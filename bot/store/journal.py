@@ -35,11 +35,14 @@ class JournalledTurn:
 
     Attributes:
         starts: processes that began it and neither recorded a step nor released the lease; 1 for a
-        new turn. entries: oldest first; those from the inbox keep their kind. not_before: after a
-        failure, when to try again, milliseconds by the store's clock; else 0. is_resumed: it was
-        begun before; the inbox may hold messages that wait for it. shown: its newest question that
-        has been delivered. history: as much as was asked for. late_askers: ids of the people whose
-        late answers are kept. is_reopened: it was committed before, under another id.
+            new turn.
+        entries: oldest first; those from the inbox keep their kind.
+        not_before: after a failure, when to try again, milliseconds by the store's clock; else 0.
+        is_resumed: it was begun before; the inbox may hold messages that wait for it.
+        shown: its newest question that has been delivered.
+        history: as much as was asked for.
+        late_askers: ids of the people whose late answers are kept.
+        is_reopened: it was committed before, under another id.
     """
 
     turn_id: str
@@ -189,7 +192,7 @@ class Journal:
 
         Args:
             others: unless None, also end the turn under way and put these back to the front of the
-            inbox.
+                inbox.
         """
         keys = Keys(lease.conversation)
         commands: list[Command] = []
@@ -217,7 +220,7 @@ class Journal:
 
         Args:
             rest_ms: time until the next try after the first failure for this reason; it doubles
-            with each further one.
+                with each further one.
         """
         arguments = [lease.token, reason, rest_ms]
         times, retry_at = await self._scripts.run("fail", lease.conversation, arguments)
@@ -242,8 +245,10 @@ class Journal:
             keep_turns: the newest turns the history keeps, at least 1.
             given_up: why the turn has no answer; its messages become a dead letter.
             attempted: the first delivery as attempted, to be stored in its place if it is the head
-            of the outbox. unless: looked at in the same script. answered: what ``read_answered``
-            returns with the journal, which is then kept for a while.
+                of the outbox.
+            unless: looked at in the same script.
+            answered: what ``read_answered`` returns with the journal, which is then kept for a
+                while.
 
         Returns:
             Whether these deliveries are the whole outbox.
@@ -287,7 +292,8 @@ class Journal:
             turn_id: of the committed turn.
             new_turn_id: for what it does now, as ids of deliveries are made with it.
             undelivered: its deliveries, which are removed from the outbox and from the late
-            answers. sends: a delivery to add to the outbox.
+                answers.
+            sends: a delivery to add to the outbox.
 
         Returns:
             False where nothing was done: it is too late, the turn's entry is not the newest of the

@@ -14,7 +14,7 @@ class StoredLateAnswer(NamedTuple):
 
     Attributes:
         frame: the stored bytes, which identify it: asker, space, the delivery's id, line feed, the
-        delivery.
+            delivery.
     """
 
     asker: str

@@ -82,11 +82,10 @@ class Leases:
 
         Args:
             retry_at_ms: when journal and outbox are due again, by the store's clock; without it,
-            now. A message in the
-                inbox is always due now.
+                now. A message in the inbox is always due now.
             known: number of inbox entries left there on purpose until then.
             is_delivered: the outbox was empty as the time was chosen, so that a delivery in it is
-            due now.
+                due now.
 
         Returns:
             Whether the inbox has more entries than ``known``, or such a delivery has come.

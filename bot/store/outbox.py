@@ -106,7 +106,7 @@ class Outbox:
         Args:
             question_id: of the question in the delivery; the parked turn stores when it was shown.
             shown_at: milliseconds since the epoch by the platform's clock; None: now, by the
-            store's clock.
+                store's clock.
         """
         at = "" if shown_at is None else shown_at
         return await self._take_head(lease, "arrived", ["", "", question_id, at, ""])
@@ -118,7 +118,7 @@ class Outbox:
 
         Args:
             step: of the turn under way, if that waits for the decision that this delivery should
-            have asked for.
+                have asked for.
         """
         frame = pack(step.kind, "", step.body) if step else b""
         return await self._take_head(lease, "dead", [reason, frame, "", "", ""])

@@ -46,7 +46,7 @@ class PersonalData:
         Args:
             names: the person's id, and the last parts of the ids of their direct conversations.
             but: a value of ``kv`` that holds a name stays if the last part of its key is one of
-            these.
+                these.
 
         Returns:
             The number of deleted keys.

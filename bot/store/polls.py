@@ -64,7 +64,7 @@ class Polls:
         Args:
             choice: number of an option, from 1, or ``CLOSE``.
             delivery: goes into the outbox if the poll has changed and no such delivery waits there;
-            it shows the poll.
+                it shows the poll.
 
         Returns:
             ``taken``, or why not: the poll is ``gone`` or ``over``, has all its voters, or somebody
@@ -88,7 +88,7 @@ class Polls:
 
         Args:
             pause_ms: given where a delivery shows the poll: what changes from now on is for the
-            next one.
+                next one.
 
         Returns:
             A time (ms of the store's clock) where it was shown less than ``pause_ms`` ago: then it

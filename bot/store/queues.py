@@ -45,9 +45,10 @@ class Batches:
 
     Args:
         send: sets the results of each request of a batch; an exception fails those that have none
-        yet. limit: batches at once. answer_s: limit for a batch, not counting the time in the
-        queue. When a batch takes longer, all waiting requests
-            fail too: the store would not answer those either.
+            yet.
+        limit: batches at once.
+        answer_s: limit for a batch, not counting the time in the queue. When a batch takes longer,
+            all waiting requests fail too: the store would not answer those either.
     """
 
     def __init__(self, send: Send, limit: int, answer_s: float) -> None:
@@ -170,7 +171,7 @@ class Slots:
 
         Raises:
             TimeoutError: the store did not answer in time, this request or one it was queued
-            behind.
+                behind.
         """
         await self._acquire()
         try:

@@ -43,9 +43,12 @@ class Bounds:
     Attributes:
         head_bytes: of a request's head, and of the trailers behind its body.
         head_s: from the first byte of a head to its last, and from the connection to the first
-        head's end. body_s: from the end of the head to the end of the body. unread_s: how long a
-        client may leave a response unread. closing_s: until a closing connection is aborted.
-        connections: at once. held_bytes: of all requests that are not complete.
+            head's end.
+        body_s: from the end of the head to the end of the body.
+        unread_s: how long a client may leave a response unread.
+        closing_s: until a closing connection is aborted.
+        connections: at once.
+        held_bytes: of all requests that are not complete.
     """
 
     head_bytes: int = 64 * 1024

@@ -31,8 +31,7 @@ def health_routes(ready: Callable[[], Awaitable[str]], refuses: Callable[[], str
     Args:
         ready: returns the reason why the process is not ready; empty means ready.
         refuses: returns why messages were refused within the last minute, which does not change the
-        status: another
-            process could take no more of them.
+            status: another process could take no more of them.
     """
 
     async def healthz(_request: Request) -> Response:

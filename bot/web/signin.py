@@ -36,7 +36,7 @@ class SignIn:
     Args:
         token: CONSOLE_TOKEN, or the one generated in its place; empty switches sign-in off.
         secret: SECRET_KEY, part of the cookies' key: a cookie does not help in guessing a short
-        token.
+            token.
     """
 
     def __init__(self, token: SecretStr, secret: SecretStr, texts: Texts, bot_name: str) -> None:

@@ -24,8 +24,7 @@ class Evidence:
 
     Attributes:
         left: what the store still holds of work, endless keys and processes that ended by
-        themselves; all should be
-            empty.
+            themselves; all should be empty.
         waits: seconds from a kill until a conversation of the killed process went on.
     """
 

@@ -21,8 +21,9 @@ class Verdict:
         lost: acknowledged messages without an answer.
         twice: messages answered more than once.
         line_window, slack_window: those among the doubled that fall into a window
-        docs/durability.md names. reordered: messages whose answer is shown after that of a later
-        one. unmarked: what was shown beside answers, such as an apology.
+            docs/durability.md names.
+        reordered: messages whose answer is shown after that of a later one.
+        unmarked: what was shown beside answers, such as an apology.
     """
 
     lost: list[str] = field(default_factory=list)

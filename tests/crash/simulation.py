@@ -54,10 +54,9 @@ class Scenario:
         think: the model.
         earlier: was answered before.
         during: comes in while somebody attends, one after the other, each as soon as a request of
-        this name has been
-            carried out; ``asked``: a question is known to have been delivered; ``call``: a tool is
-            being called;
-            ``written``: the model has written its answer, which is not committed yet.
+            this name has been carried out; ``asked``: a question is known to have been delivered;
+            ``call``: a tool is being called; ``written``: the model has written its answer, which
+            is not committed yet.
         afterwards: comes in between the death and the take-over.
         busy: how often the platform says that it is busy.
         is_mute: the platform takes no questions.

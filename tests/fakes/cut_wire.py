@@ -24,8 +24,7 @@ class Cut:
     Attributes:
         request: counted from 1; with 0 it never does.
         carried_out: the request still reaches the server, and only its answer does not come back.
-        Then reads are not
-            counted: to die while one is carried out is to die before it.
+            Then reads are not counted: to die while one is carried out is to die before it.
     """
 
     request: int = 0
@@ -39,7 +38,7 @@ class CutWire:
     Args:
         scripts: their names by hash.
         hear: told each request's name when the server has carried it out, before its answer goes
-        back.
+            back.
 
     Attributes:
         requests: the names of those that count, in the order they came.

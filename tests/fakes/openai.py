@@ -85,8 +85,9 @@ class OpenAIFake:
         is_openai: whether its models are as choosy as OpenAI's own about fields.
         lists_only: it knows its list of models and no single one, as llama.cpp does.
         hangs_up: a connection it promised to keep is closed when the next request comes, as
-        llama.cpp's are. streaming: answers that are going out right now. connections: where
-        requests for an answer have come from.
+            llama.cpp's are.
+        streaming: answers that are going out right now.
+        connections: where requests for an answer have come from.
     """
 
     def __init__(self) -> None:

@@ -36,8 +36,8 @@ class Messages:
         no_chunks: the error with which the workspace refuses chunks; empty where it takes them.
         no_blocks: types of blocks that it does not know.
         most: characters of Markdown in a message. Slack counts them after rendering, so a text that
-        is shorter than
-            its limit may be too long: https://github.com/slackapi/bolt-js/issues/2509
+            is shorter than its limit may be too long:
+            https://github.com/slackapi/bolt-js/issues/2509
         written_at: when each of the bot's own was begun, in seconds since the epoch, by ts.
     """
 

@@ -38,7 +38,8 @@ class Views:
         homes: the home tab of each person who has one.
         modals: by id, newest last.
         triggers: when each trigger id was given out, in seconds since the epoch; one opens one
-        view. has_home: the app has a home tab.
+            view.
+        has_home: the app has a home tab.
     """
 
     users: dict[str, JSON] = field(default_factory=dict)

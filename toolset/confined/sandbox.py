@@ -95,8 +95,7 @@ class Sandbox:
 
         Args:
             socket: inherited, and also standard input. Sends bubblewrap's JSON about the sandbox,
-            then READY; receives
-                the archive; sends FILLED.
+                then READY; receives the archive; sends FILLED.
         """
         limits = [f"--{name}={value}" for name, value in LIMITS.items()]
         return [

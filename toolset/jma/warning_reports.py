@@ -65,7 +65,7 @@ class WarningReports:
 
         Args:
             class10: the part that municipalities are in: of a report without municipalities, its
-            state counts.
+                state counts.
         """
         states: dict[tuple[str, str], Entry] = {}
         for report in self._reports:

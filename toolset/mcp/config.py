@@ -29,8 +29,8 @@ class ServerConfig:
     Attributes:
         is_trusted: the operator believes what its tools say of themselves.
         others: beginnings of names that belong to other servers, although this server's begin
-        alike: ``gh_ent_`` is
-            no name for the tool ``ent_…`` of a server ``gh`` where a server ``gh_ent`` is.
+            alike: ``gh_ent_`` is no name for the tool ``ent_…`` of a server ``gh`` where a server
+            ``gh_ent`` is.
     """
 
     name: str

@@ -119,7 +119,7 @@ class McpServer:
 
         Raises:
             ToolError: the server is away, or refuses, or lists the tool otherwise than when the
-            call was allowed.
+                call was allowed.
         """
         session = await self._wait_for_session()
         # The tool may need a yes now, which only a new call gets.

@@ -86,7 +86,7 @@ class Document:
 
         Raises:
             BadDocument: an operation is not there or cannot be a tool; the text lists what there
-            is.
+                is.
         """
         if unknown := [one for one in ids if one not in self.operations]:
             known = "\n".join(f"  {one}" for one in self.operations)

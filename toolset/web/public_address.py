@@ -86,7 +86,7 @@ async def public_addresses(
 
     Raises:
         ToolError: it has no address, one that is not public, or is a number in any other form than
-        192.0.2.1.
+            192.0.2.1.
     """
     name = host.lower().removesuffix(".")
     try:

@@ -101,8 +101,7 @@ def extract(body: bytes, kind: str, charset: str, until: float) -> Extract:
 
     Args:
         kind: ``html``, ``pdf``, ``plain``, ``text`` (with its indentation), or a kind of office
-        document: ``docx``,
-            ``pptx``, ``sheet``, ``odf``, ``canvas``.
+            document: ``docx``, ``pptx``, ``sheet``, ``odf``, ``canvas``.
     """
     if kind == "text":
         return "", "", _printable(_decoded_text(body))[:TEXT_CAP]

@@ -45,12 +45,13 @@ class Config(BaseModel):
 
     Attributes:
         line_push: ``auto`` replies by token, and pushes what is late while the month's quota lasts;
-        ``always`` pushes;
-            ``never`` does not. What is late and not pushed, its asker fetches by a button.
+            ``always`` pushes; ``never`` does not. What is late and not pushed, its asker fetches by
+            a button.
         line_daily_user_pushes: how many messages a person's pushes may count as in a day; 0: no
-        limit. line_sender_name: is shown in place of the account's name; so is the icon.
-        allowed_users: user ids; empty for everybody. allowed_groups: group and room ids; empty for
-        all.
+            limit.
+        line_sender_name: is shown in place of the account's name; so is the icon.
+        allowed_users: user ids; empty for everybody.
+        allowed_groups: group and room ids; empty for all.
     """
 
     line_channel_secret: Secret = SecretStr("")

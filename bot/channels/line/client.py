@@ -140,7 +140,8 @@ class Client:
 
         Args:
             family: the first part of the MIME type, such as ``image``; another one is a
-            ``Failure``. Empty for any. timeout_s: None for that of every request.
+                ``Failure``. Empty for any.
+            timeout_s: None for that of every request.
         """
         url = f"{self._data_url}/v2/bot/message/{quote(message_id)}/content"
         async with self._send("GET", url, timeout_s=timeout_s) as response:

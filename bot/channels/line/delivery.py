@@ -58,7 +58,7 @@ class OutboundMessage:
 
     Attributes:
         free: it is sent by its reply token or not at all: it shows votes, translates, or answers a
-        press.
+            press.
     """
 
     delivery: Delivery
@@ -125,7 +125,7 @@ class Sender:
             DeliveryRefused: final failure.
             LeaseLost: from ``assert_lease``.
             StoreUnavailable: the outcome of earlier attempts cannot be read, or this one's cannot
-            be stored.
+                be stored.
         """
         past = await self._kv.get(message.key) if message.attempt > 1 else b"0"
         maybe_done = past != str(message.attempt - 1).encode()
@@ -307,7 +307,7 @@ class Allowance:
 
     Args:
         notify: called with ``line_month_low`` when little is left, and with ``line_month`` when
-        nothing is.
+            nothing is.
     """
 
     def __init__(self, sdk: Sdk, kv: KeyValue, notify: Callable[[str], Awaitable[None]]) -> None:

@@ -48,8 +48,7 @@ class Address(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
     Attributes:
         received_at: when the event came in, or the event's own time if it is a redelivery;
-        milliseconds since the
-            epoch. The reply token's minute begins no later.
+            milliseconds since the epoch. The reply token's minute begins no later.
     """
 
     received_at: int = 0
@@ -81,7 +80,7 @@ class Button(NamedTuple):
         label: 20 characters at most.
         text: what a press posts in the person's name; empty: nothing.
         data: of the postback that a press sends to the webhook; without it the webhook gets
-        ``text`` as a message.
+            ``text`` as a message.
     """
 
     label: str
@@ -145,7 +144,7 @@ class LineMessage(NamedTuple):
         quick: at most 13 buttons above the keyboard; they disappear with the next message.
         image: https address of a PNG or JPEG of at most 1 MB, the limit of a preview.
         bubbles: are shown in place of the text, which stands in notifications; several are side by
-        side.
+            side.
     """
 
     text: str

@@ -44,8 +44,9 @@ class ReceivedEvent:
         if_participating: counts only where the bot takes part in the conversation already.
         if_asked: counts only if the conversation has an open question to its author.
         shown_in: the 1:1 channel of a yes or no, in which questions of slash commands are shown
-        too. names_no_thread: a change of a message that may be in another thread than its own,
-        which the event does not say.
+            too.
+        names_no_thread: a change of a message that may be in another thread than its own, which the
+            event does not say.
     """
 
     conversation: str
@@ -97,7 +98,7 @@ class Reader:
 
         Args:
             is_direct: it was given in the sender's 1:1 with the bot, to whose conversation it
-            belongs.
+                belongs.
         """
         recipient = command.channel_id if is_direct else command.user_id
         text = self._as_command(plain_text(command.text)) or "/help"

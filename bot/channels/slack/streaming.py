@@ -197,8 +197,7 @@ class StreamLimits:
 
     Args:
         start_s: between two streams of a workspace. Slack takes 20 starts and 20 ends a minute:
-        with more streams,
-            answers would wait for their ends.
+            with more streams, answers would wait for their ends.
     """
 
     def __init__(self, start_s: float) -> None:

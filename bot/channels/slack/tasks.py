@@ -28,8 +28,9 @@ class Timing:
         status_after_s: a turn that takes longer gets a status; a faster answer saves two calls.
         stop_after_s: a turn that takes longer gets a stop button.
         again_s: before the bot's own ids are asked for again; ``refused_s`` if the token was
-        refused. ping_s: how often a Socket Mode connection is checked. ticket_s: how long the URL
-        of a Socket Mode connection is valid.
+            refused.
+        ping_s: how often a Socket Mode connection is checked.
+        ticket_s: how long the URL of a Socket Mode connection is valid.
     """
 
     settle_s: float = 1.0

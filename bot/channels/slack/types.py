@@ -28,7 +28,7 @@ class Chat(NamedTuple):
 
     Attributes:
         thread: timestamp of its first message; empty in a 1:1, which is one conversation whatever
-        threads it has.
+            threads it has.
     """
 
     team: str
@@ -72,7 +72,7 @@ class Address(Struct, frozen=True, omit_defaults=True):
         user: who asks, of workspace ``team``; a stream needs a recipient.
         private_url: takes messages for that person alone.
         quoted_channel: the message is about the thread ``quoted_thread`` of this channel, which is
-        read for the turn.
+            read for the turn.
     """
 
     channel: str

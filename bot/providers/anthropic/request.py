@@ -128,7 +128,7 @@ def chat(
     Args:
         inline: writes the content of media.
         searches: Anthropic's own search is declared; without it the blocks of its calls are left
-        out.
+            out.
     """
     turns: list[JSON] = []
     begin = open_turn(messages)

@@ -106,7 +106,7 @@ def tool_config(choice: ToolChoice, *, combines: bool = False) -> JSON:
 
     Args:
         combines: Google's own tools are declared too, with which Gemini has ``VALIDATED`` in place
-        of ``AUTO``.
+            of ``AUTO``.
     """
     calling: JSON = {"mode": MODES[choice.mode]}
     if combines and choice.mode == "auto":
@@ -135,7 +135,7 @@ def contents(
     Args:
         inline: writes the content of media.
         combines: Google's own tools are declared; without them Gemini takes no parts about their
-        calls.
+            calls.
     """
     turns: list[JSON] = []
     vendor_ids: dict[str, str] = {}

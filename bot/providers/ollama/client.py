@@ -53,8 +53,7 @@ class Ollama:
     Args:
         host: as in OLLAMA_HOST.
         context_tokens: the window of the model; 0 is the server's default. The server cuts off
-        anything beyond without
-            an error.
+            anything beyond without an error.
         api_key: for a server that needs one, such as Ollama's own.
     """
 

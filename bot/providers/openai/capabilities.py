@@ -31,7 +31,7 @@ class Capabilities:
 
     Args:
         is_openai: OpenAI's own models refuse the old name of the output limit; other servers may
-        not know the new one.
+            not know the new one.
 
     Attributes:
         system_role: ``user`` for models whose template has no system prompt.

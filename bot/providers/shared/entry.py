@@ -27,7 +27,8 @@ class Options:
         asker: the variable that names the model.
         server_tools: the vendor's own tools that the model may use, or ``AUTO_TOOLS``.
         first_token_timeout_s: seconds until the first event of an answer, whatever the request
-        allows. request_timeout_s: seconds until its last event.
+            allows.
+        request_timeout_s: seconds until its last event.
     """
 
     max_output_tokens: int = 2048
@@ -54,9 +55,10 @@ class ProviderEntry(Generic[ConfigT]):
     Attributes:
         name: the word in ``MODEL=name:model``.
         config: the variables the provider reads; fields are the variables in lower case, as with
-        tools. open: makes the provider from its variables and the model's name. needs: variables of
-        which one must be set; the second is the address of one's own server. sdk: the optional
-        package that ``open`` imports.
+            tools.
+        open: makes the provider from its variables and the model's name.
+        needs: variables of which one must be set; the second is the address of one's own server.
+        sdk: the optional package that ``open`` imports.
     """
 
     name: str

@@ -35,7 +35,7 @@ def open_client(kind: type[httpx2.AsyncClient]) -> httpx2.AsyncClient:
 
     Args:
         kind: the SDK's client over aiohttp; the pool of httpx2 becomes slow beyond a hundred
-        requests in flight.
+            requests in flight.
     """
     return kind(
         # aiohttp reads 0 as no limit.

@@ -102,7 +102,8 @@ class Calls:
 
         Args:
             index: the vendor's number of the call; None is the newest call, or the next one where a
-            name is given. arguments: more of the JSON, or the whole object.
+                name is given.
+            arguments: more of the JSON, or the whole object.
         """
         if isinstance(arguments, dict):
             arguments = encode(arguments).decode()

@@ -72,7 +72,7 @@ class Model:
         answered: what committed turns had taken in, and what was dealt with beside a turn.
         posted: ids of notices.
         reopenable: the turn that was committed last, with what it has said; None where that is not
-        kept.
+            kept.
     """
 
     taken_in: dict[str, Entry] = field(default_factory=dict)
