@@ -144,6 +144,6 @@ def test_private_folders_are_covered_where_they_would_be_seen(tmp_path: Path) ->
     argv = Sandbox(False, map(Path, given), programs(tmp_path, "#")).argv(["ls"], 7)
     covered = [path for option, path in pairwise(argv) if option == "--tmpfs"]
     assert sorted(covered) == sorted(
-        [*(path for path in share if os.path.isdir(path)), "/tmp", "/work"]  # noqa: S108
+        [*(path for path in share if os.path.isdir(path)), "/tmp", "/work"]  # noqa: S108 -- the box's own
     )
     assert all(path in argv[argv.index("--remount-ro") :] for path in covered if path in share)
