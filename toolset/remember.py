@@ -43,4 +43,4 @@ class Remember:
         """
         if context.facts is None:
             raise ToolError(NOWHERE)
-        return {"number": await context.facts.remember(arguments["text"], context.idempotency_key)}
+        return {"number": await context.facts.remember(arguments["text"])}

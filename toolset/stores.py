@@ -16,7 +16,7 @@ class Facts(Protocol):
     """What one person has had remembered in one place: a 1:1 chat, a group, a channel with all its
     threads."""
 
-    async def remember(self, text: str, idempotency_key: str) -> int:
+    async def remember(self, text: str) -> int:
         """Keep a fact; one that is known already is not kept twice.
 
         Returns:

@@ -50,7 +50,7 @@ class PersonMemory:
         """All facts, oldest first."""
         return await self.store.person_facts.read(self.place, self.person)
 
-    async def remember(self, text: str, idempotency_key: str) -> int:
+    async def remember(self, text: str) -> int:
         """Keep a fact; its number, 0 where there are too many."""
         return await self.store.person_facts.remember(self.place, self.person, text)
 
@@ -78,7 +78,7 @@ class ToolFacts:
     def __init__(self, memory: PersonMemory) -> None:
         self._memory = memory
 
-    async def remember(self, text: str, idempotency_key: str) -> int:
+    async def remember(self, text: str) -> int:
         """Keep a fact, as one line of visible characters.
 
         Raises:
@@ -88,7 +88,7 @@ class ToolFacts:
         if not (line := one_line(text)):
             raise ToolError("invalid parameters: text: write a sentence")
         async with store_errors_for_model():
-            number = await self._memory.remember(line, idempotency_key)
+            number = await self._memory.remember(line)
         if not number:
             raise ToolError(FULL)
         return number

@@ -14,8 +14,7 @@ from bot.store.scripts import Scripts
 
 
 class Groups:
-    """Hears, keeps and reads unmentioned messages. Losing a kept one costs background, never an
-    answer.
+    """Stores and reads unmentioned messages. Losing one costs background, never an answer.
 
     Args:
         priority: scripts over connections that no turn uses.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Collection
-from typing import cast
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from typing import Any
 
 from bot.store.clients import Client, translate_errors
 from bot.store.feedback import Feedback
@@ -71,23 +71,23 @@ class PersonalData:
     async def _take_back_items(self, channel: str, names: Collection[str]) -> None:
         """Delete what they have added to lists that others use too."""
         theirs = {digest_of(name).encode() for name in names}
-        for key in await self._scan(lists_pattern(channel)):
-            for number, value in (await self._client.hgetall(key)).items():
+        lists = await self._scan(lists_pattern(channel))
+        async for key, items in self._read(lists, "HGETALL"):
+            for number, value in items.items():
                 if value[19:35] in theirs:
                     await self._client.execute_soon(("HDEL", key, number))
 
     async def _take_back_votes(self, channel: str, names: Collection[str]) -> None:
         """Delete the polls that they have started, and their votes in others."""
-        for key in await self._scan(polls_pattern(channel)):
-            conversation, poll_id = poll_of(key)
-            for name in names:
-                await self._polls.withdraw(conversation, poll_id, name)
+        for batch in _batches(await self._scan(polls_pattern(channel))):
+            await self._polls.withdraw([poll_of(key) for key in batch], names)
 
     async def _take_back_words(self, channel: str, names: Collection[str]) -> None:
         """Delete what they have written in groups without mentioning the bot."""
         theirs = {name.encode() for name in names}
-        for key in await self._scan(backgrounds_pattern(channel)):
-            for entry in cast("list[bytes]", await self._client.zrange(key, 0, -1)):
+        groups = await self._scan(backgrounds_pattern(channel))
+        async for key, entries in self._read(groups, "ZRANGE", 0, -1):
+            for entry in entries:
                 if entry.partition(b"\n")[0] in theirs:
                     await self._client.execute_soon(("ZREM", key, entry))
 
@@ -102,16 +102,27 @@ class PersonalData:
             is_excepted = key.rpartition(":")[2] in but or name.startswith(SETS)
             if channel in name.split(":") and not is_excepted:
                 keys.append(key)
-        for start in range(0, len(keys), BATCH):
-            batch = keys[start : start + BATCH]
-            values = await self._client.execute_each(("GET", key) for key in batch)
-            for key, value in zip(batch, values, strict=True):
-                if value and holds.search(value):
-                    held.append(key)
+        async for key, value in self._read(keys, "GET"):
+            if value and holds.search(value):
+                held.append(key)
         return await self._delete(held)
+
+    async def _read(
+        self, keys: Sequence[str], command: str, *options: int
+    ) -> AsyncIterator[tuple[str, Any]]:
+        """Each key with its value: one request each would take seconds."""
+        for batch in _batches(keys):
+            values = await self._client.execute_each((command, key, *options) for key in batch)
+            for key, value in zip(batch, values, strict=True):
+                yield key, value
 
     async def _delete(self, keys: list[str]) -> int:
         deleted = 0
         for key in keys:
             deleted += await self._client.delete(key)
         return deleted
+
+
+def _batches(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(keys), BATCH):
+        yield keys[start : start + BATCH]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import Literal, NamedTuple, cast
 
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import OPEN_POLLS, VOTERS, Keys, shows_in, shows_pattern
 from bot.store.lists import digest_of
+from bot.store.queues import Command
 from bot.store.scripts import Scripts
 
 Outcome = Literal["taken", "gone", "over", "not_yours", "full"]
@@ -75,11 +77,22 @@ class Polls:
         others = {"seen": keys.seen(press_id), "poll": keys.poll(poll_id)}
         return _outcome(await self._scripts.run("vote", conversation, arguments, others))
 
-    async def withdraw(self, conversation: str, poll_id: str, person: str) -> None:
-        """Delete a poll that this person has started; of another one, what they have voted."""
-        poll = {"poll": Keys(conversation).poll(poll_id)}
-        arguments = [poll_id, digest_of(person)]
-        await self._scripts.run("withdraw_vote", conversation, arguments, poll)
+    async def withdraw(self, polls: Iterable[tuple[str, str]], people: Collection[str]) -> None:
+        """Delete those of these polls that one of these people has started; of the others, what
+        they have voted.
+
+        Args:
+            polls: conversation and id of each.
+        """
+        requests: list[Command] = []
+        for conversation, poll_id in polls:
+            own = Keys(conversation)
+            keys = [own.poll(poll_id), own.of("polls")]
+            for person in people:
+                arguments = [poll_id, digest_of(person)]
+                requests.append(self._scripts.command("withdraw_vote", keys, arguments))
+        async with translate_errors():
+            await self._client.execute_each(requests)
 
     async def show(
         self, conversation: str, poll_id: str, pause_ms: int | None = None

@@ -6,7 +6,8 @@ constants, ``shared.lua``, and the rest of the file. The keys of a conversation 
 their kinds.
 
 A full store refuses a script without the flag ``allow-oom``, before it changes anything. Only what
-brings something new into the store lacks the flag; what is under way is finished.
+brings in something from outside lacks the flag: a message, a vote, a rating. A turn under way is
+finished, with the little that its tools store.
 """
 
 from __future__ import annotations

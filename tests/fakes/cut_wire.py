@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 GREETINGS = ("CLIENT", "HELLO", "SELECT")  # what a connection begins with
 TOTALS = "totals"  # a transaction on the counters of a day
+JOIN = "join"  # a record that takes entries of the inbox into the turn
 # Beside whatever is done, which does not wait for them.
 BY_THE_CLOCK = ("renew", "budget", TOTALS)
 UNCOUNTED = (*GREETINGS, *BY_THE_CLOCK)
@@ -126,9 +127,11 @@ class CutWire:
         if b":totals:" in request:
             return TOTALS
         if name == "EVALSHA":
-            return self._scripts.get(first[1].decode(), name)
+            name = self._scripts.get(first[1].decode(), name)
         if name == "EVAL":
-            return self._scripts.get(sha1(first[1], usedforsecurity=False).hexdigest(), name)
+            name = self._scripts.get(sha1(first[1], usedforsecurity=False).hexdigest(), name)
+        if name == "record" and b"\r\njoin\r\n" in request:
+            return JOIN
         return name
 
 

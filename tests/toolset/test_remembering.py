@@ -15,20 +15,16 @@ from toolset.tool import NoConfig, Tool, ToolError, ToolOutcome, ValidatedTool, 
 
 
 class FactsInMemory:
-    """Facts of nobody in particular (``toolset.stores.Facts``).
-
-    Attributes:
-        kept: each with its idempotency key.
-    """
+    """Facts of nobody in particular (``toolset.stores.Facts``)."""
 
     def __init__(self, room: int = 100) -> None:
-        self.kept: list[tuple[str, str]] = []
+        self.kept: list[str] = []
         self._room = room
 
-    async def remember(self, text: str, idempotency_key: str) -> int:
+    async def remember(self, text: str) -> int:
         if len(self.kept) == self._room:
             raise ToolError("full")
-        self.kept.append((text, idempotency_key))
+        self.kept.append(text)
         return len(self.kept)
 
     async def forget(self, number: int) -> bool:
@@ -56,11 +52,11 @@ async def forget_fact() -> ForgetFact:
         return ForgetFact.create(http, NoConfig())
 
 
-async def test_a_fact_is_kept_with_the_calls_key(remember: Remember) -> None:
+async def test_a_fact_is_kept_as_it_is_worded(remember: Remember) -> None:
     """The number goes back to the model, for a later deletion."""
     facts = FactsInMemory()
     assert await call(remember, facts, text="Hanako is a vegetarian.") == ToolOutcome({"number": 1})
-    assert facts.kept == [("Hanako is a vegetarian.", "key_1")]
+    assert facts.kept == ["Hanako is a vegetarian."]
 
 
 async def test_too_many_facts_are_an_error(remember: Remember) -> None:

@@ -5,15 +5,13 @@ local background, interpreter = unpack(KEYS)
 local at, entry, old = unpack(ARGV)
 if old ~= '' then
     at = entry ~= old and redis.call('ZSCORE', background, old)
+    if at then redis.call('ZREM', background, old) end
 end
 if at and entry ~= '' then
     redis.call('ZADD', background, at, entry)
     redis.call('ZREMRANGEBYSCORE', background, '-inf', now_ms() - BACKGROUND_S * 1000)
     redis.call('ZREMRANGEBYRANK', background, 0, -BACKGROUND_MESSAGES - 1)
     redis.call('EXPIRE', background, BACKGROUND_S)
-end
-if old ~= '' and entry ~= old then
-    redis.call('ZREM', background, old)
 end
 local languages = redis.call('GET', interpreter)
 if languages then

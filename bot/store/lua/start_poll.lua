@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Keeps a poll, once for its id; 0 where all the polls that may be open have votes.
 local poll, polls = unpack(KEYS)
 local id, creator, body, options, multiple, most = unpack(ARGV)

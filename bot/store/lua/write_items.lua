@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Adds items to a hash, from a number to a value, each once; an item that has a number already is replaced if it is
 -- still there. Returns the numbers, and 0 for an item without room. A value begins with 16 digits, by which an item is
 -- known, and " 1" if it may make room for a new one. The field "last" holds the newest number, so that none is given

@@ -281,11 +281,11 @@ async def test_the_tool_says_what_cannot_be_kept(store: Store) -> None:
     """Nothing visible, one too many, and while the store is away."""
     facts = ToolFacts(PersonMemory(store, HERE, "u1"))
     with pytest.raises(ToolError, match="write a sentence"):
-        await facts.remember("\u200b", "k")
+        await facts.remember("\u200b")
     for number in range(100):
-        assert await facts.remember(f"fact {number}", f"k{number}") == number + 1
+        assert await facts.remember(f"fact {number}") == number + 1
     with pytest.raises(ToolError, match="100 facts are remembered here already"):
-        await facts.remember("one more", "more")
+        await facts.remember("one more")
     assert await facts.forget(100)
     assert not await facts.forget(101)
 
