@@ -23,7 +23,8 @@ EXPONENT = 10**9
 # Digits: of intermediate roots, of exact results, of rounded results.
 WORKING, EXACT, ROUNDED = 60, 100, 15
 
-SIGNS = str.maketrans("×⋅·÷−–、", "***/--,") | {ord("²"): "**2", ord("³"): "**3"}
+SIGNS = str.maketrans("×⋅·÷−–、", "***/--,")
+SUPERSCRIPT = re.compile("⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 
 # A % is a percentage where no operand follows, as in 15% or 50% + 1; else it is a remainder.
 TOKEN = re.compile(
@@ -146,7 +147,7 @@ class _Calculation:
                 return self._raised(self._value(node.left), self._value(node.right))
             case ast.BinOp():
                 return self._combined(node)
-            case ast.Call(func=ast.Name(id=name), args=arguments):
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
                 return self._applied(name, [self._value(argument) for argument in arguments])
         raise ToolError(UNREADABLE)
 
@@ -208,7 +209,9 @@ class _Calculation:
 
 def _in_ascii(expression: str) -> str:
     """The expression with the signs of Python in place of typeset and full-width ones."""
-    return unicodedata.normalize("NFKC", expression.translate(SIGNS)).casefold()
+    # Normalized, a superscript is a plain digit: 2⁴ would be 24.
+    powers = SUPERSCRIPT.sub(r"**\g<0>", expression)
+    return unicodedata.normalize("NFKC", powers).translate(SIGNS).casefold()
 
 
 def _bits(value: Fraction) -> int:

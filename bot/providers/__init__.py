@@ -199,10 +199,11 @@ def wrap_result(result: ToolResult) -> dict[str, Any]:
     return {"output": result.response}
 
 
-def replay(message: Message) -> Iterator[TextDelta | ToolCallDelta]:
-    """The events that would have streamed a finished message: text in small pieces, then each call
+def replay(response: ModelResponse) -> Iterator[StreamEvent]:
+    """The events that would have streamed a finished response: text in small pieces, then each call
     whole."""
-    for piece in PIECE.findall(message.text):
+    for piece in PIECE.findall(response.message.text):
         yield TextDelta(piece)
-    for index, call in enumerate(message.calls):
+    for index, call in enumerate(response.message.calls):
         yield ToolCallDelta(index, call.id, call.name, encode(call.arguments).decode())
+    yield Completed(response)

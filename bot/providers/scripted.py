@@ -149,7 +149,7 @@ class Scripted:
         response = replace(
             response, grounding=step.grounding, searches=step.searches, refusal=step.refusal
         )
-        return [*step.before, *replay(message), Completed(response)]
+        return [*step.before, *replay(response)]
 
 
 async def _pass_gate(step: Step, first_token_timeout_s: float | None) -> None:

@@ -8,10 +8,10 @@ async with serve_source(EcbFake()) as fake:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import ClassVar, Literal, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 JSON = "application/json; charset=utf-8"
@@ -51,9 +51,11 @@ FAILURES = {
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """One request as it came in; names of headers in lower case."""
+    """One request as it came in: ``target`` raw, the others decoded; names of headers in lower
+    case."""
 
     method: str
+    target: str
     path: str
     params: dict[str, str]
     headers: dict[str, str]
@@ -65,7 +67,10 @@ class SourceFake:
     Attributes:
         base_url: what the service's setting must be.
         requests: all that came in, in order.
+        failures: the ways to fail, by name.
     """
+
+    failures: ClassVar[Mapping[str, SourceAnswer]] = FAILURES
 
     def __init__(self) -> None:
         self.base_url = ""
@@ -79,8 +84,8 @@ class SourceFake:
         raise NotImplementedError
 
     def fail(self, failure: str, times: int = 0) -> None:
-        """Fail so many times, or, after those, for good; ``failure`` is a key of ``FAILURES``."""
-        self.replay(FAILURES[failure], times)
+        """Fail so many times, or, after those, for good; ``failure`` is a key of ``failures``."""
+        self.replay(self.failures[failure], times)
 
     def replay(self, answer: SourceAnswer, times: int = 0) -> None:
         """Give this answer so many times, or, after those, to every request."""
@@ -120,9 +125,8 @@ class SourceFake:
             name.lower(): value
             for name, _, value in (line.partition(": ") for line in lines if line)
         }
-        request = SourceRequest(
-            method, unquote(path), dict(parse_qsl(query, keep_blank_values=True)), headers
-        )
+        params = dict(parse_qsl(query, keep_blank_values=True))
+        request = SourceRequest(method, target, unquote(path), params, headers)
         self.requests.append(request)
         if failure := self._failures.pop(0) if self._failures else self._lasting:
             return failure

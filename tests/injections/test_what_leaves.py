@@ -13,7 +13,7 @@ from bot.plugins import open_tools
 from bot.providers import wrap_result
 from bot.settings import load
 from bot.transcript import ToolResult, encode
-from tests.fakes.wttr import WttrFake
+from tests.fakes.wttr import WttrFake, place_of
 from tests.injections.injected_group import CANARIES
 from tests.toolset.contexts import context, http_client, only_wttr
 from toolset.tool import ToolError
@@ -60,7 +60,7 @@ async def test_a_place_is_never_an_address(location: str, wttr: WttrFake) -> Non
             await weather.call({"location": location}, context())
     for request in wttr.requests:
         assert re.fullmatch(r"/[\w.\-%]+\?format=j1", request.target)
-        assert not set("/\\@:?#\r\n") & set(request.place)
+        assert not set("/\\@:?#\r\n") & set(place_of(request))
         assert request.headers["host"] == wttr.base_url.removeprefix("http://")
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.fakes import wttr_bodies
-from tests.fakes.wttr import Answer, WttrFake
+from tests.fakes.sources import SourceAnswer
+from tests.fakes.wttr import WttrFake, place_of
 from tests.shared_data import recorded
 from tests.toolset.contexts import context, http_client, only_wttr
 from toolset.tool import ToolError, ToolOutcome, ValidatedTool
@@ -57,7 +58,7 @@ async def test_a_recorded_answer_becomes_a_report(
     wttr: WttrFake, get_weather: ValidatedTool
 ) -> None:
     """The server's own test data, end to end."""
-    wttr.replay(Answer(200, recorded("wttr", "01_heideck_de_2026-04_root.json").read_bytes()))
+    wttr.replay(SourceAnswer(200, recorded("wttr", "01_heideck_de_2026-04_root.json").read_bytes()))
     heideck = await weather(get_weather, "Heideck", locale="de")
     assert heideck["location"] == "Heideck, Bayern, Germany"
     assert (heideck["condition"], heideck["current_temp_c"]) == ("Overcast", "9")
@@ -101,7 +102,7 @@ async def test_the_services_own_fahrenheit_and_miles_are_taken(
     place["current_condition"][0] |= {"temp_F": "71", "FeelsLikeF": "67", "windspeedMiles": "4"}
     place["weather"][0] |= {"maxtempF": "78", "mintempF": "58"}
     del place["weather"][1]["maxtempF"]
-    wttr.replay(Answer(body=json.dumps(place).encode()))
+    wttr.replay(SourceAnswer(body=json.dumps(place).encode()))
     outcome = await get_weather.call({"location": "New York"}, context(locale="en-US"))
     report, days = outcome.response, outcome.response["days"]
     now = [report[name] for name in ("current_temp_f", "feels_like_f", "wind_mph")]
@@ -140,7 +141,7 @@ async def test_conditions_are_asked_for_in_the_users_language(
     """Where the service has it."""
     wttr.place("東京")
     report = await weather(get_weather, "東京", locale)
-    assert [request.lang for request in wttr.requests] == [language]
+    assert [request.params.get("lang", "") for request in wttr.requests] == [language]
     assert report["condition"] == ("晴れ" if language == "ja" else "Sunny")
 
 
@@ -175,7 +176,7 @@ async def test_today_is_the_places_own_date(
     """Around midnight observation and forecast may disagree by a day; what is past is left out."""
     condition = {"temp_C": "9", "weatherDesc": [{"value": "Fog"}], "localObsDateTime": observed}
     answer = {"current_condition": [condition], "weather": days_from(first)}
-    wttr.replay(Answer(200, json.dumps(answer).encode()))
+    wttr.replay(SourceAnswer(200, json.dumps(answer).encode()))
     report = await weather(get_weather, "Tokyo")
     assert [day["date"] for day in report["days"]] == told
     assert [day["day"] for day in report["days"]] == ["today", "tomorrow", "day after tomorrow"][
@@ -188,9 +189,8 @@ async def test_what_the_service_does_not_say_is_left_out(
 ) -> None:
     """The smallest answer is still a report; the place is then the one that was asked for, with a
     word of caution."""
-    wttr.replay(
-        Answer(200, b'{"current_condition": [{"temp_C": 9, "weatherDesc": [{"value": "Fog "}]}]}')
-    )
+    body = b'{"current_condition": [{"temp_C": 9, "weatherDesc": [{"value": "Fog "}]}]}'
+    wttr.replay(SourceAnswer(200, body))
     assert await weather(get_weather, "  Tokyo　") == {
         "location": "Tokyo",
         "note": "The service does not say which place this is for.",
@@ -237,11 +237,8 @@ async def test_the_same_question_is_answered_from_memory(
         ("大阪", "ja"),
     ):
         await weather(get_weather, location, locale)
-    assert [(request.place, request.lang) for request in wttr.requests] == [
-        ("Tokyo", ""),
-        ("Tokyo", "ja"),
-        ("大阪", "ja"),
-    ]
+    asked = [(place_of(request), request.params.get("lang")) for request in wttr.requests]
+    assert asked == [("Tokyo", None), ("Tokyo", "ja"), ("大阪", "ja")]
 
 
 async def test_questions_asked_at_once_are_one_request(

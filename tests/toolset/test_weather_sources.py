@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.fakes.open_meteo import OpenMeteoFake
-from tests.fakes.wttr import Answer, WttrFake
+from tests.fakes.sources import SourceAnswer
+from tests.fakes.wttr import WttrFake
 from tests.toolset.contexts import context, http_client
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.weather import GetWeather, WeatherConfig
@@ -220,9 +221,8 @@ async def test_hours_that_nobody_tells_are_none(
 ) -> None:
     """The present is still an answer."""
     open_meteo.fail("rate_limit")
-    wttr.replay(
-        Answer(200, b'{"current_condition": [{"temp_C": 9, "weatherDesc": [{"value": "Fog"}]}]}')
-    )
+    body = b'{"current_condition": [{"temp_C": 9, "weatherDesc": [{"value": "Fog"}]}]}'
+    wttr.replay(SourceAnswer(200, body))
     report = await weather(get_weather, "hourly")
     assert (report["condition"], report["hours"], report["days"]) == ("Fog", [], [])
 

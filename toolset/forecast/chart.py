@@ -13,8 +13,7 @@ from toolset.forecast.units import in_fahrenheit
 
 CELSIUS, FAHRENHEIT = "°C", "°F"
 MAX_DAYS = 7
-# In English, whatever the reader's language: the font of the pictures has no Japanese letters.
-WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+# Words are English, whatever the reader's language: the pictures' font has no Japanese letters.
 RAIN = "Rain"
 
 
@@ -93,7 +92,7 @@ def _days(report: Report, unit: str) -> Chart:
 
 
 def _weekday(day: date) -> str:
-    return f"{WEEKDAYS[day.weekday()]} {day.month}/{day.day}"
+    return f"{day:%a} {day.month}/{day.day}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Sequence
 
-from bot.providers import (
-    AUTO,
-    Completed,
-    MediaSupport,
-    ModelResponse,
-    StopReason,
-    StreamEvent,
-    ToolChoice,
-    replay,
-)
+from bot.providers import AUTO, MediaSupport, ModelResponse, StreamEvent, ToolChoice, replay
 from bot.providers.demo.request import Call, Turn, read_turn
 from bot.providers.demo.response import answer
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
@@ -59,11 +50,10 @@ class Demo:
         if not parts:
             parts.append(Text(answer(say, turn, offered)))
         message = Message(new_id("msg"), "model", tuple(parts), time.time_ns() // 1_000_000)
-        for event in replay(message):
-            yield event
         usage = Usage(input=_tokens(system, messages), output=_tokens("", [message]))
-        reason: StopReason = "tool_use" if calls else "end_turn"
-        yield Completed(ModelResponse(message, reason, usage, self.model))
+        response = ModelResponse(message, "tool_use" if calls else "end_turn", usage, self.model)
+        for event in replay(response):
+            yield event
 
     async def check(self) -> str:
         """Always fine: there is no network."""
@@ -88,7 +78,4 @@ def _calls(turn: Turn, offered: Sequence[str], choice: ToolChoice) -> list[Call]
 
 
 def _tokens(system: str, messages: Sequence[Message]) -> int:
-    size = len(system)
-    for message in messages:
-        size += len(encode(message.parts))
-    return size // 4
+    return (len(system) + len(encode([message.parts for message in messages]))) // 4

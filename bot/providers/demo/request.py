@@ -16,8 +16,7 @@ from bot.transcript import FACTS_ID, Message, ToolResult
 # The rules read so many characters of a message.
 READ_AT_MOST = 500
 MOST_OPTIONS = 10
-# The name of a place has so many characters at most.
-LONGEST = 60
+LONGEST_PLACE = 60
 EXAMPLES = {"en": ["Tokyo", "New York", "Paris"], "ja": ["東京", "大阪", "札幌"]}
 
 Call = tuple[str, Mapping[str, Any]]
@@ -40,6 +39,7 @@ SPANS = {"second": "PT{}S", "minute": "PT{}M", "hour": "PT{}H", "day": "P{}D"}
 SPANS |= {"秒": "PT{}S", "分": "PT{}M", "時間": "PT{}H", "日": "P{}D"}
 NUMBER = r"\d+(?:\.\d+)?"
 SIGNS = {
+    rf"(?:the )?square root of ({NUMBER})|√\s*({NUMBER})|({NUMBER})\s*の平方根": r"\1\2\3 ** 0.5",
     r"(?<=\d),(?=\d{3}(?!\d))": "",
     rf"({NUMBER})\s*(?:%|percent)\s*of\s*({NUMBER})": r"\2 * \1%",
     rf"({NUMBER})\s*の\s*({NUMBER})\s*(?:%|パーセント)": r"\1 * \2%",
@@ -112,10 +112,13 @@ CITIES = {
 }
 # In a group a message mentions the bot itself so.
 MENTION = re.compile(r"<@[^>]*>|(?<!\S)@\S+")
-GREETING = _words(
-    r"^\W*(?:hi|hello|hey|good \w+)\b|\bhelp\b|what can you|"
-    r"こんにち[はわ]|こんばん[はわ]|おはよう|何ができ|使い方|ヘルプ"
+HELLO = r"(?:hi|hello|hey|good \w+)\b|こんにち[はわ]|こんばん[はわ]|おはよう(?:ございます)?"
+GREETING = _words(rf"^\W*(?:{HELLO})|\bhelp\b|what can you|何ができ|使い方|ヘルプ")
+# A greeting with the bot's name, which is no place.
+ADDRESS = _words(
+    rf"^\W*(?:{HELLO})[\s,、!]*[a-zァ-ヶー]+(?:さん)?(?=\s*[,、!.。]|\s+(?:how|what|will|is|do)\b)"
 )
+THANKS = _words(r"^\W*(?:thanks|thank you|(?:どうも)?ありがと\w*)(?: \w+){0,3}\W*$")
 
 
 def _reminder(match: re.Match[str]) -> Wish:
@@ -134,32 +137,22 @@ def _poll(match: re.Match[str]) -> Wish:
 
 
 def _sum(match: re.Match[str]) -> Wish:
-    expression = match[0].replace("^", "**")
-    return Wish("sum", expression, ("calculate", {"expression": expression}))
-
-
-# What these find is the only wish of a message.
-WHOLE_MESSAGES = ((REMINDER, _reminder), (REMINDER_JA, _reminder), (POLL, _poll))
+    return Wish("sum", match[0], ("calculate", {"expression": match[0]}))
 
 
 def wishes_of(text: str, before: Wish | None, language: str) -> list[Wish]:
-    """The wishes of one message.
-
-    Args:
-        before: the last wish about a place; ``And Osaka?`` has its topic.
-        language: of the examples for whoever names no place.
-    """
+    """The wishes of one message: ``And Osaka?`` has the topic of ``before``, the last wish about a
+    place. Whoever names no place gets examples in ``language``."""
     plain = unicodedata.normalize("NFKC", text[:READ_AT_MOST])[:READ_AT_MOST].replace("’", "'")
-    plain = MENTION.sub(" ", plain)
-    for words, make in WHOLE_MESSAGES:
+    plain = ADDRESS.sub(";", MENTION.sub(" ", plain))
+    # What these find is the only wish of a message.
+    for words, make in ((REMINDER, _reminder), (REMINDER_JA, _reminder), (POLL, _poll)):
         if match := words.search(plain):
             return [make(match)]
     in_signs = plain
     for words_of_sign, sign in SIGNS.items():
         in_signs = re.sub(words_of_sign, sign, in_signs, flags=re.IGNORECASE)
     sums = list(map(_sum, SUM.finditer(in_signs)))
-    if not sums:
-        return _about_places(plain, before, language)
     return _about_places(SUM.sub(";", in_signs), before, language) + sums
 
 
@@ -183,20 +176,16 @@ def _about_places(text: str, before: Wish | None, language: str) -> list[Wish]:
 
 
 def _call(topic: str, place: str, has_chart: bool, language: str) -> Call:
-    if topic == "time" and place:
-        return "get_current_time", {"time_zone": zone_of(place) or place}
     if topic == "time":
-        return "get_current_time", {}
+        return "get_current_time", {"time_zone": zone_of(place) or place} if place else {}
     if not place:
         return "offer_choices", {"choices": EXAMPLES[language]}
-    if has_chart:
-        return "get_weather", {"location": place, "chart": True}
-    return "get_weather", {"location": place}
+    return "get_weather", {"location": place, "chart": True} if has_chart else {"location": place}
 
 
 def _names(text: str) -> list[str]:
     parts = (part.strip(" .'-") for part in NO_PLACE.split(text))
-    return [part for part in parts if 0 < len(part) <= LONGEST]
+    return [part for part in parts if 0 < len(part) <= LONGEST_PLACE]
 
 
 def zone_of(place: str) -> str:
@@ -233,18 +222,16 @@ def read_turn(messages: Sequence[Message], language: str) -> Turn:
     # Facts are data, no wishes.
     messages = [message for message in messages if message.id != FACTS_ID]
     start = 0
-    for number, message in enumerate(messages, 1):
-        if message.is_answer:
-            start = number
     before: Wish | None = None
     wishes: list[Wish] = []
-    for number, message in enumerate(messages):
-        if message.role == "user":
+    for number, message in enumerate(messages, 1):
+        if message.is_answer:
+            start, wishes = number, []
+        elif message.role == "user":
             language = language_of(message.text, language)
             found = wishes_of(message.text, before, language)
             for wish in found:
                 if wish.intent in TOPICS:
                     before = wish
-            if number >= start:
-                wishes += [wish for wish in found if wish not in wishes]
+            wishes += [wish for wish in found if wish not in wishes]
     return Turn(messages[start:], wishes, language, is_first=start == 0)

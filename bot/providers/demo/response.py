@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from datetime import date
 
-from bot.providers.demo.request import GREETING, Call, Turn, Wish
+from bot.providers.demo.request import GREETING, THANKS, Call, Turn, Wish
 from bot.transcript import Media, ToolResult, encode
 
 # A result without a wish is shown with so many characters.
@@ -25,15 +26,14 @@ def answer(say: Say, turn: Turn, offered: Collection[str]) -> str:
         # Another provider or a forced tool choice made the calls.
         for (name, _), one in results:
             lines.append(f"{name}: {encode(one.response).decode()[:SHOWN]}")
+    if not lines and any(THANKS.search(message.text) for message in turn.messages):
+        lines.append(say("thanks"))
     is_understood = bool(lines)
     if not lines:
         is_understood = any(GREETING.search(message.text) for message in turn.messages)
         lines = [say("greeting" if is_understood else "only")]
         examples = [say(f"can_{tool}") for tool in TOOLS if tool in offered]
-        if examples:
-            lines += [say("abilities"), *examples]
-        else:
-            lines.append(say("no_abilities"))
+        lines += [say("abilities"), *examples] if examples else [say("no_abilities")]
     if turn.is_first and is_understood:
         lines += ["", say("first")]
     return "\n".join(lines)
@@ -47,8 +47,11 @@ def _outcome(say: Say, wish: Wish, results: Sequence[tuple[Call, ToolResult]]) -
     if result is None:
         return say("no_tool", subject=subject)
     at = str(result.response.get("at", "")).replace("T", " ")
+    values = {**result.response, "subject": subject, "at": at}
+    if day := result.response.get("date"):
+        values["weekday"] = say("weekdays").split()[date.fromisoformat(day).weekday()]
     try:
-        return say(wish.intent, **{**result.response, "subject": subject, "at": at})
+        return say(wish.intent, **values)
     except KeyError:
         # This is an error, or a result that was cut.
         return say("failed", subject=subject, why=result.response.get("error", "?"))

@@ -210,7 +210,7 @@ def test_a_tool_is_called_and_its_result_printed(call: Call, wttr: WttrFake) -> 
     code, out, err = call("tools", "call", "get_weather", '{"location": "東京"}', LANGUAGE="ja")
     assert (code, err) == (0, "")
     assert json.loads(out)["current_temp_c"] == "21"
-    assert wttr.requests[0].lang == "ja"
+    assert wttr.requests[0].params["lang"] == "ja"
     code, out, _ = call("tools", "call", "get_current_time", TIMEZONE="Asia/Tokyo")
     assert (code, json.loads(out)["time_zone"]) == (0, "Asia/Tokyo")
 

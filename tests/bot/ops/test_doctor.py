@@ -27,7 +27,7 @@ from tests.fakes.line import LineFake, line_fake
 from tests.fakes.serving import serving
 from tests.fakes.slack import BOT_TOKEN, SlackFake, slack_fake
 from tests.fakes.tools import Echo, tool_map
-from tests.fakes.wttr import WttrFake
+from tests.fakes.wttr import WttrFake, place_of
 from tests.toolset.names import ALWAYS_ON
 from toolset.offer.rules import Rule, Rules
 from toolset.tool_map import ToolMap
@@ -87,7 +87,7 @@ async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> Non
             "ok", "page", "open to this machine only", "set CONSOLE_TOKEN to open it to others"
         ),
     ]
-    assert [request.place for request in wttr.requests] == ["Tokyo"]
+    assert [place_of(request) for request in wttr.requests] == ["Tokyo"]
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ REMINDER = {
     "weekday": "Sunday",
     "time_zone": "Asia/Tokyo",
 }
+EXAMPLES = [("offer_choices", {"choices": ["Tokyo", "New York", "Paris"]})]
 RESULTS: dict[str, dict[str, Any]] = {
     "get_weather": TOKYO,
     "get_current_time": NEW_YEAR,
@@ -103,6 +104,12 @@ def poll(question: str, *options: str) -> list[tuple[str, dict[str, Any]]]:
         ("What's the weather in Tokyo and Osaka tomorrow?", weather("Tokyo", "Osaka")),
         ("What’s the weather like in New York?", weather("New York")),
         ("São Paulo weather?", weather("São Paulo")),
+        ("Hello Kaiwa, how is the weather in Rome?", weather("Rome")),
+        ("Good morning Kaiwa! Paris weather", weather("Paris")),
+        ("Hi, Rome weather", weather("Rome")),
+        ("おはようございます、カイワさん。京都の天気は？", weather("京都")),
+        ("こんにちは、東京、明日の天気は？", weather("東京")),
+        ("Hello Kaiwa, how is the weather?", EXAMPLES),
         ("tokyo weather", weather("tokyo")),
         ("I'm going to Kyoto tomorrow, do I need an umbrella?", weather("Kyoto")),
         ("<@U123> weather in 東京", weather("東京")),
@@ -111,7 +118,7 @@ def poll(question: str, *options: str) -> list[tuple[str, dict[str, Any]]]:
         ("今週末の軽井沢の天気を教えてください", weather("軽井沢")),
         ("津の天気は？", weather("津")),
         ("weather in Rome, weather in Rome", weather("Rome")),
-        ("weather?", [("offer_choices", {"choices": ["Tokyo", "New York", "Paris"]})]),
+        ("weather?", EXAMPLES),
         ("今夜は雨降る？", [("offer_choices", {"choices": ["東京", "大阪", "札幌"]})]),
         ("chart of the weather in Kyoto", weather("Kyoto", chart=True)),
         ("明日の大阪の気温をグラフで見せて", weather("大阪", chart=True)),
@@ -129,7 +136,9 @@ def poll(question: str, *options: str) -> list[tuple[str, dict[str, Any]]]:
         ("2,450の18%はいくつ？", total("2450 * 18%")),
         ("3たす4は？", total("3+4")),
         ("12×(3+4)は？", total("12*(3+4)")),
-        ("2^10", total("2**10")),
+        ("2^10", total("2^10")),
+        ("What is the square root of 16?", total("16 ** 0.5")),
+        ("２の平方根は？", total("2 ** 0.5")),
         ("What is 9-5?", total("9-5")),
         ("京都の天気と３×７", [*weather("京都"), *total("3*7")]),
         ("on 2024-05-01", []),
@@ -182,7 +191,9 @@ async def test_a_place_alone_has_the_topic_before(
         ("東京の天気", "Tokyo, Japan：Partly cloudy、18℃。この先の天気は下にあります。"),
         ("weather?", "For which place?"),
         ("what time is it?", "23:05 on Thursday, 2026-12-31 (Asia/Tokyo)."),
-        ("大阪は今何時？", "2026-12-31（Thursday）23:05（Asia/Tokyo）"),
+        ("大阪は今何時？", "2026-12-31（木）23:05（Asia/Tokyo）"),
+        ("Thank you very much!", "You are welcome."),
+        ("どうもありがとうございます。", "どういたしまして。"),
         ("3*7", "3*7 = 21"),
         ("remind me in 2 minutes to rest", "I will remind you at 2026-11-22 12:02: rest"),
         ("投票 どこで食べる？ 寿司、ラーメン", "投票をお願いします。"),
@@ -302,7 +313,9 @@ async def test_the_first_answer_says_who_speaks(text: str, start: str) -> None:
     assert await chat.say("3*7") == "3*7 = 21"
 
 
-@pytest.mark.parametrize("text", ["Write me a poem", "詩を書いて", "あなたはGeminiですか"])
+@pytest.mark.parametrize(
+    "text", ["Write me a poem", "A poem, thanks", "詩を書いて", "あなたはGeminiですか"]
+)
 async def test_it_never_passes_for_more(text: str) -> None:
     """What it cannot do it says, and what it is, each time."""
     answer = await Chat().say(text)

@@ -14,10 +14,10 @@ from bot.agent.turn import Turn, TurnContext
 from bot.errors import SettingsError
 from bot.providers import (
     AUTO,
-    Completed,
     MediaSupport,
     ModelResponse,
     Provider,
+    StopReason,
     StreamEvent,
     ToolChoice,
     replay,
@@ -66,11 +66,9 @@ class Parrot:
         results = messages[-1].results
         said = Text(f"{self._config.parrot_greeting}, {results[0].response}") if results else None
         message = model(said or ToolCall("c1", "echo", {"city": messages[-1].text}))
-        for event in replay(message):
+        reason: StopReason = "end_turn" if said else "tool_use"
+        for event in replay(ModelResponse(message, reason, model=self.model)):
             yield event
-        yield Completed(
-            ModelResponse(message, "end_turn" if said else "tool_use", model=self.model)
-        )
 
     async def check(self) -> str:
         """What the doctor is told."""
