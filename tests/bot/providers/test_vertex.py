@@ -15,7 +15,7 @@ from bot.providers.gemini.client import Gemini
 from bot.providers.gemini.vertex import Vertex
 from tests.bot.providers.asking import ask, results, user
 from tests.fakes.gemini import KEY, gemini_fake_in_thread
-from tests.fakes.vertex import LOCATION, PROJECT, TOKEN, vertex_fake
+from tests.fakes.vertex import LOCATION, PLACE, PROJECT, TOKEN, vertex_fake
 from toolset.tool import ToolDefinition
 
 MODEL = "gemini-3.5-flash"
@@ -69,6 +69,17 @@ async def test_a_request_goes_to_the_projects_model() -> None:
         )
         assert sent.headers["Authorization"] == f"Bearer {TOKEN}"
         assert sent.body == gemini.requests[0].body
+
+
+async def test_the_endpoint_of_a_tuned_model_has_a_whole_path() -> None:
+    """It names its project and location itself."""
+    with vertex_fake() as fake:
+        fake.models.add("1234567890")
+        fake.say("ok")
+        model = f"{PLACE}/endpoints/1234567890"
+        provider = Vertex(PROJECT, model, LOCATION, fake.base_url, credentials=signed_in())
+        assert (await ask(provider, [user("?")])).text == "ok"
+        await provider.aclose()
 
 
 async def test_a_key_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
