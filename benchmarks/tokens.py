@@ -140,11 +140,13 @@ def cached_cost(model: str, prefix: float, rest: float, price: Price) -> str:
 
 def rows_of_money(bodies: list[JSON], count: Count) -> Iterator[tuple[str, ...]]:
     """Dollars for the input of a thousand requests, by model."""
+    counted = []
+    for body in bodies:
+        prefix = count(written({name: body[name] for name in PREFIX}))
+        counted.append((prefix, count(written(body))))
     for model, price in load_prices().models.items():
         cells = [model]
-        for body in bodies:
-            prefix = count(written({name: body[name] for name in PREFIX}))
-            whole = count(written(body))
+        for prefix, whole in counted:
             cells.append(number(whole * price.input * 1000 / MILLION))
             cells.append(cached_cost(model, prefix, whole - prefix, price))
         yield tuple(cells)
