@@ -119,7 +119,7 @@ GREETING = _words(
 
 
 def _reminder(match: re.Match[str]) -> Wish:
-    what = (match["what"] + match["then"]).strip()
+    what = (match["what"] + match["then"]).strip(" :,")
     span = SPANS[match["unit"].lower()].format(match["number"])
     return Wish("reminder", what, ("set_reminder", {"text": what, "in": span}))
 
@@ -152,8 +152,8 @@ def wishes_of(text: str, before: Wish | None, language: str) -> list[Wish]:
     plain = unicodedata.normalize("NFKC", text[:READ_AT_MOST])[:READ_AT_MOST].replace("’", "'")
     plain = MENTION.sub(" ", plain)
     for words, make in WHOLE_MESSAGES:
-        if match := words.search(plain):
-            return [make(match)]
+        if (match := words.search(plain)) and (wish := make(match)).subject:
+            return [wish]
     in_signs = plain
     for words_of_sign, sign in SIGNS.items():
         in_signs = re.sub(words_of_sign, sign, in_signs, flags=re.IGNORECASE)
