@@ -23,8 +23,7 @@ from google import genai
 
 from benchmarks.whole.processes import KAIWA, free_port, process, up
 from benchmarks.whole.tables import heading, number, table
-from bot.ops.usage import MILLION
-from bot.prices import Price, load_prices
+from bot.prices import MILLION, Price, load_prices
 from bot.providers.gemini.caching import least_tokens
 from tests.fakes import line_events
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
