@@ -5,14 +5,15 @@
     ├── BadInput                 the edge refuses what came in; the sender gets the sentence
     ├── StoreUnavailable         webhooks answer 503, the worker waits and tries again
     ├── LeaseLost                another process owns the turn: leave without a word
-    ├── MessagesChanged          people have edited or taken back what was answered: the turn goes
-    on ├── ModelError               the model gave no answer │   ├── TryAgain             passing:
-    the same request may be sent again │   ├── ModelUnusable        a refused key, an unknown model:
-    go on to the next model │   └── RequestRefused       this request will never be taken, by any
-    attempt │       └── TooLong          … but one with less of the history may be ├── TurnFailed
-               a turn ends in an apology to the user ├── AwaitingApproval                   a turn
-    waits for a person: leave it in its journal, give the lease back └── DeliveryError            a
-    reply did not get out
+    ├── MessagesChanged          an answered message has been changed: the turn goes on
+    ├── ModelError               the model gave no answer
+    │   ├── TryAgain             passing: the same request may be sent again
+    │   ├── ModelUnusable        a refused key, an unknown model: go on to the next model
+    │   └── RequestRefused       this request will never be taken, by any attempt
+    │       └── TooLong          … but one with less of the history may be
+    ├── TurnFailed               a turn ends in an apology to the user
+    ├── AwaitingApproval         a turn waits for a person, in its journal and without a lease
+    └── DeliveryError            a reply did not get out
         ├── DeliverLater         passing: try again after a while
         │   └── TokenRefused     until the operator has set a new token
         └── DeliveryRefused      final: the delivery becomes a dead letter

@@ -21,10 +21,16 @@ from bot.settings import Settings
 from tests.plain_log import use_plain_log
 from tests.project import AUTHORITY, NO_OPEN_METEO, ROOT
 
-# A busy machine makes examples slowly; that is no fault of a test.
-SLOW = [hypothesis.HealthCheck.too_slow]
-hypothesis.settings.register_profile("nightly", max_examples=1_000)
-hypothesis.settings.register_profile("quick", max_examples=10, suppress_health_check=SLOW)
+# A busy machine makes and plays examples slowly; that is no fault of a test.
+PATIENT: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": [hypothesis.HealthCheck.too_slow],
+}
+# The gate plays the same examples each time, the nightly run many others.
+hypothesis.settings.register_profile("gate", derandomize=True, **PATIENT)
+hypothesis.settings.register_profile("quick", derandomize=True, max_examples=10, **PATIENT)
+hypothesis.settings.register_profile("nightly", max_examples=1_000, **PATIENT)
+hypothesis.settings.load_profile("gate")
 use_plain_log()
 pytest_plugins = ["tests.fixtures_fakes", "tests.fixtures_store", "tests.quick"]
 

@@ -201,11 +201,12 @@ class Tool(Protocol):
         public: optional, false; results hold only what anybody may read, nothing of the person or
             the place.
         addresses: optional; names of arguments that are addresses, which a call opens
-            (docs/security.md). keywords: optional; words that people use for it, in any language,
-            where it is needed less often: of many own tools, those with keywords are declared once
-            ``find_tools`` has found them. declares_response: optional; why a model must read the
-            response schema before it calls the tool. Without a reason it reads only the results,
-            and what ``description`` says of them.
+            (docs/security.md).
+        keywords: optional; words that people use for it, in any language, where it is needed less
+            often: of many own tools, those with keywords are declared once ``find_tools`` has found
+            them.
+        declares_response: optional; why a model must read the response schema before it calls the
+            tool. Without a reason it reads only the results, and what ``description`` says of them.
         commands: optional; words such as ``weather``: ``/weather Tokyo`` calls this tool.
         titles: optional; the tool's names for people, such as ``{"en": "Weather", "ja": "天気"}``.
         labels: optional; the same for each of its arguments, by the argument's name.

@@ -1,9 +1,9 @@
 """The reason that a model gives for a high-risk call: Kaiwa's own property beside the tool's
 parameters.
 
-It is recorded apart from the arguments; only the vendor's own
-form of the message (``Message.opaque``) keeps it where it was. A question for approval and
-reviewers get to see it, the tool does not.
+It is recorded apart from the arguments; only the vendor's own form of the message
+(``Message.opaque``) holds it where it was. A question for approval shows it and reviewers read it,
+the tool does not.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ it to.
 with line_fake() as fake:
     event = fake.event(message=text_message("Hello"))
     body, headers = webhook(event)
-    Line(..., channel_secret=SECRET, access_token=TOKEN, api_base_url=fake.base_url,
-    data_api_base_url=fake.base_url) assert fake.texts == [["Hi!"]]
+    Line(line_config(fake.base_url), …)
+    assert fake.texts == [["Hi!"]]
 """
 
 from __future__ import annotations

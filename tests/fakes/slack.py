@@ -2,8 +2,9 @@
 the real one.
 
 with slack_fake() as fake:
-    Config(slack_bot_token=BOT_TOKEN, slack_signing_secret=SECRET,
-    slack_api_base_url=fake.api_base_url) … assert fake.posted[0]["markdown_text"] == "Hello"
+    Config(slack_bot_token=BOT_TOKEN, slack_api_base_url=fake.api_base_url, …)
+    …
+    assert fake.posted[0]["markdown_text"] == "Hello"
 """
 
 from __future__ import annotations
