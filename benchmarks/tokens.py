@@ -23,8 +23,7 @@ from google import genai
 
 from benchmarks.whole.processes import KAIWA, free_port, process, up
 from benchmarks.whole.tables import heading, number, table
-from bot.ops.usage import MILLION
-from bot.prices import Price, load_prices
+from bot.prices import MILLION, Price, load_prices
 from bot.providers.gemini.caching import least_tokens
 from tests.fakes import line_events
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
@@ -140,11 +139,13 @@ def cached_cost(model: str, prefix: float, rest: float, price: Price) -> str:
 
 def rows_of_money(bodies: list[JSON], count: Count) -> Iterator[tuple[str, ...]]:
     """Dollars for the input of a thousand requests, by model."""
+    counted = []
+    for body in bodies:
+        prefix = count(written({name: body[name] for name in PREFIX}))
+        counted.append((prefix, count(written(body))))
     for model, price in load_prices().models.items():
         cells = [model]
-        for body in bodies:
-            prefix = count(written({name: body[name] for name in PREFIX}))
-            whole = count(written(body))
+        for prefix, whole in counted:
             cells.append(number(whole * price.input * 1000 / MILLION))
             cells.append(cached_cost(model, prefix, whole - prefix, price))
         yield tuple(cells)

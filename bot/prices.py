@@ -1,10 +1,11 @@
-"""List prices of models (``prices.toml``), and what cached input costs beside other input."""
+"""List prices of models (``prices.toml``), and what tokens cost by them."""
 
 from __future__ import annotations
 
 import math
 import re
 import tomllib
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 
@@ -12,6 +13,7 @@ from msgspec import Struct, convert
 
 from bot.transcript import Usage
 
+MILLION = 1_000_000
 # The suffix of a model's name that does not change its price.
 VERSION = r"(-(preview|exp|\d)[\w.-]*)?"
 
@@ -33,18 +35,24 @@ class Prices(Struct, frozen=True):
 
     def of(self, model: str) -> Price | None:
         """The price of a model, or of the model it is a version of."""
-        known = (
-            price
-            for name, price in self.models.items()
-            if re.fullmatch(re.escape(name) + VERSION, model)
-        )
-        return next(known, None)
+        for name, price in self.models.items():
+            if re.fullmatch(re.escape(name) + VERSION, model):
+                return price
+        return None
 
 
 @cache
 def load_prices() -> Prices:
     """Read the prices that come with the package."""
     return convert(tomllib.loads(files("bot").joinpath("prices.toml").read_text("utf-8")), Prices)
+
+
+def cost(counts: Mapping[str, int], price: Price | None) -> float | None:
+    """US dollars for tokens by kind, ``input`` with its ``cached`` ones; None without a price."""
+    if price is None:
+        return None
+    read = (counts["input"] - counts["cached"]) * price.input + counts["cached"] * price.cached
+    return round((read + (counts["output"] + counts["thinking"]) * price.output) / MILLION, 6)
 
 
 def counted_tokens(model: str, usage: Usage) -> int:

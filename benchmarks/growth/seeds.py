@@ -72,7 +72,7 @@ def conversation_of(user: str) -> str:
 def turn_record(messages: int) -> TurnRecord:
     """A turn of one or two messages."""
     at = now_ms()
-    said = Message(
+    asked = Message(
         new_id("msg"),
         "user",
         (Text(SAID),),
@@ -80,7 +80,7 @@ def turn_record(messages: int) -> TurnRecord:
         context="[Sunday, 22 November 2026, 10:00 UTC; LINE, 1:1]",
     )
     answer = Message(new_id("msg"), "model", (Text(ANSWER),), at)
-    return TurnRecord(new_id("turn"), at, "gemini:gemini-3.5-flash", (said, answer)[:messages])
+    return TurnRecord(new_id("turn"), at, "gemini:gemini-3.5-flash", (asked, answer)[:messages])
 
 
 def history_of(messages: int, place: int) -> tuple[list[TurnRecord], Summary | None]:

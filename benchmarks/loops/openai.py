@@ -59,20 +59,20 @@ async def loop(vendor: str, base_url: str) -> AsyncIterator[Turn]:
         ]
         while True:
             text = await _json(client, messages)
-            said = json.loads(text)
-            if not said["tool_calls"]:
-                assert said["reply"] == ANSWER
+            read = json.loads(text)
+            if not read["tool_calls"]:
+                assert read["reply"] == ANSWER
                 return
             results = await asyncio.gather(
-                *(noop(**call["arguments"]) for call in said["tool_calls"])
+                *(noop(**call["arguments"]) for call in read["tool_calls"])
             )
-            told = [
+            lines = [
                 f"Result of {name}: {json.dumps(result)}"
                 for name, result in zip(TOOLS, results, strict=True)
             ]
             messages += [
                 {"role": "assistant", "content": text},
-                {"role": "user", "content": "\n".join(told)},
+                {"role": "user", "content": "\n".join(lines)},
             ]
 
     async with client:

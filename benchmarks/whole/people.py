@@ -70,8 +70,8 @@ async def console_turn(bench: Bench) -> None:
         assert events.status == 200, await events.text()
         async with bench.http.get(address, headers=TOKEN) as history:
             assert (await history.json())["messages"] == []
-        said = {"text": TEXT, "locale": "en-US", "time_zone": "Asia/Tokyo"}
-        async with bench.http.post(f"{address}/messages", json=said, headers=TOKEN) as taken:
+        message = {"text": TEXT, "locale": "en-US", "time_zone": "Asia/Tokyo"}
+        async with bench.http.post(f"{address}/messages", json=message, headers=TOKEN) as taken:
             assert taken.status == 202, await taken.text()
         async for line in events.content:
             if line.startswith(b"data: ") and json.loads(line[6:])["type"] == "answered":

@@ -13,8 +13,7 @@ from msgspec.structs import asdict
 
 from bot.evals.questions import CATEGORIES, Question
 from bot.evals.runner import Attempt
-from bot.ops.usage import cost
-from bot.prices import Prices
+from bot.prices import Prices, cost
 from bot.transcript import Usage
 
 # The quantile of the normal distribution for a two-sided interval of 95 %.

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from bot.prices import Price, Prices
+from bot.prices import Prices, cost
 from bot.store import Day, Store
 
 TOP = 5
-MILLION = 1_000_000
 KINDS = ("turns", "messages", "input", "cached", "output", "thinking", "searches")
 
 
@@ -80,14 +79,6 @@ def rows(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
     for line in lines:
         counts = (f"{getattr(line, kind):,}" for kind in KINDS)
         yield (line.day, line.model, *counts, "" if line.usd is None else f"{line.usd:.4f}")
-
-
-def cost(counts: Mapping[str, int], price: Price | None) -> float | None:
-    """US dollars for tokens by kind, ``input`` with its ``cached`` ones; None without a price."""
-    if price is None:
-        return None
-    read = (counts["input"] - counts["cached"]) * price.input + counts["cached"] * price.cached
-    return round((read + (counts["output"] + counts["thinking"]) * price.output) / MILLION, 6)
 
 
 def _lines(name: str, day: Day, prices: Prices) -> Iterator[Line]:

@@ -64,7 +64,7 @@ class UploadedFiles:
     Attributes:
         uploads: by the id of the upload.
         looks: of each new video, before it is ``ACTIVE``; None: Google cannot read it.
-        cuts: how many pieces come to a broken connection, of which the beginning is kept.
+        cuts: how many pieces come to a broken connection.
         log: what was asked for, such as ``start`` or ``DELETE files/1``.
     """
 
@@ -115,7 +115,7 @@ class UploadedFiles:
     def proceed(
         self, key: str, headers: Mapping[str, str], piece: bytes
     ) -> tuple[dict[str, str], JSON]:
-        """Take a piece, or tell how many bytes there are.
+        """Take a piece.
 
         Raises:
             Refused: with the service's text.
@@ -125,12 +125,6 @@ class UploadedFiles:
         self.log.append(command)
         if upload is None:
             raise Refused("Upload has already been terminated.", 404)
-        if command == "query":
-            state = "final" if upload.name else "active"
-            return {
-                "x-goog-upload-status": state,
-                "x-goog-upload-size-received": str(len(upload.data)),
-            }, {}
         if command not in ("upload", "upload, finalize") or upload.name:
             raise Refused("Invalid upload command.")
         if headers.get("x-goog-upload-offset") != str(len(upload.data)):
@@ -139,7 +133,6 @@ class UploadedFiles:
             raise Refused("Invalid chunk size: it must be a multiple of the granularity.")
         if self.cuts:
             self.cuts -= 1
-            upload.data += piece[:GRANULARITY]
             raise ConnectionError
         upload.data += piece
         if command == "upload":

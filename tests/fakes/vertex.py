@@ -20,6 +20,7 @@ PLACE = f"projects/{PROJECT}/locations/{LOCATION}"
 PUBLISHED = "publishers/google/models/"
 CARDS = f"/{{version}}/{PUBLISHED}{{model}}"  # the same in every project
 MODELS = f"/{{version}}/{PLACE}/{PUBLISHED}{{model}}"
+ENDPOINTS = f"/{{version}}/{PLACE}/endpoints/{{model}}"  # of tuned models
 CACHES = f"/{{version}}/{PLACE}/cachedContents{{slash:/?}}{{key:.*}}"
 
 
@@ -43,7 +44,7 @@ def vertex_fake() -> Iterator[VertexFake]:
     """The service on a free port, in a thread of its own."""
     fake = VertexFake()
     application = web.Application()
-    for path in (MODELS, CARDS):
+    for path in (MODELS, CARDS, ENDPOINTS):
         application.router.add_route("*", path, fake.respond)
     application.router.add_route("*", CACHES, fake.respond_cached)
     with serving(application) as fake.base_url:

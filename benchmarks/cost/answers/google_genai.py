@@ -30,8 +30,8 @@ async def answer(conversation: str, text: str) -> str:
     response = await client().aio.models.generate_content(
         model=MODEL, contents=[*contents, asked], config=CONFIG
     )
-    said = types.Content(role="model", parts=[types.Part(text=response.text)])
+    answer = types.Content(role="model", parts=[types.Part(text=response.text)])
     await redis().rpush(
-        key, asked.model_dump_json(exclude_none=True), said.model_dump_json(exclude_none=True)
+        key, asked.model_dump_json(exclude_none=True), answer.model_dump_json(exclude_none=True)
     )
     return response.text or ""

@@ -122,7 +122,7 @@ THANKS = _words(r"^\W*(?:thanks|thank you|(?:どうも)?ありがと\w*)(?: \w+)
 
 
 def _reminder(match: re.Match[str]) -> Wish:
-    what = (match["what"] + match["then"]).strip()
+    what = (match["what"] + match["then"]).strip(" :,")
     span = SPANS[match["unit"].lower()].format(match["number"])
     return Wish("reminder", what, ("set_reminder", {"text": what, "in": span}))
 
@@ -147,8 +147,8 @@ def wishes_of(text: str, before: Wish | None, language: str) -> list[Wish]:
     plain = ADDRESS.sub(";", MENTION.sub(" ", plain))
     # What these find is the only wish of a message.
     for words, make in ((REMINDER, _reminder), (REMINDER_JA, _reminder), (POLL, _poll)):
-        if match := words.search(plain):
-            return [make(match)]
+        if (match := words.search(plain)) and (wish := make(match)).subject:
+            return [wish]
     in_signs = plain
     for words_of_sign, sign in SIGNS.items():
         in_signs = re.sub(words_of_sign, sign, in_signs, flags=re.IGNORECASE)

@@ -52,7 +52,7 @@ class Vertex(GenerateContent):
         access = Access(
             base_url or _host(location),
             API_VERSION,
-            f"projects/{project}/locations/{location}/{_resource(model)}",
+            _resource(project, location, model),
             {
                 "vertexai": True,
                 "project": project,
@@ -81,11 +81,13 @@ def _host(location: str) -> str:
     return f"https://{location}-aiplatform.googleapis.com"
 
 
-def _resource(model: str) -> str:
-    """The path of a model below its location."""
-    if model.startswith(("models/", "publishers/")):
+def _resource(project: str, location: str, model: str) -> str:
+    """The path of a model; that of an endpoint names its project itself."""
+    if model.startswith("projects/"):
         return model
-    publisher, slash, name = model.partition("/")
-    if slash:
-        return f"publishers/{publisher}/models/{name}"
-    return f"publishers/google/models/{model}"
+    if not model.startswith(("models/", "publishers/")):
+        publisher, slash, name = model.partition("/")
+        if not slash:
+            publisher, name = "google", model
+        model = f"publishers/{publisher}/models/{name}"
+    return f"projects/{project}/locations/{location}/{model}"

@@ -102,13 +102,12 @@ class JsonMode:
     """
 
     name = PROVIDER
+    searches = False
 
     def __init__(self, writer: Writer) -> None:
         self.model = writer.model
         self.window = writer.window
         self._writer = writer
-
-    searches = False
 
     @property
     def media(self) -> MediaSupport:

@@ -18,10 +18,7 @@ JSON = dict[str, Any]
 TAKES_LEVELS = re.compile(r"(?:.*/)?gpt-oss")
 LEVELS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high"}
 # Other models only think or not, and thinking is slow on one's own machine.
-DEEP = (
-    "medium",
-    "high",
-)
+DEEP = ("medium", "high")
 PARAGRAPH = "\n\n"
 
 # The fields of Ollama's own types; it drops all others before the template of a model is filled in:

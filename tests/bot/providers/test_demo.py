@@ -144,6 +144,8 @@ def poll(question: str, *options: str) -> list[tuple[str, dict[str, Any]]]:
         ("on 2024-05-01", []),
         ("090-1234-5678", []),
         ("remind me in 2 minutes to drink water.", reminder("drink water", "PT2M")),
+        ("Remind me in 5 minutes: tea", reminder("tea", "PT5M")),
+        ("remind me in 90 seconds", []),
         ("remind me to check the weather in 1 hour", reminder("check the weather", "PT1H")),
         ("３日後に家賃のことを知らせて", reminder("家賃", "P3D")),
         ("Poll: where do we eat? Sushi, Ramen", poll("where do we eat?", "Sushi", "Ramen")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from bot.providers.gemini.client import Gemini
 from bot.providers.gemini.vertex import Vertex
 from tests.bot.providers.asking import ask, results, user
 from tests.fakes.gemini import KEY, gemini_fake_in_thread
-from tests.fakes.vertex import LOCATION, PROJECT, TOKEN, vertex_fake
+from tests.fakes.vertex import LOCATION, PLACE, PROJECT, TOKEN, vertex_fake
 from toolset.tool import ToolDefinition
 
 MODEL = "gemini-3.5-flash"
@@ -34,6 +35,19 @@ class Broken(Credentials):
     def refresh(self, request: object) -> None:
         """Fail."""
         raise self._error
+
+
+class Fresh(Credentials):
+    """Credentials without a token yet."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.renewals = 0
+
+    def refresh(self, request: object) -> None:
+        """Get a token."""
+        self.renewals += 1
+        self.token = TOKEN
 
 
 def signed_in(token: str = TOKEN) -> Credentials:
@@ -69,6 +83,31 @@ async def test_a_request_goes_to_the_projects_model() -> None:
         )
         assert sent.headers["Authorization"] == f"Bearer {TOKEN}"
         assert sent.body == gemini.requests[0].body
+
+
+async def test_the_endpoint_of_a_tuned_model_has_a_whole_path() -> None:
+    """It names its project and location itself."""
+    with vertex_fake() as fake:
+        fake.models.add("1234567890")
+        fake.say("ok")
+        model = f"{PLACE}/endpoints/1234567890"
+        provider = Vertex(PROJECT, model, LOCATION, fake.base_url, credentials=signed_in())
+        assert (await ask(provider, [user("?")])).text == "ok"
+        await provider.aclose()
+
+
+async def test_requests_at_once_share_a_renewed_token() -> None:
+    """It is asked for once, and serves later requests too."""
+    credentials = Fresh()
+    with vertex_fake() as fake:
+        provider = Vertex(PROJECT, MODEL, LOCATION, fake.base_url, credentials=credentials)
+        for _ in range(3):
+            fake.say("ok")
+        both = await asyncio.gather(*(ask(provider, [user("?")]) for _ in range(2)))
+        later = await ask(provider, [user("?")])
+        await provider.aclose()
+    assert [one.text for one in (*both, later)] == ["ok"] * 3
+    assert credentials.renewals == 1
 
 
 async def test_a_key_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +186,7 @@ async def test_a_sign_in_that_fails(error: Exception, expected: object) -> None:
 
 @pytest.mark.parametrize("body", [b"[]", b'{"candidates": []}', b"not JSON"])
 async def test_an_answer_that_is_no_stream_cannot_be_read(body: bytes) -> None:
-    """Whatever the SDK makes of it, the user gets an apology."""
+    """The user gets an apology."""
     with vertex_fake() as fake:
         fake.raw(body, content_type="application/json")
         failed = await failure(

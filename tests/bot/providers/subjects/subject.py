@@ -37,7 +37,7 @@ class Subject(ABC):
     """One vendor.
 
     Attributes:
-        provider: speaks real HTTP through the real SDK to the stand-in.
+        provider: speaks real HTTP to the stand-in, through the SDK where it has one.
         key: the right key.
         variable: where an operator sets it.
         usage: what the stand-in counts for every answer.
