@@ -16,6 +16,8 @@ from urllib.request import getproxies, proxy_bypass
 import httpx
 from starlette.requests import ClientDisconnect, Request
 
+from toolset.web.decoding import MOST_BYTES
+
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
@@ -39,7 +41,8 @@ def open_session(
 ) -> ClientSession:
     """A session for one service. It limits the time for connecting; whoever asks limits the rest.
 
-    No redirect is followed, also not for an SDK that would: a key goes to one host.
+    No redirect is followed, also not for an SDK that would: a key goes to one host. Of a response
+    that an SDK reads whole it gets ``MOST_BYTES`` bytes.
 
     Args:
         url: of the service: the system's proxy for it is looked up once, not for every request.
@@ -47,6 +50,16 @@ def open_session(
         is_local: no proxy stands between.
     """
     import aiohttp  # noqa: PLC0415 -- takes 0.2 s, which the start does not wait for
+
+    class Capped(aiohttp.ClientResponse):
+        async def read(self) -> bytes:
+            if self._body is None:
+                try:
+                    self._body = await read_beginning(self, MOST_BYTES)
+                except BaseException:
+                    self.close()
+                    raise
+            return self._body
 
     async def refuse(*_: object) -> None:
         raise aiohttp.ClientError("a redirect")
@@ -61,6 +74,7 @@ def open_session(
         cookie_jar=aiohttp.DummyCookieJar(),
         proxy=None if is_direct else getproxies().get(parts.scheme),
         auto_decompress=False,
+        response_class=Capped,
         trace_configs=[redirects],
     )
 

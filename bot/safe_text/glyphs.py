@@ -112,10 +112,9 @@ def lookalikes(text: str) -> set[int]:
         for letter, kind in zip(text, kinds, strict=True)
         if kind.isupper() and letter not in ALIKE
     }
-    kept = {kind for kind in (WIDE,) if sure & EAST_ASIAN}
-    found = {
-        index for index, kind in enumerate(kinds) if kind in (FOREIGN, WIDE) and kind not in kept
-    }
+    # Wide forms are common beside East Asian letters.
+    doubtful = (FOREIGN,) if sure & EAST_ASIAN else (FOREIGN, WIDE)
+    found = {index for index, kind in enumerate(kinds) if kind in doubtful}
     found |= {index for index, letter in enumerate(text) if letter in LOOKALIKES}
     found |= {match.start() for match in LOOKALIKES_BETWEEN.finditer(text)}
     for match in MIXED_WIDTHS.finditer(text):

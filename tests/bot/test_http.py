@@ -6,11 +6,14 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
+from aiohttp import web
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from bot.http import read_body
+from bot.http import open_session, read_body
+from tests.fakes.serving import serving
+from toolset.web.decoding import MOST_BYTES
 
 LIMIT = 10
 
@@ -72,3 +75,19 @@ async def test_a_sender_who_goes_away_in_the_middle_is_no_error() -> None:
         await read_body(Request({"type": "http", "method": "POST", "headers": []}, receive), LIMIT)
         is None
     )
+
+
+async def test_an_sdk_reads_only_the_beginning_of_an_endless_response() -> None:
+    """It reads every response whole."""
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            await response.write(b"x" * 1024 * 1024)
+
+    application = web.Application()
+    application.router.add_get("/", endless)
+    with serving(application) as url:
+        async with open_session(url, connect_s=5.0) as session, session.get(url) as response:
+            assert await response.read() == b"x" * MOST_BYTES

@@ -91,6 +91,8 @@ INLINE = {
     "https://x.test/あ": '<a href="https://x.test/">https://x.test/</a>あ',
     "<https://x.test/>, xhttps://x.test, https://": '<a href="https://x.test/">https://x.test/</a>, xhttps://x.test, https://',
     "<https://x.test/ y>": '&lt;<a href="https://x.test/">https://x.test/</a> y&gt;',
+    "<https://x.test/%E2%80%AEa>": '<a href="https://x.test/%E2%80%AEa">https://x.test/%E2%80%AEa</a>',
+    "<https://xn--80ak6aa92e.test/>": '<a href="https://xn--80ak6aa92e.test/">https://xn--80ak6aa92e.test/</a>',
     "**https://x.test/**": '<strong><a href="https://x.test/">https://x.test/</a></strong>',
 }
 

@@ -6,7 +6,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from tests.fakes.slack_blocks import check_message
 from tests.fakes.slack_events import BOT, CHANNEL, DIRECT, TEAM, USER
@@ -14,26 +17,8 @@ from tests.fakes.slack_rules import JSON, Refused, check_prompts, page
 from tests.fakes.slack_streams import BOT_ID, Messages, show
 from tests.fakes.slack_views import Views
 
-SCOPES = (
-    *(
-        "app_mentions:read",
-        "assistant:write",
-        "channels:history",
-        "channels:read",
-        "chat:write",
-        "commands",
-    ),
-    *(
-        "files:read",
-        "files:write",
-        "groups:history",
-        "groups:read",
-        "im:history",
-        "im:write",
-        "mpim:history",
-    ),
-    *("usergroups:read", "users:read"),
-)
+MANIFEST = Path(__file__).parents[2] / "slack_manifest.yaml"
+SCOPES: list[str] = yaml.safe_load(MANIFEST.read_text("utf-8"))["oauth_config"]["scopes"]["bot"]
 LONGEST_STATUS = 50  # not documented: https://github.com/getsentry/junior/pull/56
 STATUSES = ("active", "processing", "suspended", "closed")
 
@@ -69,7 +54,7 @@ class Workspace(Messages, Views):
     """
 
     origin: str = ""
-    scopes: list[str] = field(default_factory=lambda: list(SCOPES))
+    scopes: list[str] = field(default_factory=SCOPES.copy)
     messages: dict[str, list[JSON]] = field(default_factory=lambda: {CHANNEL: [], DIRECT: []})
     no_status: set[str] = field(default_factory=set)
     file_cards: dict[str, JSON] = field(default_factory=dict)

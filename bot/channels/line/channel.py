@@ -162,10 +162,10 @@ class Line(Channel):
                     reply.text, reply.fetched_by, self._texts, language, chat=chat, pushes=pushes
                 )
             ]
-        pictures, told = await find_pictures(
+        pictures, in_words = await find_pictures(
             reply, self._shown_files, is_late=delivery.late is not None
         )
-        messages = self._formatter.messages(reply, chat, pictures, told)
+        messages = self._formatter.messages(reply, chat, pictures, in_words)
         if delivery.more_late:
             button = earlier_button(delivery.asker, self._texts, language)
             messages[-1] = messages[-1]._replace(quick=(*messages[-1].quick, button))

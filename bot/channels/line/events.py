@@ -126,16 +126,16 @@ def text_for_bot(content: Content) -> str | None:
 
 def _without(text: str, mentions: list[Mentionee]) -> str:
     units = text.encode("utf-16-le")
-    kept: list[str] = []
+    pieces: list[str] = []
     end = len(units)
     for mention in sorted(mentions, key=lambda mention: mention.index, reverse=True):
         start = max(mention.index, 0) * 2
-        kept.append(
+        pieces.append(
             units[start + max(mention.length, 0) * 2 : end].decode("utf-16-le", "ignore").strip()
         )
         end = min(start, end)
-    kept.append(units[:end].decode("utf-16-le", "ignore").strip())
-    return " ".join(filter(None, reversed(kept)))
+    pieces.append(units[:end].decode("utf-16-le", "ignore").strip())
+    return " ".join(filter(None, reversed(pieces)))
 
 
 def _message(event: Event, content: Content, chat: Chat, received_at: int) -> InboundEvent | None:
@@ -149,9 +149,9 @@ def _message(event: Event, content: Content, chat: Chat, received_at: int) -> In
     if not parts:
         kind = content.type if content.type in ("video", "audio", "file") else "other"
         return _canned(event, chat, received_at, f"kind_{kind}")
-    said = courtesy_of(content.keywords or ()) if content.type == "sticker" else ""
+    courtesy = courtesy_of(content.keywords or ()) if content.type == "sticker" else ""
     read = _message_event(event, chat, received_at, parts)
-    return replace(read, courtesy=said, quotes=quoted, unmentioned=unmentioned)
+    return replace(read, courtesy=courtesy, quotes=quoted, unmentioned=unmentioned)
 
 
 def _parts(content: Content) -> tuple[Part, ...]:

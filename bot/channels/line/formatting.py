@@ -40,14 +40,14 @@ class Formatter:
         self._language = language
 
     def messages(
-        self, reply: Reply, chat: Chat, pictures: Sequence[str] = (), told: str = ""
+        self, reply: Reply, chat: Chat, pictures: Sequence[str] = (), in_words: str = ""
     ) -> list[LineMessage]:
         """The reply as at most five messages; a text for which no room is left is cut and offers to
         go on.
 
         Args:
             pictures: addresses.
-            told: words below the text that are not cut, of pictures that LINE cannot show.
+            in_words: pictures that LINE cannot show; stands below the text, and is not cut.
 
         Raises:
             DeliveryRefused: the reply is empty.
@@ -64,7 +64,7 @@ class Formatter:
             )
         # A press comes back without a mention, so in a group nobody would answer it.
         if chat.is_group and reply.choices:
-            told = "\n\n".join(filter(None, (told, reply.told_choices)))
+            in_words = "\n\n".join(filter(None, (in_words, reply.told_choices)))
         beside = [
             *_cards(reply.cards),
             *([poll_card(reply.poll, self._texts)] if reply.poll else ()),
@@ -73,7 +73,7 @@ class Formatter:
         text = "" if reply.poll and reply.text == reply.poll.question else reply.text.strip()
         language = language_of(text, self._language)
         more = self._more(reply, chat, language)
-        words = _words(text, told, more, MOST_MESSAGES - len(beside))
+        words = _words(text, in_words, more, MOST_MESSAGES - len(beside))
         if not (words or beside):
             raise DeliveryRefused("there are no words in it")
         offers = (

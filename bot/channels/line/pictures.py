@@ -23,7 +23,7 @@ async def find_pictures(
     Raises:
         StoreUnavailable: the addresses cannot be made.
     """
-    shown, told = list[str](), list[str]()
+    shown, in_words = list[str](), list[str]()
     most = MAX_PICTURES - (reply.poll is not None)
     for file in reply.files:
         fits = len(shown) < most and file.mime in MIMES and file.size <= MAX_PREVIEW
@@ -32,5 +32,5 @@ async def find_pictures(
         if url.startswith("https://"):
             shown.append(url)
         else:
-            told.append(file.text)
-    return shown, "\n\n".join(told)
+            in_words.append(file.text)
+    return shown, "\n\n".join(in_words)

@@ -206,7 +206,8 @@ class Sdk:
         except sdk.models.ApiException as error:
             body = (error.body or "").encode(errors="replace")
             raise refusal(error.status, error.reason, error.headers, body) from error
-        except (ValueError, LookupError) as error:  # a proxy has answered instead of LINE
+        # A proxy has answered instead of LINE.
+        except (ValueError, LookupError, AttributeError, RecursionError) as error:
             raise Failure(UNREADABLE, maybe_done=True) from error
         except aiohttp.ClientConnectorError as error:
             raise Failure(UNREACHABLE) from error

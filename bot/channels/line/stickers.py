@@ -52,9 +52,9 @@ ASKING = frozenset(
 def courtesy_of(keywords: Iterable[str]) -> Courtesy:
     """The courtesy that most keywords name; empty where they name none, or rather ask for
     something."""
-    said = {keyword.strip().lower() for keyword in keywords}
-    if said & ASKING:
+    named = {keyword.strip().lower() for keyword in keywords}
+    if named & ASKING:
         return ""
-    found = {courtesy: len(said & words) for courtesy, words in KEYWORDS.items()}
+    found = {courtesy: len(named & words) for courtesy, words in KEYWORDS.items()}
     best = max(found, key=lambda courtesy: found[courtesy])
     return best if found[best] else ""

@@ -30,8 +30,6 @@ AWAY_S = 5.0  # before an API that is down is called again
 WAIT_S = 30.0  # if a refusal for too many calls names no time
 RATE_LIMITED = ("ratelimited", "rate_limited")
 FAILURES = (aiohttp.ClientError, TimeoutError, OSError)
-# The SDK raises these for an answer that is no object of JSON.
-UNREADABLE = (AttributeError, RecursionError, ValueError)
 # The methods of every turn: what shows that Kaiwa works, and the answer, posted or streamed.
 EVERY_TURN = (
     "assistant.threads.setStatus",
@@ -103,7 +101,9 @@ class Client:
         self._headers = self.sdk.headers | {"Authorization": f"Bearer {self.sdk.token}"} | JSON
 
     async def __aenter__(self) -> Client:
-        self.sdk.session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CALL_S))
+        self.sdk.session = aiohttp.ClientSession(
+            timeout=aiohttp.ClientTimeout(total=CALL_S), response_class=_SdkResponse
+        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -194,13 +194,10 @@ class Client:
         try:
             answer = await self.sdk.api_call(method, **request)
         except SlackApiError as error:
-            # Without data it is aiohttp's response, whose body is no JSON.
             answer = error.response
-        except (*FAILURES, *UNREADABLE) as error:
+        except FAILURES as error:
             raise DeliverLater(f"{method}: {type(error).__name__}", AWAY_S) from error
-        data = getattr(answer, "data", None)
-        if not isinstance(data, dict):
-            raise DeliverLater(f"{method}: no answer of Slack's", AWAY_S)
+        data = answer.data if isinstance(answer.data, dict) else {}
         return _read(method, answer.status_code, answer.headers, data)
 
     async def _post(self, method: str, arguments: dict[str, object]) -> ApiResponse:
@@ -215,6 +212,20 @@ class Client:
         except FAILURES as error:
             raise DeliverLater(f"{method}: {type(error).__name__}", AWAY_S) from error
         return _read(method, response.status, response.headers, _object(answer))
+
+
+class _SdkResponse(aiohttp.ClientResponse):
+    """A response that the SDK reads as we do: it would read any number of bytes."""
+
+    async def read(self) -> bytes:
+        return await read_beginning(self, MAX_ANSWER)
+
+    async def json(self, **_: Any) -> dict[str, Any]:
+        return _object(await self.read())
+
+    async def text(self, *_: Any, **__: Any) -> Any:
+        # The SDK takes plain text for an answer too.
+        return await self.json()
 
 
 def _object(body: bytes) -> dict[str, Any]:

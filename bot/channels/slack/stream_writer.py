@@ -17,12 +17,16 @@ REFUSED_S = 1_800.0
 # A workspace that does not know chunks refuses them with one of these, if they are the first that a
 # stream gets.
 CHUNK_ERRORS = (
-    *("invalid_chunks", "invalid_arguments", "invalid_arg_name", "invalid_array_arg", "no_text"),
-    *("markdown_text_or_chunks_required", "streaming_mode_mismatch"),
+    "invalid_chunks",
+    "invalid_arguments",
+    "invalid_arg_name",
+    "invalid_array_arg",
+    "no_text",
+    "markdown_text_or_chunks_required",
+    "streaming_mode_mismatch",
 )
-STREAM_BYTES = (
-    8_000  # of text and titles in a stream with cards; Slack has been seen to refuse 10,600
-)
+# Of text and titles in a stream with cards; Slack has been seen to refuse 10,600.
+STREAM_BYTES = 8_000
 DONE = ApiResponse({"ok": True})
 
 

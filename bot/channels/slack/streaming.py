@@ -29,20 +29,16 @@ log = structlog.stdlib.get_logger(__name__)
 
 # These refusals hold for the whole workspace, any other for one channel.
 WORKSPACE_ERRORS = (
-    *(
-        "unknown_method",
-        "method_deprecated",
-        "feature_disabled",
-        "feature_not_enabled",
-        "not_agent_app",
-    ),
-    *(
-        "missing_scope",
-        "not_allowed_token_type",
-        "no_permission",
-        "ekm_access_denied",
-        *TOKEN_ERRORS,
-    ),
+    "unknown_method",
+    "method_deprecated",
+    "feature_disabled",
+    "feature_not_enabled",
+    "not_agent_app",
+    "missing_scope",
+    "not_allowed_token_type",
+    "no_permission",
+    "ekm_access_denied",
+    *TOKEN_ERRORS,
 )
 KEPT_S = 7 * 86_400  # a delivery waits no longer
 WRITTEN = 200  # turns whose messages this process knows as its own

@@ -18,6 +18,7 @@ const ALIGNED = { "text-align:center": "center", "text-align:right": "end" };
 const parser = new MarkdownIt("zero", { maxNesting: DEEPEST });
 parser.validateLink = (address) => ADDRESS.test(address);
 parser.normalizeLink = (address) => address;
+parser.normalizeLinkText = (address) => address; // decoded it could look like another one
 parser.block.ruler.enableOnly(BLOCKS);
 const [readTable] = parser.block.ruler.getRules("");
 parser.block.ruler.at("table", table, { alt: ["paragraph"] });

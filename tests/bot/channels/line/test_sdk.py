@@ -91,6 +91,15 @@ async def test_an_answer_that_is_none_is_a_failure(
     assert failure.value.maybe_done
 
 
+@pytest.mark.parametrize("raw", [b"null", b"[" * 100_000, b"{}", b""])
+async def test_an_answer_in_another_form_is_a_failure(fake: LineFake, raw: bytes) -> None:
+    """With a friendly status."""
+    fake.fail("quota", 200, raw=raw)
+    async with Sdk(TOKEN, fake.base_url) as sdk:
+        with pytest.raises(Failure, match="cannot be read"):
+            await sdk.get_quota()
+
+
 @pytest.mark.parametrize("raw", [b"", b"<html>\xff</html>"])
 async def test_a_refusal_in_another_form_is_a_failure(fake: LineFake, raw: bytes) -> None:
     """As a proxy writes it."""

@@ -8,6 +8,7 @@ import pytest
 from bot.channels.slack.client import WAIT_S, Client
 from bot.errors import DeliverLater
 from tests.fakes.slack import BOT_TOKEN, SlackFake
+from toolset.web.decoding import MOST_BYTES
 
 ASK = "auth.test"
 
@@ -21,6 +22,7 @@ ASK = "auth.test"
         ("[" * 100_000, "application/json"),
         ("bad gateway", "text/plain"),
         ("<html>", "text/html"),
+        ("{}", "application/gzip"),
     ],
 )
 async def test_what_is_no_answer_of_slacks_is_an_outage(
@@ -57,3 +59,18 @@ async def test_a_call_whose_line_is_cut_is_an_outage(fake: SlackFake) -> None:
     async with Client(BOT_TOKEN, fake.api_base_url) as client:
         with pytest.raises(DeliverLater, match=ASK):
             await client.post(ASK)
+
+
+async def test_an_answer_without_end_is_an_outage(fake: SlackFake) -> None:
+    """Only its beginning is read."""
+    fake.garble(ASK, '{"ok": true}'.rjust(MOST_BYTES + 20), "application/json")
+    async with Client(BOT_TOKEN, fake.api_base_url) as client:
+        with pytest.raises(DeliverLater, match=ASK):
+            await client.post(ASK)
+
+
+async def test_half_a_character_is_replaced(fake: SlackFake) -> None:
+    """Nothing could store or send it."""
+    fake.garble(ASK, r'{"ok": true, "user": "Hana\ud83d"}', "application/json")
+    async with Client(BOT_TOKEN, fake.api_base_url) as client:
+        assert (await client.post(ASK)).data["user"] == "Hana\N{REPLACEMENT CHARACTER}"
