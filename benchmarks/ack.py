@@ -24,9 +24,10 @@ import aiohttp
 
 from benchmarks.bare import SECRET
 from benchmarks.whole.bench import kaiwa_run
-from benchmarks.whole.processes import free_port, process, up
+from benchmarks.whole.processes import process, up
 from benchmarks.whole.tables import ONE_RUN, heading, table
 from bot.store.embedded import open_embedded
+from tests.ports import free_port
 
 TURNS = 500
 REQUESTS = 3_000

@@ -28,10 +28,11 @@ import aiohttp
 
 from benchmarks.ack import webhook
 from benchmarks.whole.bench import LOADING_S, SETTINGS, kaiwa_run
-from benchmarks.whole.processes import calm, cpu_s, family, free_port, process, up
+from benchmarks.whole.processes import calm, cpu_s, family, process, up
 from benchmarks.whole.tables import ONE_RUN, heading, table
 from bot.store.embedded import open_embedded
 from tests.fakes.gemini import KEY
+from tests.ports import free_port
 
 THINKING_S, PATIENCE_S = 5.0, 120.0
 QUIET = {"GEMINI_API_KEY": KEY, "LOG_LEVEL": "WARNING"}

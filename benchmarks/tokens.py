@@ -21,13 +21,14 @@ from typing import Any
 import aiohttp
 from google import genai
 
-from benchmarks.whole.processes import KAIWA, free_port, process, up
+from benchmarks.whole.processes import KAIWA, process, up
 from benchmarks.whole.tables import heading, number, table
 from bot.prices import MILLION, Price, load_prices
 from bot.providers.gemini.caching import least_tokens
 from tests.fakes import line_events
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
 from tests.fakes.line import LineFake, line_fake
+from tests.ports import free_port
 from tests.waiting import until
 
 JSON = dict[str, Any]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -18,6 +17,8 @@ from redis.backoff import ConstantBackoff
 from redis.crc import key_slot
 from redis.exceptions import ConnectionError as Away
 from redis.retry import Retry
+
+from tests.ports import free_port
 
 SLOTS = 16_384
 
@@ -33,7 +34,7 @@ class Node:
     """
 
     def __init__(self, binary: str, folder: Path, fsync: str = "always") -> None:
-        self.port, bus_port = _free_ports()
+        self.port, bus_port = free_port(), free_port()
         self.redis = Redis(
             port=self.port, retry=Retry(ConstantBackoff(0.02), 500, supported_errors=(Away,))
         )
@@ -188,10 +189,3 @@ def running(count: int, binary: str | None = None, fsync: str = "always") -> Ite
             stack.callback(node.close)
             nodes.append(node)
         yield Cluster(nodes)
-
-
-def _free_ports() -> tuple[int, int]:
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], other.getsockname()[1]

@@ -23,10 +23,11 @@ from typing import NamedTuple
 import aiohttp
 
 from benchmarks.whole.platforms import Platforms, platforms_here
-from benchmarks.whole.processes import KAIWA, calm, cpu_s, family, free_port, idle_s, process, up
+from benchmarks.whole.processes import KAIWA, calm, cpu_s, family, idle_s, process, up
 from benchmarks.whole.store import Store
 from tests.fakes import line_events, slack_events
 from tests.fakes.slack import BOT_TOKEN
+from tests.ports import free_port
 
 TURN_S = 60.0
 LOADING_S = 0.5  # by then a ready process has begun to load the SDKs of the platforms

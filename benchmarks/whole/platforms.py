@@ -200,5 +200,7 @@ async def platforms_here() -> AsyncIterator[tuple[Platforms, str]]:
     platforms = Platforms()
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: HTTP(platforms), "127.0.0.1", 0, backlog=4096)
-    yield platforms, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    server.close()
+    try:
+        yield platforms, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -68,14 +67,6 @@ async def up(port: int, path: str) -> None:
             except aiohttp.ClientError:
                 pass
             await asyncio.sleep(0.02)
-
-
-def free_port() -> int:
-    """A port nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 def cpu_s(pids: Iterable[int]) -> float:

@@ -3,8 +3,6 @@ ours."""
 
 from __future__ import annotations
 
-import socket
-
 import httpx
 import pytest
 
@@ -16,6 +14,7 @@ from bot.transcript import Media, ToolCall
 from tests.bot.providers.asking import ask, model, results, user
 from tests.llm.asking import TOOLS, WEATHER, asked_at, assert_valid, assert_whole
 from tests.llm.running import CONTEXT, MODEL, llama
+from tests.ports import free_port
 from tests.waiting import until_true
 
 PICTURE = bytes.fromhex(
@@ -143,9 +142,7 @@ async def test_a_model_is_found_by_its_name(smollm: str) -> None:
 async def test_a_model_that_is_still_loading_is_asked_again() -> None:
     """The server says 503 until then, which is a passing failure."""
     pytest.importorskip("xllamacpp", reason="make test-llm installs it")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     waits = []
     with llama(port=port, wait=False) as base_url:
         async with (

@@ -22,6 +22,7 @@ import pytest
 
 from tests.fakes import line_events
 from tests.fakes.line import LineFake
+from tests.ports import free_port
 from tests.process.kaiwa_process import ENTRY, KaiwaProcess, kaiwa
 from tests.process.webhooks import post_line
 from tests.project import environment
@@ -229,12 +230,6 @@ http {{
   }}
 }}
 """
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        port: int = sock.getsockname()[1]
-        return port
 
 
 @asynccontextmanager

@@ -8,7 +8,6 @@ needed.
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -28,6 +27,7 @@ from bot.transcript import Media
 from tests.bot.providers.asking import Reply, ask, results, user
 from tests.llm.asking import TOOLS
 from tests.llm.running import CONTEXT, MODEL, WITH_TOOLS, llama
+from tests.ports import free_port
 from tests.waiting import until_true
 
 FOLDER = Path(__file__).parents[2] / "cassettes" / "llama_cpp"
@@ -169,11 +169,7 @@ async def record(name: str) -> None:
     """Write a cassette."""
     cassette = FOLDER / f"{name}.yaml"
     cassette.unlink(missing_ok=True)
-    port = 0
-    if name == "loading":
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+    port = free_port() if name == "loading" else 0
     options: dict[str, Any] = {"port": port, "wait": False} if port else {}
     with llama(WITH_TOOLS if name == "tools" else None, **options) as base_url:
         if port:
