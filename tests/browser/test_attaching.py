@@ -131,7 +131,6 @@ async def test_a_file_that_is_not_taken_is_told(
     file = tmp_path / name
     file.write_bytes(content)
     async with Site().open() as site, visit(browser, site.url, locale=locale) as page:
-        await expect(page.locator("#box")).to_be_visible()
         await page.locator("#picker").set_input_files(file)
         await expect(page.get_by_role("alert")).to_have_text(sentence)
         await expect(page.locator("#attached")).to_be_hidden()

@@ -15,7 +15,7 @@ from bot.store import Store, open_store
 from bot.telemetry import Metrics
 from bot.web.health import dead_letters_route, metrics_route
 from tests.bot.store.turns import leased
-from tests.browser.visit import say, visit
+from tests.browser.visit import BLANK, say, visit
 from tests.fakes.site import Site
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -151,7 +151,7 @@ async def test_the_notice_moves_nothing_and_can_be_reached(browser: Browser) -> 
 
 async def test_the_page_asks_once_a_minute_and_only_while_somebody_looks(browser: Browser) -> None:
     """A tab in the background asks nothing; looked at again it asks at once."""
-    async with Site().open() as site, visit(browser, "about:blank") as page:
+    async with Site().open() as site, visit(browser, BLANK) as page:
         await page.clock.install()
         await page.goto(site.url)
         await expect(page.locator("#welcome")).to_be_visible()

@@ -10,6 +10,8 @@ from playwright.async_api import Browser, Error, Page, expect
 
 from tests.waiting import until_true
 
+BLANK = "about:blank"
+
 
 @asynccontextmanager
 async def visit(browser: Browser, url: str, **profile: Any) -> AsyncIterator[Page]:
@@ -21,6 +23,8 @@ async def visit(browser: Browser, url: str, **profile: Any) -> AsyncIterator[Pag
         errors: list[Error] = []
         page.on("pageerror", lambda error: errors.append(error))
         await page.goto(url)
+        if url != BLANK:
+            await expect(page.locator("main")).to_be_visible()  # the scripts listen
         yield page
         assert errors == []
 
