@@ -54,7 +54,7 @@ from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
 from bot.providers.registry import open_models, open_reviewers
 from bot.settings import Settings, channel_config
 from bot.store import FORMAT, Store, open_store
-from bot.store.embedded import open_embedded
+from bot.store.embedded import Part, ValkeyServer, open_embedded
 from bot.store.files import FILES_BYTES, OWN_SERVER_FILES_BYTES
 from bot.tasks import run_beside
 from bot.telemetry import Metrics
@@ -114,18 +114,26 @@ class Runtime:
 
 
 @asynccontextmanager
-async def open_url(settings: Settings) -> AsyncIterator[str]:
-    """The URL of the Redis to use: the operator's, or the bundled Valkey, which is started."""
+async def open_url(settings: Settings, part: Part = "connects") -> AsyncIterator[str]:
+    """The URL of the Redis to use: the operator's, or the bundled Valkey.
+
+    Args:
+        part: what this process may do with the bundled Valkey.
+    """
     if settings.store_url:
         yield settings.store_url
     else:
-        async with open_embedded(settings.kaiwa_data_dir) as url:
+        async with open_embedded(settings.kaiwa_data_dir, part) as url:
             yield url
 
 
 @asynccontextmanager
 async def open_store_of(settings: Settings) -> AsyncIterator[Store]:
-    """Only the store, for commands that need nothing else."""
+    """Only the store, for commands that need nothing else.
+
+    Raises:
+        StoreUnavailable: neither REDIS_URL is set nor does a Kaiwa run with this folder.
+    """
     async with open_url(settings) as url, _open_store(url, settings) as store:
         yield store
 
@@ -141,11 +149,12 @@ def _open_store(url: str, settings: Settings) -> AbstractAsyncContextManager[Sto
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, shared: Path | None = None
+    settings: Settings, url: str, shared: Path | None = None
 ) -> AsyncIterator[ProcessServices]:
     """Open the store, the tools, the models and the agent.
 
     Args:
+        url: of the store.
         shared: the folder of the processes that share a port.
 
     Raises:
@@ -153,7 +162,6 @@ async def open_services(
         StoreUnavailable: the store does not answer within a few seconds.
     """
     async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(open_url(settings))
         store = await stack.enter_async_context(_open_store(url, settings))
         await _wait_for(store)
         await check_format(store, settings)
@@ -302,7 +310,9 @@ def checks_of_channels(settings: Settings) -> dict[str, Callable[[], Awaitable[l
 
     @asynccontextmanager
     async def open_host() -> AsyncIterator[Host]:
-        async with open_store_of(settings) as store:
+        # Most checks need no store, and may come before the first start.
+        url = settings.store_url or ValkeyServer(settings.kaiwa_data_dir.resolve()).url
+        async with _open_store(url, settings) as store:
             yield Host(
                 _accept_nothing,
                 store.kv,

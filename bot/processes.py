@@ -13,13 +13,12 @@ from pathlib import Path
 
 import structlog
 
-from bot.app import ProcessServices, Runtime, asgi, open_runtime, open_services
+from bot.app import ProcessServices, Runtime, asgi, open_runtime, open_services, open_url
 from bot.ops.eviction import Evictor
 from bot.settings import Settings
-from bot.supervisor import READY, Membership
 from bot.tasks import run_beside
 from bot.web.connections import bounds_here
-from bot.web.port import inherited
+from bot.web.port import READY, Membership, inherited
 from bot.web.server import Orders, serving, stop_signals, supervisors_orders
 from bot.worker import SHORT_SWEEP_S, SWEEP_S, ChatWorker, Process, Service, Worker
 
@@ -65,12 +64,10 @@ async def _serve_as_member(
 
         def report(port: int) -> None:
             link.send(READY)
-            if membership.announces:
+            if membership.is_first:
                 announce(port)
 
-        await _serve(
-            settings, sock, orders, worker=worker, announce=report, shared=Path(membership.folder)
-        )
+        await _serve(settings, sock, orders, worker=worker, announce=report, membership=membership)
 
 
 async def _serve(
@@ -80,11 +77,19 @@ async def _serve(
     *,
     worker: bool,
     announce: Callable[[int], None],
-    shared: Path | None = None,
+    membership: Membership | None = None,
 ) -> None:
     bounds = bounds_here()
+    shared = Path(membership.folder) if membership else None
+    is_first = membership is None or membership.is_first
     async with AsyncExitStack() as stack:
-        services = await stack.enter_async_context(open_services(settings, shared))
+        url = await stack.enter_async_context(
+            open_url(settings, "owns" if is_first else "connects")
+        )
+        if membership and is_first:
+            # The others need the bundled Valkey until they have drained.
+            stack.push_async_callback(orders.wait_until_alone)
+        services = await stack.enter_async_context(open_services(settings, url, shared))
         sweep_s = SHORT_SWEEP_S if shared else SWEEP_S
         here = Worker(services.store, orders.hurry, sweep_s) if worker else None
         start = here.add if here else _leave_to_the_sweep
@@ -111,7 +116,8 @@ async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
     """``kaiwa worker``: only turns, until SIGTERM."""
     with stop_signals() as orders:
         async with AsyncExitStack() as stack:
-            services = await stack.enter_async_context(open_services(settings))
+            url = await stack.enter_async_context(open_url(settings))
+            services = await stack.enter_async_context(open_services(settings, url))
             worker = Worker(services.store, orders.hurry, SHORT_SWEEP_S)
             runtime = await stack.enter_async_context(open_runtime(services, worker.add))
             await stack.enter_async_context(
@@ -128,7 +134,8 @@ async def open_chat(settings: Settings, conversation: str) -> AsyncIterator[Runt
     """``kaiwa chat``: no web server, and a worker for one conversation."""
     worker = ChatWorker(conversation)
     async with (
-        open_services(settings) as services,
+        open_url(settings, "may own") as url,
+        open_services(settings, url) as services,
         open_runtime(services, worker.add, only_console=True) as runtime,
         worker.run(_with_listed_tools(services, runtime)),
         run_beside(runtime.reminders.run()),

@@ -39,12 +39,11 @@ from bot.processes import open_chat, serve, work
 from bot.providers.registry import check_models, model_secrets, open_model
 from bot.settings import Settings
 from bot.store.private import private_folder
-from bot.supervisor import Membership
 from bot.terminal import machine
 from bot.terminal.keyboard import Keyboard, read_piped_line
 from bot.terminal.reports import Row, print_rows, print_table
 from bot.web.console_token import load_or_create_token
-from bot.web.port import listen
+from bot.web.port import Membership, listen
 from toolset.tool import ToolDefinition, ToolOutcome
 from toolset.tool_map import ToolMap
 
@@ -64,7 +63,7 @@ def run(*, worker: bool, processes: int = 1, membership: Membership | None = Non
     config = _prepare(processes=processes)
     # A port in use ends the start before a report of it.
     port = membership or listen(config.host, config.port)
-    if membership is None or membership.announces:
+    if membership is None or membership.is_first:
         _report_start(config)
     token = ""
     if config.makes_console_token:

@@ -110,15 +110,12 @@ def run(
 
     config = settings.load(processes)
     if config.kaiwa_processes > 1:
-        from bot import supervisor
-        from bot.web.port import listen
+        from bot.web.port import listen, replace_by_supervisor
 
         options = [f"--processes={config.kaiwa_processes}"]
         if no_worker:
             options.append("--no-worker")
-        supervisor.replace_by_supervisor(
-            listen(config.host, config.port), config.kaiwa_processes, options
-        )
+        replace_by_supervisor(listen(config.host, config.port), config.kaiwa_processes, options)
     from bot.cli import commands
 
     commands.run(worker=not no_worker)
@@ -129,16 +126,16 @@ def member(
     socket: int,
     link: int,
     folder: str,
-    announces: bool,
+    is_first: bool,
     replaces: str,
     processes: int = 2,
     no_worker: NoWorker = False,
 ) -> None:
     """Run one of several processes that share a port; bot.supervisor starts it."""
     from bot.cli import commands
-    from bot.supervisor import Membership
+    from bot.web.port import Membership
 
-    membership = Membership(socket, link, folder, announces, replaces)
+    membership = Membership(socket, link, folder, is_first, replaces)
     commands.run(worker=not no_worker, processes=processes, membership=membership)
 
 

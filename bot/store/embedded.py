@@ -1,16 +1,14 @@
-"""The bundled Valkey: one server process per data directory, shared by all processes that use the
-directory.
+"""The bundled Valkey: one server process per data directory, owned by one process of Kaiwa.
 
-Every process holds ``users.lock``, shared, while it uses the server; whoever gets it exclusively is
-the last one and shuts the server down. ``start.lock`` is held while a process starts or stops using
-the server, or starts it again. The server holds ``server.lock``, inherited from whoever started it.
-The system drops the locks of a killed process, so nothing has to be cleaned up after it.
+The owner holds ``owner.lock`` for its whole life. It starts the server, starts it again when it
+dies, and stops it at its end; other processes connect while it runs. The server holds
+``server.lock``, inherited from its owner. The system drops the locks of a killed process: the next
+owner stops the server that a killed one has left, and starts its own.
 """
 
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import signal
 import stat
@@ -21,25 +19,30 @@ from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from importlib.metadata import distribution
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 from urllib.parse import quote
 
 import structlog
 
 from bot.errors import KaiwaError, SettingsError, StoreUnavailable
-from bot.locks import POLL_S, hold_lock, try_lock, wait_for_lock
+from bot.locks import POLL_S, try_lock, wait_for_lock
 from bot.store.private import OTHERS, private_file, private_folder
 from bot.store.rewriting import keep_rewriting
 from bot.tasks import run_beside
 
 log = structlog.stdlib.get_logger(__name__)
 
-RESTART_S = 1.0
-FILES = ("users.lock", "start.lock", "server.lock", "valkey.log")
+# Between two looks at whether the server has ended.
+LOOK_S = 0.5
+FILES = ("owner.lock", "server.lock", "valkey.log")
 START_S = 10.0
 STOP_S = 3.0
 ANSWER_S = 1.0
-LONGEST_SOCKET = 100  # bytes; the limit of some systems is hardly more
+# Bytes of a socket's path; the limit of some systems is hardly more.
+LONGEST_SOCKET = 100
+
+# What a process may do with the server: "may own" connects where another process owns it.
+Part = Literal["owns", "may own", "connects"]
 
 OPTIONS = {
     "port": "0",
@@ -57,170 +60,158 @@ OPTIONS = {
 
 
 @asynccontextmanager
-async def open_embedded(data_dir: Path) -> AsyncIterator[str]:
-    """Use the server of a data directory: the first process starts it, the last one stops it.
+async def open_embedded(data_dir: Path, part: Part = "owns") -> AsyncIterator[str]:
+    """Use the server of a data directory; its owner starts and stops it.
 
     Yields:
         Its URL, which stays the same when a server that died is started again.
 
     Raises:
-        SettingsError: it cannot run here; names the variable to fix.
-        StoreUnavailable: it runs and does not answer.
+        SettingsError: it cannot run here, or another process owns it; names the variable to fix.
+        StoreUnavailable: it does not answer, or nobody owns it.
     """
     home = private_folder(data_dir)
     for name in FILES:
         private_file(home / name)
     server = ValkeyServer(home)
-    start_lock = home / "start.lock"
-    with (home / "users.lock").open("ab") as users:
-        try:
-            async with hold_lock(start_lock):
-                await wait_for_lock(users, fcntl.LOCK_SH)
+    with (home / "owner.lock").open("ab") as lock:
+        if part != "connects" and try_lock(lock):
+            try:
                 await server.start()
-            async with run_beside(_keep_alive(server, start_lock)), keep_rewriting(server.url):
-                yield server.url
-        finally:
-            await _leave(server, start_lock, users)
-
-
-async def _leave(server: ValkeyServer, start_lock: Path, users: IO[bytes]) -> None:
-    async with hold_lock(start_lock):
-        if try_lock(users):
-            await server.stop()
+                async with run_beside(_keep_alive(server)), keep_rewriting(server.url):
+                    yield server.url
+            finally:
+                await server.stop()
+        elif part == "owns":
+            fix = f"another Kaiwa runs with {home}; stop it, or choose another folder"
+            raise SettingsError("KAIWA_DATA_DIR", fix)
+        elif await server.answers():
+            yield server.url
         else:
-            server.leave()
+            fix = "start kaiwa run, or name a Redis of yours"
+            raise StoreUnavailable(f"no Kaiwa runs with {home}", fix)
 
 
-async def _keep_alive(server: ValkeyServer, start_lock: Path) -> None:
+async def _keep_alive(server: ValkeyServer) -> None:
     while True:
-        await server.wait_until_ended()
-        log.warning("valkey.ended")
-        try:
-            async with hold_lock(start_lock):
+        await asyncio.sleep(LOOK_S)
+        if server.has_ended:
+            log.warning("valkey.ended")
+            try:
                 await server.start()
-        except KaiwaError as error:
-            log.error("valkey.not_started", cause=str(error))
-            await asyncio.sleep(RESTART_S)
+            except KaiwaError as error:
+                log.error("valkey.not_started", cause=str(error))
 
 
 class ValkeyServer:
-    """The server process of one data directory, whichever process has started it.
+    """The server process of one data directory.
 
     It holds ``server.lock`` while it runs, so no second server can touch its files.
 
     Args:
         home: the data directory; absolute.
-        patience_s: time limit for its start.
     """
 
-    def __init__(self, home: Path, patience_s: float = START_S) -> None:
+    def __init__(self, home: Path) -> None:
         self._home = home
-        self._patience_s = patience_s
         digest = sha256(os.fsencode(home)).hexdigest()[:16]
         self._folder = Path(tempfile.gettempdir()) / f"kaiwa-{os.getuid()}-{digest}"
         self._socket = self._folder / "valkey.sock"
         self._lock = home / "server.lock"
         self._log = home / "valkey.log"
+        self._pid = home / "valkey.pid"
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
         return f"unix://{quote(str(self._socket))}"
 
+    @property
+    def has_ended(self) -> bool:
+        return self._process is not None and self._process.poll() is not None
+
     async def start(self) -> None:
-        """Wait until the running server answers, or start one.
+        """Start the server and wait until it answers; one that a killed owner has left is stopped
+        first.
 
         Raises:
             SettingsError: it cannot run here.
-            StoreUnavailable: it runs and does not answer.
+            StoreUnavailable: it does not answer.
         """
         self._prepare_folder()
-        spawned = False
         try:
-            async with asyncio.timeout(self._patience_s):
-                while not await self._answers():
-                    with self._lock.open("ab") as lock:
-                        if try_lock(lock):
-                            if spawned:
-                                raise SettingsError("KAIWA_DATA_DIR", self._failure())
-                            self._spawn(lock)
-                            spawned = True
+            async with asyncio.timeout(START_S):
+                with self._lock.open("ab") as lock:
+                    await self._end(lock)
+                    self._process = self._spawn(lock)
+                while not await self.answers():
+                    if self.has_ended:
+                        raise SettingsError("KAIWA_DATA_DIR", self._failure())
                     await asyncio.sleep(POLL_S)
         except TimeoutError as error:
             raise StoreUnavailable(
                 f"the bundled Valkey does not answer, see {self._log}"
             ) from error
 
-    async def wait_until_ended(self) -> None:
-        """Wait until the server has ended; returns at once where none runs."""
-        with suppress(OSError):
-            reader, writer = await asyncio.open_unix_connection(self._socket)
-            try:
-                await reader.read()
-            finally:
-                writer.close()
-        if self._process is not None:
-            self._process.poll()  # reaps a zombie: another process may start the next server
-
     async def stop(self) -> None:
-        """Shut the server down, by a signal if it does not answer."""
-        await self._ask(b"SHUTDOWN")
-        if not await self._ended():
-            with suppress(OSError):
-                os.kill(int((self._home / "valkey.pid").read_text()), signal.SIGKILL)
-            await self._ended()
-        if self._process is not None:
-            await asyncio.to_thread(self._process.wait)
+        with self._lock.open("ab") as lock:
+            await self._end(lock)
         with suppress(OSError):
             if self._is_private():
                 self._socket.unlink(missing_ok=True)
                 self._folder.rmdir()
 
-    def leave(self) -> None:
-        """Leave the server running when this process ends."""
-        if self._process is not None:
-            self._process.returncode = 0  # else subprocess warns about a child that still runs
-
-    async def _ended(self) -> bool:
-        try:
-            async with asyncio.timeout(STOP_S), hold_lock(self._lock):
-                return True
-        except TimeoutError:
-            return False
-
-    async def _answers(self) -> bool:
-        return await self._ask(b"PING") == b"+PONG\r\n"
-
-    async def _ask(self, command: bytes) -> bytes:
-        """The first line of the response; empty where there is none."""
+    async def answers(self) -> bool:
         with suppress(OSError):
             async with asyncio.timeout(ANSWER_S):
-                reader, writer = await asyncio.open_unix_connection(self._socket)
-                try:
-                    writer.write(command + b"\r\n")
-                    return await reader.readline()
-                finally:
-                    writer.close()
-        return b""
+                if self._is_private():
+                    reader, writer = await asyncio.open_unix_connection(self._socket)
+                    try:
+                        writer.write(b"PING\r\n")
+                        return await reader.readline() == b"+PONG\r\n"
+                    finally:
+                        writer.close()
+        return False
 
-    def _spawn(self, lock: IO[bytes]) -> None:
-        self._socket.unlink(missing_ok=True)
+    async def _end(self, lock: IO[bytes]) -> None:
+        """Shut the server down if one runs, and take its lock."""
+        if not try_lock(lock):
+            self._signal(signal.SIGTERM)
+            try:
+                async with asyncio.timeout(STOP_S):
+                    await wait_for_lock(lock)
+            except TimeoutError:
+                self._signal(signal.SIGKILL)
+                await wait_for_lock(lock)
         if self._process is not None:
-            self._process.wait()  # its lock is free, so it has ended
+            self._process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(OSError, ValueError):
+            os.kill(int(self._pid.read_text()), number)
+
+    def _spawn(self, lock: IO[bytes]) -> subprocess.Popen[bytes]:
+        self._socket.unlink(missing_ok=True)
+        self._pid.unlink(missing_ok=True)
+        # A killed rewrite leaves these files.
         for leftover in (*self._home.glob("temp-*"), *self._home.glob("appendonlydir/temp-*")):
-            leftover.unlink(missing_ok=True)  # of a killed rewrite
-        options = [part for name, value in OPTIONS.items() for part in (f"--{name}", value)]
+            leftover.unlink(missing_ok=True)
+        command: list[str | Path] = [_binary(), "--unixsocket", self._socket]
+        for name, value in OPTIONS.items():
+            command += [f"--{name}", value]
         try:
             with self._log.open("ab") as log:
-                # the binary of a package, options of our own
-                self._process = subprocess.Popen(  # noqa: S603
-                    [_binary(), *options, "--unixsocket", self._socket],
-                    cwd=self._home,  # for its files: a path in the options would be split at spaces
+                # The binary is a package's, the options are our own.
+                return subprocess.Popen(  # noqa: S603
+                    command,
+                    # A path in the options would be split at spaces.
+                    cwd=self._home,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
                     pass_fds=[lock.fileno()],
-                    start_new_session=True,  # Ctrl-C must not reach it: Kaiwa still drains
+                    # Ctrl-C must not reach it: Kaiwa still drains.
+                    start_new_session=True,
                     umask=OTHERS,
                 )
         except OSError as error:

@@ -1,11 +1,38 @@
-"""The socket that listens on the server's address; importing this module is cheap."""
+"""The socket that listens on the server's address, alone or shared; importing this module is
+cheap."""
 
 from __future__ import annotations
 
 import errno
+import os
 import socket
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
 
 from bot.errors import SettingsError
+
+SUPERVISOR = (sys.executable, "-P", "-m", "bot.supervisor")
+# A member sends it on its link.
+READY = b"+"
+
+
+class Membership(NamedTuple):
+    """What a member, one of several processes, gets from the supervisor.
+
+    Attributes:
+        socket: the descriptor of the listening socket.
+        link: the descriptor of the link.
+        folder: of the members of this port; private.
+        is_first: whether to own the bundled Valkey, and to print the start report and the address.
+        replaces: how the process that this one replaces has ended; empty if there was none.
+    """
+
+    socket: int
+    link: int
+    folder: str
+    is_first: bool
+    replaces: str
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -40,3 +67,14 @@ def inherited(descriptor: int) -> socket.socket:
     sock.set_inheritable(False)
     sock.setblocking(False)
     return sock
+
+
+def replace_by_supervisor(sock: socket.socket, processes: int, options: Sequence[str]) -> NoReturn:
+    """Run the supervisor in place of this program.
+
+    Args:
+        options: of every member.
+    """
+    sock.set_inheritable(True)
+    # The command is this program.
+    os.execv(sys.executable, [*SUPERVISOR, str(sock.fileno()), str(processes), *options])  # noqa: S606

@@ -73,10 +73,20 @@ async def serving(
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """Events set by signals: the first signal sets ``stop``, the second ``hurry``."""
+    """Events set by signals: the first signal sets ``stop``, the second ``hurry``.
+
+    Attributes:
+        alone: set when the link to the supervisor has ended.
+    """
 
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     hurry: asyncio.Event = field(default_factory=asyncio.Event)
+    alone: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def wait_until_alone(self) -> None:
+        """Wait until the other members have ended; not where this one ends without an order."""
+        if self.stop.is_set():
+            await self.alone.wait()
 
     def again(self) -> None:
         """Handle a signal; those after the second change nothing."""
@@ -107,6 +117,7 @@ def supervisors_orders(link: socket.socket) -> Iterator[Orders]:
     def end() -> None:
         loop.remove_reader(link)
         orders.stop.set()
+        orders.alone.set()
 
     loop.add_reader(link, end)
     try:

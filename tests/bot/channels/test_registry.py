@@ -121,7 +121,7 @@ async def test_a_channel_that_the_registry_alone_names_answers(
     monkeypatch.setenv("POSTBOX_TOKEN", "token")
     worker = ChatWorker("postbox:room-1")
     async with AsyncExitStack() as stack:
-        services = await stack.enter_async_context(app.open_services(settings))
+        services = await stack.enter_async_context(app.open_services(settings, settings.store_url))
         runtime = await stack.enter_async_context(
             app.open_runtime(services, worker.add, registry=registry)
         )

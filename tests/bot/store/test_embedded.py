@@ -1,5 +1,5 @@
-"""The bundled Valkey's life: one server per data directory, from the first user to the last,
-whoever is killed."""
+"""The bundled Valkey's life: one server per data directory, as long as its owner, whoever is
+killed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from redis import RedisError
 from redis.asyncio import Redis
 
-from bot.store.embedded import open_embedded
+from bot.errors import SettingsError, StoreUnavailable
+from bot.store.embedded import Part, open_embedded
 from tests.bot.store.processes import (
     ended,
     has_ended,
@@ -26,7 +28,7 @@ from tests.bot.store.processes import (
 from tests.waiting import until
 
 
-async def test_the_server_ends_with_its_only_user(tmp_path: Path) -> None:
+async def test_the_server_ends_with_its_owner(tmp_path: Path) -> None:
     """No process, no socket and no folder is left, and the data comes back."""
     async with open_embedded(tmp_path / "data") as url:
         pid = await pid_of(url)
@@ -57,59 +59,57 @@ async def test_the_server_is_set_up_to_keep_what_it_is_given(tmp_path: Path) -> 
     assert "Ready to accept connections" in (tmp_path / "valkey.log").read_text()
 
 
-async def test_two_users_share_a_server_and_the_last_one_stops_it(tmp_path: Path) -> None:
-    """Whether or not the last one started it."""
-    async with user(tmp_path) as first, user(tmp_path) as second:
-        assert first.url == second.url
-        pid = await pid_of(first.url)
-        await first.leave()
-        assert await pid_of(second.url) == pid
-        await second.leave()
-        assert has_ended(pid)
-
-
-async def test_one_process_may_use_it_twice(tmp_path: Path) -> None:
-    """Each use counts."""
+@pytest.mark.parametrize("part", ["connects", "may own"])
+async def test_others_connect_while_it_runs(tmp_path: Path, part: Part) -> None:
+    """They leave it running."""
     async with open_embedded(tmp_path) as url:
         pid = await pid_of(url)
-        async with open_embedded(tmp_path) as again:
-            assert again == url
+        async with open_embedded(tmp_path, part) as other:
+            assert other == url
         assert await pid_of(url) == pid
+
+
+async def test_a_second_owner_is_refused(tmp_path: Path) -> None:
+    """In one line, with what to do."""
+    async with user(tmp_path) as owner:
+        with pytest.raises(SettingsError, match=r"^KAIWA_DATA_DIR: another Kaiwa runs with .*stop"):
+            async with open_embedded(tmp_path):
+                pass  # pragma: no cover
+        await pid_of(owner.url)
+
+
+async def test_who_may_not_own_learns_that_nothing_runs(tmp_path: Path) -> None:
+    """Nothing is started."""
+    with pytest.raises(StoreUnavailable, match="no Kaiwa runs with") as refused:
+        async with open_embedded(tmp_path, "connects"):
+            pass  # pragma: no cover
+    assert refused.value.fix.startswith("start kaiwa run")
+    assert not (tmp_path / "appendonlydir").exists()
+
+
+async def test_who_may_own_owns_where_nobody_does(tmp_path: Path) -> None:
+    """A chat alone needs nothing that runs."""
+    async with open_embedded(tmp_path, "may own") as url:
+        pid = await pid_of(url)
     assert has_ended(pid)
 
 
-async def test_users_who_start_at_once_get_one_server(tmp_path: Path) -> None:
-    """Nobody starts a second one on the same files."""
-    async with user(tmp_path) as first, user(tmp_path) as second, user(tmp_path) as third:
-        pids = {await pid_of(one.url) for one in (first, second, third)}
-        assert len(pids) == 1
-        for one in (first, second, third):
-            await one.leave()
-        assert has_ended(pids.pop())
-
-
-async def test_a_killed_user_is_no_user(tmp_path: Path) -> None:
-    """The server outlives the one who started it, and goes with the last one who is left."""
-    async with user(tmp_path) as first, user(tmp_path) as second:
-        pid = await pid_of(first.url)
-        await first.die()
-        assert await pid_of(second.url) == pid
-        await second.leave()
-        await ended(pid)
-
-
-async def test_a_server_left_alone_is_attached_to(tmp_path: Path) -> None:
-    """After the only user was killed, the next one finds server and data, and ends both
-    properly."""
-    async with user(tmp_path) as first:
-        pid = await pid_of(first.url)
-        await write(first.url, "for later")
-        await first.die()
-    async with user(tmp_path) as second:
-        assert await pid_of(second.url) == pid
-        assert await read(second.url) == b"for later"
-        await second.leave()
-    await ended(pid)
+@pytest.mark.parametrize("frozen", [False, True], ids=["", "frozen"])
+async def test_the_next_owner_replaces_a_server_that_was_left(tmp_path: Path, frozen: bool) -> None:
+    """After a kill of its owner, also where it no longer answers: no second server touches its
+    files, and the data is there."""
+    async with user(tmp_path) as killed:
+        pid = await pid_of(killed.url)
+        await write(killed.url, "for later")
+        await killed.die()
+    if frozen:
+        os.kill(pid, signal.SIGSTOP)
+    async with open_embedded(tmp_path) as url:
+        assert has_ended(pid)
+        assert url == killed.url
+        assert await read(url) == b"for later"
+        pid = await pid_of(url)
+    assert has_ended(pid)
 
 
 async def test_data_survives_when_all_are_killed(tmp_path: Path) -> None:
@@ -127,8 +127,8 @@ async def test_data_survives_when_all_are_killed(tmp_path: Path) -> None:
 
 
 async def test_a_killed_server_is_started_again(tmp_path: Path) -> None:
-    """Under the same URL, with its data, once although two users notice, and again each time."""
-    async with open_embedded(tmp_path) as url, user(tmp_path) as other:
+    """Under the same URL, with its data, and again each time."""
+    async with open_embedded(tmp_path) as url:
         await write(url, "for later")
         for _ in range(2):
             pid = await pid_of(url)
@@ -136,9 +136,6 @@ async def test_a_killed_server_is_started_again(tmp_path: Path) -> None:
             await ended(pid)
             assert await pid_again(url) != pid
         assert await read(url) == b"for later"
-        await other.leave()
-        pid = await pid_of(url)
-    await ended(pid)
 
 
 async def pid_again(url: str) -> int:
@@ -165,8 +162,8 @@ async def test_a_server_that_cannot_start_again_is_tried_until_it_can(tmp_path: 
         assert await pid_again(url) != pid
 
 
-async def test_a_frozen_server_is_killed_by_the_last_user(tmp_path: Path) -> None:
-    """It would hear no other word, and no process may be left."""
+async def test_a_frozen_server_is_killed_by_its_owner(tmp_path: Path) -> None:
+    """It handles no other signal, and no process may be left."""
     async with open_embedded(tmp_path) as url:
         pid = await pid_of(url)
         os.kill(pid, signal.SIGSTOP)
