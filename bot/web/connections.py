@@ -1,7 +1,7 @@
 """Connection limits: the bytes and seconds of a request, and the number of connections at once.
 
-uvicorn with httptools has none of these: a head may be endless, and it waits forever for the rest
-of a request.
+uvicorn has none of these. In front of its protocol stands one of ours, which passes everything on,
+and around the application a layer that learns what of a request has come.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import structlog
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -28,12 +30,12 @@ RESERVED = 4096
 LOG_S = 60.0
 CLOSED = "those whose clients have been silent longest"
 MIB = 1024 * 1024
+# uvicorn reads no more of a body while the application has left this much of it unread.
+BUFFERED = 64 * 1024
+BODY_HEADERS = (b"content-length", b"transfer-encoding")
 
-TOO_LARGE = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: "
-    b"0\r\n\r\n"
-)
-State = Literal["head", "body", "answering", "unread", "idle", "closing"]
+TOO_LARGE = Response(status_code=431, headers={"connection": "close"})
+REFUSAL = b"HTTP/1.1 431 Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +44,15 @@ class Bounds:
 
     Attributes:
         head_bytes: of a request's head, and of the trailers behind its body.
-        head_s: from the first byte of a head to its last, and from the connection to the first
-            head's end.
-        body_s: from the end of the head to the end of the body.
-        unread_s: how long a client may leave a response unread.
-        closing_s: until a closing connection is aborted.
+        client_s: how long a client may take to send a request, and to go on reading a response.
+        look_s: how often late clients are looked for.
         connections: at once.
         held_bytes: of all requests that are not complete.
     """
 
     head_bytes: int = 64 * 1024
-    head_s: float = 10.0
-    body_s: float = 10.0
-    unread_s: float = 30.0
-    closing_s: float = 2.0
+    client_s: float = 20.0
+    look_s: float = 1.0
     connections: int = MOST_CONNECTIONS
     held_bytes: int = 64 * MIB
 
@@ -75,7 +72,7 @@ def bounds_here() -> Bounds:
 
 
 class Connections:
-    """Counts a server's connections, and closes waiting ones when there are too many.
+    """A server's connections; those whose clients are late or too many are closed.
 
     A connection whose request is complete is never closed: a signed webhook arrives whole.
     """
@@ -84,56 +81,66 @@ class Connections:
         self.bounds = bounds
         self._clock = clock
         self._open: set[Connection] = set()
-        # These wait for their client, the longest first.
-        self._waiting: dict[Connection, None] = {}
+        # Since when each of these waits for its client, the longest first.
+        self._waiting: dict[Connection, float] = {}
         self._held = 0
         self._logged_at: dict[str, float] = {}
 
-    def opened(self, connection: Connection) -> None:
+    async def close_late(self) -> None:
+        """Close the connections of late clients; never returns."""
+        while True:
+            await asyncio.sleep(self.bounds.look_s)
+            late = self._clock() - self.bounds.client_s
+            while self._waiting:
+                connection, since = next(iter(self._waiting.items()))
+                if since > late:
+                    break
+                if connection.is_held_up:
+                    self.wait(connection)
+                else:
+                    self.close(connection)
+
+    def open(self, connection: Connection) -> None:
         """Count a new connection; over the limit, close the one whose client has been silent
         longest."""
         self._open.add(connection)
-        self._waiting[connection] = None
+        self.wait(connection)
         if len(self._open) > self.bounds.connections:
             if self._may_log("connections"):
                 log.warning("connections.at_limit", limit=self.bounds.connections, closed=CLOSED)
-            self._close(next(iter(self._waiting)))
+            self.close(next(iter(self._waiting)))
 
-    def closed(self, connection: Connection) -> None:
+    def close(self, connection: Connection) -> None:
         self._open.discard(connection)
-        self._waiting.pop(connection, None)
-        self.release(connection)
+        self.work(connection)
+        connection.transport.abort()
 
-    def waits(self, connection: Connection) -> None:
-        """The connection waits for its client, to send or to read."""
-        self._waiting.pop(connection, None)
+    def wait(self, connection: Connection) -> None:
+        """From now on the connection waits for its client, to send or to read."""
+        self.work(connection)
         if connection in self._open:
-            self._waiting[connection] = None
+            self._waiting[connection] = self._clock()
 
-    def works(self, connection: Connection) -> None:
-        """The server works on a response: the connection is not closed to make room."""
+    def work(self, connection: Connection) -> None:
+        """The connection has a whole request, or has ended."""
         self._waiting.pop(connection, None)
-
-    def hold(self, connection: Connection, count: int) -> None:
-        """Count bytes of an incomplete request; over the limit, close the connection of the largest
-        one."""
-        if connection not in self._open or not connection.is_incomplete:
-            return
-        connection.held += count
-        self._held += count
-        if self._held > self.bounds.held_bytes and self._waiting:
-            if self._may_log("requests"):
-                log.warning("requests.at_limit", bytes=self.bounds.held_bytes, closed=CLOSED)
-            self._close(max(self._waiting, key=lambda waiting: waiting.held))
-
-    def release(self, connection: Connection) -> None:
-        """Forget the bytes of a request that is complete or given up."""
         self._held -= connection.held
         connection.held = 0
 
-    def _close(self, connection: Connection) -> None:
-        self.closed(connection)
-        connection.transport.abort()
+    def hold(self, connection: Connection, count: int) -> None:
+        """Count bytes of an incomplete request."""
+        if connection in self._waiting:
+            connection.held += count
+            self._held += count
+            if self._held > self.bounds.held_bytes:
+                # By then the application may have got the whole request.
+                asyncio.get_running_loop().call_soon(self._close_largest)
+
+    def _close_largest(self) -> None:
+        if self._held > self.bounds.held_bytes:
+            if self._may_log("requests"):
+                log.warning("requests.at_limit", bytes=self.bounds.held_bytes, closed=CLOSED)
+            self.close(max(self._waiting, key=lambda waiting: waiting.held))
 
     def _may_log(self, what: str) -> bool:
         """One line a minute: a flood of connections must not flood the log too."""
@@ -144,156 +151,118 @@ class Connections:
         return True
 
 
-class Connection(HttpToolsProtocol):
-    """A connection of uvicorn with limits.
+class Connection(asyncio.Protocol):
+    """Stands in front of uvicorn's protocol, which gets the transport and writes to it.
 
     Attributes:
         held: bytes of the incomplete request, counted by ``Connections``.
     """
 
-    def __init__(self, connections: Connections, **uvicorns: Any) -> None:
-        super().__init__(**uvicorns)
+    transport: asyncio.Transport
+
+    def __init__(
+        self, connections: Connections, *, app_state: dict[str, Any], **given: Any
+    ) -> None:
         self.held = 0
         self._connections = connections
-        self._bounds = connections.bounds
-        # This is the part of a request that comes next.
-        self._part: Literal["head", "body", "none"] = "head"
-        self._requests = 0
-        # So many bytes have come since the parser last made progress.
-        self._silent = 0
-        self._advanced = False
+        # The state comes back in the scope of each request.
+        self._server = AutoHTTPProtocol(app_state={**app_state, "connection": self}, **given)
+        # Of the request that the application works on, and whether its end has come.
+        self._scope: Scope | None = None
+        self._is_whole = False
+        # Bytes that have come since the application last took something.
+        self._new = 0
         self._is_refused = False
-        self._state: tuple[State, int] = ("answering", 0)
-        self._timer: asyncio.TimerHandle | None = None
 
-    # The parent class has this signature.
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._connections.opened(self)
-        self._watch()
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport  # type: ignore[assignment]  # a server's
+        self._server.connection_made(transport)
+        self._connections.open(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._connections.closed(self)
-        self._stop_timer()
-        super().connection_lost(exc)
+        self._connections.close(self)
+        self._server.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
             return
-        if self._part == "none":
-            self._part = "head"
-        self._advanced = False
-        super().data_received(data)
-        self._silent += len(data)
-        if self._advanced:
-            self._silent = 0
-        if self._silent > self._bounds.head_bytes:
-            self._refuse()
+        self._server.data_received(data)
         self._connections.hold(self, len(data))
-        self._watch()
-
-    def on_headers_complete(self) -> None:
-        size = len(self.url)
-        for name, value in self.headers:
-            size += len(name) + len(value)
-        if size > self._bounds.head_bytes:
-            # The next check finds it over the limit, and the exception stops the parser.
-            self._silent = self._bounds.head_bytes
-            raise ValueError("head too large")
-        self._advanced = True
-        self._part = "body"
-        super().on_headers_complete()
-
-    def on_body(self, body: bytes) -> None:
-        self._advanced = True
-        super().on_body(body)
-
-    def on_message_complete(self) -> None:
-        self._advanced = True
-        self._part = "none"
-        self._requests += 1
-        self._connections.release(self)
-        super().on_message_complete()
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        self._watch()
-
-    def send_400_response(self, msg: str) -> None:
-        """Called by uvicorn when the parser has stopped; ``_refuse`` has answered an oversized head
-        already."""
-        if self._silent < self._bounds.head_bytes:
-            super().send_400_response(msg)
+        self._new += len(data)
+        if self._new > self._connections.bounds.head_bytes:
+            # By then the application has started, or has taken the piece.
+            asyncio.get_running_loop().call_soon(self._check)
 
     def pause_writing(self) -> None:
-        super().pause_writing()
-        self._watch()
+        self._server.pause_writing()
+        if self._is_whole:
+            self._connections.wait(self)
 
     def resume_writing(self) -> None:
-        super().resume_writing()
-        self._watch()
+        self._server.resume_writing()
+        if self._is_whole:
+            self._connections.work(self)
 
     @property
-    def is_incomplete(self) -> bool:
-        """Whether a request is not yet complete."""
-        return self._part != "none"
+    def is_held_up(self) -> bool:
+        """Whether the client cannot send its request, because the application does not read."""
+        return bool(self._scope) and not self._is_whole and not self.transport.is_reading()
 
-    def _refuse(self) -> None:
-        """Answer 431, then keep reading for a moment: else a client that still sends would not see
-        the response."""
-        if self._part != "head" or self._is_answering:
-            self.transport.abort()
+    def begin(self, scope: Scope) -> bool:
+        """The head of a request has come; returns whether it is small enough."""
+        self._scope, self._is_whole = scope, False
+        size = len(scope["raw_path"]) + len(scope["query_string"])
+        has_body = False
+        for name, value in scope["headers"]:
+            size += len(name) + len(value)
+            has_body = has_body or name in BODY_HEADERS
+        self.take(scope, is_last=not has_body)
+        return size <= self._connections.bounds.head_bytes
+
+    def take(self, scope: Scope, *, is_last: bool) -> None:
+        """The application has got a piece of a request."""
+        if scope is not self._scope:
             return
-        self._is_refused = True
-        self.transport.write(TOO_LARGE)
-        self.transport.write_eof()
+        self._new = 0
+        if is_last:
+            self._is_whole = True
+            self._connections.work(self)
 
-    def _watch(self) -> None:
-        """On a change of state, restart the timer and count the connection as waiting or
-        working."""
-        state = self._state_now(), self._requests
-        if state == self._state:
+    def end(self, scope: Scope) -> None:
+        """The application has ended, perhaps after the next request has begun."""
+        if scope is self._scope:
+            self._scope, self._is_whole = None, False
+            self._connections.wait(self)
+
+    def _check(self) -> None:
+        """Refuse what is larger than a head may be, unless uvicorn reads no more of it."""
+        over = self._new - self._connections.bounds.head_bytes
+        if over <= 0 or self._is_refused or not self.transport.is_reading():
             return
-        self._state = state
-        self._stop_timer()
-        if state[0] == "answering":
-            self._connections.works(self)
-        else:
-            self._connections.waits(self)
-            self._start_timer()
-
-    def _state_now(self) -> State:
-        if self._is_refused or self.transport.is_closing():
-            return "closing"
-        if self.flow.write_paused:
-            return "unread"
-        if self._part != "none":
-            return self._part
-        return "answering" if self._is_answering else "idle"
-
-    @property
-    def _is_answering(self) -> bool:
-        return self.cycle is not None and not self.cycle.response_complete
-
-    def _start_timer(self) -> None:
-        bounds = self._bounds
-        # An idle connection has longer than uvicorn's own timeout, which closes cleanly.
-        seconds = {
-            "head": bounds.head_s,
-            "body": bounds.body_s,
-            "unread": bounds.unread_s,
-            "idle": self.timeout_keep_alive + bounds.closing_s,
-            "closing": bounds.closing_s,
-        }
-        self._timer = self.loop.call_later(seconds[self._state[0]], self._end)
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _end(self) -> None:
-        """Abort the connection, unless the server itself has paused reading."""
-        if self.is_incomplete and self.flow.read_paused and not self.transport.is_closing():
-            self._start_timer()
-        else:
+        if self._scope is None:
+            # A client that still sends would not see the response if the connection were closed.
+            self._is_refused = True
+            self.transport.write(REFUSAL)
+            self.transport.write_eof()
+        elif over > BUFFERED:
             self.transport.abort()
+
+
+def watched(app: ASGIApp) -> ASGIApp:
+    """The application, for a server with ``Connection`` in front of its protocol."""
+
+    async def run(scope: Scope, receive: Receive, send: Send) -> None:
+        connection: Connection = scope["state"]["connection"]
+
+        async def take() -> Message:
+            message = await receive()
+            connection.take(scope, is_last=not message.get("more_body"))
+            return message
+
+        chosen = app if connection.begin(scope) else TOO_LARGE
+        try:
+            await chosen(scope, take, send)
+        finally:
+            connection.end(scope)
+
+    return run

@@ -14,7 +14,8 @@ from functools import partial
 import uvicorn
 from starlette.types import ASGIApp
 
-from bot.web.connections import Bounds, Connection, Connections
+from bot.tasks import run_beside
+from bot.web.connections import Bounds, Connection, Connections, watched
 
 # Requests in flight have so long when the server stops.
 GRACE_S = 2
@@ -48,10 +49,11 @@ class Serving:
 async def serving(
     app: ASGIApp, sock: socket.socket, bounds: Bounds | None = None
 ) -> AsyncIterator[Serving]:
+    connections = Connections(bounds or Bounds())
     config = uvicorn.Config(
-        app,
+        watched(app),
         # The function is only called.
-        http=partial(Connection, Connections(bounds or Bounds())),  # type: ignore[arg-type]
+        http=partial(Connection, connections),  # type: ignore[arg-type]
         ws="none",
         log_config=None,
         # A malformed request is not worth a log line.
@@ -64,11 +66,12 @@ async def serving(
     )
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=[sock]))
-    try:
-        yield Serving(task)
-    finally:
-        server.should_exit = True
-        await task
+    async with run_beside(connections.close_late()):
+        try:
+            yield Serving(task)
+        finally:
+            server.should_exit = True
+            await task
 
 
 @dataclass(frozen=True, slots=True)

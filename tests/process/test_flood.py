@@ -15,7 +15,7 @@ from tests.fakes.gemini import GeminiFake
 from tests.fakes.gemini_answers import answer_of
 from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
-from tests.process.kaiwa_process import KaiwaProcess, kaiwa
+from tests.process.kaiwa_process import WORKING, KaiwaProcess, kaiwa
 from tests.waiting import until
 
 PEOPLE = 150
@@ -96,7 +96,7 @@ async def test_two_processes_share_a_flood(
     crowd = Crowd(line, slack)
     async with (
         kaiwa(tmp_path, "run", **variables) as door,
-        kaiwa(tmp_path, "run", **variables) as other,
+        kaiwa(tmp_path, "worker", ready=WORKING, **variables) as other,
     ):
         async with asyncio.timeout(60):
             while not other.log("turn.answered"):

@@ -30,11 +30,10 @@ PEOPLE = 60
 
 def members(running: KaiwaProcess) -> list[int]:
     """The ids of the processes that share the port."""
-    supervisor = running.process.pid
-    return [
-        int(pid)
-        for pid in Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
-    ]
+    found = []
+    for children in Path(f"/proc/{running.process.pid}/task").glob("*/children"):
+        found += [int(pid) for pid in children.read_text().split()]
+    return sorted(found)
 
 
 def listening_socket(port: int) -> str:

@@ -14,6 +14,7 @@ from tests.fakes.gemini_answers import Answer, answer_of
 from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
 from tests.process.kaiwa_process import kaiwa, left_behind
+from tests.process.test_processes import members
 from tests.process.webhooks import post_line, post_slack
 from tests.waiting import until
 
@@ -80,9 +81,9 @@ async def test_reminders_of_one_moment_come_once_each_whoever_dies(
         ]
         assert posted == [200] * len(users)
         await until(lambda: len(line.texts) == len(users), 15)
-        members = [child for child in children(running.process.pid) if b"member" in command(child)]
+        both = members(running)
         await until(lambda: len(line.calls("push")) > 0, 30)
-        for member in members:
+        for member in both:
             os.kill(member, signal.SIGKILL)
             await asyncio.sleep(0.1)  # the other one goes on meanwhile
         await until(lambda: len(line.texts) >= 2 * len(users), 30)
@@ -91,13 +92,3 @@ async def test_reminders_of_one_moment_come_once_each_whoever_dies(
     assert sorted(sent.to for sent in line.sent if sent.texts == ["⏰ drink water"]) == users
     assert len(line.texts) == 2 * len(users)
     assert left_behind(tmp_path) == []
-
-
-def children(process: int) -> list[int]:
-    return [
-        int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    ]
-
-
-def command(process: int) -> bytes:
-    return Path(f"/proc/{process}/cmdline").read_bytes()

@@ -10,6 +10,7 @@ import socket
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake
 from tests.fakes.wttr import WttrFake
@@ -146,15 +147,29 @@ async def test_a_store_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     assert "Traceback" not in running.output
 
 
-async def test_two_processes_share_the_bundled_store(tmp_path: Path) -> None:
-    """The first to come starts it, the last to leave stops it; what one took in both know."""
-    async with kaiwa(tmp_path, "run") as first, kaiwa(tmp_path, "run") as second:
+async def test_a_second_kaiwa_in_the_same_folder_is_one_line_with_the_fix(tmp_path: Path) -> None:
+    """The first goes on, and owns the store until its end."""
+    async with kaiwa(tmp_path, "run") as first:
+        async with kaiwa(tmp_path, "run") as second:
+            assert await second.process.wait() == 2
+        (complaint,) = [line for line in second.lines if line.startswith("kaiwa:")]
+        assert complaint.startswith("kaiwa: KAIWA_DATA_DIR: another Kaiwa runs with ")
         await first.say(TALK, "What is 6 * 7?")
-        assert "42" in (await second.answers(TALK, 1))[0]
-        assert await first.stop() == 0
-        await second.say(TALK, "What is 6 * 8?")
-        assert "48" in (await second.answers(TALK, 2))[1]
+        assert "42" in (await first.answers(TALK, 1))[0]
+    assert "Traceback" not in second.output
     assert left_behind(tmp_path) == []
+
+
+@pytest.mark.parametrize("command", [("worker",), ("usage",), ("outbox", "list")])
+async def test_without_a_store_that_runs_a_command_is_one_line_with_the_fix(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    """It starts none of its own."""
+    async with kaiwa(tmp_path, *command) as alone:
+        assert await alone.process.wait() == 1
+    assert f"no Kaiwa runs with {tmp_path / 'data'}" in alone.lines[-1]
+    assert "kaiwa run" in alone.lines[-1]
+    assert "Traceback" not in alone.output
 
 
 async def test_a_frozen_store_is_503_within_three_seconds(tmp_path: Path) -> None:

@@ -30,8 +30,8 @@ async def test_three_processes_share_the_work(tmp_path: Path) -> None:
     talks: list[str] = []
     async with (
         kaiwa(tmp_path, "run") as door,
-        kaiwa(tmp_path, "run") as second,
-        kaiwa(tmp_path, "run") as third,
+        kaiwa(tmp_path, "worker", ready=WORKING) as second,
+        kaiwa(tmp_path, "worker", ready=WORKING) as third,
     ):
         async with asyncio.timeout(60):
             while (

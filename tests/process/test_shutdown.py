@@ -119,9 +119,15 @@ async def test_a_second_sigterm_ends_the_process_at_once_and_loses_nothing(
 
 
 async def test_ctrl_c_twice_leaves_the_turn_to_another_worker(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, wttr: WttrFake, line: LineFake
+    tmp_path: Path,
+    variables: dict[str, str],
+    gemini: GeminiFake,
+    wttr: WttrFake,
+    line: LineFake,
+    redis_url: str,
 ) -> None:
     """It goes on there, and what was finished is not done again."""
+    variables = variables | {"REDIS_URL": redis_url}
     async with kaiwa(tmp_path, "run", **variables) as running:
         await in_a_tool_call(running, line, gemini, wttr)
         async with kaiwa(tmp_path, "worker", ready=WORKING, **variables) as worker:

@@ -31,8 +31,8 @@ async def test_feedback_outlives_processes_and_is_counted(
             assert await press_feedback(running, slack, CHANNEL, choice) == 200
     async with kaiwa(tmp_path, "run", **variables) as running:
         assert await press_feedback(running, slack, CHANNEL, "negative") == 200
-    async with kaiwa(tmp_path, "feedback", "--json", ready=ANY_LINE, **variables) as command:
-        assert await command.process.wait() == 0
+        async with kaiwa(tmp_path, "feedback", "--json", ready=ANY_LINE, **variables) as command:
+            assert await command.process.wait() == 0
     (printed,) = (line for line in command.lines if line.startswith("{"))
     report = json.loads(printed)
     assert (report["good"], report["bad"], len(report["ratings"])) == (0, 1, 1)

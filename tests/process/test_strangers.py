@@ -182,9 +182,10 @@ def test_on_a_terminal_the_address_to_sign_in_is_printed(
 
 
 async def test_two_that_start_at_once_make_one_token(
-    tmp_path: Path, variables: dict[str, str]
+    tmp_path: Path, variables: dict[str, str], valkey_url: str
 ) -> None:
     """Whoever comes second takes what the first has made."""
+    variables = variables | {"REDIS_URL": valkey_url}
     async with (
         kaiwa(tmp_path, "run", "--no-worker", **variables) as first,
         kaiwa(tmp_path, "run", "--no-worker", **variables) as second,

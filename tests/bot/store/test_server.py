@@ -29,9 +29,11 @@ async def test_a_relative_path_is_the_same_server(
 ) -> None:
     """Two ways to write a directory are one directory."""
     monkeypatch.chdir(tmp_path)
-    async with open_embedded(Path("data")) as one:
-        async with open_embedded(tmp_path / "." / "data", "connects") as two:
-            assert one == two
+    async with (
+        open_embedded(Path("data")) as one,
+        open_embedded(tmp_path / "." / "data", "connects") as two,
+    ):
+        assert one == two
 
 
 async def test_a_directory_that_cannot_be_written_stops_the_start(tmp_path: Path) -> None:

@@ -22,9 +22,11 @@ from bot.web.port import listen
 from bot.web.server import serving
 
 KIB = 1024
-PATIENT = Bounds(head_bytes=KIB, head_s=60, body_s=60, unread_s=60, closing_s=60)
+PATIENT = Bounds(head_bytes=KIB, client_s=60)
+HURRIED = replace(PATIENT, client_s=0.2, look_s=0.02)
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"
+LARGE = b"x" * 192 * KIB
 CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -69,11 +71,12 @@ class Visit:
 
 
 class Server:
-    """A server whose app reads a body and tells its length; ``/endless`` sends without end, until
-    it ``gave_up``."""
+    """A server whose app reads a body and answers with its length, at ``/busy`` as soon as it
+    ``is_free``; ``/endless`` sends without end, until it ``gave_up``."""
 
-    def __init__(self, port: int, gave_up: asyncio.Event) -> None:
+    def __init__(self, port: int, gave_up: asyncio.Event, is_free: asyncio.Event) -> None:
         self.gave_up = gave_up
+        self.is_free = is_free
         self._port = port
         self._visits: list[Visit] = []
 
@@ -98,7 +101,11 @@ async def told_length(request: Request) -> Response:
 
 @asynccontextmanager
 async def server(bounds: Bounds) -> AsyncIterator[Server]:
-    gave_up = asyncio.Event()
+    gave_up, is_free = asyncio.Event(), asyncio.Event()
+
+    async def busy(request: Request) -> Response:
+        await is_free.wait()
+        return PlainTextResponse(str(len(await request.body())))
 
     async def words() -> AsyncIterator[bytes]:
         try:
@@ -112,11 +119,15 @@ async def server(bounds: Bounds) -> AsyncIterator[Server]:
         return StreamingResponse(words())
 
     app = Starlette(
-        routes=[Route("/", told_length, methods=["GET", "POST"]), Route("/endless", endless)]
+        routes=[
+            Route("/", told_length, methods=["GET", "POST"]),
+            Route("/busy", busy, methods=["GET", "POST"]),
+            Route("/endless", endless),
+        ]
     )
     with listen("127.0.0.1", 0) as sock:
         async with serving(app, sock, bounds):
-            server = Server(sock.getsockname()[1], gave_up)
+            server = Server(sock.getsockname()[1], gave_up, is_free)
             try:
                 yield server
             finally:
@@ -199,16 +210,16 @@ async def test_a_body_larger_than_a_head_may_be_is_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bounds", "sent"),
+    "sent",
     [
-        (replace(PATIENT, head_s=0.2), b""),
-        (replace(PATIENT, head_s=0.2), GET[:-2]),
-        (replace(PATIENT, head_s=0.2), b"\r\n"),
-        (replace(PATIENT, body_s=0.2), POST),
-        (replace(PATIENT, body_s=0.2), POST + b"{}"),
-        (replace(PATIENT, body_s=0.2), CHUNKED + b"1\r\nx\r\n"),
-        (replace(PATIENT, body_s=0.2), CHUNKED + b"1\r\nx\r\n0\r\nX: y\r\n"),
-        (replace(PATIENT, head_s=0.2), GET[:-2] + b"Upgrade: websocket\r\nConnection: Upgrade\r\n"),
+        b"",
+        GET[:-2],
+        b"\r\n",
+        POST,
+        POST + b"{}",
+        CHUNKED + b"1\r\nx\r\n",
+        CHUNKED + b"1\r\nx\r\n0\r\nX: y\r\n",
+        GET[:-2] + b"Upgrade: websocket\r\nConnection: Upgrade\r\n",
     ],
     ids=[
         "nothing",
@@ -221,24 +232,24 @@ async def test_a_body_larger_than_a_head_may_be_is_taken() -> None:
         "half an upgrade",
     ],
 )
-async def test_half_a_request_is_waited_for_so_long(bounds: Bounds, sent: bytes) -> None:
+async def test_half_a_request_is_waited_for_so_long(sent: bytes) -> None:
     """Whichever half: its time comes, and the connection is closed."""
-    async with server(bounds) as here:
+    async with server(HURRIED) as here:
         assert await (await here.visit(sent)).is_closed()
 
 
 @pytest.mark.parametrize(
-    ("bounds", "beginning", "drop"),
+    ("beginning", "drop"),
     [
-        (replace(PATIENT, head_s=0.3), GET[:-2], b"X: y\r\n"),
-        (replace(PATIENT, body_s=0.3), POST.replace(b"5", b"60000"), b"x"),
-        (replace(PATIENT, body_s=0.3), CHUNKED, b"1\r\nx\r\n"),
+        (GET[:-2], b"X: y\r\n"),
+        (POST.replace(b"5", b"60000"), b"x"),
+        (CHUNKED, b"1\r\nx\r\n"),
     ],
     ids=["head", "body", "chunks"],
 )
-async def test_dripping_does_not_help(bounds: Bounds, beginning: bytes, drop: bytes) -> None:
+async def test_dripping_does_not_help(beginning: bytes, drop: bytes) -> None:
     """The time is for the whole, not since the last byte."""
-    async with server(bounds) as here:
+    async with server(HURRIED) as here:
         visit = await here.visit(beginning)
 
         async def drip() -> None:
@@ -253,7 +264,7 @@ async def test_dripping_does_not_help(bounds: Bounds, beginning: bytes, drop: by
 
 async def test_a_second_request_is_watched_like_the_first() -> None:
     """Kept alive, and also where the first was refused before its body had come."""
-    async with server(replace(PATIENT, head_s=0.2, body_s=0.2)) as here:
+    async with server(HURRIED) as here:
         visit = await here.visit(GET)
         assert await visit.status() == 200
         await visit.send(GET[:-2])
@@ -265,9 +276,21 @@ async def test_a_second_request_is_watched_like_the_first() -> None:
 
 async def test_an_answer_that_nobody_reads_is_given_up() -> None:
     """What stands in our buffers is ours to keep, but not for ever."""
-    async with server(replace(PATIENT, unread_s=0.2)) as here:
+    async with server(HURRIED) as here:
         await here.visit(GET.replace(b"/ ", b"/endless "))
         await asyncio.wait_for(here.gave_up.wait(), 20)
+
+
+@pytest.mark.parametrize(
+    "request_", [GET, POST.replace(b"5", b"%d" % len(LARGE)) + LARGE], ids=["no body", "large"]
+)
+async def test_a_client_is_not_late_while_the_server_works(request_: bytes) -> None:
+    """It is waited for until it is ready to read the request, and to answer."""
+    async with server(HURRIED) as here:
+        visit = await here.visit(request_.replace(b"/ ", b"/busy "))
+        await asyncio.sleep(2 * HURRIED.client_s)
+        here.is_free.set()
+        assert await visit.status() == 200
 
 
 async def test_of_too_many_the_one_that_waits_longest_gives_way() -> None:
