@@ -43,10 +43,10 @@ class Supervisor:
         for place in range(processes):
             Thread(target=self._keep, args=(place == 0,)).start()
         while processes:
-            number = self._events.get()
-            if number is None:
+            event = self._events.get()
+            if event is None:
                 processes -= 1
-            elif number == signal.SIGALRM:
+            elif event == signal.SIGALRM:
                 self._exit_code = 1
                 self._signal(signal.SIGKILL)
             elif self._stops.is_set():
@@ -55,7 +55,7 @@ class Supervisor:
             else:
                 signal.setitimer(signal.ITIMER_REAL, stop_s)
                 self._signal(signal.SIGTERM)
-            if processes == 1:
+            if processes == 1 and self._stops.is_set():
                 with self._lock, suppress(OSError):
                     for link in self._links.values():
                         link.shutdown(socket.SHUT_RDWR)
@@ -63,24 +63,26 @@ class Supervisor:
 
     def _keep(self, is_first: bool) -> None:
         replaces = ""
-        while is_first or self._may_start.wait():
-            with self._lock:
-                if self._stops.is_set():
-                    break
-                process = self._start(is_first, replaces)
-            if self._links[process].recv(1) == READY:
-                self._may_start.set()
-            code = process.wait()
-            replaces = f"exit code {code}" if code >= 0 else f"signal {-code}"
-            with self._lock:
-                self._links.pop(process).close()
-                # With these codes it has printed that a setting is wrong, or the store away.
-                if code in (1, 2) and not self._may_start.is_set():
-                    self._exit_code = code
-                    self._signal(signal.SIGTERM)
-            # A member that ends at once, again and again, must not take all of the CPU.
-            self._stops.wait(1.0)
-        self._events.put(None)
+        try:
+            while is_first or self._may_start.wait():
+                with self._lock:
+                    if self._stops.is_set():
+                        break
+                    process = self._start(is_first, replaces)
+                if self._links[process].recv(1) == READY:
+                    self._may_start.set()
+                code = process.wait()
+                replaces = f"exit code {code}" if code >= 0 else f"signal {-code}"
+                with self._lock:
+                    self._links.pop(process).close()
+                    # With these codes it has printed that a setting is wrong, or the store away.
+                    if code in (1, 2) and not self._may_start.is_set():
+                        self._exit_code = code
+                        self._signal(signal.SIGTERM)
+                # A member that ends at once, again and again, must not take all of the CPU.
+                self._stops.wait(1.0)
+        finally:
+            self._events.put(None)
 
     def _start(self, is_first: bool, replaces: str) -> subprocess.Popen[bytes]:
         link, end = socket.socketpair()
@@ -110,10 +112,8 @@ class Supervisor:
 
 if __name__ == "__main__":
     descriptor, processes, *options = sys.argv[1:]
-    with (
-        socket.socket(fileno=int(descriptor)) as sock,
-        TemporaryDirectory(prefix="kaiwa-") as folder,
-    ):
+    sock = socket.socket(fileno=int(descriptor))
+    with TemporaryDirectory(prefix="kaiwa-") as folder:
         # systemd-tmpfiles leaves a locked folder alone, however old.
         fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_SH)
         code = Supervisor(sock, folder, [*MEMBER, *options]).run(int(processes))

@@ -165,8 +165,10 @@ class Connection(asyncio.Protocol):
     ) -> None:
         self.held = 0
         self._connections = connections
-        # The state comes back in the scope of each request.
-        self._server = AutoHTTPProtocol(app_state={**app_state, "connection": self}, **given)
+        # The state comes back in the scope of each request. The class has no common constructor.
+        self._server = AutoHTTPProtocol(  # type: ignore[call-arg]
+            app_state={**app_state, "connection": self}, **given
+        )
         # Of the request that the application works on, and whether its end has come.
         self._scope: Scope | None = None
         self._is_whole = False

@@ -32,7 +32,7 @@ def restored_logging() -> Iterator[None]:
 def call(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Call:
-    """The command line, with a store of its own."""
+    """The command line, with a folder of its own."""
     monkeypatch.setenv("KAIWA_DATA_DIR", str(tmp_path / "data"))
     return calling(monkeypatch, capsys)
 

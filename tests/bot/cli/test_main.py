@@ -275,7 +275,8 @@ def test_a_pipe_whose_last_message_has_no_answer_fails(call: Call) -> None:
     assert "wrong" not in note
 
 
-def test_a_doctor_with_nothing_to_fix_says_so(call: Call, wttr: WttrFake) -> None:
+@pytest.mark.usefixtures("settings")
+def test_a_doctor_with_nothing_to_fix_says_so(call: Call) -> None:
     """Every part with its mark and its fix; the demo is a warning, no failure."""
     code, out, err = call("doctor", PORT="0")
     assert (code, err) == (0, "")
@@ -291,6 +292,17 @@ def test_a_doctor_who_finds_a_failure_fails(call: Call, wttr: WttrFake) -> None:
     code, out, _ = call("doctor", PORT="0", REDIS_URL="redis://127.0.0.1:1")
     assert code == 1
     assert "\n✗ store: " in out
+
+
+def test_a_doctor_without_a_kaiwa_that_runs_says_how_to_start_it(
+    call: Call, wttr: WttrFake
+) -> None:
+    """It starts no store of its own."""
+    code, out, _ = call("doctor", PORT="0")
+    assert code == 1
+    (store,) = [line for line in out.splitlines() if line.startswith("✗")]
+    assert "no Kaiwa runs with" in store
+    assert "start kaiwa run" in store
 
 
 def test_lines_webhook_is_set_from_the_command_line(call: Call) -> None:

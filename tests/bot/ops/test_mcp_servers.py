@@ -139,6 +139,7 @@ async def test_accepting_pins_what_is_there_now(hostile: Hostile, store: Store) 
         await accept(load(), "who", store.tool_pins)
 
 
+@pytest.mark.usefixtures("settings")
 def test_the_command_accepts(hostile: Hostile, call: Call) -> None:
     """It prints what it has pinned."""
     hostile.says(tools=[listed("do")])

@@ -14,7 +14,7 @@ from bot.transcript import encode
 from tests.bot.command_line import Call
 from tests.bot.store.turns import leased
 
-pytestmark = pytest.mark.usefixtures("restored_logging")
+pytestmark = pytest.mark.usefixtures("restored_logging", "settings")
 
 
 async def given_up(*answers: str) -> None:
