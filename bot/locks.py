@@ -12,18 +12,18 @@ from typing import IO
 POLL_S = 0.005
 
 
-def try_lock(file: IO[bytes], how: int = fcntl.LOCK_EX) -> bool:
+def try_lock(file: IO[bytes]) -> bool:
     """Lock a file if it is free; closing the file or the end of the process unlocks it."""
     try:
-        fcntl.flock(file, how | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
 
 
-async def wait_for_lock(file: IO[bytes], how: int = fcntl.LOCK_EX, poll_s: float = POLL_S) -> None:
+async def wait_for_lock(file: IO[bytes], poll_s: float = POLL_S) -> None:
     """Wait for the lock without blocking the event loop."""
-    while not try_lock(file, how):  # noqa: ASYNC110 -- flock has no event for a free lock
+    while not try_lock(file):  # noqa: ASYNC110 -- flock has no event for a free lock
         await asyncio.sleep(poll_s)
 
 
@@ -31,5 +31,5 @@ async def wait_for_lock(file: IO[bytes], how: int = fcntl.LOCK_EX, poll_s: float
 async def hold_lock(path: Path, poll_s: float = POLL_S) -> AsyncIterator[None]:
     """Hold the lock while the context is open."""
     with path.open("ab") as file:
-        await wait_for_lock(file, poll_s=poll_s)
+        await wait_for_lock(file, poll_s)
         yield

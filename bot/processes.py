@@ -8,7 +8,7 @@ import gc
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
 
 import structlog
@@ -16,10 +16,11 @@ import structlog
 from bot.app import ProcessServices, Runtime, asgi, open_runtime, open_services, open_url
 from bot.ops.eviction import Evictor
 from bot.settings import Settings
+from bot.store.embedded import Part
 from bot.tasks import run_beside
 from bot.web.connections import bounds_here
 from bot.web.port import READY, Membership, inherited
-from bot.web.server import Orders, serving, stop_signals, supervisors_orders
+from bot.web.server import serving, stop_signals
 from bot.worker import SHORT_SWEEP_S, SWEEP_S, ChatWorker, Process, Service, Worker
 
 log = structlog.stdlib.get_logger(__name__)
@@ -30,7 +31,8 @@ COLLECTED_AFTER = 10_000  # new objects; after 700 or 2,000 by Python's default
 
 async def serve(
     settings: Settings,
-    port: socket.socket | Membership,
+    sock: socket.socket,
+    membership: Membership | None = None,
     *,
     worker: bool,
     announce: Callable[[int], None],
@@ -39,78 +41,49 @@ async def serve(
     once.
 
     Args:
-        port: the listening socket, which is closed at the end, or the membership of a process that
-            shares one.
+        sock: it listens, and is closed at the end.
+        membership: of a process that shares the socket with others.
         worker: False where workers run in processes of their own.
         announce: called with the port when the server answers requests.
     """
-    if isinstance(port, Membership):
-        await _serve_as_member(settings, port, worker=worker, announce=announce)
-    else:
-        with port, stop_signals() as orders:
-            await _serve(settings, port, orders, worker=worker, announce=announce)
-
-
-async def _serve_as_member(
-    settings: Settings, membership: Membership, *, worker: bool, announce: Callable[[int], None]
-) -> None:
-    if membership.replaces:
-        log.warning("process.replaced", cause=membership.replaces)
-    with (
-        inherited(membership.socket) as sock,
-        inherited(membership.link) as link,
-        supervisors_orders(link) as orders,
-    ):
-
-        def report(port: int) -> None:
-            link.send(READY)
-            if membership.is_first:
-                announce(port)
-
-        await _serve(settings, sock, orders, worker=worker, announce=report, membership=membership)
-
-
-async def _serve(
-    settings: Settings,
-    sock: socket.socket,
-    orders: Orders,
-    *,
-    worker: bool,
-    announce: Callable[[int], None],
-    membership: Membership | None = None,
-) -> None:
-    bounds = bounds_here()
+    link = inherited(membership.link) if membership else None
     shared = Path(membership.folder) if membership else None
     is_first = membership is None or membership.is_first
-    async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(
-            open_url(settings, "owns" if is_first else "connects")
-        )
-        if membership and is_first:
-            # The others need the bundled Valkey until they have drained.
-            stack.push_async_callback(orders.wait_until_alone)
-        services = await stack.enter_async_context(open_services(settings, url, shared))
-        sweep_s = SHORT_SWEEP_S if shared else SWEEP_S
-        here = Worker(services.store, orders.hurry, sweep_s) if worker else None
-        start = here.add if here else _leave_to_the_sweep
-        runtime = await stack.enter_async_context(
-            open_runtime(services, start, listens=True, works=worker)
-        )
-        server = await stack.enter_async_context(
-            serving(asgi(services, runtime, here), sock, bounds)
-        )
-        stack.callback(runtime.console.close)
-        if here:
-            await stack.enter_async_context(
-                here.run(runtime.conversations.process, _upkeep(runtime))
+    bounds = bounds_here()
+    if membership and membership.replaces:
+        log.warning("process.replaced", cause=membership.replaces)
+    with sock, link or nullcontext(), stop_signals(link) as orders:
+        async with AsyncExitStack() as stack:
+            part: Part = "owns" if is_first else "connects"
+            url = await stack.enter_async_context(open_url(settings, part))
+            if link and is_first:
+                # The others need the bundled Valkey until they have drained.
+                stack.push_async_callback(orders.wait_until_alone)
+            services = await stack.enter_async_context(open_services(settings, url, shared))
+            sweep_s = SHORT_SWEEP_S if shared else SWEEP_S
+            here = Worker(services.store, orders.hurry, sweep_s) if worker else None
+            start = here.add if here else _leave_to_the_sweep
+            runtime = await stack.enter_async_context(
+                open_runtime(services, start, listens=True, works=worker)
             )
-        _begin_collections()
-        announce(sock.getsockname()[1])
-        services_ended = [server.wait_until_ended]
-        if here:
-            services_ended.append(here.wait_until_ended)
-        await _until(orders.stop, *services_ended)
-        runtime.intake.closed = runtime.conversations.closing = True
+            ends = [
+                await stack.enter_async_context(
+                    serving(asgi(services, runtime, here), sock, bounds)
+                )
+            ]
+            stack.callback(runtime.console.close)
+            if here:
+                ends.append(here.wait_until_ended)
+                await stack.enter_async_context(
+                    here.run(runtime.conversations.process, _upkeep(runtime))
+                )
+            _begin_collections()
+            if link:
+                link.send(READY)
+            if is_first:
+                announce(sock.getsockname()[1])
+            await _until(orders.stop, *ends)
+            runtime.intake.closed = runtime.conversations.closing = True
 
 
 async def work(settings: Settings, *, announce: Callable[[], None]) -> None:

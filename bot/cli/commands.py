@@ -43,7 +43,7 @@ from bot.terminal import machine
 from bot.terminal.keyboard import Keyboard, read_piped_line
 from bot.terminal.reports import Row, print_rows, print_table
 from bot.web.console_token import load_or_create_token
-from bot.web.port import Membership, listen
+from bot.web.port import Membership, inherited, listen
 from toolset.tool import ToolDefinition, ToolOutcome
 from toolset.tool_map import ToolMap
 
@@ -62,7 +62,7 @@ def run(*, worker: bool, processes: int = 1, membership: Membership | None = Non
     """
     config = _prepare(processes=processes)
     # A port in use ends the start before a report of it.
-    port = membership or listen(config.host, config.port)
+    sock = inherited(membership.socket) if membership else listen(config.host, config.port)
     if membership is None or membership.is_first:
         _report_start(config)
     token = ""
@@ -81,7 +81,7 @@ def run(*, worker: bool, processes: int = 1, membership: Membership | None = Non
         elif token:
             print(f"The page asks for the token in {config.console_token_path}", flush=True)
 
-    uvloop.run(serve(config, port, worker=worker, announce=announce))
+    uvloop.run(serve(config, sock, membership, worker=worker, announce=announce))
 
 
 def worker() -> None:

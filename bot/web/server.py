@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,26 +29,12 @@ class _Server(uvicorn.Server):
         yield
 
 
-class Serving:
-    """A running server."""
-
-    def __init__(self, task: asyncio.Task[None]) -> None:
-        self._task = task
-
-    async def wait_until_ended(self) -> None:
-        """Wait until the server has ended.
-
-        Raises:
-            Exception: the error that has ended it.
-        """
-        await asyncio.wait({self._task})
-        self._task.result()
-
-
 @asynccontextmanager
 async def serving(
     app: ASGIApp, sock: socket.socket, bounds: Bounds | None = None
-) -> AsyncIterator[Serving]:
+) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Serve requests while the context is open; yields what waits until the server has ended, and
+    raises the error that has ended it."""
     connections = Connections(bounds or Bounds())
     config = uvicorn.Config(
         watched(app),
@@ -68,7 +54,7 @@ async def serving(
     task = asyncio.create_task(server.serve(sockets=[sock]))
     async with run_beside(connections.close_late()):
         try:
-            yield Serving(task)
+            yield partial(asyncio.shield, task)
         finally:
             server.should_exit = True
             await task
@@ -86,6 +72,12 @@ class Orders:
     hurry: asyncio.Event = field(default_factory=asyncio.Event)
     alone: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def leave_alone(self, link: socket.socket) -> None:
+        """Handle the end of the link."""
+        asyncio.get_running_loop().remove_reader(link)
+        self.stop.set()
+        self.alone.set()
+
     async def wait_until_alone(self) -> None:
         """Wait until the other members have ended; not where this one ends without an order."""
         if self.stop.is_set():
@@ -101,47 +93,29 @@ class Orders:
 
 
 @contextmanager
-def stop_signals() -> Iterator[Orders]:
-    """Handle SIGTERM, SIGINT and SIGHUP while the context is open."""
-    orders = Orders()
-    with _handled(
-        {signal.SIGTERM: orders.again, signal.SIGINT: orders.again, signal.SIGHUP: orders.again}
-    ):
-        yield orders
+def stop_signals(link: socket.socket | None = None) -> Iterator[Orders]:
+    """Handle SIGTERM, SIGINT and SIGHUP while the context is open.
 
-
-@contextmanager
-def supervisors_orders(link: socket.socket) -> Iterator[Orders]:
-    """Handle a supervisor's signals, and the end of the link to it (``bot.supervisor``), while the
-    context is open."""
+    Args:
+        link: of a member, to its supervisor. A member may get SIGTERM twice, from the supervisor
+            and from the platform: only SIGINT hurries it. The end of the link is an order too.
+    """
     orders = Orders()
     loop = asyncio.get_running_loop()
-
-    def end() -> None:
-        loop.remove_reader(link)
-        orders.stop.set()
-        orders.alone.set()
-
-    loop.add_reader(link, end)
-    try:
+    handlers = dict.fromkeys((signal.SIGTERM, signal.SIGHUP, signal.SIGINT), orders.again)
+    if link:
         stop = orders.stop.set
-        with _handled({signal.SIGTERM: stop, signal.SIGHUP: stop, signal.SIGINT: orders.at_once}):
-            yield orders
-    finally:
-        loop.remove_reader(link)
-
-
-@contextmanager
-def _handled(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
-    """Handle signals, apart from a SIGHUP that ``nohup`` has switched off."""
-    loop = asyncio.get_running_loop()
+        handlers = {signal.SIGTERM: stop, signal.SIGHUP: stop, signal.SIGINT: orders.at_once}
+        loop.add_reader(link, orders.leave_alone, link)
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
-        handlers = dict(handlers)
-        handlers.pop(signal.SIGHUP, None)
+        # nohup has switched it off.
+        handlers.pop(signal.SIGHUP)
     for number, handler in handlers.items():
         loop.add_signal_handler(number, handler)
     try:
-        yield
+        yield orders
     finally:
         for number in handlers:
             loop.remove_signal_handler(number)
+        if link:
+            loop.remove_reader(link)

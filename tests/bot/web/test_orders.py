@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 
-from bot.web.server import Orders, stop_signals, supervisors_orders
+from bot.web.server import Orders, stop_signals
 
 
 def given(orders: Orders) -> tuple[bool, bool]:
@@ -54,7 +54,7 @@ async def test_what_nohup_has_started_does_not_stop_with_its_terminal() -> None:
 async def test_a_member_hurries_only_when_its_supervisor_says_so() -> None:
     """SIGTERM may come twice, from the supervisor and from the platform."""
     ours, theirs = socket.socketpair()
-    with ours, theirs, supervisors_orders(ours) as orders:
+    with ours, theirs, stop_signals(ours) as orders:
         await send(signal.SIGTERM, orders.stop)
         orders.stop.clear()
         await send(signal.SIGTERM, orders.stop)
@@ -65,8 +65,10 @@ async def test_a_member_hurries_only_when_its_supervisor_says_so() -> None:
 async def test_a_member_stops_when_its_supervisor_is_dead() -> None:
     """The link ends with it."""
     ours, theirs = socket.socketpair()
-    with ours, supervisors_orders(ours) as orders:
+    with ours, stop_signals(ours) as orders:
         theirs.close()
         async with asyncio.timeout(5):
+            await orders.wait_until_alone()
             await orders.stop.wait()
+            await orders.wait_until_alone()
         assert given(orders) == (True, False)
