@@ -1,5 +1,4 @@
-"""The supervisor of several processes, with members that do nothing but write down what they are
-told."""
+"""The supervisor of several processes, with members that only write down what they get."""
 
 from __future__ import annotations
 
@@ -30,11 +29,11 @@ with socket.create_server(("127.0.0.1", 0)) as sock:
 MEMBER = """
 import json, os, select, signal, socket, sys, time
 how, listening, link, folder, is_first, replaces = sys.argv[1:]
-def tell(**what):
-    with open(folder + "/told", "a") as told:
-        told.write(json.dumps({"pid": os.getpid(), **what}) + "\\n")
+def note(**what):
+    with open(folder + "/notes", "a") as notes:
+        notes.write(json.dumps({"pid": os.getpid(), **what}) + "\\n")
 def leave(number, frame):
-    tell(signal=signal.Signals(number).name)
+    note(signal=signal.Signals(number).name)
     if how == "waits" and is_first == "True":
         return
     if how != "hangs" and (how != "drains" or number == signal.SIGINT):
@@ -42,7 +41,7 @@ def leave(number, frame):
 for number in (signal.SIGTERM, signal.SIGINT):
     signal.signal(number, leave)
 port = socket.socket(fileno=int(listening)).getsockname()[1]
-tell(is_first=is_first, replaces=replaces, at=time.monotonic(), port=port)
+note(is_first=is_first, replaces=replaces, at=time.monotonic(), port=port)
 if how.startswith("fails"):
     sys.exit(int(how[-1]))
 link = socket.socket(fileno=int(link))
@@ -51,33 +50,33 @@ if how == "falls":
     sys.exit(3)
 while not select.select([link], [], [])[0]:
     pass
-tell(signal="none")
+note(signal="none")
 """
 
 
 class Group:
-    """A supervisor and what its members have told."""
+    """A supervisor and the notes of its members."""
 
     def __init__(self, process: asyncio.subprocess.Process, folder: Path) -> None:
         self.process = process
-        self._told = folder / "told"
+        self._notes = folder / "notes"
 
     @property
-    def told(self) -> list[dict[str, Any]]:
+    def notes(self) -> list[dict[str, Any]]:
         return (
-            [json.loads(line) for line in self._told.read_text().splitlines()]
-            if self._told.exists()
+            [json.loads(line) for line in self._notes.read_text().splitlines()]
+            if self._notes.exists()
             else []
         )
 
     @property
     def started(self) -> list[dict[str, Any]]:
         """The starts of members."""
-        return [told for told in self.told if "at" in told]
+        return [note for note in self.notes if "at" in note]
 
     @property
     def signals(self) -> list[str]:
-        return sorted(told["signal"] for told in self.told if "signal" in told)
+        return sorted(note["signal"] for note in self.notes if "signal" in note)
 
 
 @asynccontextmanager
@@ -101,9 +100,9 @@ async def test_a_member_that_is_killed_is_replaced(tmp_path: Path) -> None:
         await until(lambda: len(members.started) == 2)
         os.kill(members.started[0]["pid"], signal.SIGKILL)
         await until(lambda: len(members.started) == 3)
-        assert [told["replaces"] for told in members.started] == ["", "", "signal 9"]
-        assert [told["is_first"] for told in members.started] == ["True", "False", "True"]
-        assert len({told["port"] for told in members.started}) == 1
+        assert [note["replaces"] for note in members.started] == ["", "", "signal 9"]
+        assert [note["is_first"] for note in members.started] == ["True", "False", "True"]
+        assert len({note["port"] for note in members.started}) == 1
         members.process.terminate()
         assert await members.process.wait() == 0
         assert members.signals == ["SIGTERM", "SIGTERM"]
@@ -113,7 +112,7 @@ async def test_a_member_that_is_killed_is_replaced(tmp_path: Path) -> None:
 async def test_what_keeps_the_first_member_from_starting_ends_all(
     tmp_path: Path, code: int
 ) -> None:
-    """A wrong setting, or a store that is away: it is said once, with the exit code of one
+    """A wrong setting, or a store that is away: it is printed once, with the exit code of one
     process."""
     async with asyncio.timeout(30), group(tmp_path, f"fails {code}") as members:
         assert await members.process.wait() == code
@@ -124,8 +123,8 @@ async def test_members_that_end_at_once_are_replaced_after_a_pause(tmp_path: Pat
     """Two members of one start each in a second: they leave the CPU to others."""
     async with asyncio.timeout(30), group(tmp_path, "falls") as members:
         await until(lambda: len(members.started) >= 6)
-        assert {told["replaces"] for told in members.started} == {"", "exit code 3"}
-        first, *_, last = (told["at"] for told in members.started[:6])
+        assert {note["replaces"] for note in members.started} == {"", "exit code 3"}
+        first, *_, last = (note["at"] for note in members.started[:6])
         assert last - first >= 2
         members.process.send_signal(signal.SIGINT)
         assert await members.process.wait() == 0
@@ -138,7 +137,7 @@ async def test_the_first_member_ends_last(tmp_path: Path) -> None:
         members.process.terminate()
         assert await members.process.wait() == 0
         assert members.signals == ["SIGTERM", "SIGTERM", "none"]
-        assert members.told[-1]["pid"] == members.started[0]["pid"]
+        assert members.notes[-1]["pid"] == members.started[0]["pid"]
 
 
 async def test_members_that_do_not_drain_are_killed(tmp_path: Path) -> None:

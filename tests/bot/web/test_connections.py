@@ -94,7 +94,7 @@ class Server:
             await visit.leave()
 
 
-async def told_length(request: Request) -> Response:
+async def body_length(request: Request) -> Response:
     body = await read_body(request, 64 * KIB)
     return Response(status_code=413) if body is None else PlainTextResponse(f"{len(body)} bytes")
 
@@ -120,7 +120,7 @@ async def server(bounds: Bounds) -> AsyncIterator[Server]:
 
     app = Starlette(
         routes=[
-            Route("/", told_length, methods=["GET", "POST"]),
+            Route("/", body_length, methods=["GET", "POST"]),
             Route("/busy", busy, methods=["GET", "POST"]),
             Route("/endless", endless),
         ]
@@ -293,7 +293,7 @@ async def test_a_client_is_not_late_while_the_server_works(request_: bytes) -> N
         assert await visit.status() == 200
 
 
-async def test_of_too_many_the_one_that_waits_longest_gives_way() -> None:
+async def test_of_too_many_the_one_that_waits_longest_is_closed() -> None:
     """Half a request is closed for a whole one, and the log says so once."""
     with capture_logs() as logged:
         async with server(replace(PATIENT, connections=10)) as here:
@@ -323,15 +323,15 @@ async def test_half_requests_share_so_many_bytes() -> None:
     assert [line["event"] for line in logged] == ["requests.at_limit"]
 
 
-def test_the_log_is_told_once_a_minute() -> None:
+def test_the_log_has_one_line_a_minute() -> None:
     """However many connections come; a minute later, whoever watches learns that it goes on."""
     clock = [0.0]
     connections = Connections(Bounds(connections=0), lambda: clock[0])
-    told = []
+    logged = []
     for second in (0, 0, 59, 60, 61):
         clock[0] = second
-        told.append(connections._may_log("connections"))
-    assert told == [True, False, False, True, False]
+        logged.append(connections._may_log("connections"))
+    assert logged == [True, False, False, True, False]
 
 
 @pytest.mark.parametrize(
