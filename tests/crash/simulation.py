@@ -254,7 +254,8 @@ class Conversation:
             while self.to_come and self.to_come[0][0] == TOGETHER:
                 _, event = self.to_come.pop(0)
                 await self.receive(event)
-        self.void += done == REOPEN
+        is_deleted = done == "rewrite" and self.scenario.deletes
+        self.void += done == REOPEN or is_deleted
 
 
 async def _until_death(wire: CutWire, life: Coroutine[Any, Any, object]) -> None:
