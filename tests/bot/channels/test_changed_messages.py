@@ -147,7 +147,8 @@ async def test_an_answer_that_waits_is_given_anew_with_the_words_of_its_thread(
         slack.break_down("chat.postMessage")
         await here.send(question)
         assert slack.shown == []
-        slack.messages[CHANNEL].clear()
+        for posted in slack.messages[CHANNEL]:
+            posted["text"] = "Something else."
         await here.send(edit)
         asked = here.model.requests[-1].messages[-1]
     assert slack.shown == ["Sunny."]

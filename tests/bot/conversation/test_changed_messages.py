@@ -220,8 +220,7 @@ async def test_a_turn_that_goes_on_leaves_a_change_behind_its_message(store: Sto
     await cut_off(dead, step.at_gate)
     await other.receive("Two?", "m2")
     await other.arrive(unsent("e1", "m2"))
-    for _ in range(2):
-        await other.runner.process(HERE)
+    await other.runner.process(HERE)
     assert (len(other.model.requests), other.box.texts) == (1, ["One."])
     assert await other.past() == ["One?", "One."]
 
@@ -321,8 +320,8 @@ async def test_an_older_answer_is_given_anew_after_an_edit(store: Store, takes_b
     await harness.runner.process(HERE)
     first, _ = await store.history.read(HERE, 2)
     lease = await leased(store, HERE)
-    summary = Summary(read_record(first).turn_id, 1, "m", "The old words")
-    await store.history.summarise(lease, encode(summary))
+    summary = encode(Summary(read_record(first).turn_id, 1, "m", "The old words"))
+    await store.history.summarise(lease, summary)
     await store.leases.release(lease)
     await go_on(harness, edited("e1", "m1", "Weather?"))
     assert box.words == ["two", "anew"]
@@ -388,8 +387,7 @@ async def test_an_edit_counts_though_an_operator_has_put_back_an_older_answer(st
     first = Step("one", gate=asyncio.Event())
     harness = Harness(store, [first, Step("anew")], Pieces(busy=1))
     await harness.receive("Wether?", "m1")
-    reply = Reply("zero")
-    older = Delivery("turn_0_1", "turn_0", reply, answers=("m1",), may_be_reopened=True)
+    older = Delivery("r1", "turn_0", Reply("zero"), answers=("m1",), may_be_reopened=True)
     async with held(harness, first):
         assert await store.outbox.post(HERE, older.id, encode(older))
         await harness.arrive(edited("e1", "m1", "Weather?"))
@@ -400,8 +398,8 @@ async def test_an_edit_counts_though_an_operator_has_put_back_an_older_answer(st
 async def test_the_last_question_of_a_day_can_be_edited(store: Store) -> None:
     """It has been counted; without an answer anew the first one would be lost."""
     steps = Step("one"), Step("anew"), Step("never asked for")
-    box = Pieces(busy=1)
-    harness = Harness(store, steps, box, limits=Limits(user_messages=1))
+    limits = Limits(user_messages=1)
+    harness = Harness(store, steps, box := Pieces(busy=1), limits=limits)
     await harness.receive("Wether?", "m1")
     await harness.runner.process(HERE)
     await go_on(harness, edited("e1", "m1", "Weather?"))
@@ -413,8 +411,8 @@ async def test_the_last_question_of_a_day_can_be_edited(store: Store) -> None:
 
 async def test_what_came_besides_waits_for_the_reopened_turn(store: Store) -> None:
     """Other people's messages keep their order, and get their own answers."""
-    box = Pieces(busy=1)
-    harness = Harness(store, [Step("one"), Step("anew"), Step("other")], box)
+    steps = Step("one"), Step("anew"), Step("other")
+    harness = Harness(store, steps, box := Pieces(busy=1))
     await harness.receive("Wether?", "m1")
     await harness.runner.process(HERE)
     await go_on(harness, edited("e1", "m1", "Weather?"), by_somebody_else("m2", "Hello"))
