@@ -424,8 +424,7 @@ async def test_a_reopened_turn_survives_its_process(store: Store) -> None:
     """The next one goes on with it."""
     box, first = Pieces(busy=1), hanging()
     harness = Harness(store, [Step("one two"), first], box)
-    await harness.receive("Wether?", "m1")
-    await harness.runner.process(HERE)
+    await go_on(harness, InboundEvent(words("m1", "Wether?")))
     await harness.arrive(edited("e1", "m1", "Weather?"))
     await cut_off(harness, first.at_gate)
     then = Harness(store, [Step("anew")], box)
