@@ -351,14 +351,14 @@ async def test_an_answer_that_waits_loses_its_messages_one_by_one(store: Store) 
 
 async def test_an_answer_goes_with_its_first_message_after_a_reset(store: Store) -> None:
     """Nothing shows any more which of its messages were taken back before."""
-    harness = Harness(store, [Step("both")], box := Pieces(busy=2))
+    harness = Harness(store, [Step("both")], Pieces(busy=2))
     for number in (1, 2):
         await harness.receive("Oops", f"m{number}")
     await harness.runner.process(HERE)
     await harness.receive("/reset", "m3")
     await harness.runner.process(HERE)
     await go_on(harness, unsent("e1", "m1"))
-    assert "both" not in box.words
+    assert "both" not in str(await store.outbox.read(HERE))
 
 
 @CHANGED
@@ -442,15 +442,14 @@ async def test_a_choice_that_reads_like_a_command_is_not_asked_again(store: Stor
     assert len(await store.outbox.read(HERE)) == 1
 
 
-async def test_commands_are_not_run_again(store: Store) -> None:
-    """A turn that has said more than the model's answer is not reopened."""
+async def test_a_turn_that_has_said_more_than_the_answer_is_not_reopened(store: Store) -> None:
+    """What it has said besides, here a reminder, would be lost."""
     harness = Harness(store, [Step("one")], Pieces(busy=2))
-    await harness.receive("/help", "m0")
-    await harness.receive("Wether?", "m1")
-    await harness.runner.process(HERE)
-    before = len(await store.outbox.read(HERE))
+    await harness.arrive(InboundEvent(words("r1", "Call home"), reminder="due"))
+    await go_on(harness, InboundEvent(words("m1", "Wether?")))
+    before = await store.outbox.read(HERE)
     await go_on(harness, edited("e1", "m1", "Weather?"))
-    assert (len(await store.outbox.read(HERE)), len(harness.model.requests)) == (before, 1)
+    assert (await store.outbox.read(HERE), len(harness.model.requests)) == (before, 1)
     assert "Weather?" in await harness.past()
 
 
@@ -486,15 +485,16 @@ async def test_an_answer_that_was_sent_stays(
     assert len(harness.model.requests) == 1
 
 
-async def test_a_question_that_is_taken_back_leaves_the_one_that_joined(store: Store) -> None:
-    """With the answer, and without the calls of the first; what remains can be sent to any
-    model."""
-    first = calling(held=True)
-    harness = Harness(store, [first, Step("Both."), Step("Hello!")])
-    await harness.receive("Tokyo?", "m1")
-    async with held(harness, first):
-        await harness.receive("Osaka?", "m2")
-    await harness.arrive(unsent("e1", "m1"))
-    await harness.receive("Hi", "m3")
-    await harness.runner.process(HERE)
-    assert asked(harness) == [("user", "Osaka?"), ("model", "Both."), ("user", "Hi")]
+async def test_an_answer_that_people_have_read_stays(store: Store) -> None:
+    """Ten seconds later a message that is taken back leaves the history only."""
+    harness = Harness(store, [Step("one")], box := Pieces(takes_back=True))
+    await go_on(harness, InboundEvent(words("m1", "Oops")))
+    [entry] = await store.history.read(HERE, 1)
+    record = read_record(entry)
+    lease = await leased(store, HERE)
+    earlier = encode(replace(record, at=record.at - 10_000))
+    await store.history.rewrite(lease, {entry: earlier})
+    await store.leases.release(lease)
+    change = InboundEvent(replace(words("e1", ""), at=record.at), "a thread", event="unsent")
+    await go_on(harness, replace(change, target="m1"))
+    assert (box.words, await harness.past()) == (["one"], [])
