@@ -245,7 +245,11 @@ class InboundMessages:
         return await self._join(_without_changes_of(_message_ids(waiting), _changes_among(waiting)))
 
     async def _join(self, waiting: Sequence[WaitingEvent]) -> list[ParsedEvent]:
-        joining = _without_changes_of(await self._answered_elsewhere(waiting), waiting)
+        answered = await self._answered_elsewhere(waiting)
+        joining = []
+        for entry, one in waiting:
+            if one.event.event != "edited" or one.event.target not in answered:
+                joining.append((entry, one))
         if joining:
             await self._services.store.journal.join(
                 self._lease, [entry.frame for entry, _ in joining]
@@ -260,10 +264,10 @@ class InboundMessages:
             ids.add(event.message.id)
 
     async def _answered_elsewhere(self, joining: Sequence[WaitingEvent]) -> set[str]:
-        """The messages of other turns that are reopened by a change, as their answers wait; the
-        change stays until this turn's end.
+        """The messages of other turns that are reopened by an edit, as their answers wait; the edit
+        stays until this turn's end. A message that is taken back leaves the requests at once.
 
-        A change of this turn's own messages never stays: the commit would wait for it, whatever the
+        An edit of this turn's own messages never stays: the commit would wait for it, whatever the
         outbox holds.
         """
         answered: set[str] = set()

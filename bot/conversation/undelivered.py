@@ -80,8 +80,7 @@ async def withdraw_answers(
     deleted.
 
     Args:
-        unsent: ids of the messages; those that were taken back before are neither in the history
-            nor in what waits.
+        unsent: ids of the messages; those that were taken back before are not in the history.
         changes: the events that took them back; an answer that was given a moment before is deleted
             too.
 
