@@ -24,6 +24,7 @@ from bot.checks import CheckResult
 from bot.cli.add_api import steps_for_api, write_api
 from bot.cli.as_typed import as_typed
 from bot.cli.new_tool import next_steps, own_folder, write_tool
+from bot.cli.reports import print_checks, print_table
 from bot.clock import Days
 from bot.commands import SpokenCommands
 from bot.errors import BadInput, TurnFailed
@@ -40,7 +41,6 @@ from bot.providers.registry import check_models, model_secrets, open_model
 from bot.settings import Settings
 from bot.store.private import private_folder
 from bot.supervisor import Membership
-from bot.terminal.reports import print_checks, print_table
 from bot.web.console_token import load_or_create_token
 from bot.web.port import listen
 from toolset.tool import ToolDefinition, ToolOutcome

@@ -16,15 +16,13 @@ from bot.commands import SpokenCommands
 from bot.errors import BadInput, StoreUnavailable
 from bot.tasks import run_beside
 from bot.terminal.machine import language_tag, time_zone
-from bot.terminal.screen import Screen, clock_time
+from bot.terminal.screen import Screen, clock_time, shortened
 from bot.transcript import new_id
 
 TICK_S = 0.08  # between two pictures of a spinner
 POLL_S = 2.0  # between two reads of the history, for an answer whose live events were lost
 AGAIN_S = 1.0  # until the live events are followed again after an outage
 DIGITS = 2  # of a number that stands for a choice or an option
-
-ReadLine = Callable[[], Awaitable[str | None]]
 
 
 class Chat:
@@ -64,17 +62,13 @@ class Chat:
         """
         entries = await self._console.entries(self._conversation)
         texts = [entry.text for entry in entries if entry.role == "user"]
-        answers = _answers_in(entries)
+        answers = [entry.text for entry in entries if _is_answer(entry)]
         if texts and answers:
-            self._screen.recall(texts[-1], answers[-1][1].text)
+            self._screen.notice(f"› {texts[-1]}\n\n{shortened(answers[-1])}")
         return texts
 
-    async def run(self, read_line: ReadLine) -> bool:
-        """Send every line to the last one, which is None, or to /exit.
-
-        Returns:
-            Whether the last message was answered.
-        """
+    async def run(self, read_line: Callable[[], Awaitable[str | None]]) -> bool:
+        """Send every line until None or /exit; whether the last message was answered."""
         is_answered = True
         async with run_beside(self._follow()):
             await self._is_done(self._poll_s)
@@ -98,10 +92,9 @@ class Chat:
             self._reading.cancel()
         self._done.set()
 
-    async def _next_text(self, read_line: ReadLine) -> str | None:
+    async def _next_text(self, read_line: Callable[[], Awaitable[str | None]]) -> str | None:
         self._reading = reading = asyncio.ensure_future(read_line())
-        with self._screen.typing():
-            await asyncio.wait([reading])
+        await asyncio.wait([reading])
         self._reading = None
         line = None if reading.cancelled() else reading.result()
         return None if line is None else line.strip()
@@ -126,17 +119,14 @@ class Chat:
         try:
             await self._console.vote(self._conversation, poll.id, choice)
         except StoreUnavailable as error:
-            self._screen.store_away(str(error))
+            self._screen.failure(error)
             return False
         await self._is_done(self._poll_s)
         return True
 
     async def _send(self, text: str) -> bool:
-        """Send one message and draw its turn until the answer, a question or Ctrl-C.
-
-        Returns:
-            Whether it was answered, and not with an apology.
-        """
+        """Send a message and draw its turn until the answer, a question or Ctrl-C; whether it was
+        answered, and not with an apology."""
         command, before = self._commands.read(text), (self._question, self._numbered)
         is_command = command == "stop" or (command is not None and not self._open)
         self._ends_all = is_command or self._question is not None
@@ -151,10 +141,8 @@ class Chat:
                 await self._say(text, message_id=self._awaited)
                 is_stored = True
                 await self._wait()
-            except BadInput as error:
-                self._screen.error(str(error))
-            except StoreUnavailable as error:
-                self._screen.store_away(str(error))
+            except (BadInput, StoreUnavailable) as error:
+                self._screen.failure(error)
         if not is_stored:
             self._open.discard(self._awaited)
             (self._question, self._numbered), self._decided = before, ""
@@ -184,7 +172,8 @@ class Chat:
         while True:
             with suppress(StoreUnavailable):
                 async with self._console.watch(self._conversation) as events:
-                    self._done.set()
+                    if not self._awaited:
+                        self._done.set()  # the first line has waited for this
                     async for event in events:
                         self._take(event)
             await asyncio.sleep(AGAIN_S)
@@ -238,11 +227,8 @@ class Chat:
         self._done.set()
 
     async def _catch_up(self) -> str:
-        """Show what the store has and nobody has seen.
-
-        Returns:
-            The key of the text that says why a typed line is not sent; empty where it may be.
-        """
+        """Show what the store has and nobody has seen; the key of the text that says why a typed
+        line is not sent, empty where it may be."""
         known = self._question
         with suppress(StoreUnavailable):  # sending the line fails too, and shows it
             await self._read_store()
@@ -252,10 +238,15 @@ class Chat:
 
     async def _read_store(self) -> None:
         """Show late answers and the open question, as far as they have not been shown."""
-        if self._open:
-            for ids, answer in _answers_in(await self._console.entries(self._conversation)):
+        ids: set[str] = set()
+        for entry in await self._console.entries(self._conversation) if self._open else ():
+            ids.add(entry.id)
+            if _is_answer(entry):
                 if not self._open.isdisjoint(ids):
+                    answer = live.Answered("", entry.text, files=tuple(entry.files))
+                    answer = replace(answer, cards=entry.cards, choices=entry.choices)
                     self._show_answer(answer, ids)
+                ids = set()
         question = await self._console.open_question(self._conversation)
         if question is None or question.question_id == self._decided:
             self._question = None
@@ -263,14 +254,5 @@ class Chat:
             self._ask(question)
 
 
-def _answers_in(entries: Sequence[Entry]) -> list[tuple[set[str], live.Answered]]:
-    """The answers, each with the ids of its turn's messages."""
-    answers: list[tuple[set[str], live.Answered]] = []
-    ids: set[str] = set()
-    for entry in entries:
-        ids.add(entry.id)
-        if entry.role == "model" and not entry.calls:
-            shown = live.Answered("", entry.text, files=tuple(entry.files))
-            answers.append((ids, replace(shown, cards=entry.cards, choices=entry.choices)))
-            ids = set()
-    return answers
+def _is_answer(entry: Entry) -> bool:
+    return entry.role == "model" and not entry.calls

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import sys
 import termios
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from threading import Thread
@@ -24,6 +24,7 @@ class Keyboard:
 
     def __init__(self) -> None:
         self._modes = termios.tcgetattr(sys.stdin)
+        self._is_reading = False
         # There are Pythons without it, and importing it changes what input() does.
         self._editor = import_module("readline") if find_spec("readline") else None
 
@@ -36,9 +37,12 @@ class Keyboard:
     async def read_line(self) -> str | None:
         """The next line; None at Ctrl-D. Until the next call, keys wait for it, unseen."""
         self._set_modes(0)
+        self._is_reading = True
         try:
             return await _in_thread(self._input)
         finally:
+            self._is_reading = False
+            print(flush=True)
             # With readline, a terminal in line mode would swallow Ctrl-D; without, only the
             # terminal understands it.
             self._set_modes(termios.ECHO | (termios.ICANON if self._editor else 0))
@@ -51,14 +55,15 @@ class Keyboard:
         """Throw away what was typed and not yet read."""
         termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
-    def erase(self) -> None:
-        """Erase the prompt with what is typed behind it."""
-        print(ERASE_LINE, end="", flush=True)
-
-    def redraw(self) -> None:
-        """Draw both again."""
-        typed = self._editor.get_line_buffer() if self._editor is not None else ""
-        print(f"{PROMPT}{typed}", end="", flush=True)
+    @contextmanager
+    def above(self) -> Iterator[None]:
+        """While the context is open, the line that is being typed is out of the way."""
+        if self._is_reading:
+            print(ERASE_LINE, end="", flush=True)
+        yield
+        if self._is_reading:
+            typed = self._editor.get_line_buffer() if self._editor is not None else ""
+            print(f"{PROMPT}{typed}", end="", flush=True)
 
     def _set_modes(self, without: int) -> None:
         """Set the terminal's modes as they were found, without some of the local ones."""

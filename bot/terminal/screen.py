@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from bot import live_events as live
+from bot.errors import BadInput, StoreUnavailable
 from bot.terminal import printable
 from bot.terminal.keyboard import Keyboard
 from bot.terminal.markdown import ChatMarkdown
@@ -41,7 +42,6 @@ class Screen:
         self._out = out or Console(highlight=False)
         pipe = Console(stderr=True, highlight=False, width=ENDLESS)
         self._notes = self._out if self._out.is_terminal else pipe
-        self._is_typing = False
         self._last_was_call = False
         self._live: Live | None = None
         self._text = ""  # of the answer, which grows
@@ -56,30 +56,12 @@ class Screen:
         """Show a sentence of Kaiwa itself, beside the conversation."""
         self._print(Text(printable(sentence), "dim"))
 
-    def error(self, sentence: str, note: str = "") -> None:
-        """Show a failure; ``note`` is cause and fix for the operator."""
-        below = f"\n  {printable(note)}" if note else ""
-        self._print(Text.assemble((printable(sentence), "red"), (below, "dim")))
-
-    def store_away(self, cause: str) -> None:
-        """Show that the store does not answer."""
-        self.error(self._labels["store_away"], cause)
-
-    def recall(self, question: str, answer: str) -> None:
-        """Show the last message and answer of an earlier run, to a person."""
-        if self._out.is_terminal:
-            self.notice(f"› {question}\n\n{_cut(answer)}")
-
-    @contextmanager
-    def typing(self) -> Iterator[None]:
-        """While the context is open, everything is shown above the prompt."""
-        self._is_typing = self._keyboard is not None
-        try:
-            yield
-        finally:
-            if self._is_typing:
-                self._out.print()
-            self._is_typing = False
+    def failure(self, error: BadInput | StoreUnavailable) -> None:
+        """Show why nothing was sent."""
+        if isinstance(error, BadInput):
+            self._fail(str(error))
+        else:
+            self._fail(self._labels["store_away"], str(error))
 
     @contextmanager
     def answering(self) -> Iterator[None]:
@@ -136,10 +118,15 @@ class Screen:
                 self.notice(poll_text(event, self._labels["vote"]))
             case live.Answered(_, text, True, note):
                 self._flush()
-                self.error(text, note)
+                self._fail(text, note)
             case live.Answered(_, text):
                 self._text = printable(text)
                 self._flush(printable(beside_text(event)))
+
+    def _fail(self, sentence: str, note: str = "") -> None:
+        """Show a failure; ``note`` is cause and fix for the operator."""
+        below = f"\n  {printable(note)}" if note else ""
+        self._print(Text.assemble((printable(sentence), "red"), (below, "dim")))
 
     def _flush(self, beside: str = "") -> None:
         """Print the text as it is, with what is below it; what follows begins anew."""
@@ -171,23 +158,20 @@ class Screen:
 
     def _print(self, content: RenderableType, *, is_call: bool = False) -> None:
         """Print above the prompt, on a terminal with an empty line below; calls stand together."""
-        if self._is_typing and self._keyboard:
-            self._keyboard.erase()
         if self._live is not None:
             self._live.refresh()  # what is printed now grows no more
-        if self._last_was_call and not is_call:
-            self._out.print()
-        self._notes.print(content)
+        with self._keyboard.above() if self._keyboard else nullcontext():
+            if self._last_was_call and not is_call:
+                self._out.print()
+            self._notes.print(content)
+            if self._out.is_terminal and not is_call:
+                self._out.print()
         self._last_was_call = is_call and self._out.is_terminal
-        if self._out.is_terminal and not is_call:
-            self._out.print()
-        if self._is_typing and self._keyboard:
-            self._keyboard.redraw()
 
 
 def call_text(event: live.ToolStarted) -> str:
     """A tool call on one line: title and arguments, or as in Python where it has no title."""
-    given = ", ".join(f"{key}={_json(value)}" for key, value in event.arguments.items())
+    given = ", ".join(f"{key}={encode(value).decode()}" for key, value in event.arguments.items())
     if not event.title:
         return _line(f"{event.name}({given})")
     return _line(f"{event.title} · {given}" if given else event.title)
@@ -196,7 +180,8 @@ def call_text(event: live.ToolStarted) -> str:
 def result_text(response: dict[str, Any]) -> str:
     """A tool's result on one line; of an error, its text."""
     error = response.get("error")
-    return _line(error if isinstance(error, str) and len(response) == 1 else _json(response))
+    is_error = isinstance(error, str) and len(response) == 1
+    return _line(str(error) if is_error else encode(response).decode())
 
 
 def poll_text(poll: live.PollShown, how_to_vote: str) -> str:
@@ -222,13 +207,10 @@ def clock_time(at: int) -> str:
     return datetime.fromtimestamp(at / 1000).astimezone().strftime("%H:%M")
 
 
-def _json(value: object) -> str:
-    return encode(value).decode()
-
-
 def _line(text: str) -> str:
-    return _cut(" ".join(printable(text).split()))
+    return shortened(" ".join(printable(text).split()))
 
 
-def _cut(text: str) -> str:
+def shortened(text: str) -> str:
+    """Its beginning, where it is long."""
     return text if len(text) <= SHORT else f"{text[:SHORT]}…"
