@@ -101,9 +101,10 @@ async def _serve(
             )
         _begin_collections()
         announce(sock.getsockname()[1])
-        await _until(
-            orders.stop, server.wait_until_ended, *([here.wait_until_ended] if here else [])
-        )
+        ended = [server.wait_until_ended]
+        if here:
+            ended.append(here.wait_until_ended)
+        await _until(orders.stop, *ended)
         runtime.intake.closed = runtime.conversations.closing = True
 
 

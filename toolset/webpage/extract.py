@@ -258,7 +258,8 @@ def _canvas(body: bytes) -> Iterator[str]:
     from lxml.html import HtmlElement, fromstring
 
     page: HtmlElement = fromstring(f"<div>{_decoded(body, 'utf-8')}</div>")
-    for element in page.iter(*BLOCKS, "td", "th", "script", "style"):
+    read = [*BLOCKS, "td", "th", "script", "style"]
+    for element in page.iter(*read):
         if element.tag in ("script", "style"):
             element.text = None
         elif element.tag in BLOCKS:

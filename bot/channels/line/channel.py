@@ -108,9 +108,13 @@ class Line(Channel):
         self._presence = Presence(self._client)
         secret = config.line_channel_secret.get_secret_value()
         self._own_messages = OwnMessages(host.kv)
-        own_messages = OwnMessages(host.priority_kv)
         self._receiver = WebhookReceiver(
-            host.accept, secret, Reader(config), self._traffic, clock, own_messages
+            host.accept,
+            secret,
+            Reader(config),
+            self._traffic,
+            clock=clock,
+            own_messages=OwnMessages(host.priority_kv),
         )
 
     async def __aenter__(self) -> Line:
