@@ -164,22 +164,10 @@ async def open_services(
         metrics = Metrics(shared)
         provider = await stack.enter_async_context(open_models(settings, metrics))
         hooks = load_hooks(settings)
-        turns = settings.max_tool_turns
-        agent = Agent(
-            provider, tools, persona(settings), metrics, max_tool_turns=turns, hooks=hooks
-        )
+        agent = Agent(provider, tools, persona(settings), metrics, settings.max_tool_turns, hooks)
         models = await stack.enter_async_context(open_reviewers(settings, metrics))
         reviewers = Reviewers(models, _prompt("review"), metrics)
-        yield ProcessServices(
-            settings=settings,
-            store=store,
-            metrics=metrics,
-            texts=load(),
-            tools=tools,
-            agent=agent,
-            reviewers=reviewers,
-            shared=shared,
-        )
+        yield ProcessServices(settings, store, metrics, load(), tools, agent, reviewers, shared)
 
 
 def persona(settings: Settings) -> str:
@@ -242,8 +230,9 @@ async def open_runtime(
     signed = SignedFiles(store.files, settings.secret_key, settings.public_url)
     refusals = Refusals(intake, services.metrics, partial(alerts.notice, "webhooks_refused"))
     uploads = StoredUploads(store.files)
-    reads = _reads(services, signed)
-    console = Console(refusals, store.live, reads, texts, settings.language, uploads=uploads)
+    console = Console(
+        refusals, store.live, _reads(services, signed), texts, settings.language, uploads
+    )
     channels: dict[str, Channel] = {console.name: console}
     parts = store, services.agent, MappingProxyType(channels), texts, services.metrics, options
     runner = build(
@@ -260,29 +249,14 @@ async def open_runtime(
             await stack.enter_async_context(runner.cancellations.listen())
         clock = ReminderClock(store, texts, settings.language, start)
         store_full = partial(alerts.notice, "store_full")
-        yield Runtime(
-            store=store,
-            intake=intake,
-            refusals=refusals,
-            console=console,
-            channels=channels,
-            conversations=runner,
-            reminders=clock,
-            files=signed,
-            store_full=store_full,
-        )
+        yield Runtime(store, intake, refusals, console, channels, runner, clock, signed, store_full)
 
 
 def _reads(services: ProcessServices, files: SignedFiles) -> Reads:
     store = services.store
-    return Reads(
-        history=partial(read_history, store),
-        question=partial(read_open_question, store),
-        polls=partial(read_open_polls, store),
-        past_polls=partial(read_past_polls, store),
-        files=files,
-        title=services.agent.tools.title,
-    )
+    history, question = partial(read_history, store), partial(read_open_question, store)
+    polls = partial(read_open_polls, store), partial(read_past_polls, store)
+    return Reads(history, question, *polls, files, services.agent.tools.title)
 
 
 def _host(
@@ -298,22 +272,22 @@ def _host(
     lock = services.shared / "listens.lock" if services.shared else None
     listening: Listens = partial(hold_lock, lock, LISTENS_POLL_S) if lock else nullcontext
     return Host(
-        accept=accept,
-        kv=store.kv,
-        priority_kv=store.priority_kv,
-        texts=services.texts,
-        language=settings.language,
-        bot_name=settings.bot_name,
-        notify=alerts.notice,
-        tool_commands=services.tools.commands,
-        listens=listening if listens else None,
-        files=signed,
-        clock=store.clock,
-        rate=Feedback(store, services.metrics, Days(settings.timezone)),
-        days=settings.history_days,
-        overviews=PersonalOverviews(conversations),
-        find_conversation=store.inbox.find_conversation,
-        uses=conversations.budgets,
+        accept,
+        store.kv,
+        store.priority_kv,
+        services.texts,
+        settings.language,
+        settings.bot_name,
+        alerts.notice,
+        services.tools.commands,
+        listening if listens else None,
+        signed,
+        store.clock,
+        Feedback(store, services.metrics, Days(settings.timezone)),
+        settings.history_days,
+        PersonalOverviews(conversations),
+        store.inbox.find_conversation,
+        conversations.budgets,
     )
 
 
@@ -330,12 +304,12 @@ def checks_of_channels(settings: Settings) -> dict[str, Callable[[], Awaitable[l
     async def open_host() -> AsyncIterator[Host]:
         async with open_store_of(settings) as store:
             yield Host(
-                accept=_accept_nothing,
-                kv=store.kv,
-                priority_kv=store.priority_kv,
-                texts=load(),
-                language=settings.language,
-                bot_name=settings.bot_name,
+                _accept_nothing,
+                store.kv,
+                store.priority_kv,
+                load(),
+                settings.language,
+                settings.bot_name,
             )
 
     return channel_checks(settings, open_host)

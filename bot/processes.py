@@ -101,10 +101,9 @@ async def _serve(
             )
         _begin_collections()
         announce(sock.getsockname()[1])
-        ended = [server.wait_until_ended]
-        if here:
-            ended.append(here.wait_until_ended)
-        await _until(orders.stop, *ended)
+        await _until(
+            orders.stop, server.wait_until_ended, *([here.wait_until_ended] if here else [])
+        )
         runtime.intake.closed = runtime.conversations.closing = True
 
 

@@ -343,16 +343,9 @@ class Turn:
         self.usage += response.usage
         self._spent += counted_tokens(response.model, response.usage)
         since = list(takewhile(lambda message: message.role != "model", reversed(self.added)))
-        spending = Spending(
-            response.model,
-            response.usage,
-            self.asker,
-            messages=sum(message.role == "user" for message in since),
-            is_first=len(since) == len(self.added),
-            searches=response.searches,
-            refusal=response.refusal,
-        )
-        await self._ports.spend(spending)
+        messages = sum(message.role == "user" for message in since)
+        used = response.model, response.usage, self.asker, messages, len(since) == len(self.added)
+        await self._ports.spend(Spending(*used, response.searches, response.refusal))
 
     async def spend_in_call(self, used: ModelUse) -> None:
         """Count what a tool call has used of a model."""
@@ -404,16 +397,8 @@ class Turn:
             AwaitingApproval: the turn waits for a person's decision.
         """
         if call.id not in self._decided:
-            acting = ActingCall(
-                call,
-                tool,
-                reason,
-                asker=self.asker,
-                text=self.last_user_text,
-                led_to=[*self.history, *self.added],
-                address=address,
-            )
-            self.restore_decision(await self._ports.review(acting))
+            about = self.asker, self.last_user_text, [*self.history, *self.added], address
+            self.restore_decision(await self._ports.review(ActingCall(call, tool, reason, *about)))
         return self._decided[call.id]
 
     async def check_inbox(self, *, certain: bool = False) -> None:

@@ -160,8 +160,7 @@ def _read(data: dict[str, Any]) -> Iterator[Area]:
                 above = _names(
                     mapping(tables[at].get(line[at])) for at in ("offices", "centers") if at in line
                 )
-                class10 = line.get("class10s", "")
-                yield Area(level, code, name, name_en, offices, class10=class10, above=above)
+                yield Area(level, code, name, name_en, offices, line.get("class10s", ""), above)
 
 
 def _ancestors(

@@ -258,8 +258,7 @@ def _canvas(body: bytes) -> Iterator[str]:
     from lxml.html import HtmlElement, fromstring
 
     page: HtmlElement = fromstring(f"<div>{_decoded(body, 'utf-8')}</div>")
-    read = [*BLOCKS, "td", "th", "script", "style"]
-    for element in page.iter(*read):
+    for element in page.iter(*BLOCKS, "td", "th", "script", "style"):
         if element.tag in ("script", "style"):
             element.text = None
         elif element.tag in BLOCKS:

@@ -154,9 +154,9 @@ class Console(Channel):
         if message_id is not None and not ID.fullmatch(message_id):
             raise BadInput(self.sentence("bad_id", locale))
         sender = Author(author or _person(conversation), "", _locale(locale), _zone(time_zone))
-        parts = [Text(text)] if text else list[Text | Media]()
-        parts += [replace(file, name=safe_name(file.name)) for file in files]
-        message = _message(message_id or new_id("msg"), sender, parts)
+        words = (Text(text),) if text else ()
+        sent = [replace(file, name=safe_name(file.name)) for file in files]
+        message = _message(message_id or new_id("msg"), sender, *words, *sent)
         await self._accept(conversation, InboundEvent(message))
         return message.id
 
@@ -283,9 +283,9 @@ class Console(Channel):
             reply.text,
             reply.failed,
             reply.note,
-            files=files,
-            cards=reply.cards,
-            choices=reply.choices,
+            files,
+            reply.cards,
+            reply.choices,
         )
         if reply.question is not None:
             event = _approval_asked(reply.question)
@@ -303,10 +303,9 @@ class Console(Channel):
         return [Reply("", poll=reply.poll), replace(reply, poll=None)] if reply.poll else [reply]
 
     def _poll_shown(self, poll: Poll) -> PollShown:
-        status = poll.status(self._texts)
         close = "" if poll.is_closed else self._texts.get("poll.close", poll.language)
         return PollShown(
-            poll.id, poll.question, poll.options, poll.counts, status=status, close=close
+            poll.id, poll.question, poll.options, poll.counts, poll.status(self._texts), close
         )
 
     def close(self) -> None:
@@ -316,15 +315,9 @@ class Console(Channel):
     def routes(self) -> Sequence[BaseRoute]:
         """Messages, decisions, votes and stops in; history and live events out."""
         reads = self._reads
-        endpoints = Endpoints(
-            self,
-            self._live,
-            read_history=reads.history,
-            files=reads.files,
-            uploads=self._uploads,
-            closing=self._closing,
-        )
-        return endpoints.routes()
+        return Endpoints(
+            self, self._live, reads.history, reads.files, self._uploads, self._closing
+        ).routes()
 
     def tool_title(self, name: str, languages: str) -> str:
         """The title of a tool; empty without one.
@@ -344,19 +337,13 @@ class Console(Channel):
         return self._texts.get(f"console.{key}", language, limit=f"{MAX_CHARACTERS:,}", **values)
 
 
-def _message(message_id: str, author: Author, parts: Sequence[Text | Media] = ()) -> Message:
-    return Message(message_id, "user", tuple(parts), now_ms(), author=author)
+def _message(message_id: str, author: Author, *parts: Text | Media) -> Message:
+    return Message(message_id, "user", parts, now_ms(), author=author)
 
 
 def _approval_asked(question: Question) -> ApprovalAsked:
-    return ApprovalAsked(
-        question.id,
-        question.call_id,
-        tool=question.shown_tool,
-        shown=question.shown_arguments,
-        until=question.until,
-        remarks=question.remarks,
-    )
+    what = question.shown_tool, question.shown_arguments
+    return ApprovalAsked(question.id, question.call_id, *what, question.until, question.remarks)
 
 
 def _complaint(text: str, files: Sequence[Media] = ()) -> str:

@@ -108,13 +108,9 @@ class Line(Channel):
         self._presence = Presence(self._client)
         secret = config.line_channel_secret.get_secret_value()
         self._own_messages = OwnMessages(host.kv)
+        own_messages = OwnMessages(host.priority_kv)
         self._receiver = WebhookReceiver(
-            host.accept,
-            secret,
-            Reader(config),
-            self._traffic,
-            clock=clock,
-            own_messages=OwnMessages(host.priority_kv),
+            host.accept, secret, Reader(config), self._traffic, clock, own_messages
         )
 
     async def __aenter__(self) -> Line:

@@ -91,17 +91,13 @@ class Reader:
                 else _canned(event, chat, received_at, "not_allowed", is_daily=True)
             )
         if decision:
-            question, approved = decision
-            pressing = _message_event(event, chat, received_at, ())
-            # Whether this person may decide is checked later.
-            return replace(pressing, event="decision", target=question, approved=approved)
+            return _decision(event, chat, received_at, *decision)
         if vote:
             poll, choice = vote
             pressing = _message_event(event, chat, received_at, ())
             return replace(pressing, event="vote", target=poll, choice=choice)
         if fetch:
-            language, mark = fetch
-            return _fetch(event, chat, received_at, language=language, mark=mark)
+            return _fetch(event, chat, received_at, *fetch)
         if event.type != "message":
             return _canned(event, chat, received_at, "greeting")
         return _message(event, content, chat, received_at)
@@ -225,8 +221,20 @@ def _canned(
     return replace(arrival, event="told", target=f"line.{key}")
 
 
+def _decision(
+    event: Event, chat: Chat, received_at: int, question: str, approved: bool
+) -> InboundEvent:
+    """A pressed button. Whether this person may decide is checked later."""
+    return replace(
+        _message_event(event, chat, received_at, ()),
+        event="decision",
+        target=question,
+        approved=approved,
+    )
+
+
 def _fetch(
-    event: Event, chat: Chat, received_at: int, *, language: str, mark: str
+    event: Event, chat: Chat, received_at: int, language: str, mark: str
 ) -> InboundEvent | None:
     """A press of the button for late answers; others than the asker press in vain."""
     user = event.source.user_id if event.source else None
