@@ -234,20 +234,25 @@ async def open_runtime(
         registry: all channels that exist.
     """
     settings, store, texts = services.settings, services.store, services.texts
-    options = ConversationSettings.of(settings)
-    votes = Votes(store, texts, start, settings.language)
-    commands, memory = SpokenCommands(texts), options.defaults.group_memory
-    intake = Intake(store, start, commands, services.metrics, votes, group_memory=memory)
+    options, votes = (
+        ConversationSettings.of(settings),
+        Votes(store, texts, start, settings.language),
+    )
+    memory = options.defaults.group_memory
+    intake = Intake(
+        store, start, SpokenCommands(texts), services.metrics, votes, group_memory=memory
+    )
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
     signed = SignedFiles(store.files, settings.secret_key, settings.public_url)
     refusals = Refusals(intake, services.metrics, partial(alerts.notice, "webhooks_refused"))
+    uploads = StoredUploads(store.files)
     console = Console(
         refusals,
         store.live,
         _reads(services, signed),
         texts=texts,
         language=settings.language,
-        uploads=StoredUploads(store.files),
+        uploads=uploads,
     )
     channels: dict[str, Channel] = {console.name: console}
     parts = store, services.agent, MappingProxyType(channels), texts, services.metrics, options
@@ -263,6 +268,8 @@ async def open_runtime(
         await stack.enter_async_context(aclosing(runner.window))
         if works:
             await stack.enter_async_context(runner.cancellations.listen())
+        clock = ReminderClock(store, texts, settings.language, start)
+        store_full = partial(alerts.notice, "store_full")
         yield Runtime(
             store,
             intake,
@@ -270,9 +277,9 @@ async def open_runtime(
             console=console,
             channels=channels,
             conversations=runner,
-            reminders=ReminderClock(store, texts, settings.language, start),
+            reminders=clock,
             files=signed,
-            store_full=partial(alerts.notice, "store_full"),
+            store_full=store_full,
         )
 
 
