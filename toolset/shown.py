@@ -84,12 +84,11 @@ def bounded_card(card: Card | None) -> Card | None:
 def bounded_choices(choices: Sequence[str]) -> tuple[str, ...]:
     """The choices, each once and in one line; none where fewer than two are left. None begins like
     a command."""
-    lines = tuple(
-        dict.fromkeys(
-            filter(None, (_line(choice.lstrip(" /／"), LONGEST_CHOICE) for choice in choices))
-        )
-    )
-    return lines[:MOST_CHOICES] if len(lines) > 1 else ()
+    lines = dict.fromkeys(_line(choice.lstrip(" /／"), LONGEST_CHOICE) for choice in choices)
+    lines.pop("", None)
+    if len(lines) < 2:
+        return ()
+    return tuple(lines)[:MOST_CHOICES]
 
 
 def _line(text: str, most: int) -> str:

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Any, Literal, cast
 from urllib.parse import unquote, urljoin
 
+from toolset.json_values import as_list, as_object
 from toolset.openapi.api_file import (
     DOTS,
     HEADER,
@@ -27,7 +28,7 @@ from toolset.openapi.api_file import (
     Place,
     checked_server,
 )
-from toolset.openapi.schemas import JSON, BadDocument, SchemaReader, as_list, as_object, summary
+from toolset.openapi.schemas import JSON, BadDocument, SchemaReader, summary
 
 METHODS = ("get", "put", "post", "delete", "patch")
 # References to references are followed so far.
