@@ -233,13 +233,10 @@ def buttons(
     question_id: str, shown: Sequence[str], conversation: str, texts: Texts, language: str
 ) -> Block:
     """The buttons. The block's id is the conversation's, and a press brings it back."""
-    labels = {
-        action: texts.get(f"slack.{action.removeprefix('kaiwa_')}", language) for action in shown
-    }
-    elements = [
-        button(label, action, question_id, STYLES.get(action, ""))
-        for action, label in labels.items()
-    ]
+    elements: list[Block] = []
+    for action in shown:
+        label = texts.get(f"slack.{action.removeprefix('kaiwa_')}", language)
+        elements.append(button(label, action, question_id, STYLES.get(action, "")))
     return actions(elements, conversation)
 
 
@@ -249,13 +246,12 @@ def _circumstances(question: Question, texts: Texts, language: str) -> list[Bloc
     seconds = question.until // 1000
     fallback = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
     until = {"type": "date", "timestamp": seconds, "format": DATE, "fallback": fallback}
-    asker = {"type": "user", "user_id": question.asker_id}
-    asked_by = (
-        [words(f"{texts.get('slack.asked_by', language)} "), asker, words("\n")]
-        if question.asker_id
-        else []
-    )
-    return [*asked_by, words(f"{texts.get('slack.open_until', language)} "), until]
+    parts = [words(f"{texts.get('slack.open_until', language)} "), until]
+    if question.asker_id:
+        asker = {"type": "user", "user_id": question.asker_id}
+        asked_by = words(f"{texts.get('slack.asked_by', language)} ")
+        parts = [asked_by, asker, words("\n"), *parts]
+    return parts
 
 
 def read_decision(pressed: Press, config: Config) -> ReceivedEvent | None:

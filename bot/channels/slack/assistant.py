@@ -46,13 +46,11 @@ class Assistant:
 
     async def _post_prompts(self, channel: str, language: str) -> None:
         """Post the prompts without a thread: Slack drops those that name one there."""
-        prompts = [
-            {
-                key: self._texts.get(f"slack.prompt_{number}_{key}", language)
-                for key in ("title", "message")
-            }
-            for number in PROMPTS
-        ]
+        prompts: list[dict[str, str]] = []
+        for number in PROMPTS:
+            title = self._texts.get(f"slack.prompt_{number}_title", language)
+            message = self._texts.get(f"slack.prompt_{number}_message", language)
+            prompts.append({"title": title, "message": message})
         title = self._texts.get("slack.prompts", language)
         await self._client.post(
             "assistant.threads.setSuggestedPrompts",

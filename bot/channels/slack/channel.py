@@ -255,11 +255,9 @@ class Slack(Channel):
         if (reply.files or reply.poll) and not (last.text.strip() or last.cards or last.choices):
             pieces.pop()
         files = [Reply(file.text, private=reply.private, files=(file,)) for file in reply.files]
-        return [
-            *pieces,
-            *files,
-            *([Reply(reply.poll.question, poll=reply.poll)] if reply.poll else []),
-        ]
+        if reply.poll:
+            files.append(Reply(reply.poll.question, poll=reply.poll))
+        return pieces + files
 
     async def _on_event(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())

@@ -300,11 +300,13 @@ class Reader:
 def press_address(pressed: Press, config: Config) -> Address:
     """Where the answer to a press goes: below the message with the button."""
     container, user, url = pressed.container, pressed.user, pressed.response_url
+    if not config.is_slack_url(url):
+        url = ""
     return Address(
         container.channel_id,
         container.message_ts,
         container.thread_ts or "",
-        private_url=url if config.is_slack_url(url) else "",
+        private_url=url,
         user=user.id,
         team=user.team_id or "",
     )
@@ -313,8 +315,11 @@ def press_address(pressed: Press, config: Config) -> Address:
 def _with_texts(envelope: Envelope) -> Envelope:
     """The event, its messages with the words of their blocks where they have no text."""
     event = with_text(envelope.event)
-    new, old = (with_text(one) if one else None for one in (event.message, event.previous_message))
-    return replace(envelope, event=replace(event, message=new, previous_message=old))
+    if event.message:
+        event = replace(event, message=with_text(event.message))
+    if event.previous_message:
+        event = replace(event, previous_message=with_text(event.previous_message))
+    return replace(envelope, event=event)
 
 
 def _is_person(posted: SlackMessage, bot_users: frozenset[str]) -> bool:

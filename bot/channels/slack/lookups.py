@@ -7,6 +7,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 
 import structlog
 from msgspec import DecodeError
@@ -36,6 +37,7 @@ from bot.safe_text.names import safe_name
 from bot.safe_text.quotations import json_line
 from bot.texts import LANGUAGES, Texts, preferred_language
 from bot.transcript import Author, Media, Part, Quote, Text, encode
+from toolset.json_values import as_object
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -94,24 +96,21 @@ class Enricher:
         ids = {arrival.author_id for arrival in arrivals}
         ids |= {user for arrival in arrivals for user in mentioned_users(arrival.message.text)}
         first = addresses[0].ts
-        before = [
-            message
-            for message in messages
-            if is_new and (message.ts or "") < first and not self._is_ours(message)
-        ]
-        shown = [*before, *(message for thread in quoted for message in thread or ())]
+        before: list[SlackMessage] = []
+        for message in messages:
+            if is_new and (message.ts or "") < first and not self._is_ours(message):
+                before.append(message)
+        shown = [*before, *chain.from_iterable(filter(None, quoted))]
         ids |= _people_in(shown)
         people = await self._find_people(team, ids)
         names = {user: name for user, person in people.items() if (name := safe_name(person.name))}
-        texts = [
-            *(arrival.message.text for arrival in arrivals),
-            *(message.text or "" for message in shown),
-        ]
+        texts = [arrival.message.text for arrival in arrivals]
+        texts += [message.text or "" for message in shown]
         names |= await self._find_groups(team, texts)
-        enriched = [
-            _with_quoted(self._spoken(_with_author(arrival, people, names)), thread, names)
-            for arrival, thread in zip(with_files, quoted, strict=True)
-        ]
+        enriched: list[InboundEvent] = []
+        for arrival, thread in zip(with_files, quoted, strict=True):
+            authored = self._spoken(_with_author(arrival, people, names))
+            enriched.append(_with_quoted(authored, thread, names))
         return [_with_earlier(enriched[0], chat_of(conversation), before, names), *enriched[1:]]
 
     def _spoken(self, arrival: InboundEvent) -> InboundEvent:
@@ -119,9 +118,9 @@ class Enricher:
         author's profile."""
         message = arrival.message
         profile = preferred_language(message.author.locale, "") if message.author else ""
-        if not profile or message.parts[:1] not in [
-            (question,) for question in self._bare_mentions.values()
-        ]:
+        if not (profile and message.parts):
+            return arrival
+        if message.parts[0] not in self._bare_mentions.values():
             return arrival
         parts = (self._bare_mentions[profile], *message.parts[1:])
         return replace(arrival, message=replace(message, parts=parts))
@@ -354,8 +353,8 @@ async def read_thread(
             include_all_metadata=True,
         )
         newest.extend(map(with_text, read(response.data.get("messages"), list[SlackMessage]) or ()))
-        metadata = response.data.get("response_metadata")
-        cursor = str(metadata.get("next_cursor") or "") if isinstance(metadata, dict) else ""
+        metadata = as_object(response.data.get("response_metadata"))
+        cursor = str(metadata.get("next_cursor") or "")
         if not cursor:
             break
     return list(newest)

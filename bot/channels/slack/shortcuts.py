@@ -175,9 +175,9 @@ class Shortcuts:
             await self._tell(shortcut, "slack_shortcut.late", language)
 
     def _view(self, chosen: ChosenMessage, chosen_id: str, language: str) -> Block:
+        keys = ("title", "send", "close", "question", "about")
         title, send, close, question, about = (
-            self._host.texts.get(f"slack_shortcut.{part}", language)
-            for part in ("title", "send", "close", "question", "about")
+            self._host.texts.get(f"slack_shortcut.{key}", language) for key in keys
         )
         element = {
             "type": "plain_text_input",
