@@ -75,10 +75,10 @@ def bounded_card(card: Card | None) -> Card | None:
         (_line(label, LONGEST_LABEL), _line(value, LONGEST_VALUE))
         for label, value in card.rows[:MOST_ROWS]
     ]
-    kept = Card(
+    shown = Card(
         _line(card.title, LONGEST_TITLE), tuple(filter(any, rows)), _line(card.note, LONGEST_NOTE)
     )
-    return kept if kept.title or kept.rows else None
+    return shown if shown.title or shown.rows else None
 
 
 def bounded_choices(choices: Sequence[str]) -> tuple[str, ...]:

@@ -16,11 +16,11 @@ from pydantic import BaseModel
 import toolset
 from bot.errors import BadInput
 from bot.settings import Settings
-from toolset.json_values import as_object
 from toolset.openapi.api_file import FOLDER, NAME, ApiFile
 from toolset.openapi.document import Document
 from toolset.openapi.schemas import BadDocument
 from toolset.web.decoding import decode_json
+from toolset.web.json_values import as_object
 from toolset.web.text import one_line
 
 DOCUMENT_CAP = 16 * 1024 * 1024  # bytes

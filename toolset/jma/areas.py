@@ -18,7 +18,7 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from toolset.jma.values import text
-from toolset.json_values import as_object
+from toolset.web.json_values import as_object
 
 Level = Literal["offices", "centers", "class10s", "class20s"]
 

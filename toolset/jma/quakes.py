@@ -26,9 +26,9 @@ from typing import Any
 import msgspec
 
 from toolset.jma.values import moment, text
-from toolset.json_values import entries
 from toolset.tool import ToolError
 from toolset.web.decoding import decode_json
+from toolset.web.json_values import entries
 
 SCALE = ("1", "2", "3", "4", "5-", "5+", "6-", "6+", "7")  # the Agency's intensities (震度)
 NAMES = {

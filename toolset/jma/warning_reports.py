@@ -21,7 +21,7 @@ from datetime import datetime
 from typing import Any
 
 from toolset.jma.values import JST, moment, text
-from toolset.json_values import as_list, as_object, entries
+from toolset.web.json_values import as_list, as_object, entries
 
 NOT_IN_FORCE = frozenset({"解除", "なし", "発表警報・注意報はなし"})
 CODE = re.compile(r"[0-9]{2}")

@@ -12,9 +12,9 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 
-from toolset.json_values import as_list, as_object, entries
 from toolset.mediawiki.address import LANGUAGE
 from toolset.tool import ToolError
+from toolset.web.json_values import as_list, as_object, entries
 from toolset.web.source import Source
 
 API = "/w/api.php"

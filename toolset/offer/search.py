@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from toolset.json_values import entries
 from toolset.titles import Words
 from toolset.tool import Risk, ToolContext, ToolDefinition, ToolError
+from toolset.web.json_values import entries
 
 FOUND = 8  # tools of one search
 SHOWN = 300  # characters of a description in a result

@@ -14,7 +14,6 @@ from hashlib import sha256
 from typing import Any, Literal, cast
 from urllib.parse import unquote, urljoin
 
-from toolset.json_values import as_list, as_object
 from toolset.openapi.api_file import (
     DOTS,
     HEADER,
@@ -29,6 +28,7 @@ from toolset.openapi.api_file import (
     checked_server,
 )
 from toolset.openapi.schemas import JSON, BadDocument, SchemaReader, summary
+from toolset.web.json_values import as_list, as_object
 
 METHODS = ("get", "put", "post", "delete", "patch")
 # References to references are followed so far.

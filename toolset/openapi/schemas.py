@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from toolset.json_values import as_list, as_object
+from toolset.web.json_values import as_list, as_object
 from toolset.web.text import one_line
 
 JSON = dict[str, Any]

@@ -12,10 +12,10 @@ from typing import Any
 
 from toolset.forecast.report import Day, Report, Slot
 from toolset.forecast.values import integer, reading, text
-from toolset.json_values import as_list, as_object
 from toolset.openmeteo.geocoding import Found
 from toolset.openmeteo.weather_codes import is_snow, words
 from toolset.tool import ToolError
+from toolset.web.json_values import as_list, as_object
 
 SOURCE = "Open-Meteo.com (CC BY 4.0)"  # as its licence asks
 DAYS = 7

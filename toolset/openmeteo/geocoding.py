@@ -14,7 +14,7 @@ from toolset.forecast import notes
 from toolset.forecast.notes import folded
 from toolset.forecast.report import Place
 from toolset.forecast.values import integer, reading, text
-from toolset.json_values import entries
+from toolset.web.json_values import entries
 
 COUNT = 10  # results asked for
 RIVAL = (

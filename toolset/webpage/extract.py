@@ -153,14 +153,14 @@ def _pdf(body: bytes, until: float) -> Extract:
 
 def _joined(lines: Iterable[str], until: float) -> str:
     """The lines, as far as time and length allow."""
-    kept: list[str] = []
+    found: list[str] = []
     size = 0
     for line in lines:
-        kept.append(line[:TEXT_CAP])
-        size += len(kept[-1]) + 1
+        found.append(line[:TEXT_CAP])
+        size += len(found[-1]) + 1
         if size > TEXT_CAP or time.monotonic() > until - SPARE_S:
             break
-    return "\n".join(kept)
+    return "\n".join(found)
 
 
 def _docx(body: bytes) -> Iterator[str]:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from toolset.json_values import entries
 from toolset.tool import ToolError
+from toolset.web.json_values import entries
 from toolset.web.text import one_line
 
 MAX_RESULTS = 10

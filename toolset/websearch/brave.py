@@ -5,8 +5,8 @@ from __future__ import annotations
 import httpx
 from pydantic import SecretStr
 
-from toolset.json_values import as_object
 from toolset.tool import ToolError
+from toolset.web.json_values import as_object
 from toolset.web.source import Source, StatusError
 from toolset.websearch import BODY_CAP, NO_QUOTA, UNREADABLE, WRONG_KEY, SearchResult, read_results
 

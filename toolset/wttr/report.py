@@ -8,9 +8,9 @@ from typing import Any
 
 from toolset.forecast.report import Day, Place, Report, Slot
 from toolset.forecast.values import integer, reading, text
-from toolset.json_values import entries
 from toolset.tool import ToolError
 from toolset.web.decoding import decode_json
+from toolset.web.json_values import entries
 
 SOURCE = "wttr.in"
 OBSERVED = "%Y-%m-%d %I:%M %p"

@@ -17,8 +17,8 @@ from bot.channels.slack.events import ReceivedEvent, press_address
 from bot.channels.slack.messages import OutboundMessage
 from bot.channels.slack.types import Press, chat_of, is_conversation, ms, write_address
 from bot.transcript import Message, Text
-from toolset.json_values import as_object, entries
 from toolset.shown import LONGEST_CHOICE
+from toolset.web.json_values import as_object, entries
 
 log = structlog.stdlib.get_logger(__name__)
 

@@ -20,8 +20,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from bot.http import read_beginning
 from bot.transcript import encode
-from toolset.json_values import as_object
 from toolset.web.decoding import decode_json
+from toolset.web.json_values import as_object
 
 log = structlog.stdlib.get_logger(__name__)
 

@@ -74,7 +74,7 @@ class Reader:
         envelope = _with_texts(envelope)
         event, bot_users = envelope.event, bot_users | envelope.bots
         if event.type == "agent_session_stopped" and event.channel and event.user:
-            return self._read_stop(envelope, event.channel, event.user)
+            return self._read_stop(envelope, event.user)
         if event.type == "member_joined_channel" and event.user in bot_users and event.channel:
             return self._read_invitation(envelope, event.channel, event.inviter or "")
         if event.type not in ("message", "app_mention"):
@@ -122,7 +122,7 @@ class Reader:
         first = text.partition(" ")[0]
         return f"/{text}" if first.casefold() in self._host.tool_commands else text
 
-    def _read_stop(self, envelope: Envelope, channel: str, user: str) -> ReceivedEvent | None:
+    def _read_stop(self, envelope: Envelope, user: str) -> ReceivedEvent | None:
         """A press of Slack's own stop button."""
         event = envelope.event
         chat = _locate(envelope, event)

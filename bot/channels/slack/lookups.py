@@ -37,7 +37,7 @@ from bot.safe_text.names import safe_name
 from bot.safe_text.quotations import json_line
 from bot.texts import LANGUAGES, Texts, preferred_language
 from bot.transcript import Author, Media, Part, Quote, Text, encode
-from toolset.json_values import as_object
+from toolset.web.json_values import as_object
 
 log = structlog.stdlib.get_logger(__name__)
 

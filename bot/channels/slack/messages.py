@@ -13,7 +13,7 @@ from bot.channels import AssertLease, Delivery, Reply
 from bot.channels.slack.client import ApiResponse, Client, delivery_error, is_transient
 from bot.channels.slack.types import Address
 from bot.errors import DeliverLater
-from toolset.json_values import as_object
+from toolset.web.json_values import as_object
 
 log = structlog.stdlib.get_logger(__name__)
 

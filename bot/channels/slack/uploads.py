@@ -22,7 +22,7 @@ from bot.channels.slack.client import (
 from bot.channels.slack.messages import Messages, OutboundMessage
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.transcript import FileRef, encode
-from toolset.json_values import as_object, entries
+from toolset.web.json_values import as_object, entries
 
 log = structlog.stdlib.get_logger(__name__)
 

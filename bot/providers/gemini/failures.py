@@ -14,8 +14,8 @@ from bot.errors import ModelError, TryAgain
 from bot.http import read_beginning
 from bot.providers.shared import failures as shared
 from bot.providers.shared.failures import Failures
-from toolset.json_values import as_object, entries
 from toolset.web.decoding import decode_json
+from toolset.web.json_values import as_object, entries
 
 QUOTA_FAILURE = "google.rpc.QuotaFailure"
 # This matches the access tokens of Google.
