@@ -111,7 +111,9 @@ class Enricher:
         for arrival, thread in zip(with_files, quoted, strict=True):
             authored = self._spoken(_with_author(arrival, people, names))
             enriched.append(_with_quoted(authored, thread, names))
-        return [_with_earlier(enriched[0], chat_of(conversation), before, names), *enriched[1:]]
+        if before:
+            enriched[0] = _with_earlier(enriched[0], chat_of(conversation), before, names)
+        return enriched
 
     def _spoken(self, arrival: InboundEvent) -> InboundEvent:
         """The event; a bare mention's question, whose words are ours, in the language of its
