@@ -22,7 +22,8 @@
     kv              small values with a lifetime
     budget          counters of a day
     tool_pins       what MCP servers said of their tools
-    personal_data   keys that name a person
+    belongings      the index of what belongs to a person or a place
+    personal_data   what the index names, for /forget me
     live            pub/sub for viewers
     clock           which all processes share
     memory          how full the store is
@@ -43,6 +44,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.settings import CONNECTIONS
+from bot.store.belongings import Belongings
 from bot.store.budget import Budget, Claim, Counter, Day, Spent, Totals, Unit
 from bot.store.clients import Client, connect, translate_errors
 from bot.store.clock import StoreClock
@@ -193,25 +195,32 @@ class Store:
         self.prefetches = Prefetches(client.execute_later, client.execute_soon)
         self.clock = StoreClock()
         self.inbox = Inbox(client, priority, urgent)
-        self.groups = Groups(client, scripts, urgent, self.prefetches)
+        self.belongings = belongings = Belongings(client, scripts)
+        urgent_belongings = Belongings(priority, urgent)
+        self.groups = Groups(client, scripts, urgent, urgent_belongings, self.prefetches)
         self.leases = Leases(scripts, urgent)
         self.journal = Journal(client, scripts)
         self.history = History(client, scripts)
         self.outbox = Outbox(client, scripts)
         self.dead_letters = DeadLetters(client, scripts)
         self.reminders = Reminders(client, scripts)
-        self.kv = KeyValue(client, scripts, self.prefetches)
+        self.kv = KeyValue(client, scripts, belongings, self.prefetches)
         self.priority_kv = KeyValue(
-            priority, urgent, Prefetches(priority.execute_later, priority.execute_soon)
+            priority,
+            urgent,
+            urgent_belongings,
+            Prefetches(priority.execute_later, priority.execute_soon),
         )
-        self.person_facts = PersonFacts(client, scripts, self.prefetches)
-        self.place_lists = PlaceLists(client, scripts)
+        self.person_facts = PersonFacts(client, scripts, belongings, self.prefetches)
+        self.place_lists = PlaceLists(client, scripts, belongings)
         self.tool_pins = ToolPins(client, scripts)
         self.files = Files(client, scripts, files_bytes)
-        self.polls = Polls(client, scripts)
+        self.polls = Polls(client, scripts, belongings)
         self.late_answers = LateAnswers(client, scripts)
-        self.feedback = Feedback(client, scripts)
-        self.personal_data = PersonalData(client, self.polls, self.feedback)
+        self.feedback = Feedback(client, scripts, belongings)
+        self.personal_data = PersonalData(
+            client, belongings, self.groups, self.place_lists, self.polls, self.feedback
+        )
         self.budget = Budget(client, scripts)
         self.live = live
         self.memory = StoreMemory(client, scripts)
