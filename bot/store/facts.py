@@ -63,7 +63,7 @@ class PersonFacts:
         expiry = ("EXPIRE", facts_key(place, person), FACTS_S)
         self._client.execute_later(expiry).add_done_callback(ignore_failure)
         for owner in (person_of(place, person), place):
-            self._belongings.add_later(owner, [_entry(place, person)], FACTS_S)
+            _ = self._belongings.add_later(owner, [_entry(place, person)], FACTS_S)
 
     async def remember(self, place: str, person: str, text: str) -> int:
         """Keep a fact, unless this text is kept already.

@@ -52,7 +52,7 @@ class Groups:
         if body:
             # It leaves in one batch with the message, and before it.
             owner = person_of(conversation, author)
-            self._belongings.add_later(owner, [f"background {conversation}"], BACKGROUND_S)
+            _ = self._belongings.add_later(owner, [f"background {conversation}"], BACKGROUND_S)
         async with translate_errors(ANSWER_S):  # the webhook's sender waits
             languages = await self._priority.run("background", conversation, [at, entry, b""])
         return str((languages or b"").decode())

@@ -189,7 +189,9 @@ def kv_key(name: str) -> str:
     It holds a digest of the name: only values can name anybody, and those that do are found by
     ``PERSON_VALUES``, ``CONVERSATION_VALUES`` and the index of what belongs to a person.
     """
-    kind, _, _ = name.partition(":")
+    first, _, rest = name.partition(":")
+    second, more, _ = rest.partition(":")
+    kind = f"{first}:{second}" if more else first
     return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}note:{kind}:{_digest(name)}"
 
 

@@ -49,7 +49,7 @@ class KeyValue:
     def set_later(self, name: str, value: bytes, ttl_s: int, person: str = "") -> None:
         """The same with the process's next request. A failure is not reported."""
         if person:
-            self._belongings.add_later(person, [f"value {name}"], ttl_s)
+            _ = self._belongings.add_later(person, [f"value {name}"], ttl_s)
         self._prefetches.drop(("GET", kv_key(name)))
         setting = self._scripts.transaction([("SET", kv_key(name), value, "EX", ttl_s)])
         self._client.execute_later(setting).add_done_callback(ignore_failure)

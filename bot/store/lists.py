@@ -82,7 +82,7 @@ class PlaceLists:
             _, stored = await self._client.execute_each(requests)
         items = {int(field): value for field, value in stored.items() if field != b"last"}
         for author in {value[AUTHOR].decode() for value in items.values()}:
-            self._belongings.renew_later(author, [_entry(place)], LISTS_S)
+            _ = self._belongings.renew_later(author, [_entry(place)], LISTS_S)
         return items
 
     async def withdraw(self, place: str, person: str) -> None:
