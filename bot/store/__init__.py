@@ -32,8 +32,8 @@
     private         the permissions of its folder
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's
-lease may change its journal, history and outbox; while nobody holds the lease, a full store may
-shorten the history.
+lease may change its journal, history and outbox; a full store takes the oldest turns of a history
+at any time.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ from bot.store.late_answers import LateAnswers, StoredLateAnswer
 from bot.store.leases import Lease, Leases
 from bot.store.lists import PlaceLists, StoredItem
 from bot.store.live import Live
-from bot.store.memory import Freed, MemoryUse, StoreMemory
+from bot.store.memory import MemoryUse, StoreMemory
 from bot.store.outbox import RELEASED, Bound, Outbox
 from bot.store.personal_data import PersonalData
 from bot.store.polls import Outcome, Polls, StoredPoll
@@ -106,7 +106,6 @@ __all__ = [
     "Feedback",
     "FileOwner",
     "Files",
-    "Freed",
     "InboxEntry",
     "JournalledTurn",
     "KeyValue",
@@ -223,7 +222,7 @@ class Store:
         )
         self.budget = Budget(client, scripts)
         self.live = live
-        self.memory = StoreMemory(client, scripts)
+        self.memory = StoreMemory(client)
 
     async def ping(self, timeout_s: float = 1.0) -> None:
         """Check that every shard answers.

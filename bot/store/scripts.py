@@ -71,7 +71,6 @@ Name = Literal[
     "rewrite",
     "ring",
     "set_reminder",
-    "shorten",
     "show_poll",
     "start_poll",
     "take_head",

@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.clock import now_ms
-from bot.store import Store, StoredRating
+from bot.store import Store, StoredPoll, StoredRating
 from bot.store.keys import (
     CONVERSATION_KINDS,
     CONVERSATION_VALUES,
@@ -51,7 +51,8 @@ async def store_everything(store: Store, person: str) -> None:
         await store.kv.set(f"{kind}:line:bot:user:{author}", author.encode(), 60)
     await store.kv.set(f"chosen:{author}", author.encode(), 60, person)
     store.kv.set_later(f"quoted:{author}", author.encode(), 60, person)
-    await store.ping()
+    # What can wait leaves with this.
+    assert await store.kv.get(f"chosen:{author}") == author.encode()
 
 
 async def test_every_kind_of_thing_is_reached_by_the_index_and_nothing_of_others(
@@ -83,12 +84,13 @@ async def test_every_kind_of_thing_is_reached_by_the_index_and_nothing_of_others
     assert [item.text for item in await store.place_lists.read(GROUP)] == ["milk for ben"]
     assert await store.polls.show(GROUP, "poll_ann") is None
     poll = await store.polls.show(GROUP, "poll_boss")
-    assert not isinstance(poll, int) and poll is not None and poll.voters == 1
+    assert isinstance(poll, StoredPoll)
+    assert poll.voters == 1
     assert await store.belongings.read(ANN) == []
-    assert len(await store.belongings.read(BEN)) == 7
+    assert len(await store.belongings.read(BEN)) == 8
 
 
-@pytest.mark.parametrize("kind", ("facts", "lists", "poll", "polls", "question"))
+@pytest.mark.parametrize("kind", ["facts", "lists", "poll", "polls", "question"])
 async def test_what_everybody_has_stored_in_a_place_goes_with_it(
     store: Store, redis: Redis, kind: str
 ) -> None:
