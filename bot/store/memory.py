@@ -83,8 +83,8 @@ class StoreMemory:
         The share is what each of all histories may take so that there is room, but at least half of
         what they take on average: a passing peak of something else costs half of them at most. Of
         histories within a factor of two in size the oldest come first. What is halved loses its
-        oldest turns, and a single turn above the share goes. Scans every key of the store, a page at
-        a time.
+        oldest turns, and a single turn above the share goes. Scans every key of the store, a page
+        at a time.
 
         Returns:
             The number of turns deleted, by conversation.
