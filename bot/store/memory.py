@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from bot.store.clients import Client, translate_errors
@@ -16,7 +15,7 @@ from bot.store.queues import Command
 TIGHT = 0.80  # of the memory allowed: from here on histories are shortened
 ENOUGH = 0.75  # down to here
 MAKE_ROOM_S = 30.0
-AT_MOST = 5_000  # histories considered, and halvings, in one run
+AT_MOST = 5_000  # histories considered in one run
 PAGE = 500  # keys scanned in one request; more would delay other requests
 PAGES = 4  # measured together, in one request for each shard
 
@@ -78,13 +77,13 @@ class StoreMemory:
             )
 
     async def make_room(self) -> Counter[str]:
-        """Halve the histories above a share until there is room, each as often as it is above.
+        """Halve the histories above a share, one after the other, until there is room.
 
         The share is what each of all histories may take so that there is room, but at least half of
         what they take on average: a passing peak of something else costs half of them at most. Of
-        histories within a factor of two in size the oldest come first. What is halved loses its
-        oldest turns, and a single turn above the share goes. Scans every key of the store, a page
-        at a time.
+        histories within a factor of two in size the oldest come first. Each loses its oldest turns,
+        and a single turn above the share goes. What is still above it is halved again in the next
+        round. Scans every key of the store, a page at a time.
 
         Returns:
             The number of turns deleted, by conversation.
@@ -94,26 +93,21 @@ class StoreMemory:
             largest, number, size = await self._largest()
             excess = (await self.measure()).excess
             share = max(size - excess, size / 2) / max(number, 1)
-            above = [history for history in largest if history.size > share]
-            for _ in range(AT_MOST):
+            for history in largest:
                 if excess <= 0:
                     # There may be room now, also through others.
                     excess = (await self.measure()).excess
-                if excess < 0 or not above:
+                if excess < 0:
                     break
-                history = heappop(above)
-                turns = (history.turns + 1) // 2
-                await self._client.execute_soon(("LTRIM", history.key, turns, -1))
-                gone[conversation_of(history.key)] += turns
-                left = await self._weigh([history.key])
-                excess -= history.size - sum(rest.size for rest in left)
-                for rest in left:
-                    if rest.size > share:
-                        heappush(above, rest)
+                if history.size > share:
+                    turns = (history.turns + 1) // 2
+                    await self._client.execute_soon(("LTRIM", history.key, turns, -1))
+                    gone[conversation_of(history.key)] = turns
+                    excess -= history.size * turns / history.turns
         return gone
 
     async def _largest(self) -> tuple[list[_Weighed], int, int]:
-        """The largest histories, sorted, which makes them a heap; number and bytes of all."""
+        """The largest histories, sorted; number and bytes of all."""
         largest: list[_Weighed] = []
         number, size = 0, 0
         async for page in self._pages():
