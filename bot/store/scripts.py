@@ -23,7 +23,6 @@ from redis.exceptions import ResponseError
 from bot.errors import LeaseLost, MessagesChanged
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import (
-    ANSWERED_S,
     BACKGROUND_MESSAGES,
     BACKGROUND_S,
     DAY_S,
@@ -39,7 +38,6 @@ from bot.store.keys import (
     INDEX_S,
     INTERPRETER_S,
     LATE_ANSWERS,
-    MOMENT_S,
     POLL_S,
     POLLS_S,
     REMINDER_S,
@@ -65,7 +63,6 @@ Name = Literal[
     "release",
     "remove_late",
     "renew",
-    "reopen",
     "replace_head",
     "revive",
     "rewrite",
@@ -226,7 +223,6 @@ class Scripts:
 def read_script(name: Name, history_s: int) -> Script:
     """A script with all that it uses."""
     constants = {
-        "ANSWERED_S": ANSWERED_S,
         "BACKGROUND_MESSAGES": BACKGROUND_MESSAGES,
         "BACKGROUND_S": BACKGROUND_S,
         "DAY_MS": DAY_S * 1000,
@@ -243,7 +239,6 @@ def read_script(name: Name, history_s: int) -> Script:
         "INDEX_S": INDEX_S,
         "INTERPRETER_S": INTERPRETER_S,
         "LATE_ANSWERS": LATE_ANSWERS,
-        "MOMENT_S": MOMENT_S,
         "POLL_S": POLL_S,
         "POLLS_S": POLLS_S,
         "REMINDER_S": REMINDER_S,
