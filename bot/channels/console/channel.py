@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
@@ -31,7 +32,7 @@ from bot.channels import (
     Take,
     Uploads,
 )
-from bot.channels.console.entries import shown_files
+from bot.channels.console.entries import Entry, entries_of, shown_files
 from bot.channels.console.inbound import ID, Endpoints, ReadHistory
 from bot.channels.console.live import BufferedWatcher, Live, decode_events
 from bot.clock import now_ms
@@ -167,6 +168,16 @@ class Console(Channel):
             log.warning("media.not_fetched", cause=str(error))
             return False
         return upload is not None and take(upload.data)
+
+    async def entries(self, conversation: str) -> list[Entry]:
+        """The history of a conversation as the terminal shows it, oldest first.
+
+        Raises:
+            StoreUnavailable: it cannot be read.
+        """
+        messages = await self._reads.history(conversation)
+        title = partial(self.tool_title, languages="")
+        return await entries_of(conversation, messages, self._reads.files, title)
 
     async def open_question(self, conversation: str) -> ApprovalAsked | None:
         """The open question of a conversation.
