@@ -75,7 +75,7 @@ class Answers:
         turn_id = outbound.delivery.turn_id
         await self._streaming.wait_until_settled(turn_id)
         try:
-            if (stream := await self._streams.get(turn_id)) is None:
+            if (stream := await self._streams.get(turn_id, outbound.address.channel)) is None:
                 return
             if ts := stream.ts or await self._find(stream, outbound.address.ts):
                 stream = replace(stream, ts=ts)
@@ -136,7 +136,7 @@ class Answers:
     async def _claim_stream(self, outbound: OutboundMessage) -> Stream | None:
         """The delivery's stream, stored as its own."""
         delivery, turn_id = outbound.delivery, outbound.delivery.turn_id
-        stream = await self._streams.get(turn_id)
+        stream = await self._streams.get(turn_id, outbound.address.channel)
         if stream is None or stream.delivery not in ("", delivery.id):
             return None
         if not stream.ts:

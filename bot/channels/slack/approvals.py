@@ -123,9 +123,9 @@ class Approvals:
         )
         try:
             await self._kv.set(_key(outbound.conversation), value, KEPT_S)
-            if not outbound.address.thread:
+            if sent.channel.startswith("D") and not outbound.address.thread:
                 await self._kv.set(
-                    _newest_key(sent.channel), outbound.conversation.encode(), KEPT_S
+                    _newest_key(question.asker_id), outbound.conversation.encode(), KEPT_S
                 )
         except StoreUnavailable as error:
             raise DeliverLater(
@@ -152,14 +152,14 @@ class Approvals:
                 "the store does not say where the question was posted", FIRST_WAIT_S
             ) from error
 
-    async def find_asked(self, conversation: str, channel: str, user: str) -> str:
+    async def find_asked(self, conversation: str, user: str) -> str:
         """The conversation whose question a yes or no in a 1:1 answers: of those shown there, the
         one asked last.
 
         Raises:
             StoreUnavailable: it cannot be read.
         """
-        newest = (await self._priority_kv.get(_newest_key(channel)) or b"").decode()
+        newest = (await self._priority_kv.get(_newest_key(user)) or b"").decode()
         return newest if newest and await self.is_asked(newest, user) else conversation
 
     async def is_asked(self, conversation: str, user: str) -> bool:
@@ -202,12 +202,12 @@ def shows_whole(question: Question) -> bool:
     return len(question.arguments) <= MOST_ARGUMENTS
 
 
-def _newest_key(channel: str) -> str:
-    return f"slack:newest_question:{channel}"
+def _newest_key(asker: str) -> str:
+    return f"newest_question:slack:{asker}"
 
 
 def _key(conversation: str) -> str:
-    return f"slack:question:{conversation}"
+    return f"question:{conversation}"
 
 
 def question_block(question: Question, texts: Texts, language: str, *, is_whole: bool) -> Block:

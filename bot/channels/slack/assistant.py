@@ -33,7 +33,7 @@ class Assistant:
             return
         with suppress(DeliverLater, StoreUnavailable):
             if await self._kv.incr(f"slack:welcomed:{event.channel}:{event.user}", DAY_S) == 1:
-                language = await self._people.find_language(envelope.team, event.user or "")
+                language = await self._people.find_language(event.user or "")
                 await self._post_prompts(event.channel, language)
 
     async def set_title(self, address: Address, text: str) -> None:

@@ -97,7 +97,7 @@ class Feedback:
         """Thank the person alone."""
         user, container = pressed.user, pressed.container
         with suppress(DeliverLater):
-            language = await self._people.find_language(user.team_id or "", user.id)
+            language = await self._people.find_language(user.id)
             text = self._host.texts.get("slack.feedback_thanks", language)
             url, thread = pressed.response_url, container.thread_ts
             if self._config.is_slack_url(url) and await self._client.respond(

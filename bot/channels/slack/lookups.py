@@ -102,7 +102,7 @@ class Enricher:
                 before.append(message)
         shown = [*before, *chain.from_iterable(filter(None, quoted))]
         ids |= _people_in(shown)
-        people = await self._find_people(team, ids)
+        people = await self._find_people(ids)
         names = {user: name for user, person in people.items() if (name := safe_name(person.name))}
         texts = [arrival.message.text for arrival in arrivals]
         texts += [message.text or "" for message in shown]
@@ -156,10 +156,10 @@ class Enricher:
         except (DeliverLater, TimeoutError):
             return []
 
-    async def _find_people(self, team: str, ids: set[str]) -> dict[str, Author]:
+    async def _find_people(self, ids: set[str]) -> dict[str, Author]:
         try:
             async with asyncio.timeout(self._lookup_timeout_s):
-                return await self._people.find(team, ids)
+                return await self._people.find(ids)
         except TimeoutError:
             return {}
 
@@ -252,23 +252,23 @@ class People:
         self._kv = kv
         self._language = language
 
-    def prefetch(self, team: str, user: str) -> None:
+    def prefetch(self, user: str) -> None:
         """Read the stored profile of a user."""
-        self._kv.prefetch(_key(team, user))
+        self._kv.prefetch(_key(user))
 
-    async def find(self, team: str, users: Iterable[str]) -> dict[str, Author]:
+    async def find(self, users: Iterable[str]) -> dict[str, Author]:
         """Everybody's name, language and time zone, by user id. Never raises."""
         wanted = sorted(set(users))
-        found = await asyncio.gather(*(self._look_up(team, user) for user in wanted))
+        found = await asyncio.gather(*(self._look_up(user) for user in wanted))
         return dict(zip(wanted, found, strict=True))
 
-    async def find_language(self, team: str, user: str) -> str:
+    async def find_language(self, user: str) -> str:
         """The language for sentences to one person. Never raises."""
-        person = await self._look_up(team, user) if user else Author("")
+        person = await self._look_up(user) if user else Author("")
         return preferred_language(person.locale, self._language)
 
-    async def _look_up(self, team: str, user: str) -> Author:
-        key = _key(team, user)
+    async def _look_up(self, user: str) -> Author:
+        key = _key(user)
         with suppress(StoreUnavailable, DecodeError):
             if (known := await self._kv.get(key)) is not None:
                 return _decode(known)
@@ -282,8 +282,8 @@ class People:
         return author
 
 
-def _key(team: str, user: str) -> str:
-    return f"slack:user:{team}:{user}"
+def _key(user: str) -> str:
+    return f"profile:slack:{user}"
 
 
 def _author(user_id: str, data: object) -> Author:
