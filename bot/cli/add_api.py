@@ -17,8 +17,9 @@ from bot.errors import BadInput
 from bot.ops.variable_names import own_variables
 from toolset.openapi.api_file import FOLDER, NAME, ApiFile
 from toolset.openapi.document import Document
-from toolset.openapi.schemas import BadDocument, as_object
+from toolset.openapi.schemas import BadDocument
 from toolset.web.decoding import decode_json
+from toolset.web.json_values import as_object
 from toolset.web.text import one_line
 
 DOCUMENT_CAP = 16 * 1024 * 1024  # bytes

@@ -399,9 +399,10 @@ async def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
 def _parameters(tool: ToolDefinition) -> str:
     """The names of a tool's parameters; optional ones with a question mark."""
     required = tool.parameters.get("required", ())
-    return ", ".join(
-        name if name in required else f"{name}?" for name in tool.parameters.get("properties", {})
-    )
+    names: list[str] = []
+    for name in tool.parameters.get("properties", {}):
+        names.append(name if name in required else f"{name}?")
+    return ", ".join(names)
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import unicodedata
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -50,6 +49,7 @@ from bot.live_events import (
 from bot.safe_text.names import safe_name
 from bot.texts import Texts, preferred_language
 from bot.transcript import Author, Media, Message, Text, new_id
+from toolset.web.text import one_line
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -59,6 +59,8 @@ STYLE = (
 )
 LOCALE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")
 MAX_CHARACTERS = 8_000
+# Control characters but tab and line feed, and halves of surrogate pairs.
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 ReadQuestion = Callable[[str], Awaitable[Question | None]]
 ReadTitle = Callable[[str, str], str]
@@ -367,17 +369,13 @@ def _complaint(text: str, files: Sequence[Media] = ()) -> str:
     """Key of the sentence about what is wrong with a message; empty if nothing is."""
     if any(file.mime not in READABLE for file in files):
         return "not_json"
-    if not files and not any(
-        character.isprintable() and not character.isspace() for character in text
-    ):
+    if not (files or one_line(text).strip()):
         return "empty"
     if len(text) > MAX_CHARACTERS:
         return "too_long"
-    unfit = any(
-        unicodedata.category(character) in ("Cc", "Cs") and character not in "\n\t"
-        for character in text
-    )
-    return "unprintable" if unfit else ""
+    if UNPRINTABLE.search(text):
+        return "unprintable"
+    return ""
 
 
 def _person(conversation: str) -> str:

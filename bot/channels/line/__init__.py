@@ -108,9 +108,9 @@ def describe(config: Config) -> CheckResult:
             "off",
             "set LINE_CHANNEL_SECRET and LINE_CHANNEL_ACCESS_TOKEN to turn it on",
         )
-    who = (
-        "allowed users and groups" if config.allowed_users or config.allowed_groups else "everybody"
-    )
+    who = "everybody"
+    if config.allowed_users or config.allowed_groups:
+        who = "allowed users and groups"
     fix = "" if config.allowed_users else "set ALLOWED_USERS to answer some only"
     return CheckResult(
         "ok", "LINE", f"answers {who} at /webhooks/line; {PUSHES[config.line_push]}", fix

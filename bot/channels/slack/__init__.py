@@ -143,11 +143,9 @@ def describe(config: Config) -> CheckResult:
     if not config.is_on:
         fix = "set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET or SLACK_APP_TOKEN to turn it on"
         return CheckResult("off", "Slack", "off", fix)
-    who = (
-        "allowed users and channels"
-        if config.allowed_users or config.allowed_channels
-        else "everybody"
-    )
+    who = "everybody"
+    if config.allowed_users or config.allowed_channels:
+        who = "allowed users and channels"
     way = "by Socket Mode" if config.slack_app_token.get_secret_value() else "at /webhooks/slack"
     fix = "" if config.allowed_users else "set ALLOWED_USERS to answer some only"
     return CheckResult("ok", "Slack", f"answers {who} {way}", fix)
