@@ -76,6 +76,7 @@ async def test_a_second_owner_is_refused(tmp_path: Path) -> None:
             async with open_embedded(tmp_path):
                 pass  # pragma: no cover
         await pid_of(owner.url)
+        await owner.leave()
 
 
 async def test_who_may_not_own_learns_that_nothing_runs(tmp_path: Path) -> None:
