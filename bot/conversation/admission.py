@@ -35,7 +35,7 @@ class Admitted:
         events: may be answered.
         messages: for the history: placeholders of refused messages, and the refusals.
         replies: the refusals with their addresses.
-        standing: of the author, if it is known.
+        standing: what was used before; None if no event counts.
     """
 
     events: list[ParsedEvent]
@@ -56,13 +56,9 @@ class Admission:
         conversation: str,
         turn_id: str,
         batch: Sequence[ParsedEvent],
-        standing: Standing | None = None,
     ) -> Admitted:
         """Separate what may be answered from what is refused. Asking again for the same turn counts
         nothing twice.
-
-        Args:
-            standing: what the author had used when the turn began, if that is known.
 
         Raises:
             StoreUnavailable: the counts are not known.
@@ -75,9 +71,9 @@ class Admission:
         counted = self._counted(conversation, batch)
         counts = Counter(one.author_id for one in counted)
         refused: dict[str, Excess] = {}
+        standing: Standing | None = None
         if counted:
-            verdict = await self._budgets.admit(turn_id, conversation, counts, standing)
-            refused, standing = verdict.refused, verdict.standing
+            refused, standing = await self._budgets.admit(turn_id, conversation, counts)
         beyond: list[tuple[Excess, list[InboundEvent]]] = []
         for author, found in refused.items():
             beyond.append((found, [one for one in counted if one.author_id == author]))

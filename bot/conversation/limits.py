@@ -1,20 +1,20 @@
 """Daily limits of messages and tokens: of a user, of a conversation, and of the whole bot.
 
-Far below a limit, a turn costs no request of its own: what was used is read as the turn begins, and
-what it uses is counted with the process's next request. The whole bot's tokens are added up here
-and sent once a second.
+A turn's messages are compared with what was used before, and counted with the process's next
+request; tokens are counted when a response arrives. What turns under way count at the same moment
+in other conversations is not seen, so a limit may be exceeded by that. The whole bot's tokens are
+added up here and sent once a second.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter as Counts
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import structlog
 
@@ -23,7 +23,7 @@ from bot.conversation.alerts import Alerts
 from bot.errors import StoreUnavailable
 from bot.prices import counted_tokens
 from bot.settings import Settings
-from bot.store import Claim, Counter, Spent, Store, Totals, Unit
+from bot.store import Counter, Spent, Store, Totals, Unit
 from bot.telemetry import Metrics
 from bot.transcript import Spending, channel_of
 
@@ -35,12 +35,6 @@ WARN_AT = 0.8
 OPERATORS = "console"
 # Between two additions to the whole bot's day.
 FLUSH_S = 1.0
-# After this time every standing holds what was counted.
-RECENT_S = 2.0
-# Near a limit each message is counted before it is answered: within so many messages of the limit,
-# and from this share of it on.
-EXACT_MESSAGES = 20
-EXACT_SHARE = 0.9
 # An id of so many characters is shown whole.
 SHORT = 8
 
@@ -87,57 +81,52 @@ class Used:
     searches: int = 0
 
 
+class Balance(NamedTuple):
+    """A counter, and what it held when somebody looked."""
+
+    counter: Counter
+    spent: Spent
+
+    def exceeded_by(self, messages: int) -> Unit | None:
+        """The limit that so many more messages exceed."""
+        if 0 < self.counter.token_limit <= self.spent.tokens:
+            return "tokens"
+        if 0 < self.counter.message_limit < self.spent.messages + messages:
+            return "messages"
+        return None
+
+    def room(self, messages: int) -> int:
+        """How many of so many more messages are within the limits."""
+        if self.exceeded_by(messages) is None:
+            return messages
+        if self.exceeded_by(1) is None:
+            return self.counter.message_limit - self.spent.messages
+        return 0
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What an author and a conversation had used when a turn began.
+    """What was used when a turn asked, without its own messages.
 
     Attributes:
         bot_tokens: of the whole bot.
-        spent: of each counter.
+        users: by author id; those without an id have none.
     """
 
-    day: str
-    author: str
     bot_tokens: int
-    spent: Mapping[Counter, Spent]
-
-    def is_far_below(self, claim: Claim, more: int) -> bool:
-        """Whether a few turns at once cannot reach a limit; ``more`` messages may not be counted
-        yet."""
-        counter, spent = claim.counter, self.spent[claim.counter]
-        messages, tokens = counter.message_limit, counter.token_limit
-        few = spent.messages + claim.messages + more < min(
-            messages * EXACT_SHARE, messages - EXACT_MESSAGES
-        )
-        return (not messages or few) and (not tokens or spent.tokens < tokens * EXACT_SHARE)
+    conversation: Balance
+    users: Mapping[str, Balance]
 
 
-@dataclass(frozen=True, slots=True)
-class Joining:
-    """Messages that may join a turn under way.
-
-    Attributes:
-        messages: how many there are.
-        earlier: how many the turn has already.
-    """
-
-    conversation: str
-    author: str
-    messages: int
-    earlier: int
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The outcome of ``Budgets.admit``.
 
     Attributes:
         refused: the authors whose messages exceed a limit; their messages are not counted.
-        standing: of the author, if all messages have one.
     """
 
     refused: dict[str, Excess]
-    standing: Standing | None
+    standing: Standing
 
 
 class Budgets:
@@ -155,9 +144,6 @@ class Budgets:
         self._days = days
         self._alerts = alerts
         self._metrics = metrics
-        self._uncounted: dict[str, list[Claim]] = {}  # of admitted turns, one for each counter
-        self._recent: Counts[Counter] = Counts()  # messages that a standing may not hold yet
-        self._joined: Counts[str] = Counts()  # messages that ``admit_joining`` has counted, by turn
         self._totals: defaultdict[str, Totals] = defaultdict(Totals)  # by day
         self._flushing: asyncio.Task[None] | None = None
 
@@ -166,118 +152,79 @@ class Budgets:
         """When all counts return to zero."""
         return self._days.end
 
-    async def look_up(self, conversation: str, author: str) -> Standing | None:
-        """What an author and a conversation have used; None if the store does not answer."""
-        day = self._days.today
-        counters = self._counters(conversation, author)
-        try:
-            total, spent = await self._budget.read(day, counters)
-        except StoreUnavailable:
-            return None
-        return Standing(day, author, total, dict(zip(counters, spent, strict=True)))
+    def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
+        """Read what the turn's ``admit`` needs with the process's next request."""
+        counters = [self._user(conversation, author), self._conversation(conversation)]
+        self._budget.prefetch(self._days.today, turn_id, counters)
 
-    async def admit(
-        self,
-        turn_id: str,
-        conversation: str,
-        counts: Mapping[str, int],
-        standing: Standing | None = None,
-    ) -> Verdict:
-        """Count a turn's messages. A second request for the same turn counts nothing.
+    async def look_up(self, key: str, conversation: str, authors: Iterable[str]) -> Standing:
+        """What authors and a conversation have used, without what was counted for ``key``.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        day = self._days.today
+        users = {author: self._user(conversation, author) for author in authors if author}
+        counters = [*users.values(), self._conversation(conversation)]
+        total, spent = await self._budget.read(day, key, counters)
+        *of_users, of_conversation = map(Balance, counters, spent)
+        if day in self._totals:
+            total += self._totals[day].counts["tokens"]
+        return Standing(total, of_conversation, dict(zip(users, of_users, strict=True)))
+
+    async def admit(self, turn_id: str, conversation: str, counts: Mapping[str, int]) -> Verdict:
+        """Count a turn's messages, those of each author all or none. A second request for the same
+        turn counts nothing.
 
         Args:
             counts: number of messages by author id.
-            standing: as the turn began; far below all limits the messages are counted later.
 
         Raises:
-            StoreUnavailable: the messages may have been counted; a second request corrects that.
+            StoreUnavailable: nothing was counted.
         """
-        day = self._days.today
-        whole = self._conversation(conversation)
-        users = {author: self._user(conversation, author) for author in counts if author}
-        claims = [Claim(counter, counts[author]) for author, counter in users.items()]
-        claims.append(Claim(whole, sum(counts.values())))
-        is_alone = standing is not None and {standing.author} == set(counts)
-        if standing and is_alone and self._is_far_below_limits(day, standing, claims):
-            self._count_later(turn_id, claims)
-            return Verdict({}, standing)
-        self._count_waiting(claims)
-        verdicts = await self._budget.take(day, turn_id, claims)
-        *of_users, of_conversation = verdicts.refused
-        excess: dict[str, Excess] = {}
-        if self._is_used_up(day, verdicts.tokens):
-            excess = dict.fromkeys(counts, Excess("bot", "tokens"))
-        elif of_conversation:
-            excess = dict.fromkeys(counts, Excess("conversation", of_conversation))
-        else:
-            for author, unit in zip(users, of_users, strict=True):
-                if unit:
-                    excess[author] = Excess("user", unit)
-        if excess:
-            left = dict(counts) | dict.fromkeys(excess, 0)
-            stay = [Claim(counter, left[author]) for author, counter in users.items()]
-            await self._budget.give_back(day, turn_id, [*stay, Claim(whole, sum(left.values()))])
-        for found in excess.values():
-            self._metrics.budget_refusals.labels(found.scope, found.unit).inc()
-        (author, *others) = counts
-        if others:
-            return Verdict(excess, None)
-        counters = [claim.counter for claim in claims]
-        before = dict(zip(counters, verdicts.before, strict=True))
-        return Verdict(excess, Standing(day, author, verdicts.tokens, before))
+        standing = await self.look_up(turn_id, conversation, counts)
+        # The limit of all refuses all.
+        of_all = self._excess_of_all(standing, sum(counts.values()))
+        refused: dict[str, Excess] = {}
+        admitted: dict[str, int] = {}
+        for author, messages in counts.items():
+            excess = of_all
+            if excess is None and author and (unit := standing.users[author].exceeded_by(messages)):
+                excess = Excess("user", unit)
+            if excess is None:
+                admitted[author] = messages
+            else:
+                refused[author] = excess
+                self._metrics.budget_refusals.labels(excess.scope, excess.unit).inc()
+        self._count_messages(turn_id, conversation, admitted)
+        return Verdict(refused, standing)
 
-    async def admit_joining(
-        self, turn_id: str, event_id: str, joining: Joining, standing: Standing | None
-    ) -> int:
-        """The number of messages that may join a turn under way; near a limit they are counted now.
+    async def admit_joining(self, key: str, conversation: str, author: str, messages: int) -> int:
+        """Count as many messages as may join a turn under way; their number.
 
         Args:
-            event_id: of the first of them.
-            standing: as the turn began.
+            key: is counted once.
 
         Raises:
-            StoreUnavailable: they may have been counted; a second request corrects that.
+            StoreUnavailable: nothing was counted.
         """
-        day = self._days.today
-        counters = self._counters(joining.conversation, joining.author)
-        claims = [Claim(counter, joining.earlier + joining.messages) for counter in counters]
-        if (
-            standing
-            and standing.author == joining.author
-            and self._is_far_below_limits(day, standing, claims)
-        ):
-            return joining.messages
-        self._count_waiting(claims)
-        total, spent = await self._budget.read(day, counters)
-        number = joining.messages
-        if self._is_used_up(day, total):
-            number = 0
-        for counter, used in zip(counters, spent, strict=True):
-            if counter.message_limit:
-                number = min(number, counter.message_limit - used.messages)
-            if 0 < counter.token_limit <= used.tokens:
-                number = 0
-        if number <= 0:
+        standing = await self.look_up(key, conversation, [author])
+        if self._is_used_up(standing):
             return 0
-        key = f"{turn_id} {event_id}"
-        claims = [Claim(counter, number) for counter in counters]
-        verdicts = await self._budget.take(day, key, claims)
-        if any(verdicts.refused):
-            # Another turn of this person was faster.
-            none = [Claim(counter, 0) for counter in counters]
-            await self._budget.give_back(day, key, none)
-            return 0
-        self._joined[turn_id] += number
+        number = standing.conversation.room(messages)
+        if author:
+            number = standing.users[author].room(number)
+        self._count_messages(key, conversation, {author: number})
         return number
 
-    def tokens_left(self, standing: Standing) -> int | None:
+    def tokens_left(self, standing: Standing, author: str) -> int | None:
         """What is left of the day's tokens; None without a limit."""
         left = []
-        for counter, spent in standing.spent.items():
-            if counter.token_limit:
-                left.append(counter.token_limit - spent.tokens)
+        for balance in (standing.conversation, standing.users.get(author)):
+            if balance is not None and balance.counter.token_limit:
+                left.append(balance.counter.token_limit - balance.spent.tokens)
         if limit := self._limits.bot_tokens:
-            left.append(limit - self._bot_tokens(standing.day, standing.bot_tokens))
+            left.append(limit - standing.bot_tokens)
         return min(left, default=None)
 
     async def may_forget(self, turn_id: str, conversation: str, author: str) -> bool:
@@ -307,17 +254,10 @@ class Budgets:
         if is_operators(conversation):
             return True
         counter = _counter_of_uses(what, limit, conversation, author)
-        verdicts = await self._budget.take(self._days.today, key, [Claim(counter, amount)])
-        if verdicts.refused == [None]:
+        if await self._budget.take(self._days.today, key, counter, amount):
             return True
         self._metrics.budget_refusals.labels("user", what).inc()
         return False
-
-    def end(self, turn_id: str) -> None:
-        """Count the messages of an admitted turn if that has not happened yet; nothing more comes
-        of it."""
-        self.count(turn_id)
-        self._joined.pop(turn_id, None)
 
     async def could_use(
         self, what: str, limit: int, conversation: str, author: str, *, amount: int = 1
@@ -330,16 +270,11 @@ class Budgets:
         if is_operators(conversation) or not limit:
             return True
         counter = _counter_of_uses(what, limit, conversation, author)
-        _, [used] = await self._budget.read(self._days.today, [counter])
+        _, [used] = await self._budget.read(self._days.today, "", [counter])
         return used.messages + amount <= limit
 
-    def count(self, turn_id: str) -> None:
-        """Count the messages of an admitted turn if that has not happened yet."""
-        if claims := self._uncounted.pop(turn_id, None):
-            self._count_claims(turn_id, claims, 0)
-
-    async def spend(self, conversation: str, spending: Spending, turn_id: str = "") -> None:
-        """Count the tokens of a model response, and the messages that ``admit`` has not counted.
+    async def spend(self, conversation: str, spending: Spending) -> None:
+        """Count the tokens of a model response with the process's next request, which records it.
 
         Never raises: without the store tokens are only logged. A process that dies within the next
         second may leave the response uncounted. One that dies before the journal's record asks the
@@ -347,15 +282,7 @@ class Budgets:
         """
         usage, asker = spending.usage, spending.asker.id
         tokens = counted_tokens(spending.model, usage)
-        if claims := self._uncounted.pop(turn_id, None):
-            self._count_claims(turn_id, claims, tokens)
-        else:
-            messages = 0
-            # ``admit`` has counted the first ones.
-            if spending.messages and not spending.is_first:
-                messages = max(0, spending.messages - self._joined.pop(turn_id, 0))
-            counters = self._counters(conversation, asker)
-            self._count("", [Claim(counter, messages) for counter in counters], tokens)
+        self._count("", dict.fromkeys(self._counters(conversation, asker), 0), tokens)
         totals = self._totals[self._days.today]
         totals.conversations[_shortened(conversation)] += tokens
         if asker:
@@ -392,52 +319,29 @@ class Budgets:
             await asyncio.sleep(FLUSH_S)
             await self.flush()
 
-    def _count(self, turn_id: str, claims: list[Claim], tokens: int) -> None:
-        counted = self._budget.count(self._days.today, turn_id, claims, tokens)
+    def _count_messages(self, key: str, conversation: str, counts: Mapping[str, int]) -> None:
+        if not (messages := sum(counts.values())):
+            return
+        counted = {self._conversation(conversation): messages}
+        for author, number in counts.items():
+            if author:
+                counted[self._user(conversation, author)] = number
+        self._count(key, counted, 0)
+
+    def _count(self, key: str, messages: Mapping[Counter, int], tokens: int) -> None:
+        counted = self._budget.count(self._days.today, key, messages, tokens)
         counted.add_done_callback(partial(_log_failure, tokens))
 
-    def _count_claims(self, turn_id: str, claims: list[Claim], tokens: int) -> None:
-        """Count what ``_count_later`` has noted."""
-        self._count(turn_id, claims, tokens)
-        asyncio.get_running_loop().call_later(RECENT_S, self._forget_recent, claims)
+    def _excess_of_all(self, standing: Standing, messages: int) -> Excess | None:
+        if self._is_used_up(standing):
+            return Excess("bot", "tokens")
+        if unit := standing.conversation.exceeded_by(messages):
+            return Excess("conversation", unit)
+        return None
 
-    def _forget_recent(self, claims: list[Claim]) -> None:
-        for claim in claims:
-            self._recent[claim.counter] -= claim.messages
-            if self._recent[claim.counter] <= 0:
-                del self._recent[claim.counter]
-
-    def _is_far_below_limits(self, day: str, standing: Standing, claims: list[Claim]) -> bool:
-        if standing.day != day or self._is_used_up(day, standing.bot_tokens):
-            return False
-        return all(standing.is_far_below(claim, self._recent[claim.counter]) for claim in claims)
-
-    def _count_later(self, turn_id: str, claims: list[Claim]) -> None:
-        """Count the messages with the first response; if others of the author wait for that, with
-        the next request."""
-        is_alone = not any(self._recent[claim.counter] for claim in claims)
-        for claim in claims:
-            self._recent[claim.counter] += claim.messages
-        if is_alone:
-            self._uncounted[turn_id] = claims
-        else:
-            self._count_claims(turn_id, claims, 0)
-
-    def _is_used_up(self, day: str, stored: int) -> bool:
-        """Whether the whole bot has reached its limit, with what is not stored yet."""
-        return 0 < self._limits.bot_tokens <= self._bot_tokens(day, stored)
-
-    def _bot_tokens(self, day: str, stored: int) -> int:
-        if day in self._totals:
-            stored += self._totals[day].counts["tokens"]
-        return stored
-
-    def _count_waiting(self, claims: list[Claim]) -> None:
-        """Count what turns of the same people have not counted yet."""
-        counters = {claim.counter for claim in claims}
-        for turn_id, waiting in list(self._uncounted.items()):
-            if any(claim.counter in counters for claim in waiting):
-                self.count(turn_id)
+    def _is_used_up(self, standing: Standing) -> bool:
+        """Whether the whole bot has reached its limit."""
+        return 0 < self._limits.bot_tokens <= standing.bot_tokens
 
     def _counters(self, conversation: str, author: str) -> list[Counter]:
         counters = [self._conversation(conversation)]
@@ -453,7 +357,7 @@ class Budgets:
         """
         await self.flush()
         counters = self._counters(conversation, author)
-        total, spent = await self._budget.read(self._days.today, counters)
+        total, spent = await self._budget.read(self._days.today, "", counters)
         used = []
         for counter, stands in zip(counters, spent, strict=True):
             limits = Spent(counter.message_limit, counter.token_limit)

@@ -43,7 +43,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.settings import CONNECTIONS
-from bot.store.budget import Budget, Claim, Counter, Day, Spent, Totals, Unit
+from bot.store.budget import Budget, Counter, Day, Spent, Totals, Unit
 from bot.store.clients import Client, connect, translate_errors
 from bot.store.clock import StoreClock
 from bot.store.dead_letters import DeadLetter, DeadLetters
@@ -93,7 +93,6 @@ __all__ = [
     "Accepted",
     "Alarm",
     "Bound",
-    "Claim",
     "Condition",
     "Counter",
     "Day",
@@ -190,7 +189,7 @@ class Store:
         self._scripts = scripts = Scripts(client, history_s)
         self._was_away = False
         urgent = Scripts(priority, history_s)
-        self.prefetches = Prefetches(client.execute_later, client.execute_soon)
+        self.prefetches = Prefetches(client.submit_later, client.submit)
         self.clock = StoreClock()
         self.inbox = Inbox(client, priority, urgent)
         self.groups = Groups(client, scripts, urgent, self.prefetches)
@@ -202,7 +201,7 @@ class Store:
         self.reminders = Reminders(client, scripts)
         self.kv = KeyValue(client, scripts, self.prefetches)
         self.priority_kv = KeyValue(
-            priority, urgent, Prefetches(priority.execute_later, priority.execute_soon)
+            priority, urgent, Prefetches(priority.submit_later, priority.submit)
         )
         self.person_facts = PersonFacts(client, scripts, self.prefetches)
         self.place_lists = PlaceLists(client, scripts)
@@ -212,7 +211,7 @@ class Store:
         self.late_answers = LateAnswers(client, scripts)
         self.feedback = Feedback(client, scripts)
         self.personal_data = PersonalData(client, self.polls, self.feedback)
-        self.budget = Budget(client, scripts)
+        self.budget = Budget(client, scripts, self.prefetches)
         self.live = live
         self.memory = StoreMemory(client, scripts)
 

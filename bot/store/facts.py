@@ -9,7 +9,7 @@ from typing import NamedTuple
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import FACT_CHARACTERS, FACTS, FACTS_S, facts_key
 from bot.store.lists import digest_of
-from bot.store.queues import Command, Prefetches, ignore_failure
+from bot.store.queues import Prefetches, Read, ignore_failure
 from bot.store.scripts import Scripts
 
 
@@ -39,7 +39,7 @@ class PersonFacts:
         async with translate_errors():
             (stored,) = await self._prefetches.take(_read(key))
         if stored:  # reading them is their use
-            self._client.execute_later(("EXPIRE", key, FACTS_S)).add_done_callback(ignore_failure)
+            self._client.submit_later([("EXPIRE", key, FACTS_S)]).add_done_callback(ignore_failure)
         return _facts(stored)
 
     async def remember(self, place: str, person: str, text: str) -> int:
@@ -68,8 +68,8 @@ class PersonFacts:
         return int(last or 0) >= number
 
 
-def _read(key: str) -> Command:
-    return "HGETALL", key
+def _read(key: str) -> Read:
+    return (("HGETALL", key),)
 
 
 def _facts(stored: Mapping[bytes, bytes]) -> list[Fact]:
