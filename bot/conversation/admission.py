@@ -12,7 +12,7 @@ import structlog
 
 from bot.channels import InboundEvent, Reply
 from bot.clock import now_ms
-from bot.conversation.limits import Excess, Standing, Used, is_operators
+from bot.conversation.limits import Balance, Excess, Standing, is_operators
 from bot.conversation.reminders import text_of
 from bot.conversation.services import Services
 from bot.conversation.triage import CANNED, CONVERSATION_DELETED, LEFT_OUT, ParsedEvent
@@ -171,17 +171,18 @@ class Admission:
         note = f"the limit in {excess.unit} of one {excess.scope} and day is {limit}"
         return Reply(text, failed=True, note=note, asker=asker)
 
-    def _line(self, used: Used, language: str) -> str:
-        tokens = self._amount("tokens", used.spent.tokens, used.limits.tokens, language)
-        messages = self._amount("messages", used.spent.messages, used.limits.messages, language)
+    def _line(self, used: Balance, language: str) -> str:
+        counter, spent = used.counter, used.spent
+        tokens = self._amount("tokens", spent.tokens, counter.token_limit, language)
+        messages = self._amount("messages", spent.messages, counter.message_limit, language)
         if used.searches:
             tokens = self._sentence(
                 "with_searches", language, tokens=tokens, searches=f"{used.searches:,}"
             )
         amounts = tokens
-        if used.scope != "bot":
+        if counter.scope != "bot":
             amounts = self._sentence("both", language, messages=messages, tokens=tokens)
-        return self._sentence(f"of_{used.scope}", language, amounts=amounts)
+        return self._sentence(f"of_{counter.scope}", language, amounts=amounts)
 
     def _amount(self, unit: str, used: int, limit: int, language: str) -> str:
         key = f"{unit}_limited" if limit else unit

@@ -359,11 +359,12 @@ class Answerer:
 
     async def _tokens_left(self, attempt: Attempt, author: str) -> int | None:
         """What the day has left for the turn; None without a limit."""
-        budgets, conversation = self._services.budgets, attempt.lease.conversation
         standing = attempt.standing
         if standing is None:
-            standing = await budgets.look_up(attempt.turn_id, conversation, [author])
-        return budgets.tokens_left(standing, author)
+            standing = await self._services.budgets.look_up(
+                attempt.turn_id, attempt.lease.conversation, [author]
+            )
+        return standing.tokens_left(author)
 
     async def _restore(self, turn: Turn, step: Step, inbound: InboundMessages) -> None:
         """Apply one step of the journal to the turn."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -23,7 +23,7 @@ from bot.conversation.alerts import Alerts
 from bot.errors import StoreUnavailable
 from bot.prices import counted_tokens
 from bot.settings import Settings
-from bot.store import Counter, Spent, Store, Totals, Unit
+from bot.store import Counter, Scope, Spent, Store, Totals, Unit
 from bot.telemetry import Metrics
 from bot.transcript import Spending, channel_of
 
@@ -66,26 +66,20 @@ class Limits:
 class Excess:
     """A limit that is reached."""
 
-    scope: Literal["user", "conversation", "bot"]
+    scope: Scope
     unit: Unit | Literal["forgets"]
 
 
-@dataclass(frozen=True, slots=True)
-class Used:
-    """What was used today, and the limits; of the bot also the vendors' own searches, which have
-    none."""
-
-    scope: Literal["user", "conversation", "bot"]
-    spent: Spent
-    limits: Spent
-    searches: int = 0
-
-
 class Balance(NamedTuple):
-    """A counter, and what it held when somebody looked."""
+    """A counter, and what it held when somebody looked.
+
+    Attributes:
+        searches: the vendors' own, of the whole bot; they have no limit.
+    """
 
     counter: Counter
     spent: Spent
+    searches: int = 0
 
     def exceeded_by(self, messages: int) -> Unit | None:
         """The limit that so many more messages exceed."""
@@ -109,13 +103,36 @@ class Standing:
     """What was used when a turn asked, without its own messages.
 
     Attributes:
-        bot_tokens: of the whole bot.
+        shared: of the whole bot, and of the conversation.
         users: by author id; those without an id have none.
     """
 
-    bot_tokens: int
-    conversation: Balance
+    shared: Sequence[Balance]
     users: Mapping[str, Balance]
+
+    def of(self, author: str) -> list[Balance]:
+        """What an author's messages count against."""
+        balances = [*self.shared]
+        if author in self.users:
+            balances.append(self.users[author])
+        return balances
+
+    def tokens_left(self, author: str) -> int | None:
+        """What is left of the day's tokens for an author; None without a limit."""
+        left = []
+        for counter, spent, _ in self.of(author):
+            if counter.token_limit:
+                left.append(counter.token_limit - spent.tokens)
+        return min(left, default=None)
+
+    def excess(self, author: str, counts: Mapping[str, int]) -> Excess | None:
+        """The limit that refuses an author's messages, among those of all authors."""
+        for balance in self.of(author):
+            scope = balance.counter.scope
+            messages = counts[author] if scope == "user" else sum(counts.values())
+            if unit := balance.exceeded_by(messages):
+                return Excess(scope, unit)
+        return None
 
 
 class Verdict(NamedTuple):
@@ -167,10 +184,13 @@ class Budgets:
         users = {author: self._user(conversation, author) for author in authors if author}
         counters = [*users.values(), self._conversation(conversation)]
         total, spent = await self._budget.read(day, key, counters)
-        *of_users, of_conversation = map(Balance, counters, spent)
         if day in self._totals:
             total += self._totals[day].counts["tokens"]
-        return Standing(total, of_conversation, dict(zip(users, of_users, strict=True)))
+        of_bot = Balance(
+            Counter("bot", "", token_limit=self._limits.bot_tokens), Spent(tokens=total)
+        )
+        *of_users, of_conversation = map(Balance, counters, spent)
+        return Standing([of_bot, of_conversation], dict(zip(users, of_users, strict=True)))
 
     async def admit(self, turn_id: str, conversation: str, counts: Mapping[str, int]) -> Verdict:
         """Count a turn's messages, those of each author all or none. A second request for the same
@@ -183,20 +203,17 @@ class Budgets:
             StoreUnavailable: nothing was counted.
         """
         standing = await self.look_up(turn_id, conversation, counts)
-        # The limit of all refuses all.
-        of_all = self._excess_of_all(standing, sum(counts.values()))
         refused: dict[str, Excess] = {}
         admitted: dict[str, int] = {}
         for author, messages in counts.items():
-            excess = of_all
-            if excess is None and author and (unit := standing.users[author].exceeded_by(messages)):
-                excess = Excess("user", unit)
+            excess = standing.excess(author, counts)
             if excess is None:
                 admitted[author] = messages
             else:
                 refused[author] = excess
                 self._metrics.budget_refusals.labels(excess.scope, excess.unit).inc()
-        self._count_messages(turn_id, conversation, admitted)
+        if admitted:
+            self._count(turn_id, conversation, admitted)
         return Verdict(refused, standing)
 
     async def admit_joining(self, key: str, conversation: str, author: str, messages: int) -> int:
@@ -209,23 +226,10 @@ class Budgets:
             StoreUnavailable: nothing was counted.
         """
         standing = await self.look_up(key, conversation, [author])
-        if self._is_used_up(standing):
-            return 0
-        number = standing.conversation.room(messages)
-        if author:
-            number = standing.users[author].room(number)
-        self._count_messages(key, conversation, {author: number})
+        number = min(balance.room(messages) for balance in standing.of(author))
+        if number:
+            self._count(key, conversation, {author: number})
         return number
-
-    def tokens_left(self, standing: Standing, author: str) -> int | None:
-        """What is left of the day's tokens; None without a limit."""
-        left = []
-        for balance in (standing.conversation, standing.users.get(author)):
-            if balance is not None and balance.counter.token_limit:
-                left.append(balance.counter.token_limit - balance.spent.tokens)
-        if limit := self._limits.bot_tokens:
-            left.append(limit - standing.bot_tokens)
-        return min(left, default=None)
 
     async def may_forget(self, turn_id: str, conversation: str, author: str) -> bool:
         """Count a ``/forget me``, once for each turn; whether it is within the limit.
@@ -282,7 +286,7 @@ class Budgets:
         """
         usage, asker = spending.usage, spending.asker.id
         tokens = counted_tokens(spending.model, usage)
-        self._count("", dict.fromkeys(self._counters(conversation, asker), 0), tokens)
+        self._count("", conversation, {asker: 0}, tokens)
         totals = self._totals[self._days.today]
         totals.conversations[_shortened(conversation)] += tokens
         if asker:
@@ -319,59 +323,34 @@ class Budgets:
             await asyncio.sleep(FLUSH_S)
             await self.flush()
 
-    def _count_messages(self, key: str, conversation: str, counts: Mapping[str, int]) -> None:
-        if not (messages := sum(counts.values())):
-            return
-        counted = {self._conversation(conversation): messages}
-        for author, number in counts.items():
-            if author:
-                counted[self._user(conversation, author)] = number
-        self._count(key, counted, 0)
-
-    def _count(self, key: str, messages: Mapping[Counter, int], tokens: int) -> None:
-        counted = self._budget.count(self._days.today, key, messages, tokens)
-        counted.add_done_callback(partial(_log_failure, tokens))
-
-    def _excess_of_all(self, standing: Standing, messages: int) -> Excess | None:
-        if self._is_used_up(standing):
-            return Excess("bot", "tokens")
-        if unit := standing.conversation.exceeded_by(messages):
-            return Excess("conversation", unit)
-        return None
-
-    def _is_used_up(self, standing: Standing) -> bool:
-        """Whether the whole bot has reached its limit."""
-        return 0 < self._limits.bot_tokens <= standing.bot_tokens
-
-    def _counters(self, conversation: str, author: str) -> list[Counter]:
-        counters = [self._conversation(conversation)]
-        if author:
-            counters.insert(0, self._user(conversation, author))
-        return counters
-
-    async def used(self, conversation: str, author: str) -> list[Used]:
+    async def used(self, conversation: str, author: str) -> list[Balance]:
         """What this author and this conversation have used today.
 
         Raises:
             StoreUnavailable: the store does not answer.
         """
         await self.flush()
-        counters = self._counters(conversation, author)
-        total, spent = await self._budget.read(self._days.today, "", counters)
-        used = []
-        for counter, stands in zip(counters, spent, strict=True):
-            limits = Spent(counter.message_limit, counter.token_limit)
-            used.append(Used(counter.scope, stands, limits))
+        standing = await self.look_up("", conversation, [author])
+        of_bot, of_conversation = standing.shared
+        used = [*standing.users.values(), of_conversation]
         if is_operators(conversation):
             [whole] = await self._budget.days([self._days.today])
             searches = 0
             for kind, count in whole.counts.items():
                 if kind.startswith("searches "):
                     searches += count
-            used.append(
-                Used("bot", Spent(tokens=total), Spent(tokens=self._limits.bot_tokens), searches)
-            )
+            used.append(of_bot._replace(searches=searches))
         return used
+
+    def _count(
+        self, key: str, conversation: str, counts: Mapping[str, int], tokens: int = 0
+    ) -> None:
+        messages = {self._conversation(conversation): sum(counts.values())}
+        for author, number in counts.items():
+            if author:
+                messages[self._user(conversation, author)] = number
+        counted = self._budget.count(self._days.today, key, messages, tokens)
+        counted.add_done_callback(partial(_log_failure, tokens))
 
     def limit(self, excess: Excess) -> int:
         """The number behind an excess."""
@@ -384,23 +363,18 @@ class Budgets:
             await self._alerts.notice("tokens_used_up" if total >= limit else "tokens_low", spent)
 
     def _user(self, conversation: str, author: str) -> Counter:
-        limits = self._limits
-        return self._counter(
-            "user", _person(conversation, author), limits.user_messages, limits.user_tokens
-        )
+        person, limits = _person(conversation, author), self._limits
+        if is_operators(person):
+            return Counter("user", person)
+        return Counter("user", person, limits.user_messages, limits.user_tokens)
 
     def _conversation(self, conversation: str) -> Counter:
         limits = self._limits
-        return self._counter(
+        if is_operators(conversation):
+            return Counter("conversation", conversation)
+        return Counter(
             "conversation", conversation, limits.conversation_messages, limits.conversation_tokens
         )
-
-    def _counter(
-        self, scope: Literal["user", "conversation"], name: str, messages: int, tokens: int
-    ) -> Counter:
-        if is_operators(name):
-            return Counter(scope, name)
-        return Counter(scope, name, messages, tokens)
 
 
 def _counter_of_uses(what: str, limit: int, conversation: str, author: str) -> Counter:

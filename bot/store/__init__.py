@@ -43,7 +43,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.settings import CONNECTIONS
-from bot.store.budget import Budget, Counter, Day, Spent, Totals, Unit
+from bot.store.budget import Budget, Counter, Day, Scope, Spent, Totals, Unit
 from bot.store.clients import Client, connect, translate_errors
 from bot.store.clock import StoreClock
 from bot.store.dead_letters import DeadLetter, DeadLetters
@@ -116,6 +116,7 @@ __all__ = [
     "PersonFacts",
     "PlaceLists",
     "Polls",
+    "Scope",
     "ServerFacts",
     "ShownQuestion",
     "Spent",

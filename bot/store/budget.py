@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter as Counts
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ from bot.store.scripts import Scripts
 RANKED = 500  # names in a ranking; beyond, the lowest are dropped
 SHOWN = 100  # of them, for a report
 
-Scope = Literal["user", "conversation"]
+Scope = Literal["user", "conversation", "bot"]
 Unit = Literal["messages", "tokens"]
 
 
@@ -38,7 +38,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """One day's counter of a user or a conversation, with its limits; 0 is no limit."""
+    """One day's counter, with its limits; 0 is no limit."""
 
     scope: Scope
     name: str

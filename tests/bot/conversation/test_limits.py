@@ -11,10 +11,10 @@ import pytest
 from bot.channels import InboundEvent
 from bot.clock import Days
 from bot.conversation.admission import UNREAD
-from bot.conversation.limits import Excess, Limits, Used
+from bot.conversation.limits import Balance, Excess, Limits
 from bot.errors import LeaseLost
 from bot.providers.scripted import Step
-from bot.store import Spent, Store, open_store
+from bot.store import Counter, Spent, Store, open_store
 from bot.transcript import Author, Message, Spending, Text, ToolCall, Usage, encode
 from tests.bot.conversation.budgets_harness import Clock, make_budgets
 from tests.bot.harness import HERE, Harness
@@ -239,8 +239,8 @@ async def test_a_turn_that_is_resumed_counts_once(store: Store) -> None:
     await harness.runner.process(HERE)
     assert harness.box.texts == ["Done"]
     assert await harness.budgets.used(HERE, "u1") == [
-        Used("user", Spent(1, 51), Spent(1, 0)),
-        Used("conversation", Spent(1, 51), Spent()),
+        Balance(Counter("user", "mailbox:u1", 1), Spent(1, 51)),
+        Balance(Counter("conversation", HERE), Spent(1, 51)),
     ]
     (day,) = await store.budget.days(["2026-11-21"])
     assert day.counts == {
@@ -296,9 +296,9 @@ async def test_page_and_terminal_know_the_bots_limit_alone(store: Store) -> None
         "me": Excess("bot", "tokens")
     }
     assert await budgets.used("console:me", "me") == [
-        Used("user", Spent(2, 98), Spent()),
-        Used("conversation", Spent(2, 98), Spent()),
-        Used("bot", Spent(0, 98), Spent(0, 50)),
+        Balance(Counter("user", "console:me"), Spent(2, 98)),
+        Balance(Counter("conversation", "console:me"), Spent(2, 98)),
+        Balance(Counter("bot", "", token_limit=50), Spent(0, 98)),
     ]
 
 
@@ -312,7 +312,7 @@ async def test_somebody_without_an_id_counts_for_the_conversation(store: Store) 
     }
     await budgets.spend("line:bot:group:1", Spending("m", Usage(5), Author(), 1, is_first=True))
     assert await budgets.used("line:bot:group:1", "") == [
-        Used("conversation", Spent(2, 5), Spent(2, 0))
+        Balance(Counter("conversation", "line:bot:group:1", 2), Spent(2, 5))
     ]
 
 
