@@ -164,10 +164,26 @@ async def open_services(
         metrics = Metrics(shared)
         provider = await stack.enter_async_context(open_models(settings, metrics))
         hooks = load_hooks(settings)
-        agent = Agent(provider, tools, persona(settings), metrics, settings.max_tool_turns, hooks)
+        agent = Agent(
+            provider,
+            tools,
+            persona(settings),
+            metrics=metrics,
+            max_tool_turns=settings.max_tool_turns,
+            hooks=hooks,
+        )
         models = await stack.enter_async_context(open_reviewers(settings, metrics))
         reviewers = Reviewers(models, _prompt("review"), metrics)
-        yield ProcessServices(settings, store, metrics, load(), tools, agent, reviewers, shared)
+        yield ProcessServices(
+            settings,
+            store,
+            metrics,
+            texts=load(),
+            tools=tools,
+            agent=agent,
+            reviewers=reviewers,
+            shared=shared,
+        )
 
 
 def persona(settings: Settings) -> str:
@@ -231,7 +247,12 @@ async def open_runtime(
     refusals = Refusals(intake, services.metrics, partial(alerts.notice, "webhooks_refused"))
     uploads = StoredUploads(store.files)
     console = Console(
-        refusals, store.live, _reads(services, signed), texts, settings.language, uploads
+        refusals,
+        store.live,
+        _reads(services, signed),
+        texts=texts,
+        language=settings.language,
+        uploads=uploads,
     )
     channels: dict[str, Channel] = {console.name: console}
     parts = store, services.agent, MappingProxyType(channels), texts, services.metrics, options
@@ -249,14 +270,29 @@ async def open_runtime(
             await stack.enter_async_context(runner.cancellations.listen())
         clock = ReminderClock(store, texts, settings.language, start)
         store_full = partial(alerts.notice, "store_full")
-        yield Runtime(store, intake, refusals, console, channels, runner, clock, signed, store_full)
+        yield Runtime(
+            store,
+            intake,
+            refusals,
+            console=console,
+            channels=channels,
+            conversations=runner,
+            reminders=clock,
+            files=signed,
+            store_full=store_full,
+        )
 
 
 def _reads(services: ProcessServices, files: SignedFiles) -> Reads:
     store = services.store
-    history, question = partial(read_history, store), partial(read_open_question, store)
-    polls = partial(read_open_polls, store), partial(read_past_polls, store)
-    return Reads(history, question, *polls, files, services.agent.tools.title)
+    return Reads(
+        partial(read_history, store),
+        partial(read_open_question, store),
+        partial(read_open_polls, store),
+        partial(read_past_polls, store),
+        files,
+        title=services.agent.tools.title,
+    )
 
 
 def _host(
@@ -275,19 +311,19 @@ def _host(
         accept,
         store.kv,
         store.priority_kv,
-        services.texts,
-        settings.language,
-        settings.bot_name,
-        alerts.notice,
-        services.tools.commands,
-        listening if listens else None,
-        signed,
-        store.clock,
-        Feedback(store, services.metrics, Days(settings.timezone)),
-        settings.history_days,
-        PersonalOverviews(conversations),
-        store.inbox.find_conversation,
-        conversations.budgets,
+        texts=services.texts,
+        language=settings.language,
+        bot_name=settings.bot_name,
+        notify=alerts.notice,
+        tool_commands=services.tools.commands,
+        listens=listening if listens else None,
+        files=signed,
+        clock=store.clock,
+        rate=Feedback(store, services.metrics, Days(settings.timezone)),
+        days=settings.history_days,
+        overviews=PersonalOverviews(conversations),
+        find_conversation=store.inbox.find_conversation,
+        uses=conversations.budgets,
     )
 
 
@@ -307,9 +343,9 @@ def checks_of_channels(settings: Settings) -> dict[str, Callable[[], Awaitable[l
                 _accept_nothing,
                 store.kv,
                 store.priority_kv,
-                load(),
-                settings.language,
-                settings.bot_name,
+                texts=load(),
+                language=settings.language,
+                bot_name=settings.bot_name,
             )
 
     return channel_checks(settings, open_host)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterable, AsyncIterator
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -38,18 +38,37 @@ def open_session(
     connections: int = 0,
     tls: ssl.SSLContext | bool = True,
     is_local: bool = False,
+    **for_sdk: Any,
 ) -> ClientSession:
-    """A session for one service. It limits the time for connecting; whoever asks limits the rest.
-
-    No redirect is followed, also not for an SDK that would: a key goes to one host. Of a response
-    that an SDK reads whole it gets ``MOST_BYTES`` bytes.
+    """A session for one service. It limits the time for connecting; whoever asks limits the rest,
+    and follows no redirect: a key goes to one host.
 
     Args:
         url: of the service: the system's proxy for it is looked up once, not for every request.
         connections: at most so many at once; 0 for no limit.
         is_local: no proxy stands between.
+        for_sdk: more options of the session.
     """
     import aiohttp  # noqa: PLC0415 -- takes 0.2 s, which the start does not wait for
+
+    parts = urlsplit(url)
+    is_direct = is_local or proxy_bypass(parts.hostname or "")
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=KEEP_ALIVE_S, ssl=tls),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_s),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        proxy=None if is_direct else getproxies().get(parts.scheme),
+        auto_decompress=False,
+        **for_sdk,
+    )
+
+
+def open_sdk_session(
+    url: str, *, connect_s: float, connections: int = 0, tls: ssl.SSLContext | bool = True
+) -> ClientSession:
+    """The same for an SDK, which follows redirects and reads every response whole: a redirect is an
+    error, and of a response it gets ``MOST_BYTES`` bytes."""
+    import aiohttp  # noqa: PLC0415 -- as above
 
     class Capped(aiohttp.ClientResponse):
         async def read(self) -> bytes:
@@ -66,14 +85,11 @@ def open_session(
 
     redirects = aiohttp.TraceConfig()
     redirects.on_request_redirect.append(refuse)
-    parts = urlsplit(url)
-    is_direct = is_local or proxy_bypass(parts.hostname or "")
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=KEEP_ALIVE_S, ssl=tls),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_s),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        proxy=None if is_direct else getproxies().get(parts.scheme),
-        auto_decompress=False,
+    return open_session(
+        url,
+        connect_s=connect_s,
+        connections=connections,
+        tls=tls,
         response_class=Capped,
         trace_configs=[redirects],
     )

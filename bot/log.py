@@ -91,7 +91,7 @@ class _Event(logging.LogRecord):
     """An event of ours on its way to the handler; its level has been looked at."""
 
     def __init__(self, name: str, event: EventDict) -> None:
-        super().__init__(name, logging.CRITICAL, "", 0, "", (), None)
+        super().__init__(name, logging.CRITICAL, "", 0, "", args=(), exc_info=None)
         self.msg: Any = event
 
 

@@ -101,9 +101,10 @@ async def _serve(
             )
         _begin_collections()
         announce(sock.getsockname()[1])
-        await _until(
-            orders.stop, server.wait_until_ended, *([here.wait_until_ended] if here else [])
-        )
+        services_ended = [server.wait_until_ended]
+        if here:
+            services_ended.append(here.wait_until_ended)
+        await _until(orders.stop, *services_ended)
         runtime.intake.closed = runtime.conversations.closing = True
 
 

@@ -137,15 +137,25 @@ class ToolRunner:
         response = outcome.response
         if outcome.card:
             response = {**response, CARD: response.get(CARD, CARD_SHOWN)}
-        how, choices = (
-            (outcome.is_error, outcome.is_rejected),
-            _choices(outcome, turn.context.commands),
+        made_result = ToolResult(
+            call.id,
+            call.name,
+            response,
+            is_error=outcome.is_error,
+            is_rejected=outcome.is_rejected,
+            files=files,
+            card=outcome.card,
+            choices=_choices(outcome, turn.context.commands),
         )
-        made_result = ToolResult(call.id, call.name, response, *how, files, outcome.card, choices)
         recorded = await turn.record_result(made_result)
         await show(
             ToolFinished(
-                call.id, call.name, recorded.response, recorded.is_error, ms, outcome.is_rejected
+                call.id,
+                call.name,
+                recorded.response,
+                is_error=recorded.is_error,
+                ms=ms,
+                is_rejected=outcome.is_rejected,
             )
         )
 

@@ -344,8 +344,16 @@ class Turn:
         self._spent += counted_tokens(response.model, response.usage)
         since = list(takewhile(lambda message: message.role != "model", reversed(self.added)))
         messages = sum(message.role == "user" for message in since)
-        used = response.model, response.usage, self.asker, messages, len(since) == len(self.added)
-        await self._ports.spend(Spending(*used, response.searches, response.refusal))
+        spending = Spending(
+            response.model,
+            response.usage,
+            self.asker,
+            messages,
+            is_first=len(since) == len(self.added),
+            searches=response.searches,
+            refusal=response.refusal,
+        )
+        await self._ports.spend(spending)
 
     async def spend_in_call(self, used: ModelUse) -> None:
         """Count what a tool call has used of a model."""
@@ -397,8 +405,17 @@ class Turn:
             AwaitingApproval: the turn waits for a person's decision.
         """
         if call.id not in self._decided:
-            about = self.asker, self.last_user_text, [*self.history, *self.added], address
-            self.restore_decision(await self._ports.review(ActingCall(call, tool, reason, *about)))
+            led_to = [*self.history, *self.added]
+            acting = ActingCall(
+                call,
+                tool,
+                reason,
+                self.asker,
+                text=self.last_user_text,
+                led_to=led_to,
+                address=address,
+            )
+            self.restore_decision(await self._ports.review(acting))
         return self._decided[call.id]
 
     async def check_inbox(self, *, certain: bool = False) -> None:

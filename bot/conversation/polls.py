@@ -222,7 +222,12 @@ class Votes:
         shows = Reply("", settles=poll_id, private=True, fleeting=True)
         delivery = Delivery(f"{poll_id}_{press_id}", press_id, shows, event.address)
         outcome = await self._store.polls.press(
-            conversation, poll_id, press_id, event.author_id, event.choice, encode(delivery)
+            conversation,
+            poll_id,
+            press_id,
+            person=event.author_id,
+            choice=event.choice,
+            delivery=encode(delivery),
         )
         if outcome != "taken":
             await self._refuse(conversation, event, outcome)

@@ -238,7 +238,7 @@ class Store:
         """The number of the format in which the store is kept; ``FORMAT`` is noted where there is
         none."""
         key = format_key()
-        _, found = await self._scripts.transact([("SET", key, FORMAT, "NX"), ("GET", key)])
+        _, found = await self._scripts.transact_and_read([("SET", key, FORMAT, "NX"), ("GET", key)])
         return int(found)
 
     async def depths(self) -> Depths:

@@ -122,7 +122,7 @@ class Budget:
             commands.append(("ZREMRANGEBYRANK", ranking, 0, -RANKED - 1))
         for key in (sums, *rankings):
             commands.append(("EXPIRE", key, TOTALS_S))
-        replies = await self._scripts.transact([*commands, ("HGET", sums, "tokens")])
+        replies = await self._scripts.transact_and_read([*commands, ("HGET", sums, "tokens")])
         return int(replies[-1] or 0)
 
     def prefetch(self, day: str, key: str, counters: Sequence[Counter]) -> None:

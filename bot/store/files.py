@@ -111,7 +111,7 @@ class Files:
         _, name = files_keys()
         setting = ("SET", name, proposed, "NX", "EX", FILES_KEY_S)
         commands = [setting, ("EXPIRE", name, FILES_KEY_S), ("GET", name)]
-        replies = await self._scripts.transact(commands)
+        replies = await self._scripts.transact_and_read(commands)
         return bytes(replies[-1])
 
     async def _keys(self) -> list[str]:

@@ -50,7 +50,7 @@ class History:
         """The summary and the newest ``turns`` entries (at least 1), read in one script."""
         keys = Keys(conversation)
         commands = [("GET", keys.summary), ("LRANGE", keys.history, -turns, -1)]
-        summary, entries = await self._scripts.transact(commands)
+        summary, entries = await self._scripts.transact_and_read(commands)
         return StoredHistory(summary or b"", entries)
 
     async def summarise(self, lease: Lease, summary: bytes) -> None:

@@ -44,7 +44,9 @@ class KeyValue:
 
     async def set_if_absent(self, name: str, ttl_s: int) -> bool:
         """Set an empty value unless there is one; whether it was set."""
-        [done] = await self._scripts.transact([("SET", kv_key(name), "", "NX", "EX", ttl_s)])
+        [done] = await self._scripts.transact_and_read(
+            [("SET", kv_key(name), "", "NX", "EX", ttl_s)]
+        )
         return done is not None
 
     async def claim(self, name: str, holder: str, ttl_s: int) -> bool:
@@ -52,14 +54,14 @@ class KeyValue:
         earlier attempt."""
         key = kv_key(name)
         setting = ("SET", key, holder, "NX", "EX", ttl_s)
-        _, found = await self._scripts.transact([setting, ("GET", key)])
+        _, found = await self._scripts.transact_and_read([setting, ("GET", key)])
         return bool(found == holder.encode())
 
     async def incr(self, name: str, ttl_s: int) -> int:
         """Increase a counter and return it; it expires ``ttl_s`` seconds after the last
         increase."""
         key = kv_key(name)
-        counted, _ = await self._scripts.transact([("INCR", key), ("EXPIRE", key, ttl_s)])
+        counted, _ = await self._scripts.transact_and_read([("INCR", key), ("EXPIRE", key, ttl_s)])
         return int(counted)
 
     async def add(self, name: str, member: str, ttl_s: int) -> None:

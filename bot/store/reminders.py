@@ -50,7 +50,7 @@ class Reminders:
         """
         key, member = reminders_of_key(person), _member(conversation, reminder_id)
         now_s = await self._scripts.now_ms(person) // 1000
-        is_new, count, *_ = await self._scripts.transact(
+        is_new, count, *_ = await self._scripts.transact_and_read(
             [
                 ("ZADD", key, "NX", now_s, member),
                 ("ZCARD", key),

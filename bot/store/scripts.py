@@ -121,16 +121,22 @@ class Scripts:
         return ("EVAL", script.text, len(keys), *keys, *arguments)
 
     def transaction(
-        self, commands: Sequence[Command], conversation: str = "", token: str = ""
+        self,
+        commands: Sequence[Command],
+        conversation: str = "",
+        token: str = "",
+        *,
+        is_read: bool = False,
     ) -> Command:
         """A request for commands that are carried out together, also in a full store.
 
         Args:
             commands: the second word of each is a key, and all keys share a slot.
             conversation, token: of a lease, without which nothing is done; empty: none is needed.
+            is_read: whether the replies come back; reading each costs as much as writing it.
         """
         keys = [Keys(conversation).lease] if token else []
-        words: list[Any] = [token]
+        words: list[Any] = [token, int(is_read)]
         for command in commands:
             keys.append(command[1])
             words += (len(command), *command)
@@ -167,15 +173,22 @@ class Scripts:
 
     async def transact(
         self, commands: Sequence[Command], conversation: str = "", token: str = ""
-    ) -> list[Any]:
-        """Carry out commands together, see ``transaction``; the reply to each.
+    ) -> None:
+        """Carry out commands together, see ``transaction``.
 
         Raises:
             LeaseLost: nothing was done.
             StoreUnavailable: see ``translate_errors``.
         """
-        request = self.transaction(commands, conversation, token)
-        replies: list[Any] = await self._send(request, conversation)
+        await self._send(self.transaction(commands, conversation, token), conversation)
+
+    async def transact_and_read(self, commands: Sequence[Command]) -> list[Any]:
+        """The same without a lease; the reply to each command.
+
+        Raises:
+            StoreUnavailable: see ``translate_errors``.
+        """
+        replies: list[Any] = await self._send(self.transaction(commands, is_read=True), "")
         return replies
 
     async def due(self, indexes: Iterable[str], limit: int) -> list[tuple[int, str]]:

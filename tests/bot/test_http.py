@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from bot.http import open_session, read_body
+from bot.http import open_sdk_session, read_body
 from tests.fakes.serving import serving
 from toolset.web.decoding import MOST_BYTES
 
@@ -89,5 +89,5 @@ async def test_an_sdk_reads_only_the_beginning_of_an_endless_response() -> None:
     application = web.Application()
     application.router.add_get("/", endless)
     with serving(application) as url:
-        async with open_session(url, connect_s=5.0) as session, session.get(url) as response:
+        async with open_sdk_session(url, connect_s=5.0) as session, session.get(url) as response:
             assert await response.read() == b"x" * MOST_BYTES

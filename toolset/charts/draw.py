@@ -59,7 +59,7 @@ class Canvas:
         for name, colour in names:
             corners = [value * FINE for value in (x, LEGEND_Y - 6, x + 12, LEGEND_Y + 6)]
             self._draw.rectangle(corners, fill=colour)
-            self.text(x + 18, LEGEND_Y, name, 15, INK, "lm")
+            self.text(x + 18, LEGEND_Y, name, size=15, colour=INK, anchor="lm")
             x += 18 + self._draw.textlength(name, ImageFont.load_default(15 * FINE)) / FINE + 22
 
     def line(
@@ -121,7 +121,7 @@ def draw(chart: dict[str, Any]) -> Image.Image:
     canvas = Canvas(len(labels))
     title: str = chart["title"]
     size = min(20, MOST_OF_TITLE // max(len(title), 1))
-    canvas.text(LEFT, TITLE_Y, title, size, INK, "lm")
+    canvas.text(LEFT, TITLE_Y, title, size=size, colour=INK, anchor="lm")
     legend = list(zip(chart["line_names"], COLOURS, strict=False))
     if chart["bar_name"]:
         legend.append((f"{chart['bar_name']} ({chart['bar_unit']})", RAIN))
@@ -177,7 +177,7 @@ def _draw_axis(canvas: Canvas, scale: Scale, unit: str, top: int) -> None:
         y = scale.y(tick)
         canvas.line((LEFT, y), (WIDTH - RIGHT, y), GRID, 1)
         canvas.text(LEFT - 10, y, f"{tick:g}", 15, anchor="rm")
-    canvas.text(LEFT - 10, top - 24, unit, 16, INK, "rm")
+    canvas.text(LEFT - 10, top - 24, unit, size=16, colour=INK, anchor="rm")
 
 
 def main() -> None:

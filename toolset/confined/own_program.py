@@ -36,5 +36,7 @@ async def run_own(program: Path, arguments: Sequence[str], given: bytes, seconds
 
         argv = [sys.executable, "-IB", str(program), *arguments]
         libraries = {name: os.environ[name] for name in LIBRARIES if name in os.environ}
-        result = await run(argv, seconds, send, theirs, FLOOD, libraries)
+        result = await run(
+            argv, seconds, send, stdin=theirs, output_cap=FLOOD, environment=libraries
+        )
     return result.output if result.code == 0 else ""

@@ -160,7 +160,15 @@ def _read(data: dict[str, Any]) -> Iterator[Area]:
                 above = _names(
                     mapping(tables[at].get(line[at])) for at in ("offices", "centers") if at in line
                 )
-                yield Area(level, code, name, name_en, offices, line.get("class10s", ""), above)
+                yield Area(
+                    level,
+                    code,
+                    name,
+                    name_en=name_en,
+                    offices=offices,
+                    class10=line.get("class10s", ""),
+                    above=above,
+                )
 
 
 def _ancestors(

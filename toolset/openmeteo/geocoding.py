@@ -120,9 +120,9 @@ def _candidate(entry: dict[str, Any]) -> _Candidate | None:
         Place(name, areas[0], areas[-1]),
         tuple(folded(area) for area in areas if area),
         folded(text(entry.get("country_code"))),
-        latitude,
-        longitude,
-        integer(entry.get("population")) or 0,
+        latitude=latitude,
+        longitude=longitude,
+        population=integer(entry.get("population")) or 0,
     )
 
 

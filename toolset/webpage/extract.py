@@ -60,6 +60,7 @@ BLANKS = re.compile(r"[^\S\n]+")
 EMPTY_LINES = re.compile(r"\n{3,}")
 CELL_BREAKS = re.compile(r"\s+")
 BLOCKS = ("h1", "h2", "h3", "h4", "h5", "h6", "p", "li", "tr", "div", "blockquote", "pre", "br")
+SHAPING = (*BLOCKS, "td", "th", "script", "style")
 BULLETS = {"li": "- ", "h1": "# ", "h2": "## ", "h3": "### "}
 PARAGRAPHS = (
     "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}h",
@@ -258,7 +259,7 @@ def _canvas(body: bytes) -> Iterator[str]:
     from lxml.html import HtmlElement, fromstring
 
     page: HtmlElement = fromstring(f"<div>{_decoded(body, 'utf-8')}</div>")
-    for element in page.iter(*BLOCKS, "td", "th", "script", "style"):
+    for element in page.iter(*SHAPING):
         if element.tag in ("script", "style"):
             element.text = None
         elif element.tag in BLOCKS:

@@ -153,9 +153,10 @@ class Console(Channel):
         if message_id is not None and not ID.fullmatch(message_id):
             raise BadInput(self.sentence("bad_id", locale))
         sender = Author(author or _person(conversation), "", _locale(locale), _zone(time_zone))
-        words = (Text(text),) if text else ()
-        sent = [replace(file, name=safe_name(file.name)) for file in files]
-        message = _message(message_id or new_id("msg"), sender, *words, *sent)
+        parts: list[Text | Media] = [Text(text)] if text else []
+        for file in files:
+            parts.append(replace(file, name=safe_name(file.name)))
+        message = _message(message_id or new_id("msg"), sender, tuple(parts))
         await self._accept(conversation, InboundEvent(message))
         return message.id
 
@@ -271,10 +272,10 @@ class Console(Channel):
             delivery.turn_id,
             reply.text,
             reply.failed,
-            reply.note,
-            files,
-            reply.cards,
-            reply.choices,
+            note=reply.note,
+            files=files,
+            cards=reply.cards,
+            choices=reply.choices,
         )
         if reply.question is not None:
             event = _approval_asked(reply.question)
@@ -294,7 +295,12 @@ class Console(Channel):
     def _poll_shown(self, poll: Poll) -> PollShown:
         close = "" if poll.is_closed else self._texts.get("poll.close", poll.language)
         return PollShown(
-            poll.id, poll.question, poll.options, poll.counts, poll.status(self._texts), close
+            poll.id,
+            poll.question,
+            poll.options,
+            counts=poll.counts,
+            status=poll.status(self._texts),
+            close=close,
         )
 
     def close(self) -> None:
@@ -305,7 +311,12 @@ class Console(Channel):
         """Messages, decisions, votes and stops in; history and live events out."""
         reads = self._reads
         return Endpoints(
-            self, self._live, reads.history, reads.files, self._uploads, self._closing
+            self,
+            self._live,
+            reads.history,
+            files=reads.files,
+            uploads=self._uploads,
+            closing=self._closing,
         ).routes()
 
     def tool_title(self, name: str, languages: str) -> str:
@@ -326,13 +337,19 @@ class Console(Channel):
         return self._texts.get(f"console.{key}", language, limit=f"{MAX_CHARACTERS:,}", **values)
 
 
-def _message(message_id: str, author: Author, *parts: Text | Media) -> Message:
+def _message(message_id: str, author: Author, parts: tuple[Text | Media, ...] = ()) -> Message:
     return Message(message_id, "user", parts, now_ms(), author=author)
 
 
 def _approval_asked(question: Question) -> ApprovalAsked:
-    what = question.shown_tool, question.shown_arguments
-    return ApprovalAsked(question.id, question.call_id, *what, question.until, question.remarks)
+    return ApprovalAsked(
+        question.id,
+        question.call_id,
+        question.shown_tool,
+        question.shown_arguments,
+        question.until,
+        remarks=question.remarks,
+    )
 
 
 def _complaint(text: str, files: Sequence[Media] = ()) -> str:

@@ -92,8 +92,10 @@ async def entries_of(
             role = "reminder" if message.is_reminder else message.role
             text = f"{message.text}\n\n{message.footer}" if message.footer else message.text
             shown = files[-MOST_FILES:] if message.is_answer else sent_files(conversation, message)
-            beside = (cards_of(results), choices_of(results)) if message.is_answer else ()
-            entries.append(Entry(message.id, role, message.at, text, made, shown, *beside))
+            entry = Entry(message.id, role, message.at, text, calls=made, files=shown)
+            if message.is_answer:
+                entry.cards, entry.choices = cards_of(results), choices_of(results)
+            entries.append(entry)
             if message.role == "user" or message.is_answer:
                 files, results = [], []
     return entries

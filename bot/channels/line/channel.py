@@ -110,7 +110,12 @@ class Line(Channel):
         self._own_messages = OwnMessages(host.kv)
         own_messages = OwnMessages(host.priority_kv)
         self._receiver = WebhookReceiver(
-            host.accept, secret, Reader(config), self._traffic, clock, own_messages
+            host.accept,
+            secret,
+            Reader(config),
+            traffic=self._traffic,
+            clock=clock,
+            own_messages=own_messages,
         )
 
     async def __aenter__(self) -> Line:

@@ -91,13 +91,13 @@ class Reader:
                 else _canned(event, chat, received_at, "not_allowed", is_daily=True)
             )
         if decision:
-            return _decision(event, chat, received_at, *decision)
+            return _decision(event, chat, received_at, decision)
         if vote:
             poll, choice = vote
             pressing = _message_event(event, chat, received_at, ())
             return replace(pressing, event="vote", target=poll, choice=choice)
         if fetch:
-            return _fetch(event, chat, received_at, *fetch)
+            return _fetch(event, chat, received_at, fetch)
         if event.type != "message":
             return _canned(event, chat, received_at, "greeting")
         return _message(event, content, chat, received_at)
@@ -222,9 +222,10 @@ def _canned(
 
 
 def _decision(
-    event: Event, chat: Chat, received_at: int, question: str, approved: bool
+    event: Event, chat: Chat, received_at: int, decision: tuple[str, bool]
 ) -> InboundEvent:
     """A pressed button. Whether this person may decide is checked later."""
+    question, approved = decision
     return replace(
         _message_event(event, chat, received_at, ()),
         event="decision",
@@ -234,9 +235,10 @@ def _decision(
 
 
 def _fetch(
-    event: Event, chat: Chat, received_at: int, language: str, mark: str
+    event: Event, chat: Chat, received_at: int, fetch: tuple[str, str]
 ) -> InboundEvent | None:
     """A press of the button for late answers; others than the asker press in vain."""
+    language, mark = fetch
     user = event.source.user_id if event.source else None
     if user is None or not is_asker(mark, user):
         return None

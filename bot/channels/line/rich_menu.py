@@ -34,7 +34,7 @@ def menu_of(texts: Texts, language: str) -> RichMenu:
     title = texts.get("line.menu", language)
     content = repr((title, buttons)).encode() + picture_of(language)
     digest = hashlib.sha256(content).hexdigest()[:16]
-    return RichMenu("", f"{OURS}{digest}", title, buttons, WIDTH, HEIGHT)
+    return RichMenu("", f"{OURS}{digest}", title, buttons=buttons, width=WIDTH, height=HEIGHT)
 
 
 def picture_of(language: str) -> bytes:

@@ -34,7 +34,7 @@ from bot.channels.line.types import (
     WebhookEndpoint,
     WebhookTest,
 )
-from bot.http import open_session
+from bot.http import open_sdk_session
 from bot.safe_text.glyphs import without_surrogates
 
 
@@ -231,7 +231,7 @@ class Sdk:
         client = models.AsyncApiClient(models.Configuration(host=url, access_token=self._token))
         client.set_default_header("Accept-Encoding", "identity")
         await client.rest_client.pool_manager.close()
-        client.rest_client.pool_manager = open_session(
+        client.rest_client.pool_manager = open_sdk_session(
             url, connections=CONNECTIONS, connect_s=CONNECT_S
         )
         return client

@@ -112,7 +112,13 @@ class Approvals:
         sent = await self._messages.send(outbound, content)
         value = encode(
             OpenQuestion(
-                question.id, question.asker_id, sent.channel, sent.ts, block, details, language
+                question.id,
+                question.asker_id,
+                sent.channel,
+                ts=sent.ts,
+                block=block,
+                details=details,
+                language=language,
             )
         )
         try:
@@ -213,12 +219,14 @@ def question_block(question: Question, texts: Texts, language: str, *, is_whole:
     else:
         call = question.shown_tool
         below = texts.get("slack.arguments", language, count=len(question.arguments))
-    return rich_text(
+    parts = [
         rich_section(words(texts.get("slack.question", language), bold=True)),
         {"type": "rich_text_preformatted", "elements": [words(call)]},
-        *([rich_section(words(below))] if below else []),
-        rich_section(*_circumstances(question, texts, language)),
-    )
+    ]
+    if below:
+        parts.append(rich_section(words(below)))
+    parts.append(rich_section(*_circumstances(question, texts, language)))
+    return rich_text(*parts)
 
 
 def buttons(

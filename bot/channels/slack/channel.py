@@ -96,7 +96,12 @@ class Slack(Channel):
         people = self._people = People(self._client, host.kv, host.language)
         groups = Groups(self._client, host.kv)
         self._enricher = Enricher(
-            self._client, people, groups, self.identity, host.texts, timing.lookup_timeout_s
+            self._client,
+            people,
+            groups,
+            identity=self.identity,
+            texts=host.texts,
+            lookup_timeout_s=timing.lookup_timeout_s,
         )
         self._assistant = Assistant(self._client, people, host)
         self._directs = DirectChannels(self._client, host)

@@ -223,7 +223,7 @@ class Reader:
         parts = self._parts(
             new, bot_users, is_mention=bool(mentioned_users(new.text or "") & bot_users)
         )
-        return self._changed_event(envelope, parts, new, old, ts, bot_users)
+        return self._changed_event(envelope, parts, new, old=old, ts=ts, bot_users=bot_users)
 
     def _read_deletion(
         self, envelope: Envelope, deleted_ts: str | None, bot_users: frozenset[str]
@@ -235,7 +235,7 @@ class Reader:
         if not ts or not event.channel or (old and not self._is_relevant(event, old, bot_users)):
             return None
         known = old or SlackMessage()
-        return self._changed_event(envelope, (), known, known, ts, bot_users)
+        return self._changed_event(envelope, (), known, old=known, ts=ts, bot_users=bot_users)
 
     def _changed_event(
         self,

@@ -72,8 +72,15 @@ def read_rating(pressed: Press, config: Config) -> Rating | None:
         return None
     choice, turn_id, model = value.groups()
     place = Chat(user.team_id or "", container.channel_id).conversation
-    times = ms(container.message_ts), ms(action.action_ts)
-    return Rating(turn_id, place, user.id, model, choice == "good", *times)
+    return Rating(
+        turn_id,
+        place,
+        user.id,
+        model,
+        is_good=choice == "good",
+        answered_at=ms(container.message_ts),
+        at=ms(action.action_ts),
+    )
 
 
 class Feedback:

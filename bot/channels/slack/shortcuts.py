@@ -136,7 +136,7 @@ class Shortcuts:
         speaker = f"<@{chosen.author}>" if chosen.author else "a bot"
         about = "\n".join((ABOUT, quote(speaker, plain_text(chosen.text)[:MESSAGE_CAP]), ABOUT_END))
         parts: tuple[Part, ...] = (Text(f"{about}\n\n"), Text(question), *media_of(chosen.files))
-        await self._accept(chosen, user, view.id, parts, language, question)
+        await self._accept(chosen, user, view.id, parts=parts, language=language, question=question)
         return {}
 
     async def _accept(
@@ -246,12 +246,12 @@ def _chosen(shortcut: Shortcut) -> ChosenMessage:
         shortcut.user.id,
         shortcut.team.id,
         shortcut.channel.id,
-        shortcut.message_ts,
-        message.thread_ts or shortcut.message_ts,
-        (message.text or "")[: 2 * MESSAGE_CAP],
-        (message.user or "") if not message.bot_id else "",
-        domain if DOMAIN.fullmatch(domain) else "",
-        files_of(message)[:4],
+        ts=shortcut.message_ts,
+        thread=message.thread_ts or shortcut.message_ts,
+        text=(message.text or "")[: 2 * MESSAGE_CAP],
+        author=(message.user or "") if not message.bot_id else "",
+        domain=domain if DOMAIN.fullmatch(domain) else "",
+        files=files_of(message)[:4],
     )
 
 

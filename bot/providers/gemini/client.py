@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 import aiohttp
 
-from bot.http import open_session, tls_context
+from bot.http import open_sdk_session, open_session, tls_context
 from bot.providers import AUTO, MediaSupport, StreamEvent, ToolChoice
 from bot.providers.gemini.access import Access
 from bot.providers.gemini.caching import CachedContents
@@ -164,7 +164,7 @@ class GenerateContent:
         """Delete the cached contents and close the connections."""
         await self._cached.aclose()
         if self._sdk is not None:
-            self._sdk.close()
+            await self._sdk.aclose()
         if self._http is not None:
             await self._http.close()
 
@@ -175,7 +175,10 @@ class GenerateContent:
                 sdk = await asyncio.to_thread(import_module, "bot.providers.gemini.sdk")
                 # Then no full collection looks at the SDK's thousands of classes.
                 gc.freeze()
-                self._sdk = sdk.Sdk(self._access, self._session(), tls_context())
+                session = open_sdk_session(
+                    self._access.base_url, connect_s=CONNECT_TIMEOUT_S, tls=tls_context()
+                )
+                self._sdk = sdk.Sdk(self._access, session, tls_context())
             return self._sdk
 
     def _session(self) -> aiohttp.ClientSession:

@@ -58,7 +58,7 @@ class Sdk:
     """The client for one model.
 
     Args:
-        session: sends the requests.
+        session: sends the requests; closed with this client.
     """
 
     def __init__(self, access: Access, session: aiohttp.ClientSession, tls: ssl.SSLContext) -> None:
@@ -73,6 +73,7 @@ class Sdk:
             retry_options=types.HttpRetryOptions(attempts=1),
         )
         self._base_url = access.base_url
+        self._session = session
         self._client = genai.Client(**access.account, http_options=options)
 
     async def display_name(self, model: str) -> str:
@@ -117,8 +118,9 @@ class Sdk:
         with our_errors():
             await self._client.aio.files.delete(name=name)
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         self._client.close()
+        await self._session.close()
 
 
 def _stored(file: types.File) -> StoredFile:

@@ -70,7 +70,8 @@ async def test_a_transaction_is_carried_out_whole_or_under_its_lease_only(store:
     lease, history = await leased(store, HERE), Keys(HERE).history
     scripts = Scripts(store._client, DAY_S)
     pushes = [("RPUSH", history, "one"), ("EXPIRE", history, 60), ("LRANGE", history, 0, -1)]
-    assert await scripts.transact(pushes, HERE, lease.token) == [1, 1, [b"one"]]
+    await scripts.transact(pushes, HERE, lease.token)
+    assert await scripts.transact_and_read([pushes[-1]]) == [[b"one"]]
     with pytest.raises(LeaseLost):
         await scripts.transact(pushes, HERE, "another's")
     assert await store.history.read(HERE, 9) == [b"one"]
