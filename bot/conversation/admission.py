@@ -35,7 +35,7 @@ class Admitted:
         events: may be answered.
         messages: for the history: placeholders of refused messages, and the refusals.
         replies: the refusals with their addresses.
-        standing: what was used before; None if no event counts.
+        standing: what was used until then; None if no event counts.
     """
 
     events: list[ParsedEvent]

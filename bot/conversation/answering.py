@@ -122,7 +122,7 @@ class Attempt:
     Attributes:
         quietly: show nothing of the answer before it is delivered.
         history_changed: since the turn began.
-        standing: what was used before the turn, if this attempt has admitted its messages.
+        standing: what was used when this attempt admitted its messages.
         begun_at: ``time.monotonic()`` of the attempt.
     """
 

@@ -82,7 +82,9 @@ class Balance(NamedTuple):
     searches: int = 0
 
     def exceeded_by(self, messages: int) -> Unit | None:
-        """The limit that so many more messages exceed."""
+        """The limit that so many more messages exceed; none if they are counted already."""
+        if self.spent.is_counted:
+            return None
         if 0 < self.counter.token_limit <= self.spent.tokens:
             return "tokens"
         if 0 < self.counter.message_limit < self.spent.messages + messages:
@@ -100,7 +102,7 @@ class Balance(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What was used when a turn asked, without its own messages.
+    """What was used when a turn asked.
 
     Attributes:
         shared: of the whole bot, and of the conversation.
@@ -175,7 +177,10 @@ class Budgets:
         self._budget.prefetch(self._days.today, turn_id, counters)
 
     async def look_up(self, key: str, conversation: str, authors: Iterable[str]) -> Standing:
-        """What authors and a conversation have used, without what was counted for ``key``.
+        """What authors and a conversation have used.
+
+        Args:
+            key: what was counted for it is within the limits.
 
         Raises:
             StoreUnavailable: the store does not answer.

@@ -30,10 +30,15 @@ Unit = Literal["messages", "tokens"]
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The value of a counter."""
+    """The value of a counter.
+
+    Attributes:
+        is_counted: the messages of whoever asks are among them.
+    """
 
     messages: int = 0
     tokens: int = 0
+    is_counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +137,12 @@ class Budget:
     async def read(
         self, day: str, key: str, counters: Sequence[Counter]
     ) -> tuple[int, list[Spent]]:
-        """The tokens of the whole bot, and the value of each counter without the messages of
-        ``key``."""
+        """The tokens of the whole bot, and the value of each counter, for ``key``."""
         async with translate_errors():
             total, *values = await self._prefetches.take(_read(day, key, counters))
         spent = []
         for messages, tokens, own in values:
-            spent.append(Spent(int(messages or 0) - int(own or 0), int(tokens or 0)))
+            spent.append(Spent(int(messages or 0), int(tokens or 0), own is not None))
         return int(total or 0), spent
 
     async def days(self, days: Sequence[str]) -> list[Day]:

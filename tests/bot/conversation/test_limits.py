@@ -197,15 +197,15 @@ async def test_turns_that_follow_each_other_without_a_pause_near_their_limit(sto
 
 
 async def test_a_turn_is_counted_once_however_often_it_begins(store: Store) -> None:
-    """By other processes too, and at its limit; what its responses cost is counted each time."""
+    """By other processes too, and at its limits; what its responses cost is counted each time."""
     place = "line:bot:group:1"
     for _ in range(3):
-        budgets = make_budgets(store, Limits(user_messages=2, bot_tokens=1000))
+        budgets = make_budgets(store, Limits(user_messages=2, user_tokens=7, bot_tokens=1000))
         assert (await budgets.admit("t1", place, {"u1": 2})).refused == {}
         await budgets.spend(place, Spending("m", Usage(7), Author("u1"), 2, is_first=True))
     assert [used.spent for used in await budgets.used(place, "u1")] == [Spent(2, 21)] * 2
     verdict = await budgets.admit("t2", place, {"u1": 1})
-    assert verdict.refused == {"u1": Excess("user", "messages")}
+    assert verdict.refused == {"u1": Excess("user", "tokens")}
     await budgets.spend(place, Spending("m", Usage(993), Author("u1"), 0, is_first=False))
     verdict = await budgets.admit("t2", place, {"u2": 1})
     assert verdict.refused == {"u2": Excess("bot", "tokens")}

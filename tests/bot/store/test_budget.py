@@ -53,15 +53,16 @@ async def test_uses_are_counted_whole_or_not_at_all(store: Store) -> None:
     assert await store.budget.take(TODAY, "t3", HANA, 1)
 
 
-async def test_counting_knows_no_limit_and_reading_leaves_ones_own_messages_out(
-    store: Store,
-) -> None:
-    """Of a turn that is counted already, what others used is what counts against it."""
+async def test_counting_knows_no_limit_and_reading_shows_who_is_counted(store: Store) -> None:
+    """A turn that is counted already finds that out with what was used."""
     for _ in range(2):
         await store.budget.count(TODAY, "t1", {HANA: 9, ROOM: 8}, 70)
     await store.budget.count(TODAY, "t2", {HANA: 1})
     store.budget.prefetch(TODAY, "t1", [HANA])
-    assert await store.budget.read(TODAY, "t1", [HANA, ROOM]) == (0, [Spent(1, 140), Spent(0, 140)])
+    assert await store.budget.read(TODAY, "t1", [HANA, ROOM]) == (
+        0,
+        [Spent(10, 140, is_counted=True), Spent(8, 140, is_counted=True)],
+    )
     assert await store.budget.read(TODAY, "", [HANA]) == (0, [Spent(10, 140)])
 
 

@@ -22,7 +22,10 @@ async def test_a_days_counters_lie_wherever_their_names_do(cluster: Cluster) -> 
         total = await store.budget.add_up("2026-11-21", totals)
         assert total == 5
         store.budget.prefetch("2026-11-21", "t3", users)
-        assert await store.budget.read("2026-11-21", "t3", users) == (5, [Spent(1, 5)] * 9)
+        assert await store.budget.read("2026-11-21", "t3", users) == (
+            5,
+            [Spent(2, 5, is_counted=True)] * 9,
+        )
         assert await store.budget.days(["2026-11-21"]) == [
             Day({"tokens": 5, "input m": 5}, {"line:U1": 5}, {"line:C1": 5})
         ]
