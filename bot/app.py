@@ -234,26 +234,16 @@ async def open_runtime(
         registry: all channels that exist.
     """
     settings, store, texts = services.settings, services.store, services.texts
-    options, votes = (
-        ConversationSettings.of(settings),
-        Votes(store, texts, start, settings.language),
-    )
+    options = ConversationSettings.of(settings)
     memory = options.defaults.group_memory
+    votes = Votes(store, texts, start, settings.language)
     intake = Intake(
         store, start, SpokenCommands(texts), services.metrics, votes, group_memory=memory
     )
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
     signed = SignedFiles(store.files, settings.secret_key, settings.public_url)
     refusals = Refusals(intake, services.metrics, partial(alerts.notice, "webhooks_refused"))
-    uploads = StoredUploads(store.files)
-    console = Console(
-        refusals,
-        store.live,
-        _reads(services, signed),
-        texts=texts,
-        language=settings.language,
-        uploads=uploads,
-    )
+    console = _console(services, refusals, signed)
     channels: dict[str, Channel] = {console.name: console}
     parts = store, services.agent, MappingProxyType(channels), texts, services.metrics, options
     runner = build(
@@ -283,9 +273,9 @@ async def open_runtime(
         )
 
 
-def _reads(services: ProcessServices, files: SignedFiles) -> Reads:
+def _console(services: ProcessServices, accept: Accept, files: SignedFiles) -> Console:
     store = services.store
-    return Reads(
+    reads = Reads(
         partial(read_history, store),
         partial(read_open_question, store),
         partial(read_open_polls, store),
@@ -293,6 +283,9 @@ def _reads(services: ProcessServices, files: SignedFiles) -> Reads:
         files,
         title=services.agent.tools.title,
     )
+    uploads = StoredUploads(store.files)
+    language = services.settings.language
+    return Console(accept, store.live, reads, services.texts, language=language, uploads=uploads)
 
 
 def _host(

@@ -200,8 +200,7 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
         more_late: other answers to the asker are kept; a channel with buttons offers to fetch them.
         brings: ids of kept deliveries that answer no message, as reminders; their texts stand above
             this one's. Only while it is sent, not in the outbox.
-        changes: ids of the edits and retractions that its turn has seen; None: an edit does not
-            reopen the turn.
+        may_be_reopened: a change of one of ``answers`` reopens its turn.
     """
 
     id: str
@@ -218,7 +217,7 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
     late: LateAnswer | None = None
     more_late: bool = False
     brings: tuple[str, ...] = ()
-    changes: tuple[str, ...] | None = None
+    may_be_reopened: bool = False
 
     def in_parts(self, texts: Sequence[str]) -> list[Delivery]:
         """The delivery as several with these texts, none of them attempted.

@@ -92,10 +92,9 @@ class TurnResult:
         messages: for the history.
         replies: with their addresses.
         model: the one that answered.
-        may_be_reopened: all that is sent is the model's answer.
+        may_be_reopened: all that is sent is the model's answer, and its messages may be edited.
         asker: id of the person who is answered, where no message says it.
         answers: ids of messages that are answered and are not for the history.
-        changes: ids of the edits and retractions that have joined the turn.
     """
 
     messages: tuple[Message, ...] = ()
@@ -104,7 +103,6 @@ class TurnResult:
     may_be_reopened: bool = False
     asker: str = ""
     answers: tuple[str, ...] = ()
-    changes: tuple[str, ...] = ()
 
     def add(
         self, messages: Sequence[Message], replies: Sequence[tuple[Reply, str]], model: str = ""
@@ -249,9 +247,9 @@ class Answerer:
             if reply is None:
                 await watcher.show(AnswerRestarted())
                 return TurnResult()
-            may_be_reopened = not (
-                reply.failed or turn.stopped or any(event.is_routine for event in events)
-            )
+            is_routine = any(event.is_routine for event in events)
+            is_said_by_model = not (reply.failed or turn.stopped or is_routine)
+            may_be_reopened = is_said_by_model and inbound.may_be_edited
             shown = await show_poll(self._store, channel.polls_of(conversation), turn.added, reply)
             replies = [(shown, inbound.address)] if reply.text else []  # the model may stay silent
             return TurnResult(media.describe(turn.added), replies, turn.model, may_be_reopened)
@@ -313,7 +311,9 @@ class Answerer:
         defaults, inbound, lease = self._services.defaults, attempt.inbound, attempt.lease
         stored = None if attempt.history_changed else attempt.journalled.history
         history = await self._window.load(lease.conversation, stored)
-        asked = await inbound.receive(events, is_new=not history)
+        # The messages of a turn that goes on already quote what came before them.
+        is_new = not (history or attempt.journalled.is_reopened)
+        asked = await inbound.receive(events, is_new=is_new)
         memory = memory_of(self._services, lease.conversation, events)
         if memory and (facts := facts_message(await memory.read(), asked)):
             history.append(facts)

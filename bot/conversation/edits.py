@@ -24,14 +24,15 @@ from bot.conversation.journal import (
 )
 from bot.conversation.triage import CONVERSATION_DELETED
 from bot.conversation.undelivered import (
-    decode_delivery,
+    read_stored,
     read_undelivered,
+    stays_without,
+    takes_back,
     taking_back,
     taking_back_each,
 )
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, Lease, Store
 from bot.transcript import (
-    UNREADABLE,
     Author,
     Message,
     TurnRecord,
@@ -345,12 +346,9 @@ class HistoryEditor:
         if kind == OWN:
             await self._erase_history(lease, whole=not is_here)
             return Forgotten(1, deleted, await self._forget_files(lease.conversation))
-        stored = [(raw, raw) for raw in await self._store.outbox.read(lease.conversation)]
-        for late in await self._store.late_answers.read(lease.conversation):
-            stored.append((late.frame, late.delivery))
         theirs = []
-        for raw, delivery in stored:
-            if _holds(raw, author_id) and not _stays(delivery, author_id):
+        for raw, delivery in await read_stored(self._store, lease.conversation):
+            if _holds(raw, author_id) and not stays_without(author_id, delivery):
                 theirs.append(raw)
         waiting = await read_undelivered(self._store, lease.conversation)
         shown = [one.delivery for one in waiting if one.raw in theirs]
@@ -365,7 +363,7 @@ class HistoryEditor:
         if self._can_take_back(lease.conversation):
             undelivered = await read_undelivered(self._store, lease.conversation)
             waiting = [one.delivery for one in undelivered]
-            left += filter(_takes_back, waiting)
+            left += filter(takes_back, waiting)
             left += taking_back_each(waiting)
             if whole:
                 left += await self._shown_by_turn(lease.conversation)
@@ -392,7 +390,7 @@ class HistoryEditor:
             conversation = entry.partition(" ")[2]
             found.add(await self._store.journal.turn_id(conversation))
             for _, delivery in await read_undelivered(self._store, conversation):
-                if _takes_back(delivery):
+                if takes_back(delivery):
                     found.add(delivery.turn_id)
         return found - {""}
 
@@ -469,23 +467,6 @@ def _names(dead_letter: DeadLetter, *names: str) -> bool:
 def _holds(data: bytes, name: str) -> bool:
     word = rb"(?<![\w-])%b(?![\w-])" % re.escape(name.encode())
     return bool(name) and re.search(word, data) is not None
-
-
-def _takes_back(delivery: Delivery) -> bool:
-    """Whether a delivery deletes what was shown."""
-    return delivery.reply.takes_back is not None
-
-
-def _stays(delivery: bytes, author_id: str) -> bool:
-    """Whether a delivery deletes what was shown, or asks another person, whose turn waits for the
-    answer."""
-    try:
-        reply = decode_delivery(delivery).reply
-    except UNREADABLE:
-        return False
-    return reply.takes_back is not None or (
-        reply.question is not None and reply.question.asker_id != author_id
-    )
 
 
 def _is_by(body: bytes, author_id: str) -> bool:

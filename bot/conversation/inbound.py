@@ -28,7 +28,7 @@ from bot.conversation.triage import (
     triage,
     wait_for_albums,
 )
-from bot.conversation.undelivered import is_reopened_by, read_undelivered, withdraw_answers
+from bot.conversation.undelivered import read_undelivered, withdraw_answers
 from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
 from bot.safe_text.names import safe_name
@@ -160,8 +160,7 @@ class InboundMessages:
         """Make edits to earlier turns. Where the channel can, an answer goes that was just given to
         what is taken back.
 
-        A turn whose answer waits or was just given is reopened instead, if possible
-        (``bot.conversation.reopening``).
+        A turn whose answer waits is reopened instead, if possible (``bot.conversation.reopening``).
 
         Args:
             events: have brought the edits.
@@ -243,7 +242,12 @@ class InboundMessages:
         return await self._join(_without_changes_of(_message_ids(waiting), _changes_among(waiting)))
 
     async def _join(self, waiting: Sequence[WaitingEvent]) -> list[ParsedEvent]:
-        if joining := await self._without_reopening(waiting):
+        answered = await self._answered_elsewhere(waiting)
+        joining = []
+        for entry, one in waiting:
+            if one.event.event != "edited" or one.event.target not in answered:
+                joining.append((entry, one))
+        if joining:
             await self._services.store.journal.join(
                 self._lease, [entry.frame for entry, _ in joining]
             )
@@ -256,26 +260,21 @@ class InboundMessages:
             ids = self.changes if event.is_change else self.message_ids
             ids.add(event.message.id)
 
-    async def _without_reopening(self, joining: Sequence[WaitingEvent]) -> Sequence[WaitingEvent]:
-        """The entries without edits that reopen another turn, as its answer waits: they stay until
-        this turn's end.
+    async def _answered_elsewhere(self, joining: Sequence[WaitingEvent]) -> set[str]:
+        """The messages of other turns that are reopened by an edit, as their answers wait; the edit
+        stays until this turn's end. A message that is taken back leaves the requests at once.
 
         An edit of this turn's own messages never stays: the commit would wait for it, whatever the
         outbox holds.
         """
-        edited = {one.event.target for _, one in joining if one.event.event == "edited"}
-        edited -= self.message_ids
-        if not edited:
-            return joining
-        later: set[str] = set()
-        for _, delivery in await read_undelivered(self._services.store, self._lease.conversation):
-            if is_reopened_by(delivery, edited):
-                later.update(edited.intersection(delivery.answers))
-        left = []
-        for entry, one in joining:
-            if one.event.event != "edited" or one.event.target not in later:
-                left.append((entry, one))
-        return left
+        answered: set[str] = set()
+        if _changes_among(joining):
+            for _, delivery in await read_undelivered(
+                self._services.store, self._lease.conversation
+            ):
+                if delivery.may_be_reopened:
+                    answered.update(delivery.answers)
+        return answered - self.message_ids
 
     async def _read_inbox(self) -> list[WaitingEvent]:
         waiting = []

@@ -79,11 +79,6 @@ class TurnJournal:
         """The events that the turn began with, and those that have joined it."""
         return [*self.events, *(step for step in self.steps if isinstance(step, InboundEvent))]
 
-    @property
-    def changes(self) -> set[str]:
-        """Ids of the edits and retractions."""
-        return {event.message.id for event in self.all_events if event.is_change}
-
     def ids_of(self, author_id: str) -> set[str]:
         """Ids of the messages by this author that the turn answers."""
         return {event.message.id for event in self.all_events if event.author_id == author_id}

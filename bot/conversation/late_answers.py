@@ -205,8 +205,8 @@ class Fetches:
         if is_card and not await self._is_pushed(fetch.conversation, delivery.asker):
             return delivery
         # In the order in which messages and answers move, so that none is missed.
-        progress, edited = await self._progress(fetch.conversation, delivery.asker)
-        wanted, reopened = await self._read_answers(fetch.conversation, delivery.asker, edited)
+        progress, changed = await self._progress(fetch.conversation, delivery.asker)
+        wanted, reopened = await self._read_answers(fetch.conversation, delivery.asker, changed)
         if reopened:
             progress = "waiting"
         if is_card:
@@ -234,7 +234,7 @@ class Fetches:
         return [one for one in stored if one.asker == asker]
 
     async def _read_answers(
-        self, conversation: str, asker: str, edited: Collection[str]
+        self, conversation: str, asker: str, changed: Collection[str]
     ) -> tuple[list[str], int]:
         """The ids of the asker's late answers that can be sent, oldest first, and the number of
         those whose turn is about to be reopened."""
@@ -243,7 +243,7 @@ class Fetches:
         wanted, reopened = [], 0
         for one in stored:
             answer = await self._read_wanted(conversation, one, unsent)
-            if answer and is_reopened_by(answer, edited):
+            if answer and is_reopened_by(answer, changed):
                 reopened += 1
             elif answer:
                 wanted.append(answer.id)
@@ -331,7 +331,7 @@ class Fetches:
         return asked is not None and asked.question.id == question.id
 
     async def _progress(self, conversation: str, asker: str) -> tuple[Progress, set[str]]:
-        """How far the asker's answer is, and the ids of messages whose edits no turn has dealt
+        """How far the asker's answer is, and the ids of messages whose changes no turn has dealt
         with."""
         waiting = await read_waiting(self._store, conversation)
         journal = await self._read_journal(conversation)
@@ -339,19 +339,19 @@ class Fetches:
         new = list(waiting)
         if not journal.steps:
             new += journal.events
-        edited = {event.target for event in new if event.event == "edited"}
+        changed = {event.target for event in new if event.is_change}
         if self._is_awaited_by(asker, journal.all_events):
             asked = journal.open_question
             if asked and not any(one and one.reply.question == asked.question for one in outbox):
-                return "asked", edited
-            return "waiting", edited
+                return "asked", changed
+            return "waiting", changed
         if self._is_awaited_by(asker, waiting):
-            return "waiting", edited
+            return "waiting", changed
         if not any(one and one.asker == asker for one in outbox):
-            return "sent", edited
+            return "sent", changed
         if outbox[0] and outbox[0].not_before:
-            return "waiting", edited
-        return "sending", edited
+            return "waiting", changed
+        return "sending", changed
 
     def _is_awaited_by(self, asker: str, events: Iterable[InboundEvent]) -> bool:
         return any(

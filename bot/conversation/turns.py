@@ -23,7 +23,7 @@ from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.commands import UNRECORDED, CommandContext, Commands
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
-from bot.conversation.inbound import MOST_CHANGES, InboundMessages
+from bot.conversation.inbound import InboundMessages
 from bot.conversation.interpreter import Interpreter
 from bot.conversation.journal import (
     TurnJournal,
@@ -35,7 +35,7 @@ from bot.conversation.journal import (
 )
 from bot.conversation.late_answers import LateButtons
 from bot.conversation.reminders import note_outcome
-from bot.conversation.reopening import AnsweredTurn, Reopening
+from bot.conversation.reopening import Reopening
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
 from bot.conversation.turn_entry import encode_turn
@@ -171,7 +171,6 @@ class TurnRunner:
                     )
                 unless = _condition(attempt.inbound, answer.messages)
                 result.may_be_reopened = is_alone and answer.may_be_reopened
-                result.changes = tuple(sorted(attempt.inbound.changes))
             if not result.replies and (events or attempt.journalled.is_resumed):
                 self._take_back(attempt, journal, result)
             delivery = await self._commit(attempt.lease, attempt.journalled, result, unless=unless)
@@ -205,7 +204,9 @@ class TurnRunner:
         if journal.open_question is not None:
             await self._decide(lease, channel, journalled, journal)
             return True
-        return not journal.steps and await self._reopening.reopen(lease, channel, journal.events)
+        if journal.steps:
+            return False
+        return await self._reopening.reopen(lease, channel, journalled.entries, journal.events)
 
     async def _decide(
         self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal
@@ -442,15 +443,13 @@ class TurnRunner:
         """
         await self._send_late_buttons(lease, readable_events(journalled.entries), result.replies)
         turn_id, deliveries = journalled.turn_id, self._deliveries(lease, journalled, result)
-        entry, head, attempted, answered = None, None, b"", b""
+        entry, head, attempted = None, None, b""
         if result.messages:
             model = result.model or self._agent.provider.model
             entry = encode_turn(TurnRecord(turn_id, now_ms(), model, result.messages))
         if deliveries and not given_up:
             head = replace(deliveries[0], attempts=1)
             attempted = encode(head)
-        if result.may_be_reopened:
-            answered = encode(AnsweredTurn(turn_id, len(deliveries)))
         is_head = await self._store.journal.commit(
             lease,
             entry,
@@ -459,7 +458,6 @@ class TurnRunner:
             given_up=given_up,
             attempted=attempted,
             unless=unless,
-            answered=answered,
         )
         return head if is_head else None
 
@@ -489,8 +487,6 @@ class TurnRunner:
             if message.role == "user" and message.author:
                 answered = message.author.id
         asked = (*result.answers, *_ids_of_users(result.messages))
-        may_be_reopened = result.may_be_reopened and len(result.changes) < MOST_CHANGES
-        changes = result.changes if may_be_reopened else None
         turn_id, deliveries = journalled.turn_id, list[Delivery]()
         for reply, address in result.replies:
             for part in channel.split(reply):
@@ -503,7 +499,7 @@ class TurnRunner:
                     asker=asker,
                     answers=asked,
                     more_late=asker in journalled.late_askers,
-                    changes=changes,
+                    may_be_reopened=result.may_be_reopened,
                 )
                 deliveries.append(delivery)
         return deliveries

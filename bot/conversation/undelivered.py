@@ -3,19 +3,19 @@ taken back."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.json import Decoder
-from msgspec.structs import replace
 
 from bot.channels import Channel, Delivery, InboundEvent, Reply
 from bot.clock import now_ms
 from bot.conversation.history import KEEP_TURNS, read_turns
 from bot.store import Lease, Store
-from bot.store.keys import MOMENT_S
 from bot.transcript import UNREADABLE, TurnRecord, encode
 
+# An answer that was given so short a time before its messages were taken back is deleted.
+MOMENT_S = 10
 # One turn has at most so many: the pieces of its answer, files and a poll.
 MOST_DELIVERIES = 16
 
@@ -28,20 +28,19 @@ class Undelivered(NamedTuple):
     raw: bytes
     delivery: Delivery
 
-    def without(self, unsent: Collection[str]) -> bytes:
-        """The bytes of the same delivery, as far as it answers other messages."""
-        name, line_feed, _ = self.raw.rpartition(b"\n")
-        left = tuple(one for one in self.delivery.answers if one not in unsent)
-        return name + line_feed + encode(replace(self.delivery, answers=left))
+
+async def read_stored(store: Store, conversation: str) -> list[tuple[bytes, bytes]]:
+    """The stored bytes of all deliveries, oldest first, each with its delivery alone."""
+    stored = [(raw, raw) for raw in await store.outbox.read(conversation)]
+    for late in await store.late_answers.read(conversation):
+        stored.append((late.frame, late.delivery))
+    return stored
 
 
 async def read_undelivered(store: Store, conversation: str) -> list[Undelivered]:
     """All deliveries that can be read, oldest first."""
-    stored = [(raw, raw) for raw in await store.outbox.read(conversation)]
-    for late in await store.late_answers.read(conversation):
-        stored.append((late.frame, late.delivery))
     found = []
-    for raw, delivery in stored:
+    for raw, delivery in await read_stored(store, conversation):
         try:
             found.append(Undelivered(raw, decode_delivery(delivery)))
         except UNREADABLE:
@@ -49,9 +48,25 @@ async def read_undelivered(store: Store, conversation: str) -> list[Undelivered]
     return found
 
 
-def is_reopened_by(delivery: Delivery, edited: Collection[str]) -> bool:
-    """Whether edits of these messages reopen the turn of an answer that waits."""
-    return delivery.changes is not None and not set(delivery.answers).isdisjoint(edited)
+def is_reopened_by(delivery: Delivery, changed: Collection[str]) -> bool:
+    """Whether changes of these messages reopen the turn of an answer that waits."""
+    return delivery.may_be_reopened and not set(delivery.answers).isdisjoint(changed)
+
+
+def takes_back(delivery: Delivery) -> bool:
+    """Whether a delivery deletes what was shown."""
+    return delivery.reply.takes_back is not None
+
+
+def stays_without(author_id: str, raw: bytes) -> bool:
+    """Whether a delivery stays when this person is forgotten: it deletes what was shown, or asks
+    another person, whose turn waits for the answer."""
+    try:
+        delivery = decode_delivery(raw)
+    except UNREADABLE:
+        return False
+    question = delivery.reply.question
+    return takes_back(delivery) or (question is not None and question.asker_id != author_id)
 
 
 async def withdraw_answers(
@@ -65,8 +80,7 @@ async def withdraw_answers(
     deleted.
 
     Args:
-        unsent: ids of the messages; those that were taken back before are neither in the history
-            nor in what waits.
+        unsent: ids of the messages; those that were taken back before are not in the history.
         changes: the events that took them back; an answer that was given a moment before is deleted
             too.
 
@@ -74,49 +88,44 @@ async def withdraw_answers(
         LeaseLost: another process has the conversation.
     """
     waiting = await read_undelivered(store, lease.conversation)
-    records = await _void_turns(store, lease.conversation, unsent)
-    turns = {record.turn_id for record in records}
-    void, left = list[Undelivered](), list[Undelivered]()
-    for one in waiting:
-        (void if _is_void(one.delivery, turns, unsent) else left).append(one)
+    records = await _read_records(store, lease.conversation)
+    void = [one for one in waiting if _is_void(one.delivery, records, unsent)]
     if channel.takes_back:
         waits = {one.delivery.turn_id for one in waiting}
         backs = taking_back_each(one.delivery for one in void)
-        for record in records:
-            if record.turn_id not in waits and (back := _given_before(record, changes)):
+        for record in records.values():
+            is_void = asked_in(record) <= set(unsent)
+            if is_void and record.turn_id not in waits and (back := _given_before(record, changes)):
                 backs.append(back)
         for back in backs:
             await store.journal.dismiss(lease, b"", encode(back))
     if void:
         await store.journal.withdraw(lease, [one.raw for one in void])
-    # A deleted message is in no history. So the ids of the messages that a delivery answers are
-    # all that shows, when the last of them is taken back, that it answers nothing any more.
-    for one in left:
-        if not set(one.delivery.answers).isdisjoint(unsent):
-            await store.outbox.amend(lease, one.raw, one.without(unsent))
 
 
-async def _void_turns(store: Store, conversation: str, unsent: Collection[str]) -> list[TurnRecord]:
-    """The turns of the history whose messages are all taken back."""
+async def _read_records(store: Store, conversation: str) -> dict[str, TurnRecord]:
+    """The turns of the history that can be read, by id."""
     turns = read_turns(await store.history.recall(conversation, KEEP_TURNS))
-    void = []
-    for _, record in turns.all:
-        asked = _asked(record)
-        if asked and asked <= set(unsent):
-            void.append(record)
-    return void
+    return {record.turn_id: record for _, record in turns.all if asked_in(record)}
 
 
-def _is_void(delivery: Delivery, turns: Collection[str], unsent: Collection[str]) -> bool:
-    """Whether a delivery answers nothing but what is taken back; a translation has no turn in the
-    history."""
-    answers = set(delivery.answers)
-    return bool(answers) and (delivery.turn_id in turns or answers <= set(unsent))
+def _is_void(
+    delivery: Delivery, records: Mapping[str, TurnRecord], unsent: Collection[str]
+) -> bool:
+    """Whether a delivery answers what is taken back, and nothing else.
+
+    Only the history shows what was taken back before: an answer whose turn it does not hold, as
+    after ``/reset``, goes with the first of its messages.
+    """
+    record = records.get(delivery.turn_id)
+    if record and delivery.answers:
+        return asked_in(record) <= set(unsent)
+    return not set(delivery.answers).isdisjoint(unsent)
 
 
 def _given_before(record: TurnRecord, changes: Sequence[InboundEvent]) -> Delivery | None:
     """The deletion of a turn's answer, if it was given a moment before a change of its messages."""
-    asked = _asked(record)
+    asked = asked_in(record)
     for change in changes:
         if change.target in asked and change.address:
             # What counts is when the change was made: a process may have died before it read it.
@@ -126,7 +135,7 @@ def _given_before(record: TurnRecord, changes: Sequence[InboundEvent]) -> Delive
     return None
 
 
-def _asked(record: TurnRecord) -> set[str]:
+def asked_in(record: TurnRecord) -> set[str]:
     """The ids of the messages that a turn answers."""
     return {message.id for message in record.messages if message.role == "user"}
 

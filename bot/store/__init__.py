@@ -54,7 +54,15 @@ from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
 from bot.store.groups import Groups
 from bot.store.history import History, StoredHistory
 from bot.store.inbox import Accepted, Inbox
-from bot.store.journal import ALWAYS, Condition, Journal, JournalledTurn, Opened, ShownQuestion
+from bot.store.journal import (
+    ALWAYS,
+    Condition,
+    Journal,
+    JournalledTurn,
+    Opened,
+    ReopenedTurn,
+    ShownQuestion,
+)
 from bot.store.keys import (
     BACKGROUND_S,
     DAY_S,
@@ -116,6 +124,7 @@ __all__ = [
     "PersonFacts",
     "PlaceLists",
     "Polls",
+    "ReopenedTurn",
     "Scope",
     "ServerFacts",
     "ShownQuestion",

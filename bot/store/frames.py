@@ -15,7 +15,6 @@ ARRIVAL = "arrival"  # a message for the model
 CHANGE = "change"  # an edit or deletion of an earlier message
 CONTROL = "control"  # for the turn under way: /stop, or the approval it waits for
 ASIDE = "aside"  # anything else; waits for the end of the turn under way
-ANSWERED = "answered"  # not of a journal: the last frame of one that is kept after its commit
 
 
 class Entry(NamedTuple):

@@ -15,7 +15,7 @@ from bot.store.queues import Command
 from bot.store.scripts import Scripts
 
 # Kinds of keys that a deletion takes:
-PURGED = ("history", "summary", "answered", "background")
+PURGED = ("history", "summary", "background")
 ERASED = (*PURGED, "early", "outbox", "late", "interpreter")
 WHOLE = (*ERASED, "inbox", "turn", "journal")
 

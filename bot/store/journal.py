@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 from bot.store.clients import Client, translate_errors
-from bot.store.frames import ANSWERED, Entry, pack, unpack
+from bot.store.frames import Entry, pack, unpack
 from bot.store.history import StoredHistory
 from bot.store.keys import WORK_S, Keys
 from bot.store.leases import LEASE_MS, Lease, new_token
@@ -67,6 +67,22 @@ class Opened(NamedTuple):
     lease: Lease
     delivery: bytes | None
     turn: JournalledTurn | None
+
+
+class ReopenedTurn(NamedTuple):
+    """A committed turn that goes on.
+
+    Attributes:
+        record: its entry in the history.
+        journal: what it goes on from.
+        given_back: the number of entries of the turn under way.
+        is_summarised: the summary covers it, and is deleted too.
+    """
+
+    record: bytes
+    journal: Sequence[Entry]
+    given_back: int
+    is_summarised: bool
 
 
 class Failures(NamedTuple):
@@ -199,9 +215,8 @@ class Journal:
         for entry in entries:
             lists = (keys.inbox, keys.outbox, keys.of("late"))
             commands += [("LREM", one, 0, entry) for one in lists]
-        # The last turn cannot be reopened. Edits whose messages have not come in may be among what
-        # is removed.
-        commands += [("DEL", keys.answered), ("DEL", keys.of("early"))]
+        # Edits whose messages have not come in may be among what is removed.
+        commands.append(("DEL", keys.of("early")))
         if others is not None:
             commands += [("DEL", keys.of("turn")), ("DEL", keys.journal)]
             for other in reversed(others):
@@ -235,8 +250,6 @@ class Journal:
         given_up: str = "",
         attempted: bytes = b"",
         unless: Condition = ALWAYS,
-        *,
-        answered: bytes = b"",
     ) -> bool:
         """End the turn: add its entry to the history and its deliveries to the outbox, delete the
         journal.
@@ -247,8 +260,6 @@ class Journal:
             attempted: the first delivery as attempted, to be stored in its place if it is the head
                 of the outbox.
             unless: looked at in the same script.
-            answered: what ``read_answered`` returns with the journal, which is then kept for a
-                while.
 
         Returns:
             Whether these deliveries are the whole outbox.
@@ -257,79 +268,47 @@ class Journal:
             MessagesChanged: see ``unless``.
         """
         ids, counted = unless.message_ids, "unsent" if unless.only_unsent else "all"
-        frame = pack(ANSWERED, "", answered) if answered else b""
-        how = [keep_turns, history_entry or b"", given_up, attempted, frame, counted, len(ids)]
+        how = [keep_turns, history_entry or b"", given_up, attempted, counted, len(ids)]
         arguments = [lease.conversation, lease.token, *how, *ids, *deliveries]
         length = await self._scripts.run("commit", lease.conversation, arguments)
         return int(length) == len(deliveries)
-
-    async def read_answered(self, conversation: str) -> tuple[bytes, list[Entry]] | None:
-        """What was kept of the turn that was committed last, if it can be reopened: ``answered``,
-        and its journal."""
-        async with translate_errors():
-            frames = cast(
-                "list[bytes]", await self._client.lrange(Keys(conversation).answered, 0, -1)
-            )
-        if not frames:
-            return None
-        *entries, answered = map(unpack, frames)
-        return answered.body, entries
 
     async def reopen(
         self,
         lease: Lease,
         turn_id: str,
-        new_turn_id: str,
+        reopened: ReopenedTurn,
         undelivered: Sequence[bytes],
         sends: bytes = b"",
-    ) -> bool:
-        """Go on with the turn that was committed last; its entry in the history is deleted.
+    ) -> None:
+        """Go on with a committed turn; its entry in the history is deleted.
 
         The entries of the turn under way, which has no step, are put back to the front of the
         inbox.
 
         Args:
-            turn_id: of the committed turn.
-            new_turn_id: for what it does now, as ids of deliveries are made with it.
+            turn_id: for what it does now, as ids of deliveries are made with it.
             undelivered: its deliveries, which are removed from the outbox and from the late
                 answers.
             sends: a delivery to add to the outbox.
-
-        Returns:
-            False where nothing was done: it is too late, the turn's entry is not the newest of the
-            history, or nothing of its answer can be removed any more and nothing is sent.
         """
-        arguments = [lease.token, turn_id, new_turn_id, sends, "", "", 0, *undelivered]
-        return bool(await self._scripts.run("reopen", lease.conversation, arguments))
-
-    async def reopen_older(
-        self,
-        lease: Lease,
-        new_turn_id: str,
-        record: bytes,
-        journal: Sequence[Entry],
-        undelivered: Sequence[bytes],
-        sends: bytes = b"",
-        *,
-        is_summarised: bool = False,
-    ) -> bool:
-        """Go on with a committed turn that others have followed.
-
-        Args:
-            record: its entry in the history, which is deleted.
-            journal: what it goes on from.
-            is_summarised: the summary covers it, and is deleted too.
-
-        Returns:
-            False where nothing was done: nothing of its answer waits any more, or its entry has
-            changed.
-        """
-        frames = [pack(entry.kind, "", entry.body) for entry in journal]
-        stale = "stale" if is_summarised else ""
-        arguments = [lease.token, "", new_turn_id, sends, record, stale, len(frames)]
-        arguments += frames
-        arguments += undelivered
-        return bool(await self._scripts.run("reopen", lease.conversation, arguments))
+        keys = Keys(lease.conversation)
+        turn = keys.of("turn")
+        commands: list[Command] = [("LREM", keys.history, -1, reopened.record)]
+        if reopened.is_summarised:
+            commands.append(("DEL", keys.summary))
+        for delivery in undelivered:
+            commands.append(("LREM", keys.outbox, 1, delivery))
+            commands.append(("LREM", keys.of("late"), 1, delivery))
+        moves = [("LMOVE", keys.journal, keys.inbox, "RIGHT", "LEFT")] * reopened.given_back
+        frames = [pack(entry.kind, "", entry.body) for entry in reopened.journal]
+        commands += [*moves, ("EXPIRE", keys.inbox, WORK_S)]
+        commands += [("DEL", turn), ("HSET", turn, "id", turn_id, "reopened", 1)]
+        commands += [("EXPIRE", turn, WORK_S), ("RPUSH", keys.journal, *frames)]
+        commands.append(("EXPIRE", keys.journal, WORK_S))
+        if sends:
+            commands += [("RPUSH", keys.outbox, sends), ("EXPIRE", keys.outbox, WORK_S)]
+        await self._scripts.transact(commands, lease.conversation, lease.token)
 
 
 def _read_turn(begun: list[Any] | None, new_id: str) -> JournalledTurn | None:

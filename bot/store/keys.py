@@ -13,16 +13,12 @@ import re
 from hashlib import sha256
 from zlib import crc32
 
-FORMAT = 1  # of everything stored; every change of it raises the number
+FORMAT = 2  # of everything stored; every change of it raises the number
 SHARDS = 16
 DAY_S = 86_400
 
 SEEN_S = 3 * DAY_S  # no platform repeats a message after that
 WORK_S = 7 * DAY_S  # inbox, journal, outbox and late answers
-ANSWERED_S = (
-    3_600  # journal of the turn that was committed last, while its answer is being delivered …
-)
-MOMENT_S = 10  # … and after that; nobody reads an answer and changes the question much faster
 INDEX_S = 8 * DAY_S  # due index; longer than WORK_S
 REMINDER_S = 7 * DAY_S  # reminders and their index, after their latest time
 DEAD_S = 30 * DAY_S
@@ -67,7 +63,6 @@ CONVERSATION_KINDS = (
     "early",
     "turn",
     "journal",
-    "answered",
     "history",
     "summary",
     "outbox",
@@ -109,11 +104,6 @@ class Keys:
     @property
     def journal(self) -> str:
         return self._own("journal")
-
-    @property
-    def answered(self) -> str:
-        """The journal of the turn that was committed last, for a short time."""
-        return self._own("answered")
 
     @property
     def history(self) -> str:

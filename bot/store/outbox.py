@@ -77,15 +77,6 @@ class Outbox:
         arguments = [lease.token, delivery, *answers]
         return bool(await self._scripts.run("replace_head", lease.conversation, arguments))
 
-    async def amend(self, lease: Lease, delivery: bytes, new: bytes) -> None:
-        """Replace a delivery, here or among the late answers; one that is gone stays so."""
-        keys = Keys(lease.conversation)
-        commands: list[Command] = []
-        for one in (keys.outbox, keys.of("late")):
-            commands.append(("LINSERT", one, "BEFORE", delivery, new))
-            commands.append(("LREM", one, 1, delivery))
-        await self._scripts.transact(commands, lease.conversation, lease.token)
-
     async def split_head(self, lease: Lease, deliveries: Iterable[bytes]) -> bytes:
         """Put deliveries in the place of one that was not sent; returns the first of them."""
         outbox, parts = Keys(lease.conversation).outbox, list(deliveries)

@@ -23,7 +23,6 @@ from redis.exceptions import ResponseError
 from bot.errors import LeaseLost, MessagesChanged
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import (
-    ANSWERED_S,
     BACKGROUND_MESSAGES,
     BACKGROUND_S,
     DEAD_LETTERS,
@@ -38,7 +37,6 @@ from bot.store.keys import (
     INDEX_S,
     INTERPRETER_S,
     LATE_ANSWERS,
-    MOMENT_S,
     POLL_S,
     REMINDER_S,
     SEEN_S,
@@ -62,7 +60,6 @@ Name = Literal[
     "release",
     "remove_late",
     "renew",
-    "reopen",
     "replace_head",
     "revive",
     "rewrite",
@@ -224,7 +221,6 @@ class Scripts:
 def read_script(name: Name, history_s: int) -> Script:
     """A script with all that it uses."""
     constants = {
-        "ANSWERED_S": ANSWERED_S,
         "BACKGROUND_MESSAGES": BACKGROUND_MESSAGES,
         "BACKGROUND_S": BACKGROUND_S,
         "DEAD_LETTERS": DEAD_LETTERS,
@@ -240,7 +236,6 @@ def read_script(name: Name, history_s: int) -> Script:
         "INDEX_S": INDEX_S,
         "INTERPRETER_S": INTERPRETER_S,
         "LATE_ANSWERS": LATE_ANSWERS,
-        "MOMENT_S": MOMENT_S,
         "POLL_S": POLL_S,
         "REMINDER_S": REMINDER_S,
         "SEEN_S": SEEN_S,

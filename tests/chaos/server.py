@@ -19,7 +19,6 @@ from tests.waiting import until_true
 RESTING = (
     "format",
     "history",
-    "answered",
     "seen",
     "message",
     "note",

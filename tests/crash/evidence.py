@@ -18,7 +18,7 @@ from bot.transcript import Message, ToolResult
 from tests.bot.store.turns import key
 from tests.crash.simulation import BY_MODEL, Conversation, Process
 
-PASSING = [kind for kind in CONVERSATION_KINDS if kind not in ("history", "answered")]
+PASSING = [kind for kind in CONVERSATION_KINDS if kind != "history"]
 
 Results = dict[int, dict[str, Any]]  # by the call's argument n
 

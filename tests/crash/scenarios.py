@@ -21,7 +21,7 @@ def says(message_id: str, text: str, author: str = "u1") -> InboundEvent:
 
 
 def takes_back(message_id: str, target: str) -> InboundEvent:
-    return InboundEvent(says(message_id, "").message, event="unsent", target=target)
+    return InboundEvent(says(message_id, "").message, "address", event="unsent", target=target)
 
 
 def edits(message_id: str, text: str, target: str) -> InboundEvent:

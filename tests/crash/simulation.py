@@ -29,7 +29,7 @@ from tests.bot.conversation.reviewing import reviewers
 from tests.bot.harness import Harness, Mailbox, texts
 from tests.bot.store.turns import key
 from tests.crash.rig import Called, CrashRig, Lookup
-from tests.fakes.cut_wire import Cut, CutWire
+from tests.fakes.cut_wire import REOPEN, Cut, CutWire
 
 Think = Callable[[Sequence[Message]], Step]
 Meanwhile = tuple[str, InboundEvent]
@@ -254,7 +254,8 @@ class Conversation:
             while self.to_come and self.to_come[0][0] == TOGETHER:
                 _, event = self.to_come.pop(0)
                 await self.receive(event)
-        self.void += done == "reopen"
+        is_deleted = done == "rewrite" and self.scenario.deletes
+        self.void += done == REOPEN or is_deleted
 
 
 async def _until_death(wire: CutWire, life: Coroutine[Any, Any, object]) -> None:

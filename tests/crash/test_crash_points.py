@@ -104,20 +104,26 @@ SCENARIOS = {
         [],
         [],
     ),
-    "an edit of a message that was answered just now": (
+    "an edit while the answer waits": (
         Scenario(
             (TOKYO,),
             asks("lookup", 1),
-            during=after("take_head", edits("e1", "Kyoto?", "m1")),
-            deletes=True,
+            during=after("commit", edits("e1", "Kyoto?", "m1")),
+            busy=1,
         ),
         ["Heard: Kyoto?"],
         ["Kyoto?", "Heard: Kyoto?"],
     ),
-    "an edit while the answer waits": (
-        Scenario((TOKYO,), answers, during=after("commit", edits("e1", "Kyoto?", "m1")), busy=1),
-        ["Heard: Kyoto?"],
-        ["Kyoto?", "Heard: Kyoto?"],
+    "one of two messages taken back while the answer waits": (
+        Scenario(
+            (TOKYO, says("m2", "Oops")),
+            answers,
+            during=after("commit", takes_back("e1", "m2")),
+            busy=1,
+            deletes=True,
+        ),
+        [ANSWER],
+        ["Tokyo?", ANSWER],
     ),
     "a command": (
         Scenario(

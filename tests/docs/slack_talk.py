@@ -107,14 +107,6 @@ class SlackTalk:
         self._said = ts, f"<@{BOT}> {words}"
         return ts
 
-    async def edit(self, words: str) -> None:
-        """They edit what they have written last."""
-        ts, old = self._said
-        self.transcript.happened(f"{self.name} edits the message: @Kaiwa {words}")
-        new = f"<@{BOT}> {words}"
-        await self._receive(as_json(slack_events.edited(new, old, ts, user=self.user)))
-        self._said = ts, new
-
     async def delete(self) -> None:
         """They delete what they have written last."""
         ts, old = self._said

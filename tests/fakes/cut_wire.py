@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 GREETINGS = ("CLIENT", "HELLO", "SELECT")  # what a connection begins with
 TOTALS = "totals"  # a transaction on the counters of a day
 JOIN = "join"  # a record that takes entries of the inbox into the turn
+REOPEN = "reopen"  # a transaction that goes on with a committed turn
 # Beside whatever is done, which does not wait for them.
 BY_THE_CLOCK = ("renew", "budget", TOTALS)
 UNCOUNTED = (*GREETINGS, *BY_THE_CLOCK)
@@ -132,6 +133,8 @@ class CutWire:
             name = self._scripts.get(sha1(first[1], usedforsecurity=False).hexdigest(), name)
         if name == "record" and b"\r\njoin\r\n" in request:
             return JOIN
+        if name == "transaction" and b"\r\nreopened\r\n" in request:
+            return REOPEN
         return name
 
 

@@ -85,7 +85,7 @@ async def test_reminders_of_one_moment_come_once_each_whoever_dies(
         for member in members:
             os.kill(member, signal.SIGKILL)
             await asyncio.sleep(0.1)  # the other one goes on meanwhile
-        await until(lambda: len(line.texts) >= 2 * len(users), 30)
+        await until(lambda: len(line.texts) >= 2 * len(users), 60)
         await running.idle(20)
         assert await running.stop() == 0
     assert sorted(sent.to for sent in line.sent if sent.texts == ["⏰ drink water"]) == users

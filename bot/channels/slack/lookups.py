@@ -112,7 +112,9 @@ class Enricher:
             _with_quoted(self._spoken(_with_author(arrival, people, names)), thread, names)
             for arrival, thread in zip(with_files, quoted, strict=True)
         ]
-        return [_with_earlier(enriched[0], chat_of(conversation), before, names), *enriched[1:]]
+        if before:
+            enriched[0] = _with_earlier(enriched[0], chat_of(conversation), before, names)
+        return enriched
 
     def _spoken(self, arrival: InboundEvent) -> InboundEvent:
         """The event; a bare mention's question, whose words are ours, in the language of its

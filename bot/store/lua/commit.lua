@@ -1,11 +1,10 @@
 #!lua flags=allow-oom
--- Ends the turn: its record goes to the history, its deliveries to the outbox, and its journal is deleted, or kept for a
--- while. Refused if the inbox holds a change of a message that the turn answers. Returns the length of the outbox.
-local lease, inbox, turn, journal, answered, history, summary, outbox, dead = unpack(KEYS)
-local conversation, token, keep_turns, turn_record, given_up, attempted, answered_frame, only_unsent, ids = unpack(ARGV)
-local first = 10 + ids -- then the ids of the messages and the deliveries
+-- Ends the turn: its record goes to the history, its deliveries to the outbox, and its journal is deleted. Refused if the inbox holds a change of a message that the turn answers. Returns the length of the outbox.
+local lease, inbox, turn, journal, history, summary, outbox, dead = unpack(KEYS)
+local conversation, token, keep_turns, turn_record, given_up, attempted, only_unsent, ids = unpack(ARGV)
+local first = 9 + ids -- then the ids of the messages and the deliveries
 if is_lost(lease, token) then return LEASE_LOST end
-if holds_change(inbox, arguments(10, first - 1), only_unsent == 'unsent') then
+if holds_change(inbox, arguments(9, first - 1), only_unsent == 'unsent') then
     local length = redis.call('LLEN', journal)
     if length > tonumber(redis.call('HGET', turn, 'refused_at') or 0) then
         -- It has come this far: no message kills its process. Where nothing has joined since the last refusal, the turn
@@ -48,15 +47,5 @@ end
 if deliveries > 0 then
     redis.call('EXPIRE', outbox, WORK_S)
 end
-if answered_frame == '' then
-    redis.call('DEL', turn, journal)
-    if turn_record ~= '' then
-        redis.call('DEL', answered) -- of a turn that leaves nothing, as a change does, the one before stays the newest
-    end
-else
-    redis.call('RPUSH', journal, answered_frame)
-    redis.call('RENAME', journal, answered)
-    redis.call('EXPIRE', answered, ANSWERED_S)
-    redis.call('DEL', turn)
-end
+redis.call('DEL', turn, journal)
 return deliveries

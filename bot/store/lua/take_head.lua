@@ -3,7 +3,7 @@
 --   arrived  is gone; with a question, its turn notes when it was shown. With no work left the lease is released.
 --   dead     becomes a dead letter; a step is added to the turn that waits for the decision.
 --   late     is kept until its asker fetches it; the oldest of too many becomes a dead letter.
-local lease, due, inbox, turn, journal, answered, outbox, late, dead = unpack(KEYS)
+local lease, due, inbox, turn, journal, outbox, late, dead = unpack(KEYS)
 local conversation, token, outcome, reason, step, question, shown_at, name = unpack(ARGV)
 if is_lost(lease, token) then return LEASE_LOST end
 local last = redis.call('LINDEX', journal, -1)
@@ -21,9 +21,6 @@ if delivery and outcome == 'late' then
     redis.call('EXPIRE', late, WORK_S)
 elseif delivery and outcome == 'dead' then
     add_dead_letter(dead, conversation, 'reason', reason, 'delivery', delivery)
-end
-if outcome ~= 'late' and redis.call('EXISTS', outbox) == 0 then
-    redis.call('EXPIRE', answered, MOMENT_S) -- the turn that was committed last can be reopened for a moment only
 end
 if question ~= '' then
     note_shown(journal, turn, question, shown_at)

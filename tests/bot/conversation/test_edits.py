@@ -1,4 +1,4 @@
-"""Edits, /reset and /forget me, through whole turns on a real store."""
+"""/reset, /forget me and leaving, through whole turns on a real store."""
 
 from __future__ import annotations
 
@@ -52,39 +52,6 @@ async def letters(store: Store) -> set[tuple[str, bytes]]:
 
 async def words(harness: Harness, conversation: str = HERE) -> list[str]:
     return [message.text for message in await read_history(harness.store, conversation)]
-
-
-async def test_an_edit_changes_the_history(store: Store) -> None:
-    """The model reads the corrected words from then on; an edit alone is not answered."""
-    harness = Harness(store, [Step("One"), Step("Two")])
-    await harness.receive("Osaka", "m1")
-    await harness.runner.process(HERE)
-    edited = Message("e1", "user", (Text("Tokyo"),), 2, Author("u1"))
-    await arrive(store, HERE, InboundEvent(edited, event="edited", target="m1"))
-    await harness.runner.process(HERE)
-    await harness.receive("and now?", "m2")
-    await harness.runner.process(HERE)
-    assert [message.text for message in harness.model.requests[1].messages] == [
-        "Tokyo",
-        "One",
-        "and now?",
-    ]
-    assert harness.box.texts == ["One", "Two"]
-
-
-async def test_a_message_taken_back_leaves_the_history_with_its_answer(store: Store) -> None:
-    """A turn without its question makes no sense to a model and may quote what was taken back."""
-    harness = Harness(store, [Step("One"), Step("Two")])
-    await harness.receive("secret", "m1")
-    await harness.runner.process(HERE)
-    await harness.receive("public", "m2")
-    await harness.runner.process(HERE)
-    await arrive(
-        store, HERE, InboundEvent(Message("e1", "user", (), 2), event="unsent", target="m1")
-    )
-    await harness.runner.process(HERE)
-    assert await words(harness) == ["public", "Two"]
-    assert await store.leases.due(10) == []
 
 
 async def test_reset_forgets_the_conversation_and_says_so(store: Store) -> None:

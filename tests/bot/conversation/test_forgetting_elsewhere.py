@@ -12,7 +12,7 @@ from bot.conversation.history import read_history, read_record
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Text
-from tests.bot.conversation.test_changes_meanwhile import hanging, under_way
+from tests.bot.conversation.held_turns import hanging, under_way
 from tests.bot.conversation.test_edits import GROUP, arrive, said
 from tests.bot.harness import HERE, Harness, words
 from tests.bot.store.turns import leased

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bot.store import JournalledTurn
+from bot.store import JournalledTurn, ReopenedTurn
 from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, Entry
 
 KINDS = (ARRIVAL, CHANGE, ASIDE, CONTROL)
@@ -44,14 +44,6 @@ class Turn:
 
 
 @dataclass(slots=True)
-class Committed:
-    """A turn after its commit."""
-
-    turn: Turn
-    entry: bytes | None
-
-
-@dataclass(slots=True)
 class Letter:
     """A dead letter: a delivery, or what a turn had taken in."""
 
@@ -71,8 +63,6 @@ class Model:
         due: when somebody shall process; None: never.
         answered: what committed turns had taken in, and what was dealt with beside a turn.
         posted: ids of notices.
-        reopenable: the turn that was committed last, with what it has said; None where that is not
-            kept.
     """
 
     taken_in: dict[str, Entry] = field(default_factory=dict)
@@ -88,7 +78,6 @@ class Model:
     due: Span | None = None
     answered: list[Entry] = field(default_factory=list)
     posted: set[str] = field(default_factory=set)
-    reopenable: Committed | None = None
 
     @property
     def journal(self) -> list[Entry]:
@@ -201,14 +190,7 @@ class Model:
             self.turn.starts, self.turn.refused_at = 0, len(self.turn.entries)
 
     def commit(
-        self,
-        turn: Turn,
-        entry: bytes | None,
-        deliveries: list[bytes],
-        keep: int,
-        given_up: str,
-        *,
-        is_kept: bool,
+        self, turn: Turn, entry: bytes | None, deliveries: list[bytes], keep: int, given_up: str
     ) -> None:
         taken_in = _taken_in(turn.entries)
         if given_up:
@@ -218,30 +200,19 @@ class Model:
         if entry:
             self.history = [*self.history, entry][-keep:]
         self.outbox += deliveries
-        if (
-            is_kept or entry
-        ):  # a turn that leaves nothing, as a change does, does not close the one before
-            self.reopenable = Committed(turn, entry) if is_kept else None
         self.turn = None
 
-    def reopen(self, new_id: str, undelivered: list[bytes], delivery: bytes) -> bool:
-        """Whether there was a turn to go on with."""
-        committed = self.reopenable
-        is_newest = (
-            committed is not None and committed.entry and self.history[-1:] == [committed.entry]
-        )
-        if committed is None or not is_newest or not committed.turn.entries:
-            return False
-        del self.history[-1]
+    def reopen(
+        self, new_id: str, reopened: ReopenedTurn, undelivered: list[bytes], delivery: bytes
+    ) -> None:
+        self.history.remove(reopened.record)
+        self.summary = b"" if reopened.is_summarised else self.summary
         self.inbox = [*self.journal, *self.inbox]
-        self.turn, self.reopenable = Turn(new_id, committed.turn.entries, is_reopened=True), None
-        for entry in _taken_in(self.turn.entries):
-            self.answered.remove(entry)
+        self.turn = Turn(new_id, list(reopened.journal), is_reopened=True)
         for one in undelivered:
             self.outbox.remove(one)
         if delivery:
             self.outbox.append(delivery)
-        return True
 
     def revive(self, letter: Letter, delivery: bytes, now: Span) -> None:
         self.dead.remove(letter)

@@ -14,7 +14,6 @@ from bot.store import (
     Condition,
     JournalledTurn,
     Store,
-    StoredHistory,
 )
 from bot.store.frames import Entry
 from bot.store.keys import DAY_S, WORK_S
@@ -214,39 +213,6 @@ async def test_work_is_kept_for_a_week_and_history_for_its_days(store: Store, re
     await store.journal.commit(lease, b"turn", [b"reply"], keep_turns=10)
     assert await redis.ttl(key("outbox", HERE)) == WORK_S
     assert await redis.ttl(key("history", HERE)) == 30 * DAY_S
-
-
-async def test_an_older_turn_goes_on_while_its_answer_waits(store: Store, redis: Redis) -> None:
-    """From the journal it is given, before what the turn under way has taken in; its summary
-    goes."""
-    lease = await leased(store, HERE)
-    for record, answer in ((b"one", b"answer 1"), (b"two", b"answer 2")):
-        await store.journal.commit(lease, record, [answer], keep_turns=9)
-    await store.history.summarise(lease, b"notes")
-    await store.inbox.accept(HERE, "e1", b"edit", CHANGE)
-    await store.journal.begin(lease, "turn-3")
-    entries = [Entry("arrival", b"question"), Entry("said", b"let me look")]
-    for record, waiting in ((b"another", b"answer 1"), (b"one", b"was sent")):
-        assert not await store.journal.reopen_older(lease, "turn-4", record, entries, [waiting])
-    assert (await store.history.read(HERE, 9), await store.outbox.read(HERE)) == (
-        [b"one", b"two"],
-        [b"answer 1", b"answer 2"],
-    )
-    assert await store.journal.reopen_older(
-        lease, "turn-4", b"one", entries, [b"answer 1"], is_summarised=True
-    )
-    turn = await store.journal.begin(lease, "turn-5", 9)
-    assert turn
-    assert (turn.turn_id, turn.starts, turn.entries, turn.is_resumed) == (
-        "turn-4",
-        1,
-        entries,
-        True,
-    )
-    assert turn.history == StoredHistory(b"", [b"two"])
-    assert await store.outbox.read(HERE) == [b"answer 2"]
-    assert [entry.body for entry in await store.inbox.read(HERE)] == [b"edit"]
-    assert 0 < await redis.ttl(key("journal", HERE)) <= WORK_S
 
 
 async def test_a_refused_commit_counts_as_a_start_where_nothing_has_joined_since(

@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule, run_state_machine_as_test
 
 from bot.errors import LeaseLost, MessagesChanged
-from bot.store import ARRIVAL, RELEASED, Accepted, Condition, InboxEntry, StoredHistory
+from bot.store import (
+    ARRIVAL,
+    RELEASED,
+    Accepted,
+    Condition,
+    InboxEntry,
+    ReopenedTurn,
+    StoredHistory,
+)
 from bot.store.frames import Entry, pack, unpack
 from bot.store.keys import SCRIPT_KINDS
 from tests.bot.store.bench import Bench
@@ -23,6 +31,7 @@ from tests.bot.store.turns import key
 KEEP_TURNS = 3
 MOST_WAITING = 4
 NOTICES = ("notice 1", "notice 2")
+LATE = Entry("said", b"late")
 NOT_THERE = pack("arrival", "m99", b"not there")
 
 message_ids = st.sampled_from([f"m{number}" for number in range(12)])
@@ -133,13 +142,11 @@ class Workers(Bench):
             store.journal.dismiss(lease, NOT_THERE, b"late"),
             store.journal.fail(lease, "late", 0),
             store.journal.commit(lease, b"late", [b"late"], KEEP_TURNS, "late"),
-            store.journal.reopen(lease, "late", "later", [b"late"], b"late"),
-            store.journal.reopen_older(lease, "late", b"late", [], [b"late"]),
+            store.journal.reopen(lease, "late", ReopenedTurn(b"", [LATE], 0, True), [], b"late"),
             store.outbox.replace_head(lease, b"late"),
             store.outbox.remove_head(lease),
             store.outbox.move_head_to_dead_letters(lease, b"late"),
             store.outbox.split_head(lease, [b"late"]),
-            store.outbox.amend(lease, b"late", b"later"),
             store.history.summarise(lease, b"late"),
             store.history.rewrite(lease, dict.fromkeys(self.model.history or [b"none"], b"late")),
             store.history.purge(lease),
@@ -204,20 +211,12 @@ class Workers(Bench):
         count=st.integers(0, 2),
         given_up=st.sampled_from(["", "poison"]),
         unless=conditions,
-        is_kept=st.booleans(),
     )
-    def commit(
-        self, is_said: bool, count: int, given_up: str, unless: Condition, is_kept: bool
-    ) -> None:
+    def commit(self, is_said: bool, count: int, given_up: str, unless: Condition) -> None:
         """Not while a change waits of what is answered."""
-        is_kept = is_kept and not given_up
-        turn_id = b'"turn_id":"%b"' % self.turn().id.encode()
-        entry = self.fresh("entry") + turn_id if is_said else None
+        entry = self.fresh("entry") if is_said else None
         deliveries = [self.fresh("delivery") for _ in range(count)]
-        answered = self.turn().id.encode() if is_kept else b""
-        commit = partial(
-            self.store.journal.commit, given_up=given_up, unless=unless, answered=answered
-        )
+        commit = partial(self.store.journal.commit, given_up=given_up, unless=unless)
         if self.model.is_changed(list(unless.message_ids), only_unsent=unless.only_unsent):
             with pytest.raises(MessagesChanged):
                 self.held(commit, entry, deliveries, KEEP_TURNS)
@@ -225,25 +224,24 @@ class Workers(Bench):
             return
         is_whole, _ = self.held(commit, entry, deliveries, KEEP_TURNS)
         assert is_whole is (not deliveries or not self.model.outbox)
-        self.model.commit(self.turn(), entry, deliveries, KEEP_TURNS, given_up, is_kept=is_kept)
+        self.model.commit(self.turn(), entry, deliveries, KEEP_TURNS, given_up)
 
     @precondition(
         lambda self: (
-            self.lease and self.model.reopenable and not (self.model.turn and self.turn().has_steps)
+            self.lease and self.model.history and not (self.model.turn and self.turn().has_steps)
         )
     )
-    @rule(data=st.data(), sends=st.booleans())
-    def reopen(self, data: st.DataObject, sends: bool) -> None:
+    @rule(data=st.data(), is_summarised=st.booleans(), sends=st.booleans())
+    def reopen(self, data: st.DataObject, *, is_summarised: bool, sends: bool) -> None:
         """What had been taken in since waits for the turn that goes on."""
-        assert self.model.reopenable is not None
         waiting = st.sampled_from(self.model.outbox) if self.model.outbox else st.nothing()
         undelivered = data.draw(st.lists(waiting, unique=True), "of the outbox")
+        record = data.draw(st.sampled_from(self.model.history), "of the history")
+        journal = [Entry("said", self.fresh("step"))]
+        reopened = ReopenedTurn(record, journal, len(self.model.journal), is_summarised)
         new_id, delivery = self.fresh("turn").decode(), self.fresh("delivery") if sends else b""
-        kept, _ = self.timed(self.store.journal.read_answered(self.here))
-        turn = self.model.reopenable.turn
-        assert kept == (turn.id.encode(), turn.entries)
-        is_done, _ = self.held(self.store.journal.reopen, turn.id, new_id, undelivered, delivery)
-        assert is_done is self.model.reopen(new_id, undelivered, delivery)
+        self.held(self.store.journal.reopen, new_id, reopened, undelivered, delivery)
+        self.model.reopen(new_id, reopened, undelivered, delivery)
 
     @precondition(lambda self: len(self.model.posted) < len(NOTICES))
     @rule(notice_id=st.sampled_from(NOTICES))
@@ -316,7 +314,7 @@ class Workers(Bench):
     @rule()
     def purge(self) -> None:
         self.held(self.store.history.purge)
-        self.model.history, self.model.summary, self.model.reopenable = [], b"", None
+        self.model.history, self.model.summary = [], b""
 
     @precondition(lambda self: self.lease and (self.model.history or self.model.outbox))
     @rule(sends=st.booleans())
@@ -324,7 +322,6 @@ class Workers(Bench):
         left = [self.fresh("back")] if sends else []
         self.held(partial(self.store.history.erase, whole=False), left)
         self.model.history, self.model.summary, self.model.outbox = [], b"", left
-        self.model.reopenable = None
 
     @precondition(lambda self: self.model.history)
     @rule(least=st.sampled_from([0, 1]))
@@ -337,18 +334,16 @@ class Workers(Bench):
         """All that there is to see is asked for at once."""
         model, names = self.model, [key(kind, self.here) for kind in SCRIPT_KINDS]
         with self.redis.pipeline(transaction=False) as pipe:
-            for kind in ("inbox", "journal", "history", "outbox", "answered"):
+            for kind in ("inbox", "journal", "history", "outbox"):
                 pipe.lrange(key(kind, self.here), 0, -1)
             pipe.get(key("summary", self.here))
             pipe.zscore(key("due", self.here), self.here)
             pipe.xrange(key("dead", self.here))
             for name in names:
                 pipe.pttl(name)
-            inbox, journal, history, outbox, answered, summary, due, dead, *lives = pipe.execute()
+            inbox, journal, history, outbox, summary, due, dead, *lives = pipe.execute()
         assert [unpack(frame) for frame in inbox] == model.inbox
         assert [unpack(frame) for frame in journal] == model.journal
-        kept = model.reopenable.turn.entries if model.reopenable else []
-        assert [unpack(frame) for frame in answered[:-1]] == kept
         assert (history, outbox, summary or b"") == (model.history, model.outbox, model.summary)
         self.whoever_has_work_is_found_in_time(due)
         assert [

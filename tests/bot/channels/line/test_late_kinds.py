@@ -289,50 +289,28 @@ async def test_a_late_command_behind_an_open_question_is_fetched(
     assert fake.texts[-1][0].startswith("Used today")
 
 
-async def test_behind_an_open_question_a_late_answer_goes_with_its_message(
+async def test_behind_an_open_question_a_late_answer_goes_with_the_last_of_its_messages(
     store: Store, fake: LineFake
 ) -> None:
     """In a group: nobody need decide before."""
     steps = [Step("secret"), Step(calls=(ToolCall("c1", "launch", {}),))]
-    asked = fake.event(place=GROUP, user=TARO, message=addressed_message("hi"))
+    asked = [
+        fake.event(place=GROUP, user=TARO, message=addressed_message(words))
+        for words in ("one", "two")
+    ]
     async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
-        await here.receive(asked)
+        await here.receive(*asked)
         here.wait(LATE_S)
         await here.process()
         await here.runner.process(LATE_IN_GROUP)
-        assert len(await store.late_answers.read(IN_GROUP)) == 1
         await here.hear(fake.event(place=GROUP, message=addressed_message("please launch it")))
-        await here.hear(event("unsend", GROUP, TARO, unsend={"messageId": asked["message"]["id"]}))
+        for left, one in enumerate(reversed(asked)):
+            assert len(await store.late_answers.read(IN_GROUP)) == 1, left
+            unsent = {"messageId": one["message"]["id"]}
+            await here.hear(event("unsend", GROUP, TARO, unsend=unsent))
         assert await store.late_answers.read(IN_GROUP) == []
         await here.hear(fake.press(BUTTON, TARO))
     assert "secret" not in str(fake.texts)
-
-
-async def test_behind_an_open_question_a_late_answer_goes_with_the_last_of_its_messages(
-    store: Store, fake: LineFake
-) -> None:
-    """The other one was taken back before."""
-    first, second = (
-        fake.event(place=GROUP, user=TARO, message=addressed_message(words))
-        for words in ("one", "two")
-    )
-    unsent = [
-        event("unsend", GROUP, TARO, unsend={"messageId": one["message"]["id"]})
-        for one in (first, second)
-    ]
-    steps = [Step("secret"), Step("ok"), Step(calls=(ToolCall("c1", "launch", {}),))]
-    async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
-        await here.receive(first, second)
-        here.wait(LATE_S)
-        await here.process()
-        await here.runner.process(LATE_IN_GROUP)
-        await here.hear(fake.event(place=GROUP, message=addressed_message("hello")))
-        await here.hear(unsent[0])
-        assert len(await store.late_answers.read(IN_GROUP)) == 1
-        await here.hear(fake.event(place=GROUP, message=addressed_message("please launch it")))
-        await here.hear(unsent[1])
-        assert await store.late_answers.read(IN_GROUP) == []
-    assert len(here.model.requests) == len(steps)
 
 
 async def test_a_late_answer_that_cannot_be_read_is_given_up(

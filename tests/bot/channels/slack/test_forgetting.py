@@ -14,8 +14,8 @@ from bot.providers import TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store
 from tests.bot.channels.slack.pipeline import SlackPipeline
+from tests.bot.channels.slack.questions import ASKED, Question, in_channel, in_old_thread
 from tests.bot.channels.slack.rig import TS
-from tests.bot.channels.slack.test_taking_back import ASKED, Question, in_channel, in_old_thread
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, message
 from tests.waiting import until

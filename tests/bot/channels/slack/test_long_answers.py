@@ -12,7 +12,7 @@ from bot.providers import TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store
 from tests.bot.channels.slack.pipeline import SlackPipeline
-from tests.bot.channels.slack.test_taking_back import ASKED, PLACES, Question, in_channel
+from tests.bot.channels.slack.questions import ASKED, PLACES, Question, in_channel
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, TEAM
 from tests.waiting import until, until_true

@@ -1,0 +1,373 @@
+"""Messages that are edited or deleted in Slack and LINE: what people see of the answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.channels import Delivery, Poll, Reply
+from bot.channels.slack.types import Address, write_address
+from bot.conversation.cancellation import CHANGES
+from bot.conversation.history import read_history
+from bot.errors import DeliverLater
+from bot.providers import TextDelta
+from bot.providers.scripted import Step
+from bot.store import Store
+from bot.store.keys import Keys
+from bot.transcript import ToolCall
+from tests.bot.channels.line.late_turns import (
+    BUTTON,
+    EARLIER,
+    LATE_IN_GROUP,
+    LATE_S,
+    SENT,
+    WAITING,
+    held_step,
+    running,
+    ways,
+)
+from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
+from tests.bot.channels.line.rig import IN_GROUP
+from tests.bot.channels.slack.pipeline import SlackPipeline
+from tests.bot.channels.slack.questions import (
+    ASKED,
+    PLACES,
+    Question,
+    in_channel,
+    in_old_thread,
+)
+from tests.bot.channels.slack.rig import TS, Rig, open_rig
+from tests.bot.harness import ours
+from tests.fakes.line import LineFake, line_fake
+from tests.fakes.line_events import GROUP, addressed_message, event
+from tests.fakes.line_events import USER as HANAKO
+from tests.fakes.slack import SlackFake, slack_fake
+from tests.fakes.slack_events import BOT, CHANNEL, TEAM, USER, bare
+from tests.fakes.slack_rules import JSON
+from tests.fakes.stored_files import CHART, LocalFiles
+from tests.fakes.tools import Launch
+from tests.waiting import until, until_true
+
+WORDS = (
+    "Let me think about the weather in Tokyo, which is a large city by the sea in the east of "
+    "Japan."
+)
+LATER = "1700000030.000100"
+BACK = Reply("", settles="turn", fleeting=True, takes_back=("turn_1", "turn_2", "turn_3"))
+ADDRESS = write_address(Address(CHANNEL, TS, TS, user=USER, team=TEAM))
+TARO = f"U{'2' * 32}"
+
+
+@pytest.fixture
+def slack() -> Iterator[SlackFake]:
+    """Slack, with somebody in it and a message to answer."""
+    with slack_fake() as slack:
+        slack.add_user()
+        slack.add_message(CHANNEL, TS, "A question")
+        yield slack
+
+
+@pytest.fixture
+async def rig(slack: SlackFake) -> AsyncIterator[Rig]:
+    """The channel, with files."""
+    async with open_rig(slack, files=LocalFiles()) as rig:
+        yield rig
+
+
+@pytest.fixture
+def line() -> Iterator[LineFake]:
+    """LINE."""
+    with line_fake() as line:
+        yield line
+
+
+# Slack
+
+
+async def listens(redis: Redis) -> bool:
+    [(_, listeners)] = await redis.pubsub_numsub(Keys(CHANGES).live)
+    return bool(listeners)
+
+
+@asynccontextmanager
+async def streaming(
+    store: Store, redis: Redis, slack: SlackFake, question: JSON, *more: Step
+) -> AsyncIterator[SlackPipeline]:
+    """Half an answer is shown; another process than the answering one receives what comes now."""
+    seen = TextDelta(f"{WORDS} ")
+    half = Step(f"{WORDS} Old.", before=(seen,), gate=asyncio.Event(), gate_after=1)
+    async with (
+        SlackPipeline(store, slack, [half, *more]) as worker,
+        SlackPipeline(store, slack) as web,
+        worker.runner.cancellations.listen(),
+    ):
+        await until_true(partial(listens, redis))
+        await worker.post(question)
+        processing = asyncio.create_task(worker.process())
+        await until(lambda: [text.strip() for text in slack.shown] == [WORDS])
+        yield web
+        async with asyncio.timeout(10):
+            await processing
+            assert web.due == []
+
+
+@pytest.mark.parametrize("shape", [lambda change: change, bare], ids=["whole", "as documented"])
+async def test_a_deleted_message_takes_its_half_answer_along(
+    store: Store, redis: Redis, slack: SlackFake, shape: Callable[[JSON], JSON]
+) -> None:
+    """The request to the model ends at once, and nothing is left in the thread."""
+    question, _, deletion = in_channel(slack)
+    async with streaming(store, redis, slack, question) as web:
+        await web.post(shape(deletion))
+    assert (slack.shown, slack.posted) == ([], [])
+    assert await store.leases.due(10) == []
+
+
+async def test_an_edited_message_is_answered_anew_in_the_same_stream(
+    store: Store, redis: Redis, slack: SlackFake
+) -> None:
+    """Its message holds exactly the new answer in the end."""
+    question, edit, _ = in_channel(slack)
+    async with streaming(store, redis, slack, question, Step("Sunny.")) as web:
+        await web.post(edit)
+    assert (slack.shown, slack.posted) == (["Sunny."], [])
+
+
+async def test_an_answer_that_waits_is_given_anew_with_the_words_of_its_thread(
+    store: Store, slack: SlackFake
+) -> None:
+    """They are in the history, and are not read once more."""
+    question, edit, _ = in_old_thread(slack)
+    async with SlackPipeline(store, slack, [Step("Old."), Step("Sunny.")]) as here:
+        slack.break_down("chat.postMessage")
+        await here.send(question)
+        assert slack.shown == []
+        for posted in slack.messages[CHANNEL]:
+            posted["text"] = "Something else."
+        await here.send(edit)
+        asked = here.model.requests[-1].messages[-1]
+    assert slack.shown == ["Sunny."]
+    assert (asked.text.endswith("Weather?"), "Rain is wet." in asked.preface) == (True, True)
+
+
+@PLACES
+async def test_an_answer_goes_with_its_message_though_the_next_one_is_answered(
+    store: Store, slack: SlackFake, ask: Callable[[SlackFake], Question]
+) -> None:
+    """Nothing is answered anew, and the next answer stays."""
+    question, _, deletion = ask(slack)
+    event = question["event"]
+    thread = event.get("thread_ts", ASKED)
+    slack.add_message(event["channel"], LATER, "Tomorrow?", thread_ts=thread)
+    following = event | {
+        "ts": LATER,
+        "event_ts": LATER,
+        "thread_ts": thread,
+        "text": f"<@{BOT}> Tomorrow?",
+    }
+    async with SlackPipeline(store, slack, [Step("Sunny."), Step("Rain.")]) as here:
+        await here.send(question)
+        await here.send(question | {"event": following})
+        assert slack.shown == ["Sunny.", "Rain."]
+        await here.send(deletion)
+    assert slack.shown == ["Rain."]
+
+
+async def test_no_further_piece_of_a_long_answer_follows(store: Store, slack: SlackFake) -> None:
+    """Those that were posted are deleted, whichever process posted them."""
+    question, _, deletion = in_channel(slack)
+    long = "\n\n".join(f"{n} " + "x" * 8_000 for n in range(3))
+    loop = asyncio.get_running_loop()
+    async with (
+        SlackPipeline(store, slack, [Step(long)]) as here,
+        SlackPipeline(store, slack) as web,
+    ):
+        slack.meanwhile["chat.postMessage"] = lambda: asyncio.run_coroutine_threadsafe(
+            web.post(deletion), loop
+        ).result(10)
+        await here.send(question)
+        await web.process()
+    assert (len(slack.posted), slack.shown) == (1, [])
+
+
+@pytest.mark.long
+async def test_a_process_dies_before_it_deletes(
+    store: Store, redis: Redis, slack: SlackFake
+) -> None:
+    """The outbox holds what is to be deleted; the next process does it."""
+    question, _, deletion = in_channel(slack)
+    async with SlackPipeline(store, slack, [Step("Sunny.")]) as here:
+        await here.send(question)
+        slack.break_down("chat.delete")
+        await here.send(deletion)
+        assert slack.shown == ["Sunny."]
+        [conversation] = [name async for name in redis.scan_iter("*:outbox:slack:*")]
+    async with SlackPipeline(store, slack) as other:
+
+        async def is_deleted() -> bool:
+            await other.runner.process(conversation.decode().partition(":outbox:")[2])
+            return slack.shown == []
+
+        await until_true(is_deleted, 20)
+    assert await store.leases.due(10) == []
+
+
+async def test_pictures_and_polls_are_deleted_too(slack: SlackFake, rig: Rig) -> None:
+    """And nothing else: not people's messages, not other answers, not other files."""
+    poll = Poll("poll_" + "0" * 32, "slack:polls:C00000001", "Where?", ("Here", "There"), (0, 0))
+    parts: list[Reply] = [
+        Reply("Sunny."),
+        Reply(CHART.text, files=(CHART,)),
+        Reply("Where?", poll=poll),
+    ]
+    for number, reply in enumerate(parts, 1):
+        await rig.slack.deliver(
+            "slack:x", Delivery(f"turn_{number}", "turn", reply, ADDRESS, attempts=1), ours
+        )
+    await rig.slack.deliver(
+        "slack:x", Delivery("other_1", "other", Reply("Stays."), ADDRESS, attempts=1), ours
+    )
+    await rig.slack.deliver(
+        "slack:x", Delivery("other_2", "other", parts[1], ADDRESS, attempts=1), ours
+    )
+    before = len(slack.messages[CHANNEL])
+    for _ in range(2):
+        await rig.slack.deliver(
+            "slack:x", Delivery("turn_back", "turn", BACK, ADDRESS, attempts=1), ours
+        )
+    assert len(slack.messages[CHANNEL]) == before - 3
+    assert slack.shown == ["Stays.", ""]
+    assert rig.slack.split(BACK) == [BACK]
+
+
+async def test_what_slack_does_not_delete_stays(slack: SlackFake, rig: Rig) -> None:
+    """A retention policy may forbid it; the new answer comes all the same."""
+    await rig.slack.deliver(
+        "slack:x", Delivery("turn_1", "turn", Reply("Sunny."), ADDRESS, attempts=1), ours
+    )
+    slack.fail("chat.delete", "cant_delete_message")
+    await rig.slack.deliver(
+        "slack:x", Delivery("turn_back", "turn", BACK, ADDRESS, attempts=1), ours
+    )
+    assert slack.shown == ["Sunny."]
+
+
+async def test_a_store_that_does_not_know_the_files_is_waited_for(
+    slack: SlackFake, rig: Rig
+) -> None:
+    """Nothing is deleted by halves for good."""
+    rig.kv.away = True
+    with pytest.raises(DeliverLater):
+        await rig.slack.deliver(
+            "slack:x", Delivery("turn_back", "turn", BACK, ADDRESS, attempts=1), ours
+        )
+
+
+# Late answers in LINE
+
+
+def edit(question: JSON, text: str) -> JSON:
+    return event("messageEdited", GROUP, message=question["message"] | {"text": f"@Kaiwa {text}"})
+
+
+def in_group(line: LineFake, words: str, user: str = HANAKO) -> JSON:
+    return line.event(place=GROUP, user=user, message=addressed_message(words))
+
+
+async def ask_late(here: LinePipeline, question: JSON) -> None:
+    """A question whose answer is kept."""
+    await here.receive(question)
+    here.wait(LATE_S)
+    await here.process()
+    await here.runner.process(LATE_IN_GROUP)
+
+
+async def test_an_edited_question_is_answered_anew_though_another_turn_has_ended(
+    store: Store, line: LineFake
+) -> None:
+    """The button brings the new answer, once, and the history has no trace of the old one."""
+    steps = [Step("What?"), Step("Hello Taro"), Step("Sunny.")]
+    async with open_pipeline(store, line, steps, line_push="never") as here:
+        await ask_late(here, first := in_group(line, "Wether?"))
+        await here.hear(in_group(line, "hi", TARO))
+        await here.hear(edit(first, "Weather?"))
+        await here.hear(line.press(BUTTON))
+        await here.hear(line.press(BUTTON))
+    assert [words[: len(SENT)] for _, words in ways(line)] == [
+        WAITING[: len(SENT)],
+        "Hello Taro",
+        "Sunny.",
+        SENT,
+    ]
+    said = [message.text for message in await read_history(store, IN_GROUP)]
+    assert said == ["hi", "Hello Taro", "Weather?", "Sunny."]
+    assert await store.dead_letters.read() == []
+
+
+async def test_a_press_meanwhile_does_not_bring_the_old_words(store: Store, line: LineFake) -> None:
+    """The edit waits for the end of somebody else's turn; then the question is answered anew."""
+    held = held_step("Hello Taro")
+    async with open_pipeline(
+        store, line, [Step("What?"), held, Step("Sunny.")], line_push="never"
+    ) as here:
+        first, second = in_group(line, "Wether?"), in_group(line, "hi", TARO)
+        await ask_late(here, first)
+        await here.receive(second)
+        async with running(here, held, IN_GROUP):
+            await here.receive(edit(first, "Weather?"))
+            await here.receive(line.press(BUTTON))
+            await here.runner.process(LATE_IN_GROUP)
+        await here.hear(line.press(BUTTON))
+    assert [words for _, words in ways(line)] == [WAITING, WAITING, "Hello Taro", "Sunny."]
+
+
+async def test_behind_an_open_question_no_old_words_are_fetched(
+    store: Store, line: LineFake
+) -> None:
+    """Somebody else has to decide first."""
+    steps = [
+        Step("What?"),
+        Step(calls=(ToolCall("c1", "launch", {}),)),
+        Step("Launched"),
+        Step("Sunny."),
+    ]
+    async with open_pipeline(store, line, steps, Launch(), line_push="never") as here:
+        first = in_group(line, "Wether?")
+        await ask_late(here, first)
+        await here.hear(in_group(line, "please launch it", TARO))
+        await here.hear(edit(first, "Weather?"))
+        await here.hear(line.press(BUTTON))
+        assert ways(line)[2:] == [("reply", WAITING)]
+        await here.hear(line.press("Yes", TARO))
+        await here.hear(line.press(BUTTON))
+    assert [words for _, words in ways(line)[3:]] == ["Launched", "Sunny."]
+
+
+async def test_two_edited_questions_are_both_answered_anew(store: Store, line: LineFake) -> None:
+    """One after the other, though their edits came together."""
+    steps = [Step("one"), Step("two"), Step("three"), Step("one anew"), Step("two anew")]
+    async with open_pipeline(store, line, steps, line_push="never") as here:
+        await ask_late(here, first := in_group(line, "1?"))
+        await ask_late(here, second := in_group(line, "2?"))
+        await here.hear(in_group(line, "3?", TARO))
+        await here.hear(edit(first, "1!"), edit(second, "2!"))
+        await here.hear(line.press(BUTTON))
+        await here.hear(line.press(EARLIER))
+    assert [words for _, words in ways(line)[2:]] == ["three", "one anew", "two anew"]
+
+
+async def test_a_question_whose_turn_the_history_has_lost_keeps_its_answer(
+    store: Store, line: LineFake
+) -> None:
+    """After /reset nothing is left to go on with."""
+    async with open_pipeline(store, line, [Step("What?")], line_push="never") as here:
+        await ask_late(here, first := in_group(line, "Wether?"))
+        await here.hear(in_group(line, "/reset", TARO))
+        await here.hear(edit(first, "Weather?"))
+        await here.hear(line.press(BUTTON))
+    assert line.texts[-1] == ["What?"]
