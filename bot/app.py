@@ -52,7 +52,7 @@ from bot.mcp_server.route import mcp_route
 from bot.ops.mcp_servers import check_servers
 from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
 from bot.providers.registry import open_models, open_reviewers
-from bot.settings import Settings, channel_config
+from bot.settings import Settings, config_beside
 from bot.store import FORMAT, Store, open_store
 from bot.store.embedded import open_embedded
 from bot.store.files import FILES_BYTES, OWN_SERVER_FILES_BYTES
@@ -365,7 +365,7 @@ async def set_up_line(settings: Settings, url: str) -> list[CheckResult]:
         SettingsError: LINE is off.
         BadInput: LINE cannot use this URL.
     """
-    config = channel_config(line.Config, settings)
+    config = config_beside(line.Config, settings)
     if not config.is_on:
         raise SettingsError(
             "LINE_CHANNEL_ACCESS_TOKEN", "LINE is off; set this and LINE_CHANNEL_SECRET first"

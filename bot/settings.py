@@ -1,9 +1,9 @@
-"""The settings: every environment variable (also from ``.env``) with its default and its check; the
-only reader."""
+"""The settings of all of Kaiwa with their defaults and checks, and the only reader of the
+environment and ``.env``. What a channel, a provider or a tool reads alone stands in its ``Config``.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -51,13 +51,6 @@ FIXES = {
     "string_too_short": "write at least {min_length} characters",
     "string_too_long": "write at most {max_length} characters",
     "too_long": "name at most {max_length}",
-}
-SIGNING_SECRET = re.compile(r"[0-9a-f]{32}")
-# What each of Slack's secrets is, and where it is found.
-SLACK_SECRETS = {
-    "SLACK_BOT_TOKEN": "the bot token begins with xoxb- (OAuth & Permissions)",
-    "SLACK_APP_TOKEN": "the app token begins with xapp- (Basic Information, App-Level Tokens)",
-    "SLACK_SIGNING_SECRET": "the signing secret is in Basic Information, App Credentials",
 }
 
 
@@ -127,29 +120,6 @@ def _redis_url(value: str) -> str:
     return value
 
 
-def _slack_url(value: str) -> str:
-    if not value.startswith(("http://", "https://")) or not value.endswith("/api/"):
-        raise ValueError("write it as https://host/api/")
-    return value
-
-
-def _line_name(value: str) -> str:
-    """As LINE wants it:
-    https://developers.line.biz/en/reference/messaging-api/#icon-nickname-switch"""
-    if len(value) > 20 or "line" in value.casefold():
-        raise ValueError("write at most 20 characters, without the word LINE")
-    return value
-
-
-def _picture_url(value: str) -> str:
-    parts = urlsplit(value)
-    if value and not (
-        parts.scheme == "https" and parts.hostname and value.isascii() and len(value) <= 2_000
-    ):
-        raise ValueError("write the https address of a square PNG of at most 1 MB")
-    return value
-
-
 def _time_zone(value: str) -> str:
     try:
         ZoneInfo(value)
@@ -158,8 +128,12 @@ def _time_zone(value: str) -> str:
     return value
 
 
-def _api_url(value: str) -> str:
-    """May have a path, such as ``/v1``, which the vendor's SDK expects."""
+def check_api_url(value: str) -> str:
+    """An address without a slash at its end; it may have a path, such as ``/v1``.
+
+    Raises:
+        ValueError: with the fix.
+    """
     try:
         parts = urlsplit(value)
         _base_url(f"{parts.scheme}://{parts.netloc}")
@@ -170,18 +144,6 @@ def _api_url(value: str) -> str:
             "write it as https://host or http://host:port, with its path where it has one"
         )
     return value.rstrip("/")
-
-
-def _ollama_host(value: str) -> str:
-    """As in Ollama itself, scheme, host and port are each optional."""
-    _api_url(
-        value
-        if "://" in value
-        else f"http://localhost{value}"
-        if value.startswith(":")
-        else f"http://{value}"
-    )
-    return value
 
 
 def _model(value: str) -> str:
@@ -236,11 +198,9 @@ def _processes(value: int) -> int:
 
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
 OwnSecret = Annotated[SecretStr, AfterValidator(_own_secret)]
-LineName = Annotated[str, AfterValidator(_line_name)]
-PictureURL = Annotated[str, AfterValidator(_picture_url)]
 BaseURL = Annotated[str, AfterValidator(_base_url)]
 PublicURL = Annotated[str, AfterValidator(_public_url)]
-ApiURL = Annotated[str, AfterValidator(_api_url)]
+ApiURL = Annotated[str, AfterValidator(check_api_url)]
 ModelName = Annotated[str, AfterValidator(_model)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
 ServerTools = Annotated[Names, AfterValidator(_server_tools)]
@@ -248,8 +208,6 @@ ModelNames = Annotated[tuple[ModelName, ...], NoDecode, BeforeValidator(_names)]
 RedisURL = Annotated[
     SecretStr, AfterValidator(lambda url: _redis_url(url.get_secret_value()) and url)
 ]
-SlackURL = Annotated[str, AfterValidator(_slack_url)]
-OllamaHost = Annotated[str, AfterValidator(_ollama_host)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
 Processes = Annotated[int, AfterValidator(_processes)]
 Language = Annotated[str, AfterValidator(_language)]
@@ -280,38 +238,12 @@ class Settings(BaseSettings):
     mcp_servers: FilePath | None = None
     mcp_trust: Names = ()
 
+    # Whether these are set decides what is on; what else a model or a channel reads stands in its
+    # own Config.
     gemini_api_key: Secret = NO_SECRET
-    google_gemini_base_url: BaseURL | Literal[""] = ""
-    google_cloud_project: str = ""
-    google_cloud_location: str = "global"
-    google_vertex_base_url: BaseURL | Literal[""] = ""
-    openai_api_key: Secret = NO_SECRET
-    openai_base_url: ApiURL | Literal[""] = ""
-    anthropic_api_key: Secret = NO_SECRET
-    anthropic_base_url: ApiURL | Literal[""] = ""
-    ollama_host: OllamaHost = "127.0.0.1:11434"
-    ollama_api_key: Secret = NO_SECRET
-    ollama_context_length: int = Field(0, ge=0)
-
     line_channel_secret: Secret = NO_SECRET
-    line_channel_access_token: Secret = NO_SECRET
-    line_api_base_url: BaseURL = "https://api.line.me"
-    line_data_api_base_url: BaseURL = "https://api-data.line.me"
-    line_push: Literal["auto", "always", "never"] = "auto"
-    line_daily_user_pushes: int = Field(20, ge=0)
-    line_sender_name: LineName = ""
-    line_sender_icon_url: PictureURL = ""
-
-    slack_signing_secret: Secret = NO_SECRET
     slack_bot_token: Secret = NO_SECRET
-    slack_app_token: Secret = NO_SECRET
-    slack_api_base_url: SlackURL = "https://slack.com/api/"
-    slack_follow_threads: bool = False
-    slack_feedback: bool = True
-
-    allowed_users: Names = ()
-    allowed_groups: Names = ()
-    allowed_channels: Names = ()
+    slack_signing_secret: Secret = NO_SECRET
     group_memory: Literal["off", "on"] = "off"
 
     redis_url: RedisURL | None = None
@@ -429,8 +361,7 @@ def load(processes: int | None = None) -> Settings:
         Settings, NO_FIELDS if processes is None else {"kaiwa_processes": processes}
     )
     _refuse_other_language()
-    _refuse_swapped(settings)
-    _refuse_half_filled(settings)
+    _refuse_forgetful(settings)
     _refuse_useless_review(settings)
     _refuse_careless(settings)
     if settings.persona_file is not None:
@@ -449,46 +380,8 @@ def _refuse_other_language() -> None:
         raise SettingsError("LANGUAGE", f"write {' or '.join(LANGUAGES)}")
 
 
-def _refuse_swapped(settings: Settings) -> None:
-    """Refuse a secret of Slack's in the variable of another one."""
-    for variable, description in SLACK_SECRETS.items():
-        value: str = getattr(settings, variable.lower()).get_secret_value()
-        owner = _slack_variable(value)
-        if owner and owner != variable:
-            raise SettingsError(variable, f"holds what belongs into {owner}; {description}")
-        if value and not owner and variable != "SLACK_SIGNING_SECRET":
-            raise SettingsError(variable, f"holds something else; {description}")
-
-
-def _slack_variable(value: str) -> str:
-    """The variable that a secret of Slack's belongs into, by its form; empty where the form does
-    not show it."""
-    if value.startswith(("xoxb-", "xoxe.xoxb-")):
-        return "SLACK_BOT_TOKEN"
-    if value.startswith("xapp-"):
-        return "SLACK_APP_TOKEN"
-    return "SLACK_SIGNING_SECRET" if SIGNING_SECRET.fullmatch(value) else ""
-
-
-def _refuse_half_filled(settings: Settings) -> None:
-    """Refuse a channel with some of its secrets only, and an alert to a channel that is off."""
-    line = (settings.line_channel_secret, settings.line_channel_access_token)
-    if settings.line_on != bool(line[1].get_secret_value()):
-        missing = "LINE_CHANNEL_ACCESS_TOKEN" if settings.line_on else "LINE_CHANNEL_SECRET"
-        raise SettingsError(missing, "LINE needs this and its other secret; set both, or neither")
-    ways_in = bool(
-        settings.slack_signing_secret.get_secret_value()
-        or settings.slack_app_token.get_secret_value()
-    )
-    if settings.slack_on and not ways_in:
-        raise SettingsError(
-            "SLACK_SIGNING_SECRET",
-            "set it for events over HTTP, or SLACK_APP_TOKEN for Socket Mode",
-        )
-    if ways_in and not settings.slack_on:
-        raise SettingsError(
-            "SLACK_BOT_TOKEN", "Slack needs it beside the secrets that are set; set it, or none"
-        )
+def _refuse_forgetful(settings: Settings) -> None:
+    """Refuse a store that loses the conversations of people who write from outside."""
     if settings.dyno and settings.redis_url is None and (settings.line_on or settings.slack_on):
         raise SettingsError(
             "REDIS_URL", "this platform forgets its disk daily; add a Redis (heroku-redis)"
@@ -554,7 +447,7 @@ def env_file_names() -> list[str]:
 
 
 def tool_config(config: type[ConfigT], known: Mapping[str, Any] = NO_FIELDS) -> ConfigT:
-    """Fill the ``Config`` of a tool or a provider from the environment and ``.env``.
+    """Fill the ``Config`` of a tool from the environment and ``.env``.
 
     Args:
         known: values of fields that are not read there.
@@ -569,9 +462,9 @@ def tool_config(config: type[ConfigT], known: Mapping[str, Any] = NO_FIELDS) -> 
     return config.model_validate(filled.model_dump())
 
 
-def channel_config(config: type[ConfigT], settings: Settings) -> ConfigT:
-    """Fill a channel's ``Config``: shared fields from the settings, the others from the environment
-    and ``.env``.
+def config_beside(config: type[ConfigT], settings: Settings) -> ConfigT:
+    """Fill the ``Config`` of a channel or a provider: shared fields from the settings, the others
+    from the environment and ``.env``.
 
     Raises:
         SettingsError: names the wrong variable.

@@ -14,10 +14,9 @@ from typing import Any
 
 import hypothesis
 import pytest
-from pydantic import BaseModel
 
 import toolset
-from bot.settings import Settings
+from bot.ops.variable_names import own_variables
 from tests.plain_log import use_plain_log
 from tests.project import AUTHORITY, NO_OPEN_METEO, ROOT
 
@@ -86,8 +85,9 @@ def no_internet(internet: Internet) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def variables_of_settings() -> list[str]:
     """What the environment may hold for us."""
-    configs: list[type[BaseModel]] = [Settings, *(tool.Config for tool in toolset.find())]
-    return [field.upper() for config in configs for field in config.model_fields]
+    configs = [tool.Config for tool in toolset.find()]
+    tools = [field.upper() for config in configs for field in config.model_fields]
+    return [*own_variables(), *tools]
 
 
 @pytest.fixture(scope="session")

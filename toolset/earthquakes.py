@@ -13,7 +13,7 @@ from toolset.jma.areas import Area, Areas
 from toolset.jma.client import TIMEOUT_S, JmaClient, JmaConfig
 from toolset.jma.quakes import Quake, intensity_name, rank
 from toolset.jma.values import shown
-from toolset.titles import Words
+from toolset.titles import Words, language_of
 from toolset.tool import Risk, ToolContext
 
 COUNT = 5
@@ -56,7 +56,7 @@ class GetEarthquakes:
         Raises:
             ToolError: no answer in time.
         """
-        language = "ja" if context.locale.lower().startswith("ja") else "en"
+        language = language_of(context.locale)
         least = rank(arguments.get("min_intensity", ""))
         place = arguments.get("place", "").strip()
         if place:
@@ -104,7 +104,10 @@ def _felt(quake: Quake, place: _Place | None) -> str | None:
     if felt:
         return max(felt, key=rank)
     epicentre = f"{quake.epicentre}\n{quake.epicentre_en}".casefold()
-    return "" if any(name in epicentre for name in place.names) else None
+    for name in place.names:
+        if name in epicentre:
+            return ""
+    return None
 
 
 def _shown(quake: Quake, felt: str, language: str) -> dict[str, Any]:

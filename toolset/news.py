@@ -13,7 +13,7 @@ import httpx
 from pydantic import BaseModel
 
 from toolset.rss.feed import SIZE_CAP, Headline, read
-from toolset.titles import Words
+from toolset.titles import Words, language_of
 from toolset.tool import Risk, ToolContext
 from toolset.web.cache import SharedCache
 from toolset.web.source import BaseUrl, Source
@@ -79,9 +79,7 @@ class GetNews:
         Raises:
             ToolError: no answer in time, or no feed.
         """
-        language = arguments.get("language") or (
-            "ja" if context.locale.lower().startswith("ja") else "en"
-        )
+        language = arguments.get("language") or language_of(context.locale)
         topic = " ".join(unicodedata.normalize("NFKC", arguments.get("topic", "")).split())
         key = language, topic.casefold()
         headlines = await self._feeds.get(key, partial(self._read, language, topic))
@@ -106,11 +104,9 @@ class GetNews:
 
 
 def _shown(headline: Headline, zone: tzinfo) -> dict[str, str]:
-    time = (
-        headline.published.astimezone(zone).isoformat(timespec="minutes")
-        if headline.published
-        else ""
-    )
+    time = ""
+    if headline.published:
+        time = headline.published.astimezone(zone).isoformat(timespec="minutes")
     optional = {"source": headline.source, "time": time, "summary": headline.summary}
     return {
         "title": headline.title,

@@ -181,21 +181,17 @@ def _first_time(
                 "invalid parameters: in must be a duration of ISO 8601, such as PT2M, PT1H30M or "
                 "P1D"
             )
-        span = timedelta(
-            **{
-                unit: int(number)
-                for unit, number in zip(UNITS, match.groups(), strict=True)
-                if number
-            }
-        )
+        amounts = map(int, match.groups("0"))
+        span = timedelta(**dict(zip(UNITS, amounts, strict=True)))
         first = (now.astimezone(UTC) + span).astimezone(zone)
         return first, first.replace(tzinfo=None)
     try:
         given = datetime.fromisoformat(str(at))
-        first = (
-            (given if given.tzinfo else given.replace(tzinfo=zone)).astimezone(UTC).astimezone(zone)
-        )
-        return first, (first if given.tzinfo else given).replace(tzinfo=None)
+        if given.tzinfo:
+            first = shown = given.astimezone(UTC).astimezone(zone)
+        else:
+            first, shown = given.replace(tzinfo=zone).astimezone(UTC).astimezone(zone), given
+        return first, shown.replace(tzinfo=None)
     except (ValueError, OverflowError) as error:
         raise ToolError(
             "invalid parameters: at must be a local time such as 2026-11-23T07:00"
@@ -222,9 +218,9 @@ def _shown_by_clock(at: datetime, asked: datetime) -> datetime:
     """The time of day that was asked for on the day of ``at``, where that is ``at``, also by a
     clock that skips it."""
     start = datetime.combine(at.date(), asked.time())
-    return (
-        start if start.replace(tzinfo=at.tzinfo).astimezone(UTC) == at else at.replace(tzinfo=None)
-    )
+    if start.replace(tzinfo=at.tzinfo).astimezone(UTC) == at:
+        return start
+    return at.replace(tzinfo=None)
 
 
 def _shown(reminder: Reminder) -> dict[str, Any]:

@@ -13,24 +13,44 @@ NAME_CAP = 64
 # All keywords of the draft: those that check something, and those that only say something.
 KEYWORDS = {
     *Draft202012Validator.VALIDATORS,
-    *("$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$schema", "$vocabulary"),
-    *(
-        "contentEncoding",
-        "contentMediaType",
-        "contentSchema",
-        "default",
-        "definitions",
-        "deprecated",
-        "description",
-    ),
-    *("else", "examples", "maxContains", "minContains", "readOnly", "then", "title", "writeOnly"),
+    "$anchor",
+    "$comment",
+    "$defs",
+    "$dynamicAnchor",
+    "$id",
+    "$schema",
+    "$vocabulary",
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+    "default",
+    "definitions",
+    "deprecated",
+    "description",
+    "else",
+    "examples",
+    "maxContains",
+    "minContains",
+    "readOnly",
+    "then",
+    "title",
+    "writeOnly",
 }
 # The keywords that hold schemas: by name, in a list, or one.
 NAMED_SCHEMAS = {"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}
 LISTED_SCHEMAS = {"allOf", "anyOf", "oneOf", "prefixItems"}
 INNER_SCHEMAS = {
-    *("items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"),
-    *("unevaluatedItems", "unevaluatedProperties", "contentSchema"),
+    "items",
+    "contains",
+    "additionalProperties",
+    "propertyNames",
+    "not",
+    "if",
+    "then",
+    "else",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "contentSchema",
 }
 
 

@@ -75,21 +75,20 @@ def bounded_card(card: Card | None) -> Card | None:
         (_line(label, LONGEST_LABEL), _line(value, LONGEST_VALUE))
         for label, value in card.rows[:MOST_ROWS]
     ]
-    kept = Card(
+    shown = Card(
         _line(card.title, LONGEST_TITLE), tuple(filter(any, rows)), _line(card.note, LONGEST_NOTE)
     )
-    return kept if kept.title or kept.rows else None
+    return shown if shown.title or shown.rows else None
 
 
 def bounded_choices(choices: Sequence[str]) -> tuple[str, ...]:
     """The choices, each once and in one line; none where fewer than two are left. None begins like
     a command."""
-    lines = tuple(
-        dict.fromkeys(
-            filter(None, (_line(choice.lstrip(" /／"), LONGEST_CHOICE) for choice in choices))
-        )
-    )
-    return lines[:MOST_CHOICES] if len(lines) > 1 else ()
+    lines = dict.fromkeys(_line(choice.lstrip(" /／"), LONGEST_CHOICE) for choice in choices)
+    lines.pop("", None)
+    if len(lines) < 2:
+        return ()
+    return tuple(lines)[:MOST_CHOICES]
 
 
 def _line(text: str, most: int) -> str:

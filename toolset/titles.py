@@ -19,6 +19,11 @@ def words_in(locale: str, words: Words) -> str:
     return words.get(locale[:2].lower(), words.get("en", ""))
 
 
+def language_of(locale: str) -> str:
+    """Japanese for its locales, English for all others."""
+    return "ja" if locale.lower().startswith("ja") else "en"
+
+
 def complaint(titles: Any, labels: Any, parameters: Mapping[str, Any]) -> str:
     """What is wrong with a tool's titles and labels; empty where nothing is."""
     if not (titles == {} or _are_words(titles)):

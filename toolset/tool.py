@@ -490,5 +490,5 @@ def _capped(response: dict[str, Any]) -> dict[str, Any]:
     dropped = len(text) - OUTPUT_CAP
     if dropped <= 0:
         return {"output": text.decode()} if is_deeper(response, DEEPEST) else response
-    kept = text[:OUTPUT_CAP].decode(errors="ignore")
-    return {"output": f"{kept}[truncated: {dropped} bytes dropped, refine your query]"}
+    beginning = text[:OUTPUT_CAP].decode(errors="ignore")
+    return {"output": f"{beginning}[truncated: {dropped} bytes dropped, refine your query]"}

@@ -14,7 +14,7 @@ from toolset.jma.client import TIMEOUT_S, JmaClient, JmaConfig
 from toolset.jma.values import shown
 from toolset.jma.warning_kinds import SEVERITIES, kind
 from toolset.jma.warning_reports import Entry
-from toolset.titles import Words
+from toolset.titles import Words, language_of
 from toolset.tool import Risk, ToolContext, ToolError
 
 AREAS_CAP = 20
@@ -64,15 +64,17 @@ class GetWarnings:
         Raises:
             ToolError: no such place, several of its name, or no answer in time.
         """
-        language = "ja" if context.locale.lower().startswith("ja") else "en"
+        language = language_of(context.locale)
         areas = await self._jma.areas()
         place = await asyncio.to_thread(_resolved, areas, arguments["place"], language)
         office = place[0].offices[0]
         reports = await self._jma.warnings(office)
-        inside = {
-            area.code for area in (areas.parts(office) if place[0].level == "offices" else place)
-        }
-        class10 = place[0].class10 if place[0].level == "class20s" else ""
+        parts, class10 = place, ""
+        if place[0].level == "offices":
+            parts = areas.parts(office)
+        elif place[0].level == "class20s":
+            class10 = place[0].class10
+        inside = {area.code for area in parts}
         if not reports.covers(inside, class10):
             raise ToolError("the answer has no data for this place")
         found = reports.in_force(inside, class10)

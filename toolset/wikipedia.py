@@ -96,16 +96,19 @@ def _words(query: str) -> str:
     Raises:
         ToolError: nothing is left to search for.
     """
-    words = " ".join(
-        "".join(character if character.isprintable() else " " for character in query).split()
-    )
+    letters = list(query)
+    for place, letter in enumerate(letters):
+        if not letter.isprintable():
+            letters[place] = " "
+    words = " ".join("".join(letters).split())
     if not any(map(str.isalnum, words)):
         raise ToolError("invalid parameters: query: write a title, or a few words of one")
     return words
 
 
 def _result(article: Article, summary: str, others: list[Article]) -> dict[str, Any]:
-    told = {
+    near = [_filled({"title": one.title, "description": one.description}) for one in others]
+    result = {
         "title": article.title,
         "description": article.description,
         "ambiguous": article.is_disambiguation,
@@ -115,16 +118,14 @@ def _result(article: Article, summary: str, others: list[Article]) -> dict[str, 
         "url": article.url,
         "source": "Wikipedia",
         "licence": LICENCE,
-        "others": [
-            _filled({"title": other.title, "description": other.description}) for other in others
-        ],
+        "others": near,
     }
-    return _filled(told)
+    return _filled(result)
 
 
-def _filled(told: dict[str, Any]) -> dict[str, Any]:
+def _filled(result: dict[str, Any]) -> dict[str, Any]:
     """Without what is empty or false."""
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in result.items() if value}
 
 
 def _folded(text: str) -> str:

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from bot.clock import now_ms
 from bot.conversation.history import FULL, KEEP, KEEP_TURNS, READ_TURNS
-from bot.store.keys import DAY_S, SEEN_S, Keys, kv_key
+from bot.store.keys import DAY_S, SEEN_S, Keys, digest_of, index_key, kv_key
 from bot.transcript import Message, Summary, Text, TurnRecord, encode, new_id
 from tests.fakes.line_events import BOT
 
@@ -130,7 +130,10 @@ async def write_conversations(redis: Redis, users: Iterable[str]) -> None:
             yield "RPUSH", keys.history, encode(turn_record(2))
             yield "EXPIRE", keys.history, HISTORY_S
             yield "SET", keys.seen(user), 1, "EX", SEEN_S
-            yield "SET", kv_key(f"line:person:{user}"), person, "EX", DAY_S
+            yield "SET", kv_key(f"profile:line:{user}"), person, "EX", DAY_S
+            index = index_key(digest_of(f"line:{user}"))
+            yield "ZADD", index, now_ms() // 1000 // DAY_S + 31, f"own {conversation_of(user)}"
+            yield "EXPIRE", index, HISTORY_S
 
     await write(redis, commands())
 

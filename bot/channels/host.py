@@ -29,11 +29,18 @@ class KeyValue(Protocol):
         """The value, or None if there is none or it has expired."""
         ...
 
-    async def set(self, name: str, value: bytes, ttl_s: int) -> None:
-        """Store a value for ``ttl_s`` seconds."""
+    async def set(self, name: str, value: bytes, ttl_s: int, person: str = "") -> None:
+        """Store a value for ``ttl_s`` seconds.
+
+        Args:
+            person: channel and id of somebody with whom it is forgotten. The names
+                ``profile:{person}``, ``member:{person}``, ``direct:{person}``,
+                ``newest_question:{person}`` and ``question:{conversation}`` say it themselves; the
+                store holds digests of all names.
+        """
         ...
 
-    def set_later(self, name: str, value: bytes, ttl_s: int) -> None:
+    def set_later(self, name: str, value: bytes, ttl_s: int, person: str = "") -> None:
         """The same with the process's next request; a failure is not reported."""
         ...
 

@@ -62,12 +62,13 @@ class Fence(NamedTuple):
 
 
 def parse(text: str) -> list[Token]:
-    """The tokens of a text. Where quotes and lists nest too deeply, they are the text as it is."""
+    """The tokens of a text. Where quotes and lists nest too deeply, it is a paragraph as it is."""
     tokens = _parser(BLOCKS).parse(text)
     if all(token.level < DEEPEST - 1 for token in tokens):
         return tokens
     written = Token("text", "", 0, content=text)
-    return [Token("inline", "", 0, map=[0, text.count("\n") + 1], children=[written])]
+    inline = Token("inline", "", 0, map=[0, text.count("\n") + 1], children=[written])
+    return [Token("paragraph_open", "p", 1), inline, Token("paragraph_close", "p", -1)]
 
 
 def fences(text: str) -> Iterator[Fence]:

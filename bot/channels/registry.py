@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from bot.channels import Channel, Host, Recipient, line, slack
 from bot.checks import CheckResult
 from bot.errors import SettingsError
-from bot.settings import Settings, channel_config, refuse_auto_approval
+from bot.settings import Settings, config_beside, refuse_auto_approval
 
 
 class ChannelPackage(Protocol):
@@ -67,7 +67,7 @@ CHANNELS: Registry = (
 
 
 def _configs(settings: Settings, registry: Registry) -> Iterator[tuple[ChannelEntry, Any]]:
-    return ((entry, channel_config(entry.package.Config, settings)) for entry in registry)
+    return ((entry, config_beside(entry.package.Config, settings)) for entry in registry)
 
 
 def check_channels(settings: Settings, registry: Registry = CHANNELS) -> None:
@@ -134,7 +134,7 @@ def channel_checks(
     its checks."""
 
     async def check(entry: ChannelEntry) -> list[CheckResult]:
-        config = channel_config(entry.package.Config, settings)
+        config = config_beside(entry.package.Config, settings)
         state = entry.package.describe(config)
         if not config.is_on:
             return [state]

@@ -76,7 +76,11 @@ class Poll(Struct, frozen=True, omit_defaults=True):
 
     def status(self, texts: Texts) -> str:
         """The sentence below the counts."""
-        key = "closed" if self.is_closed else "votes_multiple" if self.multiple else "votes"
+        key = "votes"
+        if self.is_closed:
+            key = "closed"
+        elif self.multiple:
+            key = "votes_multiple"
         return texts.get(f"poll.{key}", self.language, voters=self.voters)
 
 
@@ -161,11 +165,9 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     def in_parts(self, texts: Sequence[str]) -> list[Reply]:
         """The reply as several with these texts; what is shown below its text is shown below the
         last one."""
-        *above, last = (replace(self, text=text) for text in texts)
-        return [
-            *(replace(one, files=(), poll=None, model="", cards=(), choices=()) for one in above),
-            last,
-        ]
+        *above, last = texts
+        bare = replace(self, files=(), poll=None, model="", cards=(), choices=())
+        return [*(replace(bare, text=text) for text in above), replace(self, text=last)]
 
 
 class LateAnswer(Struct, frozen=True):

@@ -11,15 +11,15 @@ from typing import Any
 
 import httpx
 import msgspec
-from pydantic import BaseModel
 
 import toolset
 from bot.errors import BadInput
-from bot.settings import Settings
+from bot.ops.variable_names import own_variables
 from toolset.openapi.api_file import FOLDER, NAME, ApiFile
 from toolset.openapi.document import Document
-from toolset.openapi.schemas import BadDocument, as_object
+from toolset.openapi.schemas import BadDocument
 from toolset.web.decoding import decode_json
+from toolset.web.json_values import as_object
 from toolset.web.text import one_line
 
 DOCUMENT_CAP = 16 * 1024 * 1024  # bytes
@@ -153,5 +153,5 @@ def _listed(document: Document) -> str:
 
 def _variables_of_kaiwa() -> set[str]:
     """Those whose values must not go to an API, whatever a document calls itself."""
-    configs: list[type[BaseModel]] = [Settings, *(tool.Config for tool in toolset.find())]
-    return {field.upper() for config in configs for field in config.model_fields}
+    configs = [tool.Config for tool in toolset.find()]
+    return own_variables() | {field.upper() for config in configs for field in config.model_fields}

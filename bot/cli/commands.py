@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,9 +24,9 @@ from bot.checks import CheckResult
 from bot.cli.add_api import steps_for_api, write_api
 from bot.cli.as_typed import as_typed
 from bot.cli.new_tool import next_steps, own_folder, write_tool
+from bot.cli.reports import print_checks, print_table
 from bot.clock import Days
 from bot.commands import SpokenCommands
-from bot.conversation.history import read_history
 from bot.errors import BadInput, TurnFailed
 from bot.ops import dead_letters, feedback, usage
 from bot.ops.call_tool import call_by_hand
@@ -40,9 +41,6 @@ from bot.providers.registry import check_models, model_secrets, open_model
 from bot.settings import Settings
 from bot.store.private import private_folder
 from bot.supervisor import Membership
-from bot.terminal import machine
-from bot.terminal.keyboard import Keyboard, read_piped_line
-from bot.terminal.reports import Row, print_rows, print_table
 from bot.web.console_token import load_or_create_token
 from bot.web.port import listen
 from toolset.tool import ToolDefinition, ToolOutcome
@@ -51,7 +49,6 @@ from toolset.tool_map import ToolMap
 JSON_EXAMPLE = """write one, such as '{"location": "Tokyo"}'"""
 LEAVE = (signal.SIGTERM, signal.SIGHUP)
 WHAT_NEXT = "A running worker takes them up within a second or two; without one they wait."
-MARKS = {"ok": "✓", "off": "–", "warning": "!", "failure": "✗"}
 
 
 def run(*, worker: bool, processes: int = 1, membership: Membership | None = None) -> None:
@@ -335,8 +332,8 @@ def set_webhook(url: str) -> int:
 
 
 def _report(results: Sequence[CheckResult]) -> int:
-    print_rows(
-        Row(MARKS[result.result], result.name, as_typed(result.detail), as_typed(result.fix))
+    print_checks(
+        replace(result, detail=as_typed(result.detail), fix=as_typed(result.fix))
         for result in results
     )
     return 1 if any(result.result == "failure" for result in results) else 0
@@ -374,51 +371,39 @@ def _report_start(config: Settings) -> None:
 async def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     """Chat; returns whether the last message was answered."""
     # The command kaiwa run needs none of its Markdown.
-    from bot.terminal.chat import Chat, ChatSession  # noqa: PLC0415
+    from bot.terminal.chat import Chat  # noqa: PLC0415
+    from bot.terminal.keyboard import Keyboard, read_piped_line  # noqa: PLC0415
+    from bot.terminal.machine import conversation_id  # noqa: PLC0415
     from bot.terminal.screen import Screen  # noqa: PLC0415
 
-    private_folder(config.kaiwa_data_dir)
-    conversation = machine.conversation_id(config.kaiwa_data_dir, new=new)
+    folder = private_folder(config.kaiwa_data_dir)
+    conversation = conversation_id(folder, new=new)
     log.configure(config.log_level, _secrets(config), file=config.kaiwa_data_dir / "kaiwa.log")
     catalogue = texts.load()
     table = catalogue.table("terminal", config.language)
     labels = {key: as_typed(text) for key, text in table.items()}
-    screen = Screen(labels)
+    keyboard = Keyboard() if interactive else None
+    screen = Screen(labels, keyboard)
     who = labels["demo" if config.chosen_model == "demo" else "model"]
     greeting = who.format(bot_name=config.bot_name, model=config.chosen_model)
-    if interactive:
-        greeting = f"{greeting}\n{labels['hint']}"
-    screen.notice(greeting)
+    screen.notice(f"{greeting}\n{labels['hint']}" if interactive else greeting)
     async with open_chat(config, conversation) as runtime:
-        console, place = runtime.console, (machine.language_tag(), machine.time_zone())
-
-        async def say(text: str, message_id: str) -> None:
-            locale, time_zone = place
-            await console.say(
-                conversation, text, message_id=message_id, locale=locale, time_zone=time_zone
-            )
-
-        session = ChatSession(
-            say,
-            partial(console.watch, conversation),
-            partial(console.vote, conversation),
-            partial(console.open_question, conversation),
-            partial(read_history, runtime.store, conversation),
-        )
-        chat = Chat(session, screen, SpokenCommands(catalogue), labels)
-        if not interactive:
+        chat = Chat(runtime.console, conversation, screen, SpokenCommands(catalogue))
+        if keyboard is None:
             return await chat.run(read_piped_line)
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, chat.interrupt)
-        with closing(Keyboard(await chat.resume())) as keyboard:
-            return await chat.run(keyboard.read_line, keyboard)
+        with closing(keyboard):
+            keyboard.remember(await chat.resume())
+            return await chat.run(keyboard.read_line)
 
 
 def _parameters(tool: ToolDefinition) -> str:
     """The names of a tool's parameters; optional ones with a question mark."""
     required = tool.parameters.get("required", ())
-    return ", ".join(
-        name if name in required else f"{name}?" for name in tool.parameters.get("properties", {})
-    )
+    names: list[str] = []
+    for name in tool.parameters.get("properties", {}):
+        names.append(name if name in required else f"{name}?")
+    return ", ".join(names)
 
 
 def _object(text: str) -> dict[str, Any]:

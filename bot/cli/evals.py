@@ -12,6 +12,7 @@ import uvloop
 
 from bot import app, log, settings
 from bot.agent.loop import Agent
+from bot.cli.reports import print_table
 from bot.evals import report
 from bot.evals.canned import canned_tools
 from bot.evals.questions import Question, choose, load_questions, load_results
@@ -23,7 +24,6 @@ from bot.providers.registry import check_models, model_secrets, open_models
 from bot.settings import Settings
 from bot.store.private import private_folder
 from bot.telemetry import Metrics
-from bot.terminal.reports import print_table
 from toolset.tool_map import FIND_TOOLS, ToolMap
 
 FILE = "evals.json"

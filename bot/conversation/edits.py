@@ -107,9 +107,8 @@ class HistoryEditor:
         of a person."""
         for event in _with_quoted(events):
             if (person := person_of(conversation, event)) is not None:
-                await self._store.kv.add(
-                    f"person:{person}", entry_of(conversation, event), self._history_s
-                )
+                entry = entry_of(conversation, event)
+                await self._store.belongings.add(person, entry, self._history_s)
 
     def remember_later(
         self, conversation: str, events: Sequence[InboundEvent]
@@ -120,7 +119,7 @@ class HistoryEditor:
             if (person := person_of(conversation, event)) is not None:
                 entries.add((person, entry_of(conversation, event)))
         return [
-            self._store.kv.add_later(f"person:{person}", entry, self._history_s)
+            self._store.belongings.add_later(person, [entry], self._history_s)
             for person, entry in entries
         ]
 
@@ -186,13 +185,16 @@ class HistoryEditor:
                 forgotten += await self._forget_entry(lease, entry, event)
             done |= left
         await self._erase(lease.conversation, event.author_id, done)
+        if (person := person_of(lease.conversation, event)) is not None:
+            await self._store.belongings.remove(person, done)
         return forgotten
 
     async def _entries(self, lease: Lease, event: InboundEvent) -> set[str]:
         """The person's conversations, as ``remember`` writes them."""
         person = person_of(lease.conversation, event)
-        known = await self._store.kv.members(f"person:{person}") if person else []
-        return {*known, entry_of(lease.conversation, event)}
+        known = await self._store.belongings.read(person) if person else []
+        conversations = [entry for entry in known if entry.startswith((OWN, SHARED))]
+        return {*conversations, entry_of(lease.conversation, event)}
 
     async def _forget_entry(self, lease: Lease, entry: str, event: InboundEvent) -> Forgotten:
         kind, _, conversation = entry.partition(" ")
@@ -275,25 +277,34 @@ class HistoryEditor:
             await self._store.journal.withdraw(lease, frames, others if gives_up else None)
 
     async def _erase(self, conversation: str, author_id: str, entries: Collection[str]) -> None:
-        """Delete dead letters and keys that hold the id of a person or of one of their own
-        conversations.
+        """Delete dead letters, and what belongs to a person and to their own conversations.
 
         Args:
             entries: the person's conversations, as ``remember`` writes them.
         """
-        channel = channel_of(conversation)
-        names = {author_id}
-        for entry in entries:
-            kind, _, conversation = entry.partition(" ")
-            if kind == OWN:
-                names.add(conversation.rpartition(":")[2])
-        names.discard("")
+        channel, person = channel_of(conversation), f"{channel_of(conversation)}:{author_id}"
+        own = _conversations(entries, OWN)
         await self._forget_dead_letters(channel, author_id, entries)
-        await self._withdraw_votes(channel, author_id)
-        await self._store.personal_data.erase(channel, names, await self._shown_turns(entries))
-        await self._store.files.erase(channel, names)
+        data = self._store.personal_data
+        if author_id:
+            shared = _conversations(entries, SHARED)
+            await self._withdraw_votes(person, author_id, {*own, *shared})
+            await data.erase_in_shared(shared, author_id)
+            await data.erase_person(person)
+        for place in sorted(self._places(own)):
+            await data.erase_place(place)
+        names = {author_id, *(one.rpartition(":")[2] for one in own)}
+        await self._store.files.erase(channel, names - {""})
         self._store.prefetches.clear()
         await self._store.dead_letters.compact()
+
+    def _places(self, conversations: Iterable[str]) -> set[str]:
+        """Where what belongs to conversations is stored."""
+        places = set(conversations)
+        for conversation in conversations:
+            if channel := self._channels.get(channel_of(conversation)):
+                places |= {channel.place(conversation), channel.polls_of(conversation)}
+        return places
 
     async def _forget_dead_letters(
         self, channel: str, author_id: str, entries: Collection[str]
@@ -306,10 +317,16 @@ class HistoryEditor:
             if is_named or f"{OWN} {conversation}" in entries:
                 await self._store.dead_letters.discard(dead_letter)
 
-    async def _withdraw_votes(self, channel: str, author_id: str) -> None:
+    async def _withdraw_votes(self, person: str, author_id: str, done: Collection[str]) -> None:
         """Delete what is to be shown of a person's votes. Where another process is about to show
-        it, it soon goes."""
-        for conversation in await self._store.polls.waiting(channel):
+        it, it soon goes.
+
+        Args:
+            done: conversations in which all of that is done.
+        """
+        polls = _conversations(await self._store.belongings.read(person), "poll")
+        shows = {poll.rpartition(" ")[0] for poll in polls}
+        for conversation in sorted(shows - set(done)):
             if not await self._deliveries_with(conversation, author_id):
                 continue
             lease = await wait_for_lease(self._store, conversation, self._lease_wait_s)
@@ -382,18 +399,6 @@ class HistoryEditor:
         address = newest_address(events)
         return [taking_back(turn_id, address, 0)] if turn_id and address else []
 
-    async def _shown_turns(self, entries: Iterable[str]) -> set[str]:
-        """The turns of these conversations whose messages a channel still has to find: under way,
-        or taken back."""
-        found = set()
-        for entry in entries:
-            conversation = entry.partition(" ")[2]
-            found.add(await self._store.journal.turn_id(conversation))
-            for _, delivery in await read_undelivered(self._store, conversation):
-                if takes_back(delivery):
-                    found.add(delivery.turn_id)
-        return found - {""}
-
     def _can_take_back(self, conversation: str) -> bool:
         channel = self._channels.get(channel_of(conversation))
         return channel is not None and channel.takes_back
@@ -436,6 +441,11 @@ class HistoryEditor:
 
 def entry_of(conversation: str, event: InboundEvent) -> str:
     return f"{SHARED if event.group else OWN} {conversation}"
+
+
+def _conversations(entries: Iterable[str], kind: str) -> list[str]:
+    """The conversations of the entries of a kind."""
+    return [entry.partition(" ")[2] for entry in entries if entry.startswith(f"{kind} ")]
 
 
 def _encode(record: TurnRecord, messages: list[Message]) -> bytes:

@@ -9,7 +9,7 @@ from operator import itemgetter
 from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent, KeptItem, Overview
 from bot.conversation.admission import Admission
-from bot.conversation.edits import person_of
+from bot.conversation.edits import OWN, SHARED, person_of
 from bot.conversation.memory import PersonMemory
 from bot.conversation.reminders import PersonalReminders, line_of
 from bot.conversation.services import Services
@@ -75,8 +75,10 @@ class PersonalOverviews:
         places = [self._place(conversation)]
         if person := person_of(conversation, event):
             # The entries are sorted, "own …" before "shared …".
-            for entry in await self._services.store.kv.members(f"person:{person}"):
-                places.append(self._place(entry.partition(" ")[2]))
+            for entry in await self._services.store.belongings.read(person):
+                kind, _, conversation = entry.partition(" ")
+                if kind in (OWN, SHARED):
+                    places.append(self._place(conversation))
         return list(dict.fromkeys(places))[:MOST_PLACES]
 
     async def _find_reminders(

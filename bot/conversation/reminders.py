@@ -397,7 +397,7 @@ async def count_reminder(
             await store.reminders.discount(_hourly(whose), conversation, reminder_id)
         return TOO_MANY
     if person:
-        await store.kv.add(f"person:{person}", entry_of(conversation, event), ttl_s)
+        await store.belongings.add(person, entry_of(conversation, event), ttl_s)
     return ""
 
 

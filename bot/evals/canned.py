@@ -63,11 +63,10 @@ def canned_tools(
 
     def canned(tool: type[Tool]) -> ValidatedTool:
         name = tool.name
-        own = {
-            question.id: question.results[name]
-            for question in questions
-            if name in question.results
-        }
+        own: dict[str, Response] = {}
+        for question in questions:
+            if name in question.results:
+                own[question.id] = question.results[name]
         answering: Any = CannedTool(tool, shared.get(name), own)
         return ValidatedTool(answering, *read_schemas(name), own=not by_search)
 

@@ -115,11 +115,11 @@ def load_questions(folder: Traversable | None = None) -> list[Question]:
         BadInput: a file is not in this form.
     """
     chosen = folder or files("evals") / "questions"
-    found = sorted(
-        (file for file in chosen.iterdir() if file.name.endswith(".toml")),
-        key=lambda file: file.name,
-    )
-    return [question for file in found for question in _read(file)]
+    questions: list[Question] = []
+    for file in sorted(chosen.iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".toml"):
+            questions += _read(file)
+    return questions
 
 
 def load_results() -> dict[str, Response]:
@@ -134,7 +134,9 @@ def choose(questions: Sequence[Question], words: Sequence[str]) -> list[Question
     Raises:
         BadInput: there is none.
     """
-    chosen = [one for one in questions if not words or any(_is_meant(one, word) for word in words)]
+    chosen = list(questions)
+    if words:
+        chosen = [one for one in questions if any(_is_meant(one, word) for word in words)]
     if not chosen:
         raise BadInput(
             f"--only: no question has such an id, category ({', '.join(CATEGORIES)}) or language"

@@ -176,7 +176,7 @@ def _check_memory(memory: MemoryUse) -> CheckResult:
         return CheckResult("failure", "memory use", f"{used}: new messages are refused", fix)
     if memory.is_tight:
         return CheckResult(
-            "warning", "memory use", f"{used}: the largest histories are shortened", fix
+            "warning", "memory use", f"{used}: histories above their share are shortened", fix
         )
     return CheckResult("ok", "memory use", used)
 

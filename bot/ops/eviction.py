@@ -1,16 +1,17 @@
-"""Eviction: while the store is nearly full, shorten the largest histories and alert the
+"""Eviction: while the store is nearly full, shorten the histories above their share and alert the
 operator."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
 import structlog
 
 from bot.errors import StoreUnavailable
-from bot.store import Freed, MemoryUse, Store
+from bot.store import MemoryUse, Store
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -20,7 +21,10 @@ CLAIM_S = 40
 # The pause after make_room is a little less than EVERY_S.
 PAUSE_S = 9
 MIB = 1 << 20
+NAMED = 10  # conversations in a log line
 CLAIM = "upkeep:memory"
+
+NOTHING = Counter[str]()
 
 State = Literal["ok", "tight", "exhausted"]
 
@@ -60,14 +64,14 @@ class Evictor:
         """Check once, and make room if memory is tight."""
         memory = await self._store.memory.measure()
         if not memory.is_tight:
-            self._log("ok", memory, Freed())
+            self._log("ok", memory)
         elif await self._store.kv.set_if_absent(CLAIM, CLAIM_S):
             freed = await self._store.memory.make_room()
-            self._log("tight" if freed.turns else "exhausted", memory, freed)
+            self._log("tight" if freed else "exhausted", memory, freed)
             await self._store.kv.set(CLAIM, b"", PAUSE_S)
             await self._alarm(f"{memory.ratio:.0%}")
 
-    def _log(self, state: State, memory: MemoryUse, freed: Freed) -> None:
+    def _log(self, state: State, memory: MemoryUse, freed: Counter[str] = NOTHING) -> None:
         """Log a change of state, once."""
         if state == self._state:
             return
@@ -80,7 +84,8 @@ class Evictor:
             log.info("store.memory_ok", **numbers)
         elif state == "tight":
             fix = "raise the store's maxmemory, or lower HISTORY_DAYS"
-            done = {"histories": freed.histories, "turns": freed.turns}
+            most = [conversation for conversation, _ in freed.most_common(NAMED)]
+            done = {"histories": len(freed), "turns": freed.total(), "conversations": most}
             log.warning("store.memory_tight", **numbers, **done, fix=fix)
         else:
             fix = "raise the store's maxmemory"

@@ -4,8 +4,9 @@ set."""
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
 from difflib import get_close_matches
+
+from pydantic import BaseModel
 
 from bot.channels.registry import CHANNELS
 from bot.checks import CheckResult
@@ -42,18 +43,21 @@ def check_names(settings: Settings) -> list[CheckResult]:
     own is not set.
     """
     try:
-        known = _known(settings)
+        known = own_variables() | tool_variables(settings.tools_dir)
     except ToolSetupError:
         # The start ends with this error, and the doctor's check of the tools names it.
         return []
     in_file = env_file_names()
+
+    def is_set(own: str) -> bool:
+        return own in in_file or bool(os.environ.get(own))
+
     found = [
         CheckResult(
             "warning", PART, f"{name} is set, and nothing reads it", f"set {own} in its place"
         )
         for name, own in FOREIGN.items()
-        if name not in known
-        and (name in in_file or (os.environ.get(name) and not _is_set(settings, own)))
+        if name not in known and (name in in_file or (os.environ.get(name) and not is_set(own)))
     ]
     others = []
     for name in in_file:
@@ -72,19 +76,8 @@ def check_names(settings: Settings) -> list[CheckResult]:
     return found
 
 
-def _known(settings: Settings) -> Collection[str]:
-    """All variables that something reads.
-
-    Raises:
-        ToolSetupError: a tool cannot be loaded.
-    """
-    channels = [entry.package.Config for entry in CHANNELS]
-    configs = [Settings, *channels, *(entry.config for entry in PROVIDERS)]
-    return {field.upper() for config in configs for field in config.model_fields} | tool_variables(
-        settings.tools_dir
-    )
-
-
-def _is_set(settings: Settings, variable: str) -> bool:
-    name = variable.lower()
-    return bool(getattr(settings, name) != Settings.model_fields[name].default)
+def own_variables() -> set[str]:
+    """All variables that Kaiwa itself, its channels and its providers read."""
+    configs: list[type[BaseModel]] = [Settings, *(entry.config for entry in PROVIDERS)]
+    configs += [entry.package.Config for entry in CHANNELS]
+    return {field.upper() for config in configs for field in config.model_fields}

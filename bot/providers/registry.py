@@ -15,7 +15,7 @@ from bot.errors import SettingsError
 from bot.providers import Provider, anthropic, demo, gemini, json_mode, ollama, openai
 from bot.providers.fallback import FallbackProvider
 from bot.providers.shared.entry import Options, ProviderEntry
-from bot.settings import Settings, tool_config
+from bot.settings import Settings, config_beside
 from bot.telemetry import Metrics
 
 Registry = tuple[ProviderEntry[Any], ...]
@@ -80,26 +80,22 @@ async def open_model(
 
 
 def check_models(settings: Settings, registry: Registry = PROVIDERS) -> None:
-    """Check that every configured model has a provider and the variables it needs; no SDK is
-    imported.
+    """Check the variables of all providers, and that every configured model has a provider and the
+    variables it needs; no SDK is imported.
 
     Raises:
         SettingsError: with the variable and the fix.
     """
+    for entry in registry:
+        _read(settings, entry)
     for name in settings.all_models:
         _config(settings, name, _entry(settings, name, registry))
 
 
 def model_secrets(settings: Settings, registry: Registry = PROVIDERS) -> list[str]:
-    """The secrets of the configured models, which the log strikes out; raises like
-    ``check_models``."""
-    secrets = []
-    for name in settings.all_models:
-        config = _config(settings, name, _entry(settings, name, registry))
-        for _, value in config:
-            if isinstance(value, SecretStr):
-                secrets.append(value.get_secret_value())
-    return secrets
+    """The secrets of all providers, which the log strikes out; raises like ``check_models``."""
+    values = [value for entry in registry for _, value in _read(settings, entry)]
+    return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
 
 
 def _open(settings: Settings, name: str, registry: Registry) -> Provider:
@@ -130,11 +126,8 @@ def _entry(settings: Settings, name: str, registry: Registry) -> ProviderEntry[A
 
 
 def _config(settings: Settings, name: str, entry: ProviderEntry[Any]) -> BaseModel:
-    """The variables of an entry: from the settings where those have them, else from the same
-    sources."""
-    fields: set[str] = entry.config.model_fields.keys() & type(settings).model_fields.keys()
-    shared = {field: getattr(settings, field) for field in fields}
-    config: BaseModel = tool_config(entry.config, shared)
+    """The variables of an entry, with those that the model needs."""
+    config = _read(settings, entry)
     given = [getattr(config, variable.lower()) for variable in entry.needs]
     if entry.needs and not any(map(_is_set, given)):
         also = ""
@@ -142,6 +135,11 @@ def _config(settings: Settings, name: str, entry: ProviderEntry[Any]) -> BaseMod
             also = f", or {entry.needs[1]} for a server of your own"
         fix = f"{settings.asker(name)} asks for {name}; set this{also}, or name another model"
         raise SettingsError(entry.needs[0], fix)
+    return config
+
+
+def _read(settings: Settings, entry: ProviderEntry[Any]) -> BaseModel:
+    config: BaseModel = config_beside(entry.config, settings)
     return config
 
 

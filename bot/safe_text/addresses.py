@@ -19,15 +19,16 @@ SIGNS = (".", ":", "//")
 # Letters that nobody sees: an address with one of them inside looks like the one without, and for
 # some channels it is that one.
 UNSEEN = "\u00ad\u034f\u061c\ufeff" + "".join(
-    chr(code)
-    for first, last in (
-        (0x180B, 0x180F),
-        (0x200B, 0x200F),
-        (0x202A, 0x202E),
-        (0x2060, 0x206F),
-        (0xFE00, 0xFE0F),
+    map(
+        chr,
+        (
+            *range(0x180B, 0x1810),
+            *range(0x200B, 0x2010),
+            *range(0x202A, 0x202F),
+            *range(0x2060, 0x2070),
+            *range(0xFE00, 0xFE10),
+        ),
     )
-    for code in range(first, last + 1)
 )
 BETWEEN = re.compile(rf"(?<=[!-~])[{UNSEEN}]++(?=[!-~])")
 # Markdown turns these into the letters of an address.

@@ -42,29 +42,28 @@ EAST_ASIAN = frozenset(
 UNSPACED = EAST_ASIAN | {"THAI", "LAO"}  # Latin words stand among these without a space
 SCRIPTS = UNSPACED | frozenset(
     (
-        *(
-            "LATIN",
-            "GREEK",
-            "CYRILLIC",
-            "ARMENIAN",
-            "GEORGIAN",
-            "HEBREW",
-            "ARABIC",
-            "THAANA",
-            "ETHIOPIC",
-        ),
-        *(
-            "DEVANAGARI",
-            "BENGALI",
-            "GURMUKHI",
-            "GUJARATI",
-            "ORIYA",
-            "TAMIL",
-            "TELUGU",
-            "KANNADA",
-            "MALAYALAM",
-        ),
-        *("SINHALA", "TIBETAN", "MYANMAR", "KHMER"),
+        "LATIN",
+        "GREEK",
+        "CYRILLIC",
+        "ARMENIAN",
+        "GEORGIAN",
+        "HEBREW",
+        "ARABIC",
+        "THAANA",
+        "ETHIOPIC",
+        "DEVANAGARI",
+        "BENGALI",
+        "GURMUKHI",
+        "GUJARATI",
+        "ORIYA",
+        "TAMIL",
+        "TELUGU",
+        "KANNADA",
+        "MALAYALAM",
+        "SINHALA",
+        "TIBETAN",
+        "MYANMAR",
+        "KHMER",
     )
 )
 # Letters from which whole Latin-looking words can be written.
@@ -99,6 +98,14 @@ def invisible(text: str) -> set[int]:
         if follows or _is_invisible(text, index, letter):
             hidden.add(index)
     return hidden
+
+
+def without_invisible(text: str) -> str:
+    """The text with a space for each invisible character."""
+    letters = list(text)
+    for index in invisible(text):
+        letters[index] = " "
+    return "".join(letters)
 
 
 def lookalikes(text: str) -> set[int]:

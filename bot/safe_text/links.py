@@ -73,11 +73,9 @@ class LinkFilter:
     def text(self, text: str) -> str:
         """A whole text."""
         text = revealed(text)
-        return (
-            _Scan(self._allows, self._withheld, text).run()
-            if any(sign in text for sign in SIGNS)
-            else text
-        )
+        if any(sign in text for sign in SIGNS):
+            return _Scan(self._allows, self._withheld, text).run()
+        return text
 
     def feed(self, piece: str) -> str:
         """As much as can be shown after one more piece: a link is held until it is whole."""

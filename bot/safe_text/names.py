@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from bot.safe_text.glyphs import LEFT_TO_RIGHT, RTL_RUN, invisible
+from bot.safe_text.glyphs import LEFT_TO_RIGHT, RTL_RUN, without_invisible
 
 CAP = 50  # characters
 # Characters that separate or enclose a name where it is shown: commas, brackets, quotes, code and
@@ -21,10 +21,7 @@ def safe_name(name: str) -> str:
     Stylised letters become plain ones.
     """
     words = SEPARATORS.sub(" ", unicodedata.normalize("NFKC", name[: 4 * CAP])).strip()[:CAP]
-    hidden = invisible(words)
-    return " ".join(
-        "".join(" " if index in hidden else letter for index, letter in enumerate(words)).split()
-    )
+    return " ".join(without_invisible(words).split())
 
 
 def isolated_name(name: str) -> str:

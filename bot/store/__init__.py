@@ -22,7 +22,8 @@
     kv              small values with a lifetime
     budget          counters of a day
     tool_pins       what MCP servers said of their tools
-    personal_data   keys that name a person
+    belongings      the index of what belongs to a person or a place
+    personal_data   what the index names, for /forget me
     live            pub/sub for viewers
     clock           which all processes share
     memory          how full the store is
@@ -31,8 +32,8 @@
     private         the permissions of its folder
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's
-lease may change its journal, history and outbox; while nobody holds the lease, a full store may
-shorten the history.
+lease may change its journal, history and outbox; a full store takes the oldest turns of a history
+at any time.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.settings import CONNECTIONS
+from bot.store.belongings import Belongings
 from bot.store.budget import Budget, Counter, Day, Scope, Spent, Totals, Unit
 from bot.store.clients import Client, connect, translate_errors
 from bot.store.clock import StoreClock
@@ -78,7 +80,7 @@ from bot.store.late_answers import LateAnswers, StoredLateAnswer
 from bot.store.leases import Lease, Leases
 from bot.store.lists import PlaceLists, StoredItem
 from bot.store.live import Live
-from bot.store.memory import Freed, MemoryUse, StoreMemory
+from bot.store.memory import MemoryUse, StoreMemory
 from bot.store.outbox import RELEASED, Bound, Outbox
 from bot.store.personal_data import PersonalData
 from bot.store.polls import Outcome, Polls, StoredPoll
@@ -111,7 +113,6 @@ __all__ = [
     "Feedback",
     "FileOwner",
     "Files",
-    "Freed",
     "InboxEntry",
     "JournalledTurn",
     "KeyValue",
@@ -202,28 +203,35 @@ class Store:
         self.prefetches = Prefetches(client.submit_later, client.submit)
         self.clock = StoreClock()
         self.inbox = Inbox(client, priority, urgent)
-        self.groups = Groups(client, scripts, urgent, self.prefetches)
+        self.belongings = belongings = Belongings(client, scripts)
+        urgent_belongings = Belongings(priority, urgent)
+        self.groups = Groups(client, scripts, urgent, urgent_belongings, self.prefetches)
         self.leases = Leases(scripts, urgent)
         self.journal = Journal(client, scripts)
         self.history = History(client, scripts)
         self.outbox = Outbox(client, scripts)
         self.dead_letters = DeadLetters(client, scripts)
         self.reminders = Reminders(client, scripts)
-        self.kv = KeyValue(client, scripts, self.prefetches)
+        self.kv = KeyValue(client, scripts, belongings, self.prefetches)
         self.priority_kv = KeyValue(
-            priority, urgent, Prefetches(priority.submit_later, priority.submit)
+            priority,
+            urgent,
+            urgent_belongings,
+            Prefetches(priority.submit_later, priority.submit),
         )
-        self.person_facts = PersonFacts(client, scripts, self.prefetches)
-        self.place_lists = PlaceLists(client, scripts)
+        self.person_facts = PersonFacts(client, scripts, belongings, self.prefetches)
+        self.place_lists = PlaceLists(client, scripts, belongings)
         self.tool_pins = ToolPins(client, scripts)
         self.files = Files(client, scripts, files_bytes)
-        self.polls = Polls(client, scripts)
+        self.polls = Polls(client, scripts, belongings)
         self.late_answers = LateAnswers(client, scripts)
-        self.feedback = Feedback(client, scripts)
-        self.personal_data = PersonalData(client, self.polls, self.feedback)
+        self.feedback = Feedback(client, scripts, belongings)
+        self.personal_data = PersonalData(
+            client, belongings, self.groups, self.place_lists, self.polls, self.feedback
+        )
         self.budget = Budget(client, scripts, self.prefetches)
         self.live = live
-        self.memory = StoreMemory(client, scripts)
+        self.memory = StoreMemory(client)
 
     async def ping(self, timeout_s: float = 1.0) -> None:
         """Check that every shard answers.

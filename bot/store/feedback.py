@@ -3,13 +3,13 @@ and answer."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
+from bot.store.belongings import Belongings
 from bot.store.clients import Client, translate_errors
-from bot.store.keys import FEEDBACK_S, RATINGS, feedback_key
-from bot.store.lists import digest_of
+from bot.store.keys import FEEDBACK_S, RATINGS, digest_of, feedback_key
 from bot.store.scripts import Scripts
 
 # A field is ``digest turn``, of the person and the turn's id; a value ``time mark body``, with 1
@@ -29,9 +29,10 @@ class StoredRating(NamedTuple):
 class Feedback:
     """Ratings by the day of the answer. A day's expire ``FEEDBACK_S`` after the last of them."""
 
-    def __init__(self, client: Client, scripts: Scripts) -> None:
+    def __init__(self, client: Client, scripts: Scripts, belongings: Belongings) -> None:
         self._client = client
         self._scripts = scripts
+        self._belongings = belongings
 
     async def rate(self, day: str, person: str, rating: StoredRating) -> bool:
         """Keep a person's rating of an answer, in place of an earlier one.
@@ -43,7 +44,10 @@ class Feedback:
             Whether it says something new: false for the same rating again, a late one, and beyond
             ``RATINGS``.
         """
-        field = f"{digest_of(person)} {rating.turn_id}"
+        # Others may rate until a day is FEEDBACK_S old, and each renews all of that day.
+        entry = f"rating {day} {rating.turn_id}"
+        await self._belongings.add(person, entry, 2 * FEEDBACK_S)
+        field = _field(person, rating.turn_id)
         arguments = [field, rating.at, int(rating.is_good), rating.body, RATINGS, FEEDBACK_S]
         return bool(await self._scripts.call("rate", [feedback_key(day)], arguments))
 
@@ -57,18 +61,14 @@ class Feedback:
             days_ratings.append(sorted(ratings, key=attrgetter("at")))
         return days_ratings
 
-    async def forget(self, people: Collection[str]) -> None:
-        """Delete every rating by one of these people, each as ``rate`` names them."""
-        digests = [digest_of(person) for person in people]
+    async def withdraw(self, day: str, turn_id: str, person: str) -> None:
+        """Delete a person's rating of an answer, as ``rate`` names them."""
         async with translate_errors():
-            keys = [
-                key.decode() async for key in self._client.scan_iter(feedback_key("*"), count=1_000)
-            ]
-            for key in keys:
-                fields = cast("list[bytes]", await self._client.hkeys(key))
-                for field in fields:
-                    if field.partition(b" ")[0].decode() in digests:
-                        await self._client.execute_soon(("HDEL", key, field))
+            await self._client.execute_soon(("HDEL", feedback_key(day), _field(person, turn_id)))
+
+
+def _field(person: str, turn_id: str) -> str:
+    return f"{digest_of(person)} {turn_id}"
 
 
 def _rating(field: bytes, value: bytes) -> StoredRating:

@@ -7,8 +7,9 @@ bytes.
 
 from __future__ import annotations
 
+from bot.store.belongings import Belongings
 from bot.store.clients import ANSWER_S, Client, translate_errors
-from bot.store.keys import INTERPRETER_S, Keys
+from bot.store.keys import BACKGROUND_S, INTERPRETER_S, Keys, person_of
 from bot.store.queues import Prefetches, Read
 from bot.store.scripts import Scripts
 
@@ -18,14 +19,21 @@ class Groups:
 
     Args:
         priority: scripts over connections that no turn uses.
+        belongings: the index, over the same connections.
     """
 
     def __init__(
-        self, client: Client, scripts: Scripts, priority: Scripts, prefetches: Prefetches
+        self,
+        client: Client,
+        scripts: Scripts,
+        priority: Scripts,
+        belongings: Belongings,
+        prefetches: Prefetches,
     ) -> None:
         self._client = client
         self._scripts = scripts
         self._priority = priority
+        self._belongings = belongings
         self._prefetches = prefetches
 
     async def receive(self, conversation: str, author: str, at: int, body: bytes = b"") -> str:
@@ -41,6 +49,10 @@ class Groups:
             The languages between which the message is to be translated; empty: it is not.
         """
         entry = _entry(author, body) if body else b""
+        if body:
+            # It leaves in one batch with the message, and before it.
+            owner = person_of(conversation, author)
+            _ = self._belongings.add_later(owner, [f"background {conversation}"], BACKGROUND_S)
         async with translate_errors(ANSWER_S):  # the webhook's sender waits
             languages = await self._priority.run("background", conversation, [at, entry, b""])
         return str((languages or b"").decode())
@@ -68,6 +80,16 @@ class Groups:
         async with translate_errors():
             (entries,) = await self._prefetches.take(_read(conversation))
         return [entry.partition(b"\n")[2] for entry in entries]
+
+    async def withdraw(self, conversation: str, author: str) -> None:
+        """Delete what somebody has written there."""
+        self._prefetches.drop(_read(conversation))
+        async with translate_errors():
+            (entries,) = await self._client.execute_soon(_read(conversation))
+            theirs = [one for one in entries if one.startswith(_entry(author, b""))]
+            if theirs:
+                key = Keys(conversation).background
+                await self._client.execute_soon(("ZREM", key, *theirs))
 
     async def change(self, conversation: str, author: str, old: bytes, new: bytes) -> None:
         """Replace a message, if it is still there; an empty new one deletes it."""

@@ -9,11 +9,10 @@ so one script may use them.
 
 from __future__ import annotations
 
-import re
 from hashlib import sha256
 from zlib import crc32
 
-FORMAT = 2  # of everything stored; every change of it raises the number
+FORMAT = 3  # of everything stored; every change of it raises the number
 SHARDS = 16
 DAY_S = 86_400
 
@@ -24,15 +23,16 @@ REMINDER_S = 7 * DAY_S  # reminders and their index, after their latest time
 DEAD_S = 30 * DAY_S
 SPENT_S = 2 * DAY_S  # counters of a day; by then it has ended in every time zone
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
-FACTS_S = 365 * DAY_S  # facts of a person in a place, after their last use
+FACTS_S = 366 * DAY_S  # facts of a person in a place, after their last use; renewed once a day
 BACKGROUND_S = 3_600  # unmentioned messages of a group
 INTERPRETER_S = 30 * DAY_S  # the languages of a group's interpreter, after its last message
 FILES_S = DAY_S  # files of tool calls
 FILES_KEY_S = 2 * DAY_S  # what their addresses are signed with, after its last use
 LISTS_S = 365 * DAY_S  # lists of a place, likewise
-POLL_S = 30 * DAY_S  # a poll, after its last vote
+POLL_S = 30 * DAY_S  # a poll, after its last vote …
+POLLS_S = 365 * DAY_S  # … and at most, after its start
 LATE_ANSWERS = 20  # of one conversation
-FEEDBACK_S = 90 * DAY_S  # the ratings of a day's answers, after the last one
+FEEDBACK_S = 90 * DAY_S  # the ratings of a day's answers, after the last one; so long they can come
 DEAD_LETTERS = 250  # per shard: a refused token must not fill the store
 
 BACKGROUND_MESSAGES = 20  # of one group, the newest
@@ -73,6 +73,10 @@ CONVERSATION_KINDS = (
     "interpreter",
 )
 SHARD_KINDS = ("due", "dead", "alarms")
+# Names of ``kv`` whose values name a person, each before the channel and the person's id …
+PERSON_VALUES = ("profile", "member", "direct", "newest_question")
+# … and those whose values may name one, each before a conversation.
+CONVERSATION_VALUES = ("question",)
 LASTING_KINDS = ("pins", "format")  # never expire: ``pins_key`` and ``format_key`` say why
 SCRIPT_KINDS = (*CONVERSATION_KINDS, *SHARD_KINDS)
 
@@ -170,8 +174,20 @@ def message_keys(message_id: str) -> list[str]:
 
 
 def kv_key(name: str) -> str:
-    """The key of a value of ``kv``; its shard depends on the name."""
-    return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}note:{name}"
+    """The key of a value of ``kv``, in a shard by the name.
+
+    It holds a digest of the name: only values can name anybody, and those that do are found by
+    ``PERSON_VALUES``, ``CONVERSATION_VALUES`` and the index of what belongs to a person.
+    """
+    first, _, rest = name.partition(":")
+    second, more, _ = rest.partition(":")
+    kind = f"{first}:{second}" if more else first
+    return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}note:{kind}:{_digest(name)}"
+
+
+def index_key(digest: str) -> str:
+    """The key of the index of what belongs to somebody; the digest is ``digest_of`` them."""
+    return f"{_shard_prefix(crc32(digest.encode()) % SHARDS)}index:{digest}"
 
 
 def facts_key(place: str, person: str) -> str:
@@ -224,37 +240,6 @@ def feedback_key(day: str) -> str:
     return f"{_shard_prefix(FEEDBACK_SHARD)}feedback:{day}"
 
 
-def lists_pattern(channel: str) -> str:
-    """A pattern for the keys of the lists of all places of a channel."""
-    return f"kaiwa:{{*}}:lists:{channel}:*"
-
-
-def polls_pattern(channel: str) -> str:
-    """A pattern for the keys of all polls of a channel; ``poll_of`` parses them."""
-    return f"kaiwa:{{*}}:poll:{channel}:*"
-
-
-def backgrounds_pattern(channel: str) -> str:
-    """A pattern for the keys of the unmentioned messages of all groups of a channel."""
-    return f"kaiwa:{{*}}:background:{channel}:*"
-
-
-def shows_pattern(channel: str) -> str:
-    """A pattern for the outboxes of all conversations that only keep polls; ``shows_in`` parses
-    them."""
-    return f"kaiwa:{{*}}:outbox:{channel}:polls:*"
-
-
-def shows_in(outbox_key: str) -> str:
-    return outbox_key.partition("}:outbox:")[2]
-
-
-def poll_of(poll_key: str) -> tuple[str, str]:
-    """The conversation and the id of a poll."""
-    conversation, _, poll_id = poll_key.partition("}:poll:")[2].rpartition(":")
-    return conversation, poll_id
-
-
 def history_pattern() -> str:
     """A pattern for the keys of all histories; ``conversation_of`` parses them."""
     return "kaiwa:{*}:history:*"
@@ -277,29 +262,6 @@ def totals_keys(day: str) -> tuple[str, str, str]:
     return prefix, f"{prefix}:users", f"{prefix}:conversations"
 
 
-def personal_pattern(name: str) -> str:
-    """A pattern for all keys that may name a person; ``is_personal`` decides."""
-    literally = re.sub(r"([*?\[\]\\])", r"\\\1", name)
-    return f"kaiwa:*:*{literally}*"
-
-
-def is_personal(key: str, channel: str, name: str) -> bool:
-    """Whether a key names a person of a channel; the name must be a whole part of the key, not a
-    piece of one."""
-    kind, *parts = key.split(":")[2:]
-    kinds = "note", "facts", "lists", "poll", "polls", "reminders_of"
-    return kind in kinds and {channel, name} <= set(parts)
-
-
-def kv_pattern() -> str:
-    """A pattern for all keys of ``kv``; ``kv_name`` parses them."""
-    return "kaiwa:{*}:note:*"
-
-
-def kv_name(key: str) -> str:
-    return key.partition("}:note:")[2]
-
-
 def due_indexes() -> list[str]:
     return [_shard_prefix(shard) + "due" for shard in range(SHARDS)]
 
@@ -311,6 +273,16 @@ def alarm_indexes() -> list[str]:
 
 def dead_letter_streams() -> list[str]:
     return [_shard_prefix(shard) + "dead" for shard in range(SHARDS)]
+
+
+def person_of(place: str, author: str) -> str:
+    """Somebody who writes in a place, as an owner in the index: channel and id."""
+    return f"{place.partition(':')[0]}:{author}"
+
+
+def digest_of(text: str) -> str:
+    """How values and keys name idempotency keys, and people: it names nobody."""
+    return _digest(text)[:16]
 
 
 def _digest(name: str) -> str:

@@ -3,21 +3,24 @@ already sent."""
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any, cast
+from typing import cast
 
+from bot.store.belongings import Belongings
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import kv_key
-from bot.store.queues import Command, Prefetches, Read, ignore_failure
+from bot.store.queues import Prefetches, Read, ignore_failure
 from bot.store.scripts import Scripts
 
 
 class KeyValue:
     """Values by name. Losing one costs a look-up, never a message."""
 
-    def __init__(self, client: Client, scripts: Scripts, prefetches: Prefetches) -> None:
+    def __init__(
+        self, client: Client, scripts: Scripts, belongings: Belongings, prefetches: Prefetches
+    ) -> None:
         self._client = client
         self._scripts = scripts
+        self._belongings = belongings
         self._prefetches = prefetches
 
     def prefetch(self, name: str) -> None:
@@ -31,13 +34,22 @@ class KeyValue:
             (value,) = await self._prefetches.take(_read(name))
         return cast("bytes | None", value)
 
-    async def set(self, name: str, value: bytes, ttl_s: int) -> None:
-        """Set a value for ``ttl_s`` seconds."""
+    async def set(self, name: str, value: bytes, ttl_s: int, person: str = "") -> None:
+        """Set a value for ``ttl_s`` seconds.
+
+        Args:
+            person: channel and id of somebody with whom it is forgotten, where its name does not
+                say so (``keys.PERSON_VALUES``).
+        """
+        if person:
+            await self._belongings.add(person, f"value {name}", ttl_s)
         self._prefetches.drop(_read(name))
         await self._scripts.transact([("SET", kv_key(name), value, "EX", ttl_s)])
 
-    def set_later(self, name: str, value: bytes, ttl_s: int) -> None:
-        """Set a value with the process's next request. A failure is not reported."""
+    def set_later(self, name: str, value: bytes, ttl_s: int, person: str = "") -> None:
+        """The same with the process's next request. A failure is not reported."""
+        if person:
+            _ = self._belongings.add_later(person, [f"value {name}"], ttl_s)
         self._prefetches.drop(_read(name))
         setting = self._scripts.transaction([("SET", kv_key(name), value, "EX", ttl_s)])
         self._client.submit_later([setting]).add_done_callback(ignore_failure)
@@ -64,24 +76,6 @@ class KeyValue:
         counted, _ = await self._scripts.transact_and_read([("INCR", key), ("EXPIRE", key, ttl_s)])
         return int(counted)
 
-    async def add(self, name: str, member: str, ttl_s: int) -> None:
-        """Add a member to a set, which lives for ``ttl_s`` seconds from now, or longer if that was
-        said before."""
-        await self._scripts.transact(_adding(name, member, ttl_s))
-
-    def add_later(self, name: str, member: str, ttl_s: int) -> asyncio.Future[list[Any]]:
-        """The same with the process's next request; done, or failed, when that is answered."""
-        request = self._scripts.transaction(_adding(name, member, ttl_s))
-        adding = self._client.submit_later([request])
-        adding.add_done_callback(ignore_failure)
-        return adding
-
-    async def members(self, name: str) -> list[str]:
-        """The members of a set, sorted."""
-        async with translate_errors():
-            members = cast(set[bytes], await self._client.smembers(kv_key(name)))
-        return sorted(member.decode() for member in members)
-
     async def delete(self, name: str) -> None:
         self._prefetches.drop(_read(name))
         async with translate_errors():
@@ -90,10 +84,3 @@ class KeyValue:
 
 def _read(name: str) -> Read:
     return (("GET", kv_key(name)),)
-
-
-def _adding(name: str, member: str, ttl_s: int) -> list[Command]:
-    """Adds a member. Two commands renew the lifetime: the second one takes a set without a lifetime
-    for one that lives longer."""
-    key = kv_key(name)
-    return [("SADD", key, member), ("EXPIRE", key, ttl_s, "NX"), ("EXPIRE", key, ttl_s, "GT")]

@@ -4,19 +4,20 @@ value."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 from msgspec.json import Decoder, Encoder
 
+from bot.store.belongings import Belongings
 from bot.store.clients import Client, translate_errors
-from bot.store.keys import LIST_ITEMS, LISTS_S, lists_key
+from bot.store.keys import LIST_ITEMS, LISTS_S, digest_of, lists_key, person_of
 from bot.store.scripts import Scripts
 
 # A value is ``digest mark author JSON``: of the idempotency key, 1 if it is ticked, of who added
 # it, list and text. A new item takes the room of the oldest ticked one.
 OPEN, TICKED = b"0", b"1"
 MARK = slice(17, 18)  # of a value
+AUTHOR = slice(19, 35)
 
 encode = Encoder().encode
 decode = Decoder(tuple[str, str]).decode
@@ -34,9 +35,10 @@ class StoredItem(NamedTuple):
 class PlaceLists:
     """Lists by place. They expire ``LISTS_S`` after they were last read or changed."""
 
-    def __init__(self, client: Client, scripts: Scripts) -> None:
+    def __init__(self, client: Client, scripts: Scripts, belongings: Belongings) -> None:
         self._client = client
         self._scripts = scripts
+        self._belongings = belongings
 
     async def read(self, place: str) -> list[StoredItem]:
         """All items of a place, oldest first."""
@@ -51,7 +53,9 @@ class PlaceLists:
         Returns:
             Their numbers; 0 for an item without room among ``LIST_ITEMS``.
         """
-        by = digest_of(author)
+        person = person_of(place, author)
+        await self._belongings.add(person, _entry(place), LISTS_S)
+        by = digest_of(person)
         arguments: list[Any] = [LISTS_S, LIST_ITEMS]
         for position, text in enumerate(texts):
             begin = f"{digest_of(f'{idempotency_key}:{position}')} 0 {by} "
@@ -76,7 +80,19 @@ class PlaceLists:
         async with translate_errors():
             requests = [("EXPIRE", key, LISTS_S), ("HGETALL", key)]
             _, stored = await self._client.execute_each(requests)
-        return {int(field): value for field, value in stored.items() if field != b"last"}
+        items = {int(field): value for field, value in stored.items() if field != b"last"}
+        for author in {value[AUTHOR].decode() for value in items.values()}:
+            _ = self._belongings.renew_later(author, [_entry(place)], LISTS_S)
+        return items
+
+    async def withdraw(self, place: str, person: str) -> None:
+        """Delete the items that somebody has added; channel and id say who."""
+        author, key = digest_of(person).encode(), lists_key(place)
+        async with translate_errors():
+            stored = await self._client.execute_soon(("HGETALL", key))
+            theirs = [field for field, value in stored[0].items() if value[AUTHOR] == author]
+            if theirs:
+                await self._client.execute_soon(("HDEL", key, *theirs))
 
 
 def _item(number: int, value: bytes) -> StoredItem:
@@ -85,7 +101,5 @@ def _item(number: int, value: bytes) -> StoredItem:
     return StoredItem(number, list_name, text, mark == b"1")
 
 
-def digest_of(text: str) -> str:
-    """How a value names an idempotency key, and who added the item: ``/forget me`` finds it by
-    that."""
-    return sha256(text.encode()).hexdigest()[:16]
+def _entry(place: str) -> str:
+    return f"lists {place}"

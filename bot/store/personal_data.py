@@ -1,128 +1,113 @@
-"""Personal data outside conversations: facts, keys and values of ``kv`` that name a person."""
+"""Personal data outside conversations, as far as the index of what belongs to somebody names it."""
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Mapping
 
+from bot.store.belongings import Belongings
 from bot.store.clients import Client, translate_errors
 from bot.store.feedback import Feedback
+from bot.store.groups import Groups
 from bot.store.keys import (
-    backgrounds_pattern,
-    is_personal,
-    kv_name,
-    kv_pattern,
-    lists_pattern,
-    personal_pattern,
-    poll_of,
-    polls_pattern,
+    CONVERSATION_VALUES,
+    PERSON_VALUES,
+    Keys,
+    facts_key,
+    kv_key,
+    lists_key,
+    reminders_of_key,
 )
-from bot.store.lists import digest_of
+from bot.store.lists import PlaceLists
 from bot.store.polls import Polls
 
 ERASE_S = 60.0
-BATCH = 500
-SETS = "person:"  # sets of kv, which GET cannot read; their names tell whose they are
 
 
 class PersonalData:
-    """Finds and deletes what names a person, by a scan of every key: for the rare ``/forget
-    me``."""
+    """Deletes what belongs to a person or a place; it searches nothing."""
 
-    def __init__(self, client: Client, polls: Polls, feedback: Feedback) -> None:
+    def __init__(
+        self,
+        client: Client,
+        belongings: Belongings,
+        groups: Groups,
+        lists: PlaceLists,
+        polls: Polls,
+        feedback: Feedback,
+    ) -> None:
         self._client = client
+        self._belongings = belongings
+        self._groups = groups
+        self._lists = lists
         self._polls = polls
         self._feedback = feedback
-        # One person at a time: each scans every key.
-        self._erasing = asyncio.Lock()
+        # By the kind of an entry: deletes what the entry of an owner names.
+        self._kinds: Mapping[str, Callable[[str, str], Awaitable[object]]] = {
+            "facts": self._erase_facts,
+            "lists": lambda owner, place: self._lists.withdraw(place, owner),
+            "poll": self._withdraw_poll,
+            "rating": self._withdraw_rating,
+            "background": self._withdraw_background,
+            "value": lambda _, name: self._delete([kv_key(name)]),
+        }
 
-    async def erase(self, channel: str, names: Collection[str], but: Collection[str] = ()) -> int:
-        """Delete every value of ``kv`` with one of the names in key or value; facts, lists and
-        polls with one in the key; what they have added to other lists;
-        their polls, votes and ratings; what they have written in groups without mentioning the bot.
+    async def erase_person(self, person: str) -> None:
+        """Delete a person's facts, list items, polls, votes, ratings, unmentioned messages, cached
+        profile and number of reminders, wherever these are.
 
         Args:
-            names: the person's id, and the last parts of the ids of their direct conversations.
-            but: a value of ``kv`` that holds a name stays if the last part of its key is one of
-                these.
-
-        Returns:
-            The number of deleted keys.
+            person: channel and id.
         """
-        async with self._erasing, translate_errors(ERASE_S):
-            gone = 0
-            for name in names:
-                gone += await self._erase_named(channel, name)
-            await self._take_back_items(channel, names)
-            await self._take_back_votes(channel, names)
-            await self._feedback.forget([f"{channel}:{name}" for name in names])
-            await self._take_back_words(channel, names)
-            return gone + await self._erase_holding(channel, names, but)
+        keys = [kv_key(f"{kind}:{person}") for kind in PERSON_VALUES]
+        keys += [reminders_of_key(person), reminders_of_key(f"{person}:hourly")]
+        async with translate_errors(ERASE_S):
+            await self._delete(keys)
+            await self._erase_entries(person, person)
 
-    async def _erase_named(self, channel: str, name: str) -> int:
-        keys = await self._scan(personal_pattern(name))
-        return await self._delete([key for key in keys if is_personal(key, channel, name)])
+    async def erase_place(self, place: str) -> None:
+        """Delete what everybody has stored in a place or a conversation beside its history."""
+        keys = [kv_key(f"{kind}:{place}") for kind in CONVERSATION_VALUES]
+        keys += [reminders_of_key(place), reminders_of_key(f"{place}:hourly")]
+        keys += [lists_key(place), Keys(place).of("polls")]
+        async with translate_errors(ERASE_S):
+            await self._delete(keys)
+            await self._erase_entries(place, "")
 
-    async def _scan(self, pattern: str) -> list[str]:
-        return [key.decode() async for key in self._client.scan_iter(pattern, count=1_000)]
+    async def erase_in_shared(self, conversations: Collection[str], author: str) -> None:
+        """Delete the values of shared conversations that hold a person's id."""
+        holds = re.compile(rb"(?<![\w-])%b(?![\w-])" % re.escape(author.encode()))
+        keys = [kv_key(f"{kind}:{one}") for kind in CONVERSATION_VALUES for one in conversations]
+        async with translate_errors(ERASE_S):
+            values = await self._client.execute_each(("GET", key) for key in keys)
+            found = zip(keys, values, strict=True)
+            await self._delete([key for key, value in found if value and holds.search(value)])
 
-    async def _take_back_items(self, channel: str, names: Collection[str]) -> None:
-        """Delete what they have added to lists that others use too."""
-        theirs = {digest_of(name).encode() for name in names}
-        lists = await self._scan(lists_pattern(channel))
-        async for key, items in self._read(lists, "HGETALL"):
-            for number, value in items.items():
-                if value[19:35] in theirs:
-                    await self._client.execute_soon(("HDEL", key, number))
+    async def _erase_entries(self, owner: str, person: str) -> None:
+        """Delete what the entries of an owner name: of a person's, what is theirs; of a place's,
+        all."""
+        done = []
+        for entry in await self._belongings.read(owner):
+            kind, _, name = entry.partition(" ")
+            if erase := self._kinds.get(kind):
+                await erase(person, name)
+                done.append(entry)
+        await self._belongings.remove(owner, done)
 
-    async def _take_back_votes(self, channel: str, names: Collection[str]) -> None:
-        """Delete the polls that they have started, and their votes in others."""
-        for batch in _batches(await self._scan(polls_pattern(channel))):
-            await self._polls.withdraw([poll_of(key) for key in batch], names)
+    async def _erase_facts(self, _owner: str, name: str) -> None:
+        place, _, author = name.rpartition(" ")
+        await self._delete([facts_key(place, author)])
 
-    async def _take_back_words(self, channel: str, names: Collection[str]) -> None:
-        """Delete what they have written in groups without mentioning the bot."""
-        theirs = {name.encode() for name in names}
-        groups = await self._scan(backgrounds_pattern(channel))
-        async for key, entries in self._read(groups, "ZRANGE", 0, -1):
-            for entry in entries:
-                if entry.partition(b"\n")[0] in theirs:
-                    await self._client.execute_soon(("ZREM", key, entry))
+    async def _withdraw_poll(self, owner: str, name: str) -> None:
+        conversation, _, poll_id = name.rpartition(" ")
+        await self._polls.withdraw(conversation, poll_id, owner)
 
-    async def _erase_holding(
-        self, channel: str, names: Collection[str], but: Collection[str]
-    ) -> int:
-        any_name = b"|".join(re.escape(name.encode()) for name in names)
-        holds = re.compile(rb"(?<![\w-])(?:%b)(?![\w-])" % any_name)
-        keys, held = [], []
-        for key in await self._scan(kv_pattern()):
-            name = kv_name(key)
-            is_excepted = key.rpartition(":")[2] in but or name.startswith(SETS)
-            if channel in name.split(":") and not is_excepted:
-                keys.append(key)
-        async for key, value in self._read(keys, "GET"):
-            if value and holds.search(value):
-                held.append(key)
-        return await self._delete(held)
+    async def _withdraw_rating(self, owner: str, name: str) -> None:
+        day, _, turn_id = name.partition(" ")
+        await self._feedback.withdraw(day, turn_id, owner)
 
-    async def _read(
-        self, keys: Sequence[str], command: str, *options: int
-    ) -> AsyncIterator[tuple[str, Any]]:
-        """Each key with its value: one request each would take seconds."""
-        for batch in _batches(keys):
-            values = await self._client.execute_each((command, key, *options) for key in batch)
-            for key, value in zip(batch, values, strict=True):
-                yield key, value
+    async def _withdraw_background(self, owner: str, conversation: str) -> None:
+        await self._groups.withdraw(conversation, owner.partition(":")[2])
 
-    async def _delete(self, keys: list[str]) -> int:
-        deleted = 0
-        for key in keys:
-            deleted += await self._client.delete(key)
-        return deleted
-
-
-def _batches(keys: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(keys), BATCH):
-        yield keys[start : start + BATCH]
+    async def _delete(self, keys: Collection[str]) -> None:
+        await self._client.execute_each(("DEL", key) for key in keys)

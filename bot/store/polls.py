@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
 from typing import Literal, NamedTuple, cast
 
+from bot.store.belongings import Belongings
 from bot.store.clients import Client, translate_errors
-from bot.store.keys import OPEN_POLLS, VOTERS, Keys, shows_in, shows_pattern
-from bot.store.lists import digest_of
-from bot.store.queues import Command
+from bot.store.keys import OPEN_POLLS, POLLS_S, VOTERS, Keys, digest_of, person_of
 from bot.store.scripts import Scripts
 
 Outcome = Literal["taken", "gone", "over", "not_yours", "full"]
@@ -25,12 +23,13 @@ class StoredPoll(NamedTuple):
 
 
 class Polls:
-    """Polls by conversation and id. They expire ``POLL_S`` after their last vote. Bodies are the
-    caller's."""
+    """Polls by conversation and id. They expire ``POLL_S`` after their last vote, at most
+    ``POLLS_S`` after they began. Bodies are the caller's."""
 
-    def __init__(self, client: Client, scripts: Scripts) -> None:
+    def __init__(self, client: Client, scripts: Scripts, belongings: Belongings) -> None:
         self._client = client
         self._scripts = scripts
+        self._belongings = belongings
 
     async def start(
         self,
@@ -48,7 +47,10 @@ class Polls:
         Returns:
             False where all of them have votes.
         """
-        arguments = [poll_id, digest_of(creator), body, options, int(multiple), OPEN_POLLS]
+        person = person_of(conversation, creator)
+        for owner in (person, conversation):
+            await self._belongings.add(owner, _entry(conversation, poll_id), POLLS_S)
+        arguments = [poll_id, digest_of(person), body, options, int(multiple), OPEN_POLLS]
         poll = {"poll": Keys(conversation).poll(poll_id)}
         return bool(await self._scripts.run("start_poll", conversation, arguments, poll))
 
@@ -72,27 +74,18 @@ class Polls:
             ``taken``, or why not: the poll is ``gone`` or ``over``, has all its voters, or somebody
             else closes it.
         """
-        keys = Keys(conversation)
-        arguments = [conversation, poll_id, digest_of(person), choice, VOTERS, delivery]
+        keys, voter = Keys(conversation), person_of(conversation, person)
+        await self._belongings.add(voter, _entry(conversation, poll_id), POLLS_S)
+        arguments = [conversation, poll_id, digest_of(voter), choice, VOTERS, delivery]
         others = {"seen": keys.seen(press_id), "poll": keys.poll(poll_id)}
         return _outcome(await self._scripts.run("vote", conversation, arguments, others))
 
-    async def withdraw(self, polls: Iterable[tuple[str, str]], people: Collection[str]) -> None:
-        """Delete those of these polls that one of these people has started; of the others, what
-        they have voted.
-
-        Args:
-            polls: conversation and id of each.
-        """
-        requests: list[Command] = []
-        for conversation, poll_id in polls:
-            own = Keys(conversation)
-            keys = [own.poll(poll_id), own.of("polls")]
-            for person in people:
-                arguments = [poll_id, digest_of(person)]
-                requests.append(self._scripts.command("withdraw_vote", keys, arguments))
-        async with translate_errors():
-            await self._client.execute_each(requests)
+    async def withdraw(self, conversation: str, poll_id: str, person: str) -> None:
+        """Delete a poll that somebody has started; of another one, what they have voted. Channel
+        and id say who; nobody: delete it."""
+        poll = {"poll": Keys(conversation).poll(poll_id)}
+        arguments = [poll_id, digest_of(person) if person else ""]
+        await self._scripts.run("withdraw_vote", conversation, arguments, poll)
 
     async def show(
         self, conversation: str, poll_id: str, pause_ms: int | None = None
@@ -123,14 +116,9 @@ class Polls:
             )
         return [poll_id.decode() for poll_id in ids]
 
-    async def waiting(self, channel: str) -> list[str]:
-        """The conversations of a channel that only keep polls, where something is to be shown;
-        scans every key."""
-        async with translate_errors():
-            keys = [
-                key async for key in self._client.scan_iter(shows_pattern(channel), count=1_000)
-            ]
-        return [shows_in(key.decode()) for key in keys]
+
+def _entry(conversation: str, poll_id: str) -> str:
+    return f"poll {conversation} {poll_id}"
 
 
 def _outcome(found: bytes) -> Outcome:

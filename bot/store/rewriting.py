@@ -23,47 +23,35 @@ LOOK_S = 60.0
 POLL_S = 0.05
 
 
-class Rewriting:
-    """Starts a rewrite when one is due."""
-
-    def __init__(self, client: Client, look_s: float = LOOK_S) -> None:
-        self._client = client
-        self._look_s = look_s
-
-    async def run(self) -> None:
-        """Rewrite when it is due; never returns."""
-        while True:
-            with suppress(StoreUnavailable):
-                await self._rewrite_if_due()
-            await asyncio.sleep(self._look_s)
-
-    async def _rewrite_if_due(self) -> None:
-        async with translate_errors():
-            if await self._client.exists(rewritten_key()):
-                return
-            await self._client.bgrewriteaof()
-        if await self._wait_until_idle() != "ok":
-            log.warning("valkey.not_rewritten")
-            return
-        done = ("SET", rewritten_key(), "", "EX", DAY_S)
-        await Scripts(self._client, DAY_S).transact([done])
-
-    async def _wait_until_idle(self) -> str:
-        """Wait until no rewrite is under way; returns the status of the last one."""
-        while True:
-            async with translate_errors():
-                about = await self._client.info("persistence")
-            if not (about["aof_rewrite_in_progress"] or about["aof_rewrite_scheduled"]):
-                return str(about["aof_last_bgrewrite_status"])
-            await asyncio.sleep(POLL_S)
-
-
 @asynccontextmanager
 async def keep_rewriting(url: str, look_s: float = LOOK_S) -> AsyncIterator[None]:
     """Rewrite when it is due, while the context is open."""
     client = connect(url, 1)
     try:
-        async with run_beside(Rewriting(client, look_s).run()):
+        async with run_beside(_keep_looking(client, look_s)):
             yield
     finally:
         await client.aclose()
+
+
+async def _keep_looking(client: Client, look_s: float) -> None:
+    while True:
+        with suppress(StoreUnavailable):
+            async with translate_errors():
+                await _rewrite_if_due(client)
+        await asyncio.sleep(look_s)
+
+
+async def _rewrite_if_due(client: Client) -> None:
+    if await client.exists(rewritten_key()):
+        return
+    await client.bgrewriteaof()
+    about = await client.info("persistence")
+    while about["aof_rewrite_in_progress"] or about["aof_rewrite_scheduled"]:
+        await asyncio.sleep(POLL_S)
+        about = await client.info("persistence")
+    if about["aof_last_bgrewrite_status"] != "ok":
+        log.warning("valkey.not_rewritten")
+        return
+    # A transaction is carried out in a full store too.
+    await Scripts(client, DAY_S).transact([("SET", rewritten_key(), "", "EX", DAY_S)])

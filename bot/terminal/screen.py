@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from datetime import datetime
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.spinner import Spinner
 from rich.text import Text
 
-from bot.live_events import (
-    Answered,
-    AnswerRestarted,
-    AnswerText,
-    ApprovalAsked,
-    LiveEvent,
-    Noticed,
-    PollShown,
-    ToolFinished,
-    ToolStarted,
-    TurnStarted,
-)
-from bot.terminal import beside_text, call_text, poll_text, printable, question_text, result_text
+from bot import live_events as live
+from bot.errors import BadInput, StoreUnavailable
+from bot.terminal import printable
 from bot.terminal.keyboard import Keyboard
 from bot.terminal.markdown import ChatMarkdown
+from bot.transcript import encode
 
 MARGIN = 3  # lines of the terminal that the growing text leaves free
 RARELY = 10  # drawing takes at most every tenth part of the time
-RECALLED = 600  # characters of the last answer, when a conversation goes on
+SHORT = 600  # characters of a call, a result or an earlier answer: more does not fit on a line
 ENDLESS = 1_000_000  # columns of a pipe, where no line is wrapped
+TURNING, PICTURE_S = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", 0.08  # a sign of life, and how long each picture is shown
 
 
 class Screen:
@@ -38,153 +31,186 @@ class Screen:
 
     Args:
         labels: the catalogue's ``terminal`` texts, by key.
+        keyboard: where somebody types.
     """
 
-    def __init__(self, labels: Mapping[str, str], out: Console | None = None) -> None:
-        self._out = out or Console(highlight=False)
-        self._is_terminal = self._out.is_terminal
-        pipe = Console(stderr=True, highlight=False, width=ENDLESS)
-        self._notes = self._out if self._is_terminal else pipe
+    def __init__(
+        self, labels: Mapping[str, str], keyboard: Keyboard | None, out: Console | None = None
+    ) -> None:
         self._labels = labels
-        self._keyboard: Keyboard | None = None  # while somebody types
-        self._is_spaced = True  # an empty line is above the cursor
+        self._keyboard = keyboard
+        self._out = out or Console(highlight=False)
+        pipe = Console(stderr=True, highlight=False, width=ENDLESS)
+        self._notes = self._out if self._out.is_terminal else pipe
         self._last_was_call = False
         self._live: Live | None = None
-        self._text: list[str] = []  # of the answer, which grows
+        self._text = ""  # of the answer, which grows
+        self._calls: dict[str, str] = {}  # those that run, by their ids
         self._draw_at = 0.0
-        self._calls: dict[str, tuple[str, Spinner]] = {}
+
+    def say(self, key: str, **values: str) -> None:
+        """Show a sentence of the catalogue."""
+        self.notice(self._labels[key].format(**values))
 
     def notice(self, sentence: str) -> None:
         """Show a sentence of Kaiwa itself, beside the conversation."""
         self._print(Text(printable(sentence), "dim"))
 
-    def error(self, sentence: str, note: str = "") -> None:
-        """Show a failure; ``note`` is cause and fix for the operator."""
-        below = f"\n  {printable(note)}" if note else ""
-        self._print(Text.assemble((printable(sentence), "red"), (below, "dim")))
-
-    def recall(self, question: str, answer: str) -> None:
-        """Show the last message and answer of an earlier run, to a person."""
-        if self._is_terminal:
-            shown = answer if len(answer) <= RECALLED else f"{answer[:RECALLED]}…"
-            self.notice(f"› {question}\n\n{shown}")
-
-    @contextmanager
-    def typing(self, keyboard: Keyboard) -> Iterator[None]:
-        """While the context is open, everything is shown above the prompt."""
-        if not self._is_spaced:
-            self._out.print()
-        self._is_spaced, self._keyboard = True, keyboard
-        try:
-            yield
-        finally:
-            self._is_spaced, self._keyboard = False, None
+    def failure(self, error: BadInput | StoreUnavailable) -> None:
+        """Show why nothing was sent."""
+        if isinstance(error, BadInput):
+            self._fail(str(error))
+        else:
+            self._fail(self._labels["store_away"], str(error))
 
     @contextmanager
     def answering(self) -> Iterator[None]:
         """While the context is open, an answer grows."""
         # Transient: what grows is erased, and printed when it is whole. No automatic refresh: a
         # second drawing thread would now and then erase lines of the first.
-        with Live(console=self._out, transient=True, auto_refresh=False) as self._live:
-            self._update()
+        self._live = Live(
+            console=self._out, get_renderable=self._growing, transient=True, auto_refresh=False
+        )
+        with self._live:
             try:
                 yield
             finally:
+                calls, self._calls = self._calls, {}
                 self._flush()
-                for text, _ in self._calls.values():
-                    self._print(Text(f"… {text}", "cyan"), is_call=True)
-                self._calls = {}
+                for call in calls.values():
+                    self._print(Text(f"… {call}", "cyan"), is_call=True)
         self._live = None
 
     def tick(self) -> None:
-        """Draw text that has grown, and the next picture of a spinner."""
+        """Draw what grows."""
         begin = time.monotonic()
-        if self._text and begin >= self._draw_at:
-            self._update()
+        if self._live is not None and begin >= self._draw_at:
+            self._live.refresh()
             end = time.monotonic()
             # Each time the whole text is parsed, so a long one is drawn less often.
             self._draw_at = end + RARELY * (end - begin)
-        elif self._live is not None and not self._text:
-            self._live.refresh()
 
-    def draw(self, event: LiveEvent) -> None:
+    def draw(self, event: live.LiveEvent) -> None:
         """Draw one event of a turn, or what comes by itself."""
         match event:
-            case AnswerText(text):
-                self._text.append(printable(text))
-            case AnswerRestarted() | TurnStarted():
-                self._text, self._calls = [], {}
-                self._update()
-            case ToolStarted():
+            case live.AnswerText(text):
+                self._text += printable(text)
+            case live.AnswerRestarted() | live.TurnStarted():
+                self._text, self._calls = "", {}
+            case live.ToolStarted():
                 self._flush()
-                text = call_text(event)
-                shown = Text(text, "cyan")
-                shown.truncate(self._out.width - 2, overflow="ellipsis")
-                self._calls[event.call_id] = text, Spinner("dots", shown, style="cyan")
-                self._update()
-            case ToolFinished():
+                self._calls[event.call_id] = call_text(event)
+            case live.ToolFinished():
                 self._finish_call(event)
-            case ApprovalAsked():
+            case live.ApprovalAsked():
                 # The question stands in the place of its call, which has not been made.
                 self._calls.pop(event.call_id, None)
                 self._flush()
-                body = question_text(event, self._labels["question"])
-                self._print(Text.assemble(("? ", "bold yellow"), (event.tool, "cyan"), body))
-            case Noticed(text):
+                how = self._labels["question"].format(time=clock_time(event.until))
+                lines = "\n  ".join(["", *event.shown.splitlines(), *event.remarks, how])
+                tool = (event.tool, "cyan")
+                self._print(Text.assemble(("? ", "bold yellow"), tool, printable(lines)))
+                if self._keyboard:  # what was typed before the question was read is no decision
+                    self._keyboard.discard_typeahead()
+            case live.Noticed(text):
                 self.notice(text)
-            case PollShown():
+            case live.PollShown():
                 self.notice(poll_text(event, self._labels["vote"]))
-            case Answered(_, text, True, note):
+            case live.Answered(_, text, True, note):
                 self._flush()
-                self.error(text, note)
-            case Answered(_, text):
-                self._text = [printable(text)]
-                beside = printable(beside_text(event))
-                self._flush(beside)
+                self._fail(text, note)
+            case live.Answered(_, text):
+                self._text = printable(text)
+                self._flush(printable(beside_text(event)))
+
+    def _fail(self, sentence: str, note: str = "") -> None:
+        """Show a failure; ``note`` is cause and fix for the operator."""
+        below = f"\n  {printable(note)}" if note else ""
+        self._print(Text.assemble((printable(sentence), "red"), (below, "dim")))
 
     def _flush(self, beside: str = "") -> None:
-        """Print the text as it is; what follows begins anew."""
-        text = "".join(self._text)
-        self._text, self._draw_at = [], 0.0
-        self._update()
-        if not self._is_terminal and (text + beside).strip():
+        """Print the text as it is, with what is below it; what follows begins anew."""
+        text, self._text = self._text, ""
+        if self._out.is_terminal:
+            if text.strip():
+                self._print(ChatMarkdown(text))
+            if beside:
+                self._print(Text(beside.strip()))
+        elif (text + beside).strip():
             self._out.out((text + beside).removesuffix("\n"), highlight=False)
-        elif text.strip():
-            self._print(ChatMarkdown(text))
-        if self._is_terminal and beside:
-            self._print(Text(beside.strip()))
 
-    def _finish_call(self, event: ToolFinished) -> None:
-        text, _ = self._calls.pop(event.call_id, (event.name, None))
+    def _finish_call(self, event: live.ToolFinished) -> None:
+        mark, style = (("✗ ", "red"), "red") if event.is_error else (("✓ ", "green"), "dim")
         duration = f"  {event.ms} ms"
-        head = Text.assemble(("✗ ", "red") if event.is_error else ("✓ ", "green"), (text, "cyan"))
+        head = Text.assemble(mark, (self._calls.pop(event.call_id, event.name), "cyan"))
         head.truncate(self._notes.width - len(duration), overflow="ellipsis")
-        result = Text(f"  {result_text(event.response)}", "red" if event.is_error else "dim")
-        result.truncate(self._notes.width, overflow="ellipsis")
-        self._update()
-        self._print(Group(head.append(duration, "dim"), result), is_call=True)
+        result = f"  {result_text(event.response)}"
+        below = Text(result, style, no_wrap=True, overflow="ellipsis")
+        self._print(Group(head.append(duration, "dim"), below), is_call=True)
 
-    def _update(self) -> None:
-        """Draw what grows: running calls, else the end of the text, else a sign of life."""
-        if self._live is None or not self._is_terminal:
-            return
-        growing: RenderableType = Spinner("dots", style="dim")
-        if self._calls:
-            growing = Group(*(spinner for _, spinner in self._calls.values()))
-        elif self._text:
-            last = max(1, self._out.height - MARGIN)
-            growing = ChatMarkdown("".join(self._text), last)
-        self._live.update(growing, refresh=True)
+    def _growing(self) -> RenderableType:
+        """What grows: running calls, else the end of the text, else a sign of life."""
+        if self._text and not self._calls:
+            return ChatMarkdown(self._text, last=max(1, self._out.height - MARGIN))
+        picture = TURNING[int(time.monotonic() / PICTURE_S) % len(TURNING)]
+        lines = [f"{picture} {call}" for call in self._calls.values()] or [picture]
+        return Group(*(Text(line, "cyan", no_wrap=True, overflow="ellipsis") for line in lines))
 
     def _print(self, content: RenderableType, *, is_call: bool = False) -> None:
-        """Print above the prompt, on a terminal after an empty line; calls stand together."""
-        if self._keyboard is not None:
-            self._keyboard.erase()
-        stands_together = is_call and self._last_was_call
-        if self._is_terminal and not self._is_spaced and not stands_together:
-            self._out.print()
-        self._notes.print(content)
-        self._is_spaced, self._last_was_call = self._keyboard is not None, is_call
-        if self._keyboard is not None:
-            self._out.print()
-            self._keyboard.redraw()
+        """Print above the prompt, on a terminal with an empty line below; calls stand together."""
+        if self._live is not None:
+            self._live.refresh()  # what is printed now grows no more
+        with self._keyboard.above() if self._keyboard else nullcontext():
+            if self._last_was_call and not is_call:
+                self._out.print()
+            self._notes.print(content)
+            if self._out.is_terminal and not is_call:
+                self._out.print()
+        self._last_was_call = is_call and self._out.is_terminal
+
+
+def call_text(event: live.ToolStarted) -> str:
+    """A tool call on one line: title and arguments, or as in Python where it has no title."""
+    given = ", ".join(f"{key}={encode(value).decode()}" for key, value in event.arguments.items())
+    if not event.title:
+        return _line(f"{event.name}({given})")
+    return _line(f"{event.title} · {given}" if given else event.title)
+
+
+def result_text(response: dict[str, Any]) -> str:
+    """A tool's result on one line; of an error, its text."""
+    error = response.get("error")
+    is_error = isinstance(error, str) and len(response) == 1
+    return _line(str(error) if is_error else encode(response).decode())
+
+
+def poll_text(poll: live.PollShown, how_to_vote: str) -> str:
+    """A poll as lines: its question, its options with numbers and counts, and how to vote."""
+    lines = [poll.question]
+    for number, option in enumerate(poll.options, 1):
+        lines.append(f"{number} {option}: {poll.counts[number - 1]}")
+    return "\n".join([*lines, how_to_vote if poll.close else poll.status])
+
+
+def beside_text(answer: live.Answered) -> str:
+    """What is below an answer's text: files in words, cards, and choices with numbers."""
+    parts = [f"{file.text}\n{file.url}".strip() for file in answer.files]
+    parts += [card.text for card in answer.cards]
+    choices = [f"{number} {choice}" for number, choice in enumerate(answer.choices, 1)]
+    if choices:
+        parts.append(f"[{' · '.join(choices)}]")
+    return "".join(f"\n\n{part}" for part in parts)
+
+
+def clock_time(at: int) -> str:
+    """Milliseconds since the epoch as hours and minutes of the local time."""
+    return datetime.fromtimestamp(at / 1000).astimezone().strftime("%H:%M")
+
+
+def _line(text: str) -> str:
+    return shortened(" ".join(printable(text).split()))
+
+
+def shortened(text: str) -> str:
+    """Its beginning, where it is long."""
+    return text if len(text) <= SHORT else f"{text[:SHORT]}…"

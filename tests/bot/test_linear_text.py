@@ -41,9 +41,9 @@ from bot.safe_text.addresses import keys_in
 from bot.safe_text.links import LinkFilter
 from bot.safe_text.quotations import quotable
 from bot.store import Fact
-from bot.terminal import call_text, printable, result_text
+from bot.terminal import printable
 from bot.terminal.markdown import ChatMarkdown
-from bot.terminal.screen import Screen
+from bot.terminal.screen import Screen, call_text, result_text
 from bot.transcript import Author, Message, Text
 from tests.fakes.tools import Echo, tool_map
 from tests.growth import LETTERS, SHAPES, assert_grows, assert_linear
@@ -186,7 +186,7 @@ def test_markdown_on_a_terminal_grows_with_its_text(shape: str) -> None:
 def streamed_on_a_screen(events: Sequence[str]) -> None:
     """One answer that grows, which is drawn again and again."""
     console = Console(file=io.StringIO(), width=80, height=24, force_terminal=True)
-    screen = Screen(TERMINAL, console)
+    screen = Screen(TERMINAL, None, console)
     with screen.answering():
         for words in events:
             screen.draw(AnswerText(words))

@@ -7,16 +7,27 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, Field
 
+from bot.channels.registry import check_channels
 from bot.conversation.limits import Limits
 from bot.errors import SettingsError
 from bot.ops.startup import start_report
-from bot.settings import load, tool_config
+from bot.providers import ollama, openai
+from bot.providers.registry import check_models
+from bot.settings import Settings, config_beside, load, tool_config
 
 
 class DiceConfig(BaseModel):
     """A tool's own variables."""
 
     dice_most: int = Field(20, ge=1)
+
+
+def load_all() -> Settings:
+    """The settings, with those of channels and providers, as every start reads them."""
+    settings = load()
+    check_models(settings)
+    check_channels(settings)
+    return settings
 
 
 def test_nothing_set_is_the_demo_on_this_machine() -> None:
@@ -128,7 +139,7 @@ def test_a_wrong_value_is_refused_by_name_and_not_repeated(
     place."""
     monkeypatch.setenv(variable, value)
     with pytest.raises(SettingsError) as refused:
-        load()
+        load_all()
     assert refused.value.variable == variable
     assert "\n" not in str(refused.value)
     assert len(refused.value.fix) > 10
@@ -169,7 +180,7 @@ def test_the_fix_is_in_kaiwas_own_words(
     """Not in those of the library that checks."""
     monkeypatch.setenv(variable, value)
     with pytest.raises(SettingsError) as refused:
-        load()
+        load_all()
     assert (refused.value.variable, refused.value.fix) == (variable, fix)
 
 
@@ -217,7 +228,7 @@ def test_a_swapped_secret_of_slack_is_named_with_its_own_variable(
     """And where the right one is found."""
     monkeypatch.setenv(variable, value)
     with pytest.raises(SettingsError) as refused:
-        load()
+        load_all()
     assert str(refused.value) == line
 
 
@@ -239,7 +250,7 @@ def test_a_server_of_ones_own_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> N
     """Its address is enough."""
     monkeypatch.setenv("MODEL", "openai:small")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:8080/v1/")
-    assert load().openai_base_url == "http://localhost:8080/v1"
+    assert config_beside(openai.Config, load()).openai_base_url == "http://localhost:8080/v1"
     monkeypatch.setenv("MODEL", "ollama:qwen3:4b")
     assert load().chosen_model == "ollama:qwen3:4b"
 
@@ -265,7 +276,7 @@ def test_an_ollama_host_is_taken_as_ollama_takes_it(
 ) -> None:
     """The variable is often set already, for the server or for other clients."""
     monkeypatch.setenv("OLLAMA_HOST", host)
-    assert load().ollama_host == host
+    assert config_beside(ollama.Config, load()).ollama_host == host
 
 
 def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:

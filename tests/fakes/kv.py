@@ -20,12 +20,12 @@ class LocalKeyValue:
         self._reach()
         return self.kept.get(name)
 
-    async def set(self, name: str, value: bytes, ttl_s: int) -> None:
+    async def set(self, name: str, value: bytes, ttl_s: int, person: str = "") -> None:
         self._reach()
         self.kept[name] = value
         self.lives[name] = ttl_s
 
-    def set_later(self, name: str, value: bytes, ttl_s: int) -> None:
+    def set_later(self, name: str, value: bytes, ttl_s: int, person: str = "") -> None:
         if not self.away:
             self.kept[name] = value
             self.lives[name] = ttl_s

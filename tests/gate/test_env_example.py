@@ -11,7 +11,7 @@ from pydantic import BaseModel
 import toolset
 from bot.channels.registry import CHANNELS
 from bot.providers.registry import PROVIDERS
-from bot.settings import Settings, channel_config, load, tool_config
+from bot.settings import Settings, config_beside, load, tool_config
 from tests.project import NO_OPEN_METEO, ROOT
 
 LINES = (ROOT / ".env.example").read_text("utf-8").splitlines()
@@ -34,7 +34,7 @@ def defaults(monkeypatch: pytest.MonkeyPatch) -> None:
 def everything() -> list[BaseModel]:
     """All settings, and those of tools, providers and channels, as they are read from here."""
     settings = load()
-    channels = (channel_config(config, settings) for config in CHANNEL_CONFIGS)
+    channels = (config_beside(config, settings) for config in CHANNEL_CONFIGS)
     return [settings, *(tool_config(config) for config in READ_BY_THEMSELVES), *channels]
 
 

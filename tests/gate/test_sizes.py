@@ -19,7 +19,6 @@ WRAPPED = (
 LONG_FILES: dict[str, str] = {
     "bot/agent/turn.py": WRAPPED,
     "bot/conversation/turns.py": WRAPPED,
-    "bot/settings.py": WRAPPED,
     "tests/bot/channels/line/test_late_answers.py": WRAPPED,
     "tests/bot/channels/line/test_late_kinds.py": WRAPPED,
     "tests/bot/conversation/test_reminders.py": WRAPPED,

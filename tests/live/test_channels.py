@@ -6,19 +6,21 @@ from collections.abc import Callable
 
 import pytest
 
+from bot.channels import line, slack
 from bot.channels.line.sdk import Sdk
 from bot.channels.slack.client import Client as SlackClient
-from bot.settings import Settings
+from bot.settings import Settings, config_beside
 
 RequireReachable = Callable[[str], None]
 
 
 async def test_line(config: Settings, require_reachable: RequireReachable) -> None:
     """The account, its webhook's address, the month's quota."""
-    if not (token := config.line_channel_access_token.get_secret_value()):
+    ours = config_beside(line.Config, config)
+    if not (token := ours.line_channel_access_token.get_secret_value()):
         pytest.skip("LINE_CHANNEL_ACCESS_TOKEN is not set")
-    require_reachable(config.line_api_base_url)
-    async with Sdk(token, config.line_api_base_url) as sdk:
+    require_reachable(ours.line_api_base_url)
+    async with Sdk(token, ours.line_api_base_url) as sdk:
         bot, quota, webhook = (
             await sdk.get_bot(),
             await sdk.get_quota(),
@@ -33,8 +35,9 @@ async def test_slack(config: Settings, require_reachable: RequireReachable) -> N
     """The bot of the token, what the token allows, and the bot's own entry among the people."""
     if not (token := config.slack_bot_token.get_secret_value()):
         pytest.skip("SLACK_BOT_TOKEN is not set")
-    require_reachable(config.slack_api_base_url)
-    async with SlackClient(token, config.slack_api_base_url) as client:
+    url = config_beside(slack.Config, config).slack_api_base_url
+    require_reachable(url)
+    async with SlackClient(token, url) as client:
         told = await client.post("auth.test")
         assert told.ok, told.error
         assert "chat:write" in told.scopes

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from bot.errors import SettingsError
-from bot.providers import Completed
+from bot.providers import Completed, anthropic, gemini, openai
 from bot.providers.registry import check_models, open_model
-from bot.settings import Settings
+from bot.settings import Settings, config_beside
 from tests.bot.providers.asking import user
 from tests.llm.asking import WEATHER
 
@@ -53,8 +53,10 @@ async def test_a_model_answers(
 def _address(config: Settings, provider: str) -> str:
     """Where the provider is asked; empty where only its SDK knows."""
     addresses = {
-        "gemini": config.google_gemini_base_url or "https://generativelanguage.googleapis.com",
-        "openai": config.openai_base_url or "https://api.openai.com",
-        "anthropic": config.anthropic_base_url or "https://api.anthropic.com",
+        "gemini": config_beside(gemini.Config, config).google_gemini_base_url
+        or "https://generativelanguage.googleapis.com",
+        "openai": config_beside(openai.Config, config).openai_base_url or "https://api.openai.com",
+        "anthropic": config_beside(anthropic.Config, config).anthropic_base_url
+        or "https://api.anthropic.com",
     }
     return addresses.get(provider, "")

@@ -74,16 +74,20 @@ async def _start(
 ) -> Process:
     """Start the program; a cancellation waits for the start, then kills it, so that no process and
     no pipe is left."""
+    source, passed = DEVNULL, tuple[int, ...]()
+    if stdin is not None:
+        source = stdin.fileno()
+        passed = (source,)
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *argv,
-            stdin=DEVNULL if stdin is None else stdin.fileno(),
+            stdin=source,
             stdout=PIPE,
             stderr=STDOUT,
             env=environment,
             cwd="/",
             start_new_session=True,
-            pass_fds=() if stdin is None else (stdin.fileno(),),
+            pass_fds=passed,
         )
     )
     try:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Sequence
+from itertools import product
 from pathlib import Path
 
 from toolset.confined.workspace import FILE_CAP, MAX_ENTRIES, NOBODY, TOTAL_CAP
@@ -98,44 +99,27 @@ class Sandbox:
                 then READY; receives the archive; sends FILLED.
         """
         limits = [f"--{name}={value}" for name, value in LIMITS.items()]
+        environment: list[str] = []
+        for name, value in ENVIRONMENT.items():
+            environment += ["--setenv", name, value]
         return [
             *(self._found["choom"], "-n", "1000", "--"),
-            *(self._as_nobody() if self._as_root else []),
-            *(
-                self._found["bwrap"],
-                *ISOLATION,
-                "--info-fd",
-                str(socket),
-                "--cap-drop",
-                "ALL",
-                "--hostname",
-                "sandbox",
-            ),
+            *self._as_nobody(),
+            *(self._found["bwrap"], *ISOLATION, "--info-fd", str(socket)),
+            *("--cap-drop", "ALL", "--hostname", "sandbox"),
             *_system_mounts(self._private_folders),
-            *(
-                "--dev",
-                "/dev",
-                "--size",
-                str(TMP_CAP),
-                "--tmpfs",
-                TMP,
-                "--size",
-                str(WORK_CAP),
-                "--tmpfs",
-                WORK,
-            ),
+            *("--dev", "/dev", "--size", str(TMP_CAP), "--tmpfs", TMP),
+            *("--size", str(WORK_CAP), "--tmpfs", WORK),
             *("--chdir", WORK, "--remount-ro", "/dev", "--remount-ro", "/"),
-            *(
-                "--clearenv",
-                *(word for pair in ENVIRONMENT.items() for word in ("--setenv", *pair)),
-                "--",
-            ),
+            *("--clearenv", *environment, "--"),
             *("timeout", "--signal=KILL", str(SECONDS + 5), "sh", "-c", START, "sh"),
             *("prlimit", *limits, "--", *command),
         ]
 
     def _as_nobody(self) -> list[str]:
-        """Switch to nobody: the limits do not apply to root."""
+        """Switch from root to nobody: the limits do not apply to root."""
+        if not self._as_root:
+            return []
         return [
             self._found["setpriv"],
             f"--reuid={NOBODY}",
@@ -150,7 +134,8 @@ def _system_mounts(private: Iterable[Path]) -> list[str]:
     private one below them."""
     arguments: list[str] = []
     shown: dict[Path, Path] = {}
-    for path in (Path(top, name) for top in ("/", "/usr", "/usr/local") for name in PARTS):
+    for top, name in product(("/", "/usr", "/usr/local"), PARTS):
+        path = Path(top, name)
         if path.is_symlink():
             arguments += ["--symlink", os.readlink(path), str(path)]
         elif path.is_dir() and (path.parent != Path("/") or path.name in SYSTEM_FOLDERS):

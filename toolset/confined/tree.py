@@ -218,7 +218,8 @@ def _open_cleared(top: int, name: str) -> Iterator[int]:
 
 
 def _kind(mode: int) -> Kind:
-    return "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "other"
+    kinds: dict[int, Kind] = {stat.S_IFDIR: "folder", stat.S_IFREG: "file"}
+    return kinds.get(stat.S_IFMT(mode), "other")
 
 
 def _require_plain(found: os.stat_result) -> None:

@@ -58,10 +58,11 @@ def _degrees(fahrenheit: bool, *readings: tuple[str, str]) -> str:
     Args:
         readings: each in Celsius, and in Fahrenheit where the source has it.
     """
-    unit = "°F" if fahrenheit else "°C"
-    degrees = [in_fahrenheit(celsius, own) if fahrenheit else celsius for celsius, own in readings]
-    known = list(filter(None, degrees))
-    return f"{' – '.join(known)} {unit}" if known else ""
+    unit, degrees = "°C", [celsius for celsius, _ in readings]
+    if fahrenheit:
+        unit, degrees = "°F", [in_fahrenheit(celsius, own) for celsius, own in readings]
+    known = " – ".join(filter(None, degrees))
+    return f"{known} {unit}" if known else ""
 
 
 def _rain(slots: Iterable[Slot]) -> str:

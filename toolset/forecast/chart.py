@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -20,17 +20,12 @@ RAIN = "Rain"
 def chart_of(report: Report, detail: Detail, fahrenheit: bool) -> Chart | None:
     """Days for the week, else hours, or days where hours have no temperatures; None without any."""
     unit = FAHRENHEIT if fahrenheit else CELSIUS
-    charts = (
-        [_days(report, unit)] if detail == "week" else [_hours(report, unit), _days(report, unit)]
-    )
-    return next(
-        (
-            chart
-            for chart in charts
-            if any(value is not None for line in chart.lines for value in line)
-        ),
-        None,
-    )
+    makers = (_days,) if detail == "week" else (_hours, _days)
+    for make in makers:
+        chart = make(report, unit)
+        if any(line.count(None) < len(line) for line in chart.lines):
+            return chart
+    return None
 
 
 def words_of(chart: Chart) -> str:
@@ -47,13 +42,16 @@ def words_of(chart: Chart) -> str:
 
 def _hours(report: Report, unit: str) -> Chart:
     found = list(next_hours(report))[:MAX_POINTS]
-    slots = [slot for _, slot in found]
-    labels = tuple(f"{at:%H:%M}" for at, _ in found)
-    rain = _rain([slot.precipitation_mm for slot in slots], [_chance(slot) for slot in slots])
+    readings, amounts, chances = [], [], []
+    for _, slot in found:
+        readings.append((slot.temp_c, ""))
+        amounts.append(slot.precipitation_mm)
+        chances.append(_chance(slot))
+    rain = _rain(amounts, chances)
     days = list(dict.fromkeys(_weekday(at.date()) for at, _ in found))
     return Chart(
-        labels=labels,
-        lines=(_degrees([(slot.temp_c, "") for slot in slots], unit),),
+        labels=tuple(f"{at:%H:%M}" for at, _ in found),
+        lines=(_degrees(readings, unit),),
         line_unit=unit,
         bars=rain.values,
         bar_unit=rain.unit,
@@ -66,20 +64,17 @@ def _hours(report: Report, unit: str) -> Chart:
 
 
 def _days(report: Report, unit: str) -> Chart:
-    days = [day for _, day in coming_days(report, MAX_DAYS)]
-    labels = tuple(_weekday(day.date) for day in days)
-    lines = (
-        _degrees([(day.high_c, day.high_f) for day in days], unit),
-        _degrees([(day.low_c, day.low_f) for day in days], unit),
-    )
-    chances = [
-        max((chance for chance in map(_chance, day.slots) if chance is not None), default=None)
-        for day in days
-    ]
-    rain = _rain([day.precipitation_mm for day in days], chances)
+    labels, highs, lows, amounts, chances = [], [], [], [], []
+    for _, day in coming_days(report, MAX_DAYS):
+        labels.append(_weekday(day.date))
+        highs.append((day.high_c, day.high_f))
+        lows.append((day.low_c, day.low_f))
+        amounts.append(day.precipitation_mm)
+        chances.append(_highest(map(_chance, day.slots)))
+    rain = _rain(amounts, chances)
     return Chart(
-        labels=labels,
-        lines=lines,
+        labels=tuple(labels),
+        lines=(_degrees(highs, unit), _degrees(lows, unit)),
         line_unit=unit,
         bars=rain.values,
         bar_unit=rain.unit,
@@ -105,14 +100,22 @@ class _Rain:
 def _rain(amounts: Sequence[str], chances: Sequence[int | None]) -> _Rain:
     """Bars with their unit, and notes: amounts with their chances, or chances alone."""
     if not any(amounts):
-        return _Rain(tuple(None if chance is None else float(chance) for chance in chances), "%")
+        return _Rain(tuple(chances), "%")
     notes = tuple("" if chance is None else f"{chance}%" for chance in chances)
-    return _Rain(tuple(float(amount) if amount else None for amount in amounts), "mm", notes)
+    return _Rain(tuple(map(_number, amounts)), "mm", notes)
 
 
 def _chance(slot: Slot) -> int | None:
     """Of rain or snow, whichever is likelier."""
-    return max((chance for chance in (slot.rain, slot.snow) if chance is not None), default=None)
+    return _highest((slot.rain, slot.snow))
+
+
+def _highest(chances: Iterable[int | None]) -> int | None:
+    return max((chance for chance in chances if chance is not None), default=None)
+
+
+def _number(reading: str) -> float | None:
+    return float(reading) if reading else None
 
 
 def _degrees(readings: Sequence[tuple[str, str]], unit: str) -> Values:
@@ -121,11 +124,9 @@ def _degrees(readings: Sequence[tuple[str, str]], unit: str) -> Values:
     Args:
         readings: each in Celsius, and in Fahrenheit where the source has it.
     """
-    degrees = [
-        in_fahrenheit(celsius, fahrenheit) if unit == FAHRENHEIT else celsius
-        for celsius, fahrenheit in readings
-    ]
-    return tuple(float(value) if value else None for value in degrees)
+    if unit == FAHRENHEIT:
+        return tuple(_number(in_fahrenheit(celsius, own)) for celsius, own in readings)
+    return tuple(_number(celsius) for celsius, _ in readings)
 
 
 def _joined(values: Sequence[float | None], unit: str) -> str:

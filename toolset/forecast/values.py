@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-TEXT_CAP = (
-    200  # characters of a name or condition: comparing two names takes the product of their lengths
-)
+# Characters of a name or condition: comparing two names takes the product of their lengths.
+TEXT_CAP = 200
 
 
 def reading(value: object) -> str:
@@ -18,9 +16,10 @@ def reading(value: object) -> str:
         number = float(value)
     except (ValueError, OverflowError):
         return ""
-    return (
-        f"{number + 0.0:g}" if math.isfinite(number) else ""
-    )  # + 0.0 makes the service's "-0" a 0
+    if not math.isfinite(number):
+        return ""
+    # The sum makes the service's "-0" a 0.
+    return f"{number + 0.0:g}"
 
 
 def integer(value: object) -> int | None:
@@ -32,8 +31,3 @@ def integer(value: object) -> int | None:
 def text(value: object) -> str:
     """A bounded text; empty where there is none."""
     return value[:TEXT_CAP].strip() if isinstance(value, str) else ""
-
-
-def entries(value: object) -> list[dict[str, Any]]:
-    """The objects of a list."""
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from toolset.jma.values import mapping, text
+from toolset.jma.values import text
+from toolset.web.json_values import as_object
 
 Level = Literal["offices", "centers", "class10s", "class20s"]
 
@@ -74,7 +75,7 @@ class Areas:
     """
 
     def __init__(self, data: object) -> None:
-        self._by_code = {area.code: area for area in _read(mapping(data))}
+        self._by_code = {area.code: area for area in _read(as_object(data))}
         self._full: dict[str, list[Area]] = {}
         self._bare: dict[str, list[Area]] = {}
         for area in self._by_code.values():
@@ -102,13 +103,11 @@ class Areas:
     def find(self, place: str) -> list[Area]:
         """The areas of one level that a place may be: 東京, Tokyo, 府中市 広島県, 広島県府中市,
         Fuchu, Hiroshima."""
-        pieces = [
-            piece
-            for piece in map(_folded, SEPARATOR.split(unicodedata.normalize("NFKC", place)))
-            if piece
-        ]
-        names = [piece for piece in pieces if piece not in COUNTRY]
-        for name, *regions in (names, names[::-1]) if names else ():
+        pieces = map(_folded, SEPARATOR.split(unicodedata.normalize("NFKC", place)))
+        names = [piece for piece in pieces if piece and piece not in COUNTRY]
+        if not names:
+            return []
+        for name, *regions in (names, names[::-1]):
             found = self._find(name, regions)
             if not found and (split := PREFECTURE.fullmatch(name)):
                 found = self._find(split[2], [split[1], *regions])
@@ -125,9 +124,9 @@ class Areas:
 
     def described(self, area: Area, language: str) -> str:
         """The name of an area, with its office's for a smaller one."""
-        office = (
-            self._by_code.get(area.offices[0]) if area.level in ("class10s", "class20s") else None
-        )
+        office = None
+        if area.level in ("class10s", "class20s"):
+            office = self._by_code.get(area.offices[0])
         if office is None:
             return area.named(language)
         if language == "ja":
@@ -148,17 +147,19 @@ class Areas:
 
 
 def _read(data: dict[str, Any]) -> Iterator[Area]:
-    tables = {level: mapping(data.get(level)) for level in (*LEVELS, "class15s")}
+    tables = {level: as_object(data.get(level)) for level in (*LEVELS, "class15s")}
     for level in LEVELS:
         for code, entry in tables[level].items():
-            name, name_en = text(mapping(entry).get("name")), text(mapping(entry).get("enName"))
+            name, name_en = text(as_object(entry).get("name")), text(as_object(entry).get("enName"))
             if not CODE.fullmatch(code) or not (name or name_en):
                 continue
             line = dict(_ancestors(tables, level, code))
             offices = _offices(tables, code) if level == "centers" else (line.get("offices", ""),)
             if all(offices):
                 above = _names(
-                    mapping(tables[at].get(line[at])) for at in ("offices", "centers") if at in line
+                    as_object(tables[at].get(line[at]))
+                    for at in ("offices", "centers")
+                    if at in line
                 )
                 yield Area(
                     level,
@@ -179,12 +180,14 @@ def _ancestors(
         yield level, code
         if level not in PARENTS:
             return
-        level, code = PARENTS[level], text(mapping(tables[level][code]).get("parent"))
+        level, code = PARENTS[level], text(as_object(tables[level][code]).get("parent"))
 
 
 def _offices(tables: dict[str, dict[str, Any]], center: str) -> tuple[str, ...]:
     return tuple(
-        code for code, entry in tables["offices"].items() if mapping(entry).get("parent") == center
+        code
+        for code, entry in tables["offices"].items()
+        if as_object(entry).get("parent") == center
     )
 
 

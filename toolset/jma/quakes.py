@@ -25,9 +25,10 @@ from typing import Any
 
 import msgspec
 
-from toolset.jma.values import entries, moment, text
+from toolset.jma.values import moment, text
 from toolset.tool import ToolError
 from toolset.web.decoding import decode_json
+from toolset.web.json_values import entries
 
 SCALE = ("1", "2", "3", "4", "5-", "5+", "6-", "6+", "7")  # the Agency's intensities (震度)
 NAMES = {
@@ -113,12 +114,15 @@ def _quake(reports: list[_Report]) -> Quake | None:
         return None
     located = next((report for report in reports if text(report.anm)), reports[0])
     felt = next((report for report in reports if rank(text(report.maxi))), reports[0])
+    intensity = text(felt.maxi)
+    if not rank(intensity):
+        intensity = ""
     return Quake(
         at=at,
         epicentre=text(located.anm),
         epicentre_en=text(located.en_anm),
         magnitude=_first(_magnitude(report.mag) for report in reports),
-        intensity=text(felt.maxi) if rank(text(felt.maxi)) else "",
+        intensity=intensity,
         depth_km=_depth_km(located.cod),
         intensities=_intensities(decode_json(bytes(felt.int))),
     )

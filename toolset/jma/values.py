@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
-from typing import Any
 
 TEXT_CAP = 120  # characters of a name
 JST = timezone(timedelta(hours=9))
@@ -12,16 +11,6 @@ JST = timezone(timedelta(hours=9))
 def text(value: object, cap: int = TEXT_CAP) -> str:
     """A text with single spaces; empty for anything else."""
     return " ".join(value[: 2 * cap].split())[:cap] if isinstance(value, str) else ""
-
-
-def entries(value: object) -> list[dict[str, Any]]:
-    """The objects of a list."""
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
-def mapping(value: object) -> dict[str, Any]:
-    """An object; empty for anything else."""
-    return value if isinstance(value, dict) else {}
 
 
 def moment(value: object) -> datetime | None:

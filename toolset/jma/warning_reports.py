@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from toolset.jma.values import JST, entries, mapping, moment, text
+from toolset.jma.values import JST, moment, text
+from toolset.web.json_values import as_list, as_object, entries
 
 NOT_IN_FORCE = frozenset({"解除", "なし", "発表警報・注意報はなし"})
 CODE = re.compile(r"[0-9]{2}")
@@ -79,12 +80,12 @@ class WarningReports:
 
 
 def _has_municipalities(report: dict[str, Any]) -> bool:
-    return "class20Items" in mapping(report.get("warning"))
+    return "class20Items" in as_object(report.get("warning"))
 
 
 def _states(report: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each area's code with each of its kinds."""
-    warning = mapping(report.get("warning"))
+    warning = as_object(report.get("warning"))
     for items in ("class10Items", "class20Items"):
         for item in entries(warning.get(items)):
             for kind in entries(item.get("kinds")):
@@ -92,13 +93,12 @@ def _states(report: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _entry(report: dict[str, Any], area: str, code: str, kind: dict[str, Any]) -> Entry:
-    additions = kind.get("additions")
-    listed = additions[:ADDITIONS_CAP] if isinstance(additions, list) else []
+    additions = [text(one, 40) for one in as_list(kind.get("additions"))[:ADDITIONS_CAP]]
     return Entry(
         area=area,
         code=code,
         status=text(kind.get("status"), 40),
-        additions=tuple(added for one in listed if (added := text(one, 40))),
+        additions=tuple(filter(None, additions)),
         headline=text(report.get("headlineText"), HEADLINE_CAP),
         issued=moment(report.get("reportDatetime")),
     )

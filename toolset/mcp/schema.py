@@ -27,19 +27,25 @@ ONE = {"items", "additionalProperties", "contains", "propertyNames"}
 SEVERAL = {"anyOf", "allOf", "prefixItems"}
 NAMED = {"properties"}
 PLAIN = {
-    *(
-        "type",
-        "enum",
-        "const",
-        "default",
-        "format",
-        "required",
-        "minProperties",
-        "maxProperties",
-        "dependentRequired",
-    ),
-    *("minItems", "maxItems", "minContains", "minLength", "maxLength"),
-    *("multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    "type",
+    "enum",
+    "const",
+    "default",
+    "format",
+    "required",
+    "minProperties",
+    "maxProperties",
+    "dependentRequired",
+    "minItems",
+    "maxItems",
+    "minContains",
+    "minLength",
+    "maxLength",
+    "multipleOf",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
 }
 
 

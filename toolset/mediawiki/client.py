@@ -14,6 +14,7 @@ import httpx
 
 from toolset.mediawiki.address import LANGUAGE
 from toolset.tool import ToolError
+from toolset.web.json_values import as_list, as_object, entries
 from toolset.web.source import Source
 
 API = "/w/api.php"
@@ -112,15 +113,12 @@ class WikiClient:
         answer = await source.get_json(API, QUERY | params, self._headers)
         if not isinstance(answer, dict) or not ("query" in answer or "batchcomplete" in answer):
             raise ToolError(_refusal(answer))
-        query = answer.get("query")
-        pages = query.get("pages") if isinstance(query, dict) else None
-        return [page for page in pages if isinstance(page, dict)] if isinstance(pages, list) else []
+        return entries(as_object(answer.get("query")).get("pages"))
 
 
 def _refusal(answer: object) -> str:
     """The reason in an answer without articles; the service's own words are left out."""
-    error = answer.get("error") if isinstance(answer, dict) else None
-    code = error.get("code") if isinstance(error, dict) else None
+    code = as_object(as_object(answer).get("error")).get("code")
     if not isinstance(code, str) or not CODE.fullmatch(code):
         return "API request failed: the answer is not one of a Wikipedia"
     hint = " (too many requests, try again in some minutes)" if code in RATE_LIMITED else ""
@@ -131,22 +129,20 @@ def _article(page: dict[str, Any], language: str) -> Article | None:
     title, page_id = _text(page.get("title")), _integer(page.get("pageid"))
     if not title or page_id <= 0:
         return None
-    properties, revisions = page.get("pageprops"), page.get("revisions")
-    newest = revisions[0] if isinstance(revisions, list) and revisions else None
+    newest = next(iter(as_list(page.get("revisions"))), None)
     own_language = _text(page.get("pagelanguage"))
     code = own_language if CODE.fullmatch(own_language) else language
     return Article(
         page_id=page_id,
         title=title,
         description=_text(page.get("description")),
-        beginning=_text(
-            page.get("extract"), TEXT_CAP + LINE_CAP
-        ),  # the service may give somewhat more
+        # The service may give somewhat more than was asked for.
+        beginning=_text(page.get("extract"), TEXT_CAP + LINE_CAP),
         url=_url(page.get("fullurl"))
         or f"https://{language}.wikipedia.org/wiki/{quote(title.replace(' ', '_'))}",
         language=code,
-        edited=_text(newest.get("timestamp"))[:10] if isinstance(newest, dict) else "",
-        is_disambiguation=isinstance(properties, dict) and "disambiguation" in properties,
+        edited=_text(as_object(newest).get("timestamp"))[:10],
+        is_disambiguation="disambiguation" in as_object(page.get("pageprops")),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from toolset.titles import Words
 from toolset.tool import Risk, ToolContext, ToolDefinition, ToolError
+from toolset.web.json_values import entries
 
 FOUND = 8  # tools of one search
 SHOWN = 300  # characters of a description in a result
@@ -77,12 +78,7 @@ class FindTools:
 
 def found_in(response: Mapping[str, Any]) -> list[str]:
     """The names in a response of the search; a hook may have put something else in its place."""
-    tools = response.get("tools")
-    names = (
-        [tool.get("name") for tool in tools if isinstance(tool, dict)]
-        if isinstance(tools, list)
-        else []
-    )
+    names = [tool.get("name") for tool in entries(response.get("tools"))]
     return [name for name in names if isinstance(name, str)]
 
 

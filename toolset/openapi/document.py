@@ -27,7 +27,8 @@ from toolset.openapi.api_file import (
     Place,
     checked_server,
 )
-from toolset.openapi.schemas import JSON, BadDocument, SchemaReader, as_list, as_object, summary
+from toolset.openapi.schemas import JSON, BadDocument, SchemaReader, summary
+from toolset.web.json_values import as_list, as_object
 
 METHODS = ("get", "put", "post", "delete", "patch")
 # References to references are followed so far.

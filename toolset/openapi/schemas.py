@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from toolset.web.json_values import as_list, as_object
 from toolset.web.text import one_line
 
 JSON = dict[str, Any]
@@ -176,16 +177,6 @@ class SchemaReader:
                 return None
         required = [name for name in names if name in properties]
         return {"properties": properties, "required": required, "additionalProperties": False}
-
-
-def as_object(value: Any) -> JSON:
-    """The value, or nothing if it is no object: a document may hold anything anywhere."""
-    return value if isinstance(value, dict) else {}
-
-
-def as_list(value: Any) -> list[Any]:
-    """The value, or nothing if it is no list."""
-    return value if isinstance(value, list) else []
 
 
 def summary(text: Any, cap: int) -> str:

@@ -6,7 +6,6 @@ hour that ends at the time, everything else for the time itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date, datetime
 from itertools import pairwise
 from typing import Any
@@ -16,6 +15,7 @@ from toolset.forecast.values import integer, reading, text
 from toolset.openmeteo.geocoding import Found
 from toolset.openmeteo.weather_codes import is_snow, words
 from toolset.tool import ToolError
+from toolset.web.json_values import as_list, as_object
 
 SOURCE = "Open-Meteo.com (CC BY 4.0)"  # as its licence asks
 DAYS = 7
@@ -64,7 +64,7 @@ COMPASS = [
     "NNW",
 ]
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 
 
 def parameters(found: Found) -> dict[str, str]:
@@ -86,16 +86,16 @@ def read(answer: object, found: Found, language: str) -> Report:
     Raises:
         ToolError: it has no current weather.
     """
-    whole = _object(answer)
-    now = _object(whole.get("current"))
+    whole = as_object(answer)
+    now = as_object(whole.get("current"))
     condition, temp_c = words(now.get("weather_code"), language), reading(now.get("temperature_2m"))
     if not condition or not temp_c:
         raise ToolError("no weather data available")
     hours = _rows(whole.get("hourly"), HOURS)
-    slots = [
-        (text(hour.get("time"))[:10], _slot(hour, following, language))
-        for hour, following in pairwise([*hours, {}])
-    ]
+    slots: dict[str, list[Slot]] = {}
+    for hour, following in pairwise([*hours, {}]):
+        if slot := _slot(hour, following, language):
+            slots.setdefault(text(hour.get("time"))[:10], []).append(slot)
     days = (_day(row, slots) for row in _rows(whole.get("daily"), DAYS))
     return Report(
         place=found.place,
@@ -106,7 +106,7 @@ def read(answer: object, found: Found, language: str) -> Report:
         humidity=reading(now.get("relative_humidity_2m")),
         wind_kmh=reading(now.get("wind_speed_10m")),
         wind_direction=_compass(now.get("wind_direction_10m")),
-        days=tuple(day for day in days if day),
+        days=tuple(filter(None, days)),
         source=SOURCE,
         note=found.note,
     )
@@ -116,20 +116,21 @@ def _slot(hour: Row, following: Row, language: str) -> Slot | None:
     moment = _moment(hour.get("time"))
     if moment is None:
         return None
-    chance = integer(following.get("precipitation_probability"))
-    snows = is_snow(hour.get("weather_code")) or is_snow(following.get("weather_code"))
+    rain, snow = integer(following.get("precipitation_probability")), integer(None)
+    if is_snow(hour.get("weather_code")) or is_snow(following.get("weather_code")):
+        rain, snow = snow, rain
     return Slot(
         hour=moment.hour,
         condition=words(hour.get("weather_code"), language),
-        rain=None if snows else chance,
-        snow=chance if snows else None,
+        rain=rain,
+        snow=snow,
         temp_c=reading(hour.get("temperature_2m")),
         precipitation_mm=reading(following.get("precipitation")),
         wind_kmh=reading(hour.get("wind_speed_10m")),
     )
 
 
-def _day(row: Row, slots: list[tuple[str, Slot | None]]) -> Day | None:
+def _day(row: Row, slots: dict[str, list[Slot]]) -> Day | None:
     try:
         day = date.fromisoformat(text(row.get("time")))
     except ValueError:
@@ -138,7 +139,7 @@ def _day(row: Row, slots: list[tuple[str, Slot | None]]) -> Day | None:
         date=day,
         high_c=reading(row.get("temperature_2m_max")),
         low_c=reading(row.get("temperature_2m_min")),
-        slots=tuple(slot for its_date, slot in slots if slot and its_date == day.isoformat()),
+        slots=tuple(slots.get(day.isoformat(), ())),
         sunrise=_time(row.get("sunrise")),
         sunset=_time(row.get("sunset")),
         precipitation_mm=reading(row.get("precipitation_sum")),
@@ -149,13 +150,12 @@ def _day(row: Row, slots: list[tuple[str, Slot | None]]) -> Day | None:
 
 def _rows(table: object, most: int) -> list[Row]:
     """The rows of a table that comes in columns."""
-    columns = {
-        name: column[:most] for name, column in _object(table).items() if isinstance(column, list)
-    }
-    return [
-        {name: column[number] for name, column in columns.items() if number < len(column)}
-        for number in range(len(columns.get("time", [])))
-    ]
+    columns = as_object(table)
+    rows: list[Row] = [{} for _ in as_list(columns.get("time"))[:most]]
+    for name, column in columns.items():
+        for row, value in zip(rows, as_list(column), strict=False):
+            row[name] = value
+    return rows
 
 
 def _compass(degrees: object) -> str:
@@ -174,7 +174,3 @@ def _moment(value: object) -> datetime | None:
         return datetime.fromisoformat(text(value)).replace(tzinfo=None)
     except ValueError:
         return None
-
-
-def _object(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

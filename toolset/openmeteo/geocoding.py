@@ -13,7 +13,8 @@ from typing import Any
 from toolset.forecast import notes
 from toolset.forecast.notes import folded
 from toolset.forecast.report import Place
-from toolset.forecast.values import entries, integer, reading, text
+from toolset.forecast.values import integer, reading, text
+from toolset.web.json_values import entries
 
 COUNT = 10  # results asked for
 RIVAL = (

@@ -148,11 +148,11 @@ class _Reducer:
         self._kept += 1
         if self._kept > KEPT_CAP:
             raise _OverLimitError
-        kept = {"xmlns": namespace} | {
+        present = {"xmlns": namespace} | {
             key: attributes[key] for key in ATTRIBUTES if key in attributes
         }
         pairs = "".join(
-            f" {key}={quoteattr(value[: LINK_CAP + 1])}" for key, value in kept.items() if value
+            f" {key}={quoteattr(value[: LINK_CAP + 1])}" for key, value in present.items() if value
         )
         self._written.append(f"<{local}{pairs}>")
         if local in TEXTS:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 
-def one_line(text: str, kept: str = "") -> str:
+def one_line(text: str, allowed: str = "") -> str:
     """The text with single spaces and without invisible characters.
 
     Args:
-        kept: invisible characters that stay.
+        allowed: invisible characters that stay.
     """
     spaced = " ".join(text.split())
     return "".join(
-        character for character in spaced if character.isprintable() or character in kept
+        character for character in spaced if character.isprintable() or character in allowed
     )

@@ -126,13 +126,11 @@ def _html(html: str) -> Extract:
         title = TITLE.search(html)
         return unescape(title[1]) if title else "", "", baseline(html)[1] or html2txt(html)
     found = bare_extraction(html, with_metadata=True, include_comments=False)
-    about, date, text = (
-        (found.title, found.date, found.text) if isinstance(found, Document) else ("", "", "")
-    )
-    text = (
-        text or html2txt(html) or html2txt(f"<html><body>{html}</body></html>")
-    )  # tags that may be left out
-    return about or "", date or "", text
+    if not isinstance(found, Document):
+        found = Document()
+    # A page may leave these tags out.
+    text = found.text or html2txt(html) or html2txt(f"<html><body>{html}</body></html>")
+    return found.title or "", found.date or "", text
 
 
 def _pdf(body: bytes, until: float) -> Extract:
@@ -155,14 +153,14 @@ def _pdf(body: bytes, until: float) -> Extract:
 
 def _joined(lines: Iterable[str], until: float) -> str:
     """The lines, as far as time and length allow."""
-    kept: list[str] = []
+    found: list[str] = []
     size = 0
     for line in lines:
-        kept.append(line[:TEXT_CAP])
-        size += len(kept[-1]) + 1
+        found.append(line[:TEXT_CAP])
+        size += len(found[-1]) + 1
         if size > TEXT_CAP or time.monotonic() > until - SPARE_S:
             break
-    return "\n".join(kept)
+    return "\n".join(found)
 
 
 def _docx(body: bytes) -> Iterator[str]:
@@ -319,10 +317,15 @@ def _decoded(body: bytes, charset: str) -> str:
     """The text: by its byte order mark, the server's word, its own word, or what fits."""
     mark = next((name for mark, name in BYTE_ORDER_MARKS.items() if body.startswith(mark)), "")
     meta = META_CHARSET.search(body[:META_WITHIN])
-    for name in (mark, charset, meta[1].decode("ascii", "replace") if meta else "", "utf-8"):
-        with suppress(LookupError, ValueError):  # unknown, no encoding of texts, not this one
+    names = [mark, charset, "utf-8"]
+    if meta:
+        names.insert(2, meta[1].decode("ascii", "replace"))
+    for name in names:
+        errors = "strict" if name == "utf-8" else "replace"
+        # A name may be unknown, of no encoding of texts, or wrong.
+        with suppress(LookupError, ValueError):
             known = codecs.lookup(name).name
-            return body.decode(WIDER.get(known, known), "strict" if name == "utf-8" else "replace")
+            return body.decode(WIDER.get(known, known), errors)
     from charset_normalizer import from_bytes
 
     guess = from_bytes(body[:GUESSED]).best()
@@ -333,15 +336,13 @@ def _decoded(body: bytes, charset: str) -> str:
 def _clean(text: str) -> str:
     """The text without invisible characters and without more than one blank or empty line in a
     row."""
-    kept = "".join(
-        character
-        if character == "\n" or character.isprintable()
-        else " "
-        if character.isspace()
-        else ""
-        for character in text[: 2 * TEXT_CAP]
-    )
-    lines = (line.strip() for line in BLANKS.sub(" ", kept).split("\n"))
+    letters: list[str] = []
+    for letter in text[: 2 * TEXT_CAP]:
+        if letter == "\n" or letter.isprintable():
+            letters.append(letter)
+        elif letter.isspace():
+            letters.append(" ")
+    lines = map(str.strip, BLANKS.sub(" ", "".join(letters)).split("\n"))
     return EMPTY_LINES.sub("\n\n", "\n".join(lines)).strip()
 
 

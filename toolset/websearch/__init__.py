@@ -3,11 +3,11 @@ own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from toolset.tool import ToolError
+from toolset.web.json_values import entries
 from toolset.web.text import one_line
 
 MAX_RESULTS = 10
@@ -57,21 +57,18 @@ class SearchProvider(Protocol):
 
 
 def read_results(
-    entries: object, snippet_field: str, date_field: str, count: int
+    listed: object, snippet_field: str, date_field: str, count: int
 ) -> list[SearchResult]:
     """The results of a provider's list, bounded; an entry without an http address is left out.
 
     Raises:
         ToolError: it is no list.
     """
-    if not isinstance(entries, list):
+    if not isinstance(listed, list):
         raise ToolError(UNREADABLE)
-    found = (
-        _result(entry, snippet_field, date_field)
-        for entry in entries[: 2 * MAX_RESULTS]
-        if isinstance(entry, dict)
-    )
-    return _first(found, count)
+    bounded = entries(listed[: 2 * MAX_RESULTS])
+    found = [_result(entry, snippet_field, date_field) for entry in bounded]
+    return list(filter(None, found))[:count]
 
 
 def _result(entry: dict[str, Any], snippet_field: str, date_field: str) -> SearchResult | None:
@@ -94,7 +91,3 @@ def _line(value: object, cap: int) -> str:
     if not isinstance(value, str):
         return ""
     return one_line(value[: 2 * cap])[:cap]
-
-
-def _first(found: Iterable[SearchResult | None], count: int) -> list[SearchResult]:
-    return [result for result in found if result][:count]

@@ -6,6 +6,7 @@ import httpx
 from pydantic import SecretStr
 
 from toolset.tool import ToolError
+from toolset.web.json_values import as_object
 from toolset.web.source import Source, StatusError
 from toolset.websearch import BODY_CAP, NO_QUOTA, UNREADABLE, WRONG_KEY, SearchResult, read_results
 
@@ -40,7 +41,8 @@ class BraveSearch:
             "text_decorations": "false",
             "result_filter": "web",
         }
-        params |= JAPANESE if language == "ja" else {}
+        if language == "ja":
+            params |= JAPANESE
         headers = {
             "X-Subscription-Token": self._key.get_secret_value(),
             "Accept": "application/json",
@@ -52,11 +54,6 @@ class BraveSearch:
         if not isinstance(answer, dict):
             raise ToolError(UNREADABLE)
         found = answer.get("web")  # absent where nothing was found
-        entries = (
-            found.get("results")
-            if isinstance(found, dict)
-            else []
-            if found is None and "query" in answer
-            else None
-        )
-        return read_results(entries, "description", "page_age", count)
+        if found is None and "query" in answer:
+            return []
+        return read_results(as_object(found).get("results"), "description", "page_age", count)

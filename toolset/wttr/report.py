@@ -7,9 +7,10 @@ from datetime import date, datetime
 from typing import Any
 
 from toolset.forecast.report import Day, Place, Report, Slot
-from toolset.forecast.values import entries, integer, reading, text
+from toolset.forecast.values import integer, reading, text
 from toolset.tool import ToolError
 from toolset.web.decoding import decode_json
+from toolset.web.json_values import entries
 
 SOURCE = "wttr.in"
 OBSERVED = "%Y-%m-%d %I:%M %p"
@@ -27,6 +28,7 @@ def read(body: bytes, language: str) -> Report:
     condition, temp_c = _condition(now, language), reading(now.get("temp_C"))
     if not condition or not temp_c:  # a failure behind the service gives zeros and empty texts
         raise ToolError("no weather data available")
+    days = (_day(entry, language) for entry in entries(answer.get("weather")))
     return Report(
         place=_place(answer),
         observed=_observed(now.get("localObsDateTime")),
@@ -36,9 +38,7 @@ def read(body: bytes, language: str) -> Report:
         humidity=reading(now.get("humidity")),
         wind_kmh=reading(now.get("windspeedKmph")),
         wind_direction=text(now.get("winddir16Point")),
-        days=tuple(
-            day for entry in entries(answer.get("weather")) if (day := _day(entry, language))
-        ),
+        days=tuple(filter(None, days)),
         temp_f=reading(now.get("temp_F")),
         feels_like_f=reading(now.get("FeelsLikeF")),
         wind_mph=reading(now.get("windspeedMiles")),
@@ -72,13 +72,12 @@ def _day(entry: dict[str, Any], language: str) -> Day | None:
     except ValueError:
         return None
     sun = _first(entry.get("astronomy"))
+    slots = (_slot(hour, language) for hour in entries(entry.get("hourly")))
     return Day(
         date=day,
         high_c=reading(entry.get("maxtempC")),
         low_c=reading(entry.get("mintempC")),
-        slots=tuple(
-            slot for hour in entries(entry.get("hourly")) if (slot := _slot(hour, language))
-        ),
+        slots=tuple(filter(None, slots)),
         sunrise=_time(sun.get("sunrise")),
         sunset=_time(sun.get("sunset")),
         high_f=reading(entry.get("maxtempF")),
@@ -95,9 +94,7 @@ def _slot(hour: dict[str, Any], language: str) -> Slot | None:
 
 
 def _condition(holder: dict[str, Any], language: str) -> str:
-    return (_value(holder.get(f"lang_{language}")) if language else "") or _value(
-        holder.get("weatherDesc")
-    )
+    return _value(holder.get(f"lang_{language}")) or _value(holder.get("weatherDesc"))
 
 
 def _observed(value: object) -> datetime | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-import unicodedata
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
@@ -31,7 +31,7 @@ from bot.channels import (
     Take,
     Uploads,
 )
-from bot.channels.console.entries import shown_files
+from bot.channels.console.entries import Entry, entries_of, shown_files
 from bot.channels.console.inbound import ID, Endpoints, ReadHistory
 from bot.channels.console.live import BufferedWatcher, Live, decode_events
 from bot.clock import now_ms
@@ -49,6 +49,7 @@ from bot.live_events import (
 from bot.safe_text.names import safe_name
 from bot.texts import Texts, preferred_language
 from bot.transcript import Author, Media, Message, Text, new_id
+from toolset.web.text import one_line
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -58,6 +59,8 @@ STYLE = (
 )
 LOCALE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")
 MAX_CHARACTERS = 8_000
+# Control characters but tab and line feed, and halves of surrogate pairs.
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 ReadQuestion = Callable[[str], Awaitable[Question | None]]
 ReadTitle = Callable[[str, str], str]
@@ -167,6 +170,16 @@ class Console(Channel):
             log.warning("media.not_fetched", cause=str(error))
             return False
         return upload is not None and take(upload.data)
+
+    async def entries(self, conversation: str) -> list[Entry]:
+        """The history of a conversation as the terminal shows it, oldest first.
+
+        Raises:
+            StoreUnavailable: it cannot be read.
+        """
+        messages = await self._reads.history(conversation)
+        title = partial(self.tool_title, languages="")
+        return await entries_of(conversation, messages, self._reads.files, title)
 
     async def open_question(self, conversation: str) -> ApprovalAsked | None:
         """The open question of a conversation.
@@ -356,17 +369,13 @@ def _complaint(text: str, files: Sequence[Media] = ()) -> str:
     """Key of the sentence about what is wrong with a message; empty if nothing is."""
     if any(file.mime not in READABLE for file in files):
         return "not_json"
-    if not files and not any(
-        character.isprintable() and not character.isspace() for character in text
-    ):
+    if not (files or one_line(text).strip()):
         return "empty"
     if len(text) > MAX_CHARACTERS:
         return "too_long"
-    unfit = any(
-        unicodedata.category(character) in ("Cc", "Cs") and character not in "\n\t"
-        for character in text
-    )
-    return "unprintable" if unfit else ""
+    if UNPRINTABLE.search(text):
+        return "unprintable"
+    return ""
 
 
 def _person(conversation: str) -> str:

@@ -44,21 +44,21 @@ class Entry(Struct, omit_defaults=True):
 
 async def shown_files(files: Iterable[FileRef], source: Files) -> tuple[ShownFile, ...]:
     """The files as page and terminal show them."""
-    return tuple(
-        [
-            ShownFile(await source.path(file), file.name, file.text, await source.url(file))
-            for file in files
-        ]
-    )
+    shown: list[ShownFile] = []
+    for file in files:
+        path, url = await source.path(file), await source.url(file)
+        shown.append(ShownFile(path, file.name, file.text, url))
+    return tuple(shown)
 
 
 def sent_files(conversation: str, message: Message) -> list[ShownFile]:
     """The files of a user's message."""
-    sent = [part for part in message.parts if isinstance(part, Media)]
-    return [
-        ShownFile(picture_path(conversation, one), one.name, one.name or label(one.mime))
-        for one in sent
-    ]
+    shown: list[ShownFile] = []
+    for part in message.parts:
+        if isinstance(part, Media):
+            words = part.name or label(part.mime)
+            shown.append(ShownFile(picture_path(conversation, part), part.name, words))
+    return shown
 
 
 async def entries_of(
@@ -84,11 +84,10 @@ async def entries_of(
                 call.response, call.is_error = result.response, result.is_error
                 call.is_rejected = result.is_rejected
         if message.role != "tool":
-            made = [
-                Call(call.id, call.name, call.arguments, title=title(call.name))
-                for call in message.calls
-            ]
-            calls |= {call.id: call for call in made}
+            made: list[Call] = []
+            for asked in message.calls:
+                made.append(Call(asked.id, asked.name, asked.arguments, title=title(asked.name)))
+                calls[asked.id] = made[-1]
             role = "reminder" if message.is_reminder else message.role
             text = f"{message.text}\n\n{message.footer}" if message.footer else message.text
             shown = files[-MOST_FILES:] if message.is_answer else sent_files(conversation, message)

@@ -20,13 +20,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Literal
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, SecretStr
+from pydantic import AfterValidator, BaseModel, Field, SecretStr, model_validator
 
 from bot.channels import Channel, Host, Recipient
 from bot.checks import CheckResult
-from bot.settings import BaseURL, LineName, Names, PictureURL, Secret
+from bot.errors import SettingsError
+from bot.settings import BaseURL, Names, Secret
 
 # What LINE_PUSH does, for start report and doctor.
 PUSHES = {
@@ -38,6 +40,23 @@ PUSHES = {
     "never": "late answers are fetched by a button (LINE_PUSH=never)",
 }
 RECIPIENT = Recipient(r"[UCR][0-9a-f]{32}", "line:U… (a person's, group's or room's id)")
+
+
+def _sender_name(value: str) -> str:
+    """As LINE wants it:
+    https://developers.line.biz/en/reference/messaging-api/#icon-nickname-switch"""
+    if len(value) > 20 or "line" in value.casefold():
+        raise ValueError("write at most 20 characters, without the word LINE")
+    return value
+
+
+def _picture_url(value: str) -> str:
+    parts = urlsplit(value)
+    if value and not (
+        parts.scheme == "https" and parts.hostname and value.isascii() and len(value) <= 2_000
+    ):
+        raise ValueError("write the https address of a square PNG of at most 1 MB")
+    return value
 
 
 class Config(BaseModel):
@@ -59,9 +78,9 @@ class Config(BaseModel):
     line_api_base_url: BaseURL = "https://api.line.me"
     line_data_api_base_url: BaseURL = "https://api-data.line.me"
     line_push: Literal["auto", "always", "never"] = "auto"
-    line_daily_user_pushes: int = 20
-    line_sender_name: LineName = ""
-    line_sender_icon_url: PictureURL = ""
+    line_daily_user_pushes: int = Field(default=20, ge=0)
+    line_sender_name: Annotated[str, AfterValidator(_sender_name)] = ""
+    line_sender_icon_url: Annotated[str, AfterValidator(_picture_url)] = ""
     allowed_users: Names = ()
     allowed_groups: Names = ()
 
@@ -69,6 +88,15 @@ class Config(BaseModel):
     def is_on(self) -> bool:
         """Whether LINE is used."""
         return bool(self.line_channel_secret.get_secret_value())
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        """Refuse one secret without the other."""
+        if self.is_on != bool(self.line_channel_access_token.get_secret_value()):
+            missing = "LINE_CHANNEL_ACCESS_TOKEN" if self.is_on else "LINE_CHANNEL_SECRET"
+            fix = "LINE needs this and its other secret; set both, or neither"
+            raise SettingsError(missing, fix)
+        return self
 
 
 def describe(config: Config) -> CheckResult:
@@ -80,9 +108,9 @@ def describe(config: Config) -> CheckResult:
             "off",
             "set LINE_CHANNEL_SECRET and LINE_CHANNEL_ACCESS_TOKEN to turn it on",
         )
-    who = (
-        "allowed users and groups" if config.allowed_users or config.allowed_groups else "everybody"
-    )
+    who = "everybody"
+    if config.allowed_users or config.allowed_groups:
+        who = "allowed users and groups"
     fix = "" if config.allowed_users else "set ALLOWED_USERS to answer some only"
     return CheckResult(
         "ok", "LINE", f"answers {who} at /webhooks/line; {PUSHES[config.line_push]}", fix

@@ -22,14 +22,10 @@ def approval_messages(
     A question that is too long for one message is not cut: LINE refuses it, and nobody approves
     half of a call.
     """
-    buttons = tuple(
-        Button(
-            texts.get(f"line.{sign}", language),
-            texts.get(f"line.{sign}", language),
-            f"{sign}:{question.id}",
-        )
-        for sign in SIGNS
-    )
+    buttons: list[Button] = []
+    for sign in SIGNS:
+        label = texts.get(f"line.{sign}", language)
+        buttons.append(Button(label, label, f"{sign}:{question.id}"))
     name = isolated_name(next(split(safe_name(question.asker), NAME_LIMIT)).strip())
     if not is_group:
         key = "confirm"
@@ -41,7 +37,7 @@ def approval_messages(
         f"line.{key}", language, tool=question.title or question.tool, asker=name
     )
     # LINE opens the links of a message by itself, before anybody has decided.
-    return [LineMessage(unlinked(text)), LineMessage(invitation, choice=buttons)]
+    return [LineMessage(unlinked(text)), LineMessage(invitation, choice=tuple(buttons))]
 
 
 def read_decision(data: str) -> tuple[str, bool] | None:

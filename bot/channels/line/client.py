@@ -89,12 +89,14 @@ class Client:
         self._base_url = base_url
         self._data_url = data_base_url or base_url
         self._timeout_s = timeout_s
-        sender = {
-            name: value
-            for name, value in (("name", shown.name), ("iconUrl", shown.icon_url))
-            if value
-        }
-        self._sender = {"sender": sender} if sender else {}
+        sender: JSON = {}
+        if shown.name:
+            sender["name"] = shown.name
+        if shown.icon_url:
+            sender["iconUrl"] = shown.icon_url
+        self._sender: JSON = {}
+        if sender:
+            self._sender["sender"] = sender
         self._http: ClientSession | None = None
 
     async def __aenter__(self) -> Client:
@@ -163,11 +165,11 @@ class Client:
 
     def _messages(self, messages: Sequence[LineMessage], quote_token: str) -> list[JSON]:
         """The messages as LINE takes them; the first one quotes."""
-        quotes = [quote_token] + [""] * (len(messages) - 1)
-        return [
-            _message(message, token) | self._sender
-            for message, token in zip(messages, quotes, strict=True)
-        ]
+        made: list[JSON] = []
+        for message in messages:
+            made.append(_message(message, quote_token) | self._sender)
+            quote_token = ""
+        return made
 
     async def _call(self, path: str, request: JSON, headers: Mapping[str, str] = NOTHING) -> bytes:
         """Post JSON; the body of LINE's answer."""

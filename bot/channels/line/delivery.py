@@ -370,10 +370,8 @@ class Allowance:
 
     async def _warn(self, quota: Quota, level: int) -> None:
         if await self._kv.incr(f"line:quota:warned:{level}", DAY_S) == 1:
-            fix = (
-                "buy messages, or wait for next month"
-                if level == 100
-                else "replies cost nothing, late answers do"
-            )
+            fix = "replies cost nothing, late answers do"
+            if level == 100:
+                fix = "buy messages, or wait for next month"
             log.warning("line.quota_low", used=quota.used, limit=quota.limit, fix=fix)
         await self._notify("line_month" if level == 100 else "line_month_low")

@@ -53,16 +53,14 @@ async def run_checks(
     seen = await _check_traffic(kv, clock())
     if isinstance(bot, Failure):
         return [_bad_token(bot), *seen]
-    is_set = webhook is not None
-    return [
+    results = [
         CheckResult("ok", "LINE token", f"works for {bot.name} ({bot.basic_id})"),
         _check_chat(bot),
         _check_webhook(webhook),
-        *([_check_test(test)] if is_set else []),
-        _check_quota(quota),
-        _check_menu(menu),
-        *seen,
     ]
+    if webhook is not None:
+        results.append(_check_test(test))
+    return [*results, _check_quota(quota), _check_menu(menu), *seen]
 
 
 async def set_up(config: Config, url: str, texts: Texts, language: str) -> list[CheckResult]:
@@ -211,9 +209,9 @@ def _check_menu(menu: RichMenu | Failure | None) -> CheckResult:
             "Account Manager"
         )
         return CheckResult("ok", MENU, "none is set by LINE's API", fix)
-    return CheckResult(
-        "ok", MENU, "Kaiwa's" if menu.name.startswith(OURS) else "one that is not Kaiwa's"
-    )
+    if menu.name.startswith(OURS):
+        return CheckResult("ok", MENU, "Kaiwa's")
+    return CheckResult("ok", MENU, "one that is not Kaiwa's")
 
 
 async def _check_traffic(kv: KeyValue, now: int) -> list[CheckResult]:

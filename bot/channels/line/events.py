@@ -67,12 +67,10 @@ class Reader:
         content = event.message or NOTHING
         # Deletions and edits get no answer, so neither standby nor an allow-list holds them up.
         if event.type == "unsend":
-            unsent = event.unsend.message_id if event.unsend else ""
-            return (
-                replace(_bare_event(event, chat, received_at), event="unsent", target=unsent)
-                if unsent
-                else None
-            )
+            if not (event.unsend and event.unsend.message_id):
+                return None
+            unsent = event.unsend.message_id
+            return replace(_bare_event(event, chat, received_at), event="unsent", target=unsent)
         if event.type in ("unfollow", "leave"):
             return replace(_bare_event(event, chat, received_at), event="left")
         if event.type == "memberLeft":
@@ -85,11 +83,9 @@ class Reader:
         if event.mode == "standby" or not is_known:
             return None
         if not self._is_allowed(event, chat):
-            return (
-                None
-                if chat.is_group
-                else _canned(event, chat, received_at, "not_allowed", is_daily=True)
-            )
+            if chat.is_group:
+                return None
+            return _canned(event, chat, received_at, "not_allowed", is_daily=True)
         if decision:
             return _decision(event, chat, received_at, decision)
         if vote:
@@ -113,11 +109,9 @@ class Reader:
 def text_for_bot(content: Content) -> str | None:
     """The text without the mention of the bot; None if the bot is not mentioned."""
     text = content.text or ""
-    mentions = [
-        mentionee
-        for mentionee in (content.mention.mentionees if content.mention else ())
-        if mentionee.is_self
-    ]
+    if content.mention is None:
+        return None
+    mentions = [mentionee for mentionee in content.mention.mentionees if mentionee.is_self]
     if not mentions:
         return None
     # A bare mention calls the bot too: then the mention is the text.
@@ -199,13 +193,13 @@ def _edit(event: Event, content: Content, chat: Chat, received_at: int) -> Inbou
 
 def _departure(event: Event, chat: Chat, received_at: int) -> InboundEvent | None:
     """Members who have left a group or room, as far as LINE names them."""
-    members = event.left.members[:MOST_MEMBERS] if event.left and chat.is_group else ()
+    if event.left is None or not chat.is_group:
+        return None
+    members = event.left.members[:MOST_MEMBERS]
     leavers = tuple(member.user_id for member in members if member.user_id)
-    return (
-        replace(_bare_event(event, chat, received_at), event="members_left", leavers=leavers)
-        if leavers
-        else None
-    )
+    if not leavers:
+        return None
+    return replace(_bare_event(event, chat, received_at), event="members_left", leavers=leavers)
 
 
 def _canned(

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from bot.channels.line.types import JSON, Bubble, Button
 
 NO_WORDS = "–"  # LINE refuses an empty text
+STYLE: JSON = {"type": "button", "style": "secondary", "height": "sm"}
 
 
 def flex_contents(bubbles: Sequence[Bubble]) -> JSON:
@@ -27,33 +28,30 @@ def action_of(button: Button) -> JSON:
 
 
 def _bubble(bubble: Bubble) -> JSON:
-    title = [_text(bubble.title, weight="bold")] if bubble.title else []
-    lines = [_text(bubble.lines, size="sm")] if bubble.lines else []
-    rows = [
-        _row(bubble, row, is_head=not (bubble.title or number))
-        for number, row in enumerate(bubble.rows)
-    ]
-    note = [_text(bubble.note, size="xs")] if bubble.note else []
-    actions = [action_of(button) for button in bubble.buttons]
-    buttons = [
-        {"type": "button", "action": action, "style": "secondary", "height": "sm"}
-        for action in actions
-    ]
-    footer = {"footer": _box("vertical", "sm", buttons)} if buttons else {}
-    return {
-        "type": "bubble",
-        "body": _box("vertical", "md", [*title, *lines, *rows, *note]),
-        **footer,
-    }
+    parts: list[JSON] = []
+    if bubble.title:
+        parts.append(_text(bubble.title, weight="bold"))
+    if bubble.lines:
+        parts.append(_text(bubble.lines, size="sm"))
+    for number, row in enumerate(bubble.rows):
+        parts.append(_row(bubble, row, is_head=not (bubble.title or number)))
+    if bubble.note:
+        parts.append(_text(bubble.note, size="xs"))
+    made: JSON = {"type": "bubble", "body": _box("vertical", "md", parts)}
+    buttons = [STYLE | {"action": action_of(button)} for button in bubble.buttons]
+    if buttons:
+        made["footer"] = _box("vertical", "sm", buttons)
+    return made
 
 
 def _row(bubble: Bubble, row: Sequence[str], *, is_head: bool) -> JSON:
     widths = (2, 5) if bubble.title else (1,) * len(row)
-    weight = {"weight": "bold"} if is_head else {}
-    cells = [
-        _text(cell.strip() or NO_WORDS, size="sm", flex=width, **weight)
-        for cell, width in zip(row, widths, strict=True)
-    ]
+    cells: list[JSON] = []
+    for cell, width in zip(row, widths, strict=True):
+        text = _text(cell.strip() or NO_WORDS, size="sm", flex=width)
+        if is_head:
+            text["weight"] = "bold"
+        cells.append(text)
     return _box("horizontal", "md", cells)
 
 

@@ -65,10 +65,9 @@ class Formatter:
         # A press comes back without a mention, so in a group nobody would answer it.
         if chat.is_group and reply.choices:
             in_words = "\n\n".join(filter(None, (in_words, reply.told_choices)))
-        beside = [
-            *_cards(reply.cards),
-            *([poll_card(reply.poll, self._texts)] if reply.poll else ()),
-        ]
+        beside = _cards(reply.cards)
+        if reply.poll:
+            beside.append(poll_card(reply.poll, self._texts))
         beside += [LineMessage("", image=url) for url in pictures]
         text = "" if reply.poll and reply.text == reply.poll.question else reply.text.strip()
         language = language_of(text, self._language)
@@ -76,17 +75,22 @@ class Formatter:
         words = _words(text, in_words, more, MOST_MESSAGES - len(beside))
         if not (words or beside):
             raise DeliveryRefused("there are no words in it")
-        offers = (
-            ("more",)
-            if any(one.text.endswith(more) for one in words)
-            else OFFERS.get(reply.kind, ())
-        )
-        choices = [Button(shortened(choice, LABEL), choice) for choice in reply.choices]
-        quick = (
-            () if chat.is_group else (*choices, *(self._button(name, language) for name in offers))
-        )
-        *above, last = words + beside  # LINE shows the buttons of the last message alone
-        return [*above, last._replace(quick=quick)]
+        made = words + beside
+        if not chat.is_group:
+            is_cut = any(one.text.endswith(more) for one in words)
+            # LINE shows the buttons of the last message alone.
+            made[-1] = made[-1]._replace(quick=self._quick(reply, is_cut, language))
+        return made
+
+    def _quick(self, reply: Reply, is_cut: bool, language: str) -> tuple[Button, ...]:
+        """The buttons of a reply: its choices, then what fits its kind."""
+        buttons = [Button(shortened(choice, LABEL), choice) for choice in reply.choices]
+        offers = OFFERS.get(reply.kind, ())
+        if is_cut:
+            offers = ("more",)
+        for name in offers:
+            buttons.append(self._button(name, language))
+        return tuple(buttons)
 
     def _more(self, reply: Reply, chat: Chat, language: str) -> str:
         """What stands where a text is cut. Nobody could go on with a translation."""

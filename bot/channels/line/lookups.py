@@ -87,5 +87,5 @@ class People:
 
 
 def _key(chat: Chat, user: str) -> str:
-    """The id is part of the name, so that the entry goes when the person is forgotten."""
-    return f"line:person:{chat.kind}:{user}"
+    """A name by which the value goes when the person is forgotten."""
+    return f"{'member' if chat.is_group else 'profile'}:line:{user}"

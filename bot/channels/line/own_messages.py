@@ -32,6 +32,4 @@ class OwnMessages:
 
 
 def _key(chat: Chat, message_id: str) -> str:
-    """The chat's id is part of the name, so that the entry goes when the person or the group is
-    forgotten."""
     return f"line:own:{chat.kind}:{chat.id}:{message_id}"

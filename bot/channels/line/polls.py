@@ -27,13 +27,14 @@ def kept_in(chat: Chat) -> str:
 
 def poll_card(poll: Poll, texts: Texts) -> LineMessage:
     """A poll with a button for each option, and one that closes it."""
-    options = [
-        Button(shortened(f"{number} {option}", LABEL), "", f"vote:{poll.id}:{number}")
-        for number, option in enumerate(poll.options, 1)
-    ]
-    close = Button(texts.get("poll.close", poll.language), "", f"vote:{poll.id}:0")
-    lines = [f"{number} {option}" for number, option in enumerate(poll.options, 1)]
-    bubble = Bubble(poll.question, "\n".join(lines), poll.status(texts), (*options, close))
+    lines: list[str] = []
+    buttons: list[Button] = []
+    for number, option in enumerate(poll.options, 1):
+        line = f"{number} {option}"
+        lines.append(line)
+        buttons.append(Button(shortened(line, LABEL), "", f"vote:{poll.id}:{number}"))
+    buttons.append(Button(texts.get("poll.close", poll.language), "", f"vote:{poll.id}:0"))
+    bubble = Bubble(poll.question, "\n".join(lines), poll.status(texts), tuple(buttons))
     return LineMessage(poll.question, bubbles=(bubble,))
 
 

@@ -26,6 +26,7 @@ from bot.channels.line.client import (
 )
 from bot.channels.line.flex import action_of
 from bot.channels.line.types import (
+    JSON,
     BotInfo,
     Chat,
     Person,
@@ -159,13 +160,10 @@ class Sdk:
     async def create_menu(self, menu: RichMenu) -> str:
         """Create a menu without a picture; its id."""
         step = menu.width // len(menu.buttons)
-        areas = [
-            {
-                "bounds": {"x": step * number, "y": 0, "width": step, "height": menu.height},
-                "action": action_of(button),
-            }
-            for number, button in enumerate(menu.buttons)
-        ]
+        areas: list[JSON] = []
+        for number, button in enumerate(menu.buttons):
+            bounds = {"x": step * number, "y": 0, "width": step, "height": menu.height}
+            areas.append({"bounds": bounds, "action": action_of(button)})
         request = {
             "size": {"width": menu.width, "height": menu.height},
             "selected": False,

@@ -170,9 +170,9 @@ class Quota(Struct, frozen=True):
     @property
     def percent(self) -> int:
         """The used part of the limit."""
-        return (
-            0 if self.limit is None else 100 if self.limit == 0 else self.used * 100 // self.limit
-        )
+        if self.limit is None:
+            return 0
+        return self.used * 100 // self.limit if self.limit else 100
 
 
 class BotInfo(Struct, frozen=True):

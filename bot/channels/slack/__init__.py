@@ -24,19 +24,36 @@ This module is light: what it opens is imported then. Its docs: https://docs.sla
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, SecretStr
+from pydantic import AfterValidator, BaseModel, SecretStr, model_validator
 
 from bot.channels import Channel, Host, Recipient
 from bot.checks import CheckResult
-from bot.settings import Names, Secret, SlackURL
+from bot.errors import SettingsError
+from bot.settings import Names, Secret
 
 NO_SECRET = SecretStr("")
 
 RECIPIENT = Recipient(r"[CDGUW][A-Z0-9]{2,}", "slack:C… (a channel's or person's id)")
+
+# What each secret is, and where it is found.
+SECRETS = {
+    "SLACK_BOT_TOKEN": "the bot token begins with xoxb- (OAuth & Permissions)",
+    "SLACK_APP_TOKEN": "the app token begins with xapp- (Basic Information, App-Level Tokens)",
+    "SLACK_SIGNING_SECRET": "the signing secret is in Basic Information, App Credentials",
+}
+SIGNING_SECRET = re.compile(r"[0-9a-f]{32}")
+
+
+def _api_url(value: str) -> str:
+    if not value.startswith(("http://", "https://")) or not value.endswith("/api/"):
+        raise ValueError("write it as https://host/api/")
+    return value
 
 
 class Config(BaseModel):
@@ -55,7 +72,7 @@ class Config(BaseModel):
     slack_bot_token: Secret = NO_SECRET
     slack_signing_secret: Secret = NO_SECRET
     slack_app_token: Secret = NO_SECRET
-    slack_api_base_url: SlackURL = "https://slack.com/api/"
+    slack_api_base_url: Annotated[str, AfterValidator(_api_url)] = "https://slack.com/api/"
     slack_follow_threads: bool = False
     slack_feedback: bool = True
     approvers: Names = ()
@@ -67,6 +84,26 @@ class Config(BaseModel):
         """The bot token turns Slack on, with a signing secret (HTTP) or an app token (Socket
         Mode)."""
         return bool(self.slack_bot_token.get_secret_value())
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        """Refuse a secret in the variable of another one, and some without the others."""
+        for variable, description in SECRETS.items():
+            value: str = getattr(self, variable.lower()).get_secret_value()
+            owner = _variable_of(value)
+            if owner and owner != variable:
+                raise SettingsError(variable, f"holds what belongs into {owner}; {description}")
+            if value and not owner and variable != "SLACK_SIGNING_SECRET":
+                raise SettingsError(variable, f"holds something else; {description}")
+        ways_in = self.slack_signing_secret, self.slack_app_token
+        has_way_in = any(secret.get_secret_value() for secret in ways_in)
+        if self.is_on and not has_way_in:
+            fix = "set it for events over HTTP, or SLACK_APP_TOKEN for Socket Mode"
+            raise SettingsError("SLACK_SIGNING_SECRET", fix)
+        if has_way_in and not self.is_on:
+            fix = "Slack needs it beside the secrets that are set; set it, or none"
+            raise SettingsError("SLACK_BOT_TOKEN", fix)
+        return self
 
     def allows_user(self, user: str) -> bool:
         """Whether this person may use the bot."""
@@ -91,16 +128,24 @@ class Config(BaseModel):
         return parts.scheme == "https" and (parts.hostname or "").endswith(".slack.com")
 
 
+def _variable_of(value: str) -> str:
+    """The variable that a secret belongs into, by its form; empty where the form does not show
+    it."""
+    if value.startswith(("xoxb-", "xoxe.xoxb-")):
+        return "SLACK_BOT_TOKEN"
+    if value.startswith("xapp-"):
+        return "SLACK_APP_TOKEN"
+    return "SLACK_SIGNING_SECRET" if SIGNING_SECRET.fullmatch(value) else ""
+
+
 def describe(config: Config) -> CheckResult:
     """Slack's line of the start report."""
     if not config.is_on:
         fix = "set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET or SLACK_APP_TOKEN to turn it on"
         return CheckResult("off", "Slack", "off", fix)
-    who = (
-        "allowed users and channels"
-        if config.allowed_users or config.allowed_channels
-        else "everybody"
-    )
+    who = "everybody"
+    if config.allowed_users or config.allowed_channels:
+        who = "allowed users and channels"
     way = "by Socket Mode" if config.slack_app_token.get_secret_value() else "at /webhooks/slack"
     fix = "" if config.allowed_users else "set ALLOWED_USERS to answer some only"
     return CheckResult("ok", "Slack", f"answers {who} {way}", fix)

@@ -12,7 +12,7 @@ from bot.channels import Delivery
 from bot.channels.markdown_pieces import split_markdown
 from bot.channels.slack.blocks import Block, markdown
 from bot.channels.slack.client import ApiResponse
-from bot.channels.slack.feedback import feedback_block
+from bot.channels.slack.feedback import Buttons, feedback_block
 from bot.channels.slack.stream_writer import REFUSED_S, Pause
 from bot.channels.slack.task_cards import TaskCard
 from bot.channels.utf16 import units
@@ -22,6 +22,7 @@ from bot.texts import Texts, language_of
 log = structlog.stdlib.get_logger(__name__)
 
 Extra = Literal["cards", "native", "plain"]  # in the order in which they are left out
+BUTTONS: tuple[Buttons, ...] = ("native", "plain")
 # Slack counts a message's length after rendering it, so it refuses some that are shorter than its
 # limit: https://github.com/slackapi/bolt-js/issues/2509
 LENGTH_ERRORS = ("msg_blocks_too_long", "msg_too_long")
@@ -113,12 +114,9 @@ class AnswerBlocks:
         shown = () if "cards" in left_out else cards
         blocks = [*(card.block for card in shown), *body.blocks]
         reply = delivery.reply
-        kinds: tuple[Literal["native", "plain"], ...] = ("native", "plain")
-        buttons = (
-            next((kind for kind in kinds if kind not in left_out), None)
-            if self._asks and reply.model
-            else None
-        )
+        buttons: Buttons | None = None
+        if self._asks and reply.model:
+            buttons = next((kind for kind in BUTTONS if kind not in left_out), None)
         if buttons:
             language = language_of(body.text, self._language)
             blocks.append(

@@ -75,7 +75,7 @@ class Answers:
         turn_id = outbound.delivery.turn_id
         await self._streaming.wait_until_settled(turn_id)
         try:
-            if (stream := await self._streams.get(turn_id)) is None:
+            if (stream := await self._streams.get(turn_id, outbound.address.channel)) is None:
                 return
             if ts := stream.ts or await self._find(stream, outbound.address.ts):
                 stream = replace(stream, ts=ts)
@@ -105,12 +105,9 @@ class Answers:
 
         async def post(blocks: list[Block]) -> ApiResponse:
             # A message without anything but text shows all of it in notifications too.
-            has_more = body.beside or len(blocks) > 1
-            content = (
-                {"text": body.fallback, "blocks": blocks}
-                if has_more
-                else {"markdown_text": body.text}
-            )
+            content: dict[str, object] = {"markdown_text": body.text}
+            if body.beside or len(blocks) > 1:
+                content = {"text": body.fallback, "blocks": blocks}
             return await self._messages.post(outbound, content)
 
         self._messages.confirm(outbound, await self._blocks.send(outbound.delivery, body, (), post))
@@ -139,7 +136,7 @@ class Answers:
     async def _claim_stream(self, outbound: OutboundMessage) -> Stream | None:
         """The delivery's stream, stored as its own."""
         delivery, turn_id = outbound.delivery, outbound.delivery.turn_id
-        stream = await self._streams.get(turn_id)
+        stream = await self._streams.get(turn_id, outbound.address.channel)
         if stream is None or stream.delivery not in ("", delivery.id):
             return None
         if not stream.ts:
@@ -156,10 +153,10 @@ class Answers:
     async def _find(self, stream: Stream, since: str) -> str:
         """The timestamp of a stream that Slack may have started; empty if it did not."""
         messages = await self._messages.read_recent(stream.channel, stream.thread, since)
-        return next(
-            (str(message["ts"]) for message in messages if self._is_stream(message)),
-            "",
-        )
+        for message in messages:
+            if self._is_stream(message):
+                return str(message["ts"])
+        return ""
 
     def _is_stream(self, message: Any) -> bool:
         is_ours = self._identity.is_ours(message.get("user"), message.get("bot_id"))

@@ -123,9 +123,9 @@ class Approvals:
         )
         try:
             await self._kv.set(_key(outbound.conversation), value, KEPT_S)
-            if not outbound.address.thread:
+            if sent.channel.startswith("D") and not outbound.address.thread:
                 await self._kv.set(
-                    _newest_key(sent.channel), outbound.conversation.encode(), KEPT_S
+                    _newest_key(question.asker_id), outbound.conversation.encode(), KEPT_S
                 )
         except StoreUnavailable as error:
             raise DeliverLater(
@@ -152,14 +152,14 @@ class Approvals:
                 "the store does not say where the question was posted", FIRST_WAIT_S
             ) from error
 
-    async def find_asked(self, conversation: str, channel: str, user: str) -> str:
+    async def find_asked(self, conversation: str, user: str) -> str:
         """The conversation whose question a yes or no in a 1:1 answers: of those shown there, the
         one asked last.
 
         Raises:
             StoreUnavailable: it cannot be read.
         """
-        newest = (await self._priority_kv.get(_newest_key(channel)) or b"").decode()
+        newest = (await self._priority_kv.get(_newest_key(user)) or b"").decode()
         return newest if newest and await self.is_asked(newest, user) else conversation
 
     async def is_asked(self, conversation: str, user: str) -> bool:
@@ -202,12 +202,12 @@ def shows_whole(question: Question) -> bool:
     return len(question.arguments) <= MOST_ARGUMENTS
 
 
-def _newest_key(channel: str) -> str:
-    return f"slack:newest_question:{channel}"
+def _newest_key(asker: str) -> str:
+    return f"newest_question:slack:{asker}"
 
 
 def _key(conversation: str) -> str:
-    return f"slack:question:{conversation}"
+    return f"question:{conversation}"
 
 
 def question_block(question: Question, texts: Texts, language: str, *, is_whole: bool) -> Block:
@@ -233,13 +233,10 @@ def buttons(
     question_id: str, shown: Sequence[str], conversation: str, texts: Texts, language: str
 ) -> Block:
     """The buttons. The block's id is the conversation's, and a press brings it back."""
-    labels = {
-        action: texts.get(f"slack.{action.removeprefix('kaiwa_')}", language) for action in shown
-    }
-    elements = [
-        button(label, action, question_id, STYLES.get(action, ""))
-        for action, label in labels.items()
-    ]
+    elements: list[Block] = []
+    for action in shown:
+        label = texts.get(f"slack.{action.removeprefix('kaiwa_')}", language)
+        elements.append(button(label, action, question_id, STYLES.get(action, "")))
     return actions(elements, conversation)
 
 
@@ -249,13 +246,12 @@ def _circumstances(question: Question, texts: Texts, language: str) -> list[Bloc
     seconds = question.until // 1000
     fallback = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
     until = {"type": "date", "timestamp": seconds, "format": DATE, "fallback": fallback}
-    asker = {"type": "user", "user_id": question.asker_id}
-    asked_by = (
-        [words(f"{texts.get('slack.asked_by', language)} "), asker, words("\n")]
-        if question.asker_id
-        else []
-    )
-    return [*asked_by, words(f"{texts.get('slack.open_until', language)} "), until]
+    parts = [words(f"{texts.get('slack.open_until', language)} "), until]
+    if question.asker_id:
+        asker = {"type": "user", "user_id": question.asker_id}
+        asked_by = words(f"{texts.get('slack.asked_by', language)} ")
+        parts = [asked_by, asker, words("\n"), *parts]
+    return parts
 
 
 def read_decision(pressed: Press, config: Config) -> ReceivedEvent | None:

@@ -33,7 +33,7 @@ class Assistant:
             return
         with suppress(DeliverLater, StoreUnavailable):
             if await self._kv.incr(f"slack:welcomed:{event.channel}:{event.user}", DAY_S) == 1:
-                language = await self._people.find_language(envelope.team, event.user or "")
+                language = await self._people.find_language(event.user or "")
                 await self._post_prompts(event.channel, language)
 
     async def set_title(self, address: Address, text: str) -> None:
@@ -46,13 +46,11 @@ class Assistant:
 
     async def _post_prompts(self, channel: str, language: str) -> None:
         """Post the prompts without a thread: Slack drops those that name one there."""
-        prompts = [
-            {
-                key: self._texts.get(f"slack.prompt_{number}_{key}", language)
-                for key in ("title", "message")
-            }
-            for number in PROMPTS
-        ]
+        prompts: list[dict[str, str]] = []
+        for number in PROMPTS:
+            title = self._texts.get(f"slack.prompt_{number}_title", language)
+            message = self._texts.get(f"slack.prompt_{number}_message", language)
+            prompts.append({"title": title, "message": message})
         title = self._texts.get("slack.prompts", language)
         await self._client.post(
             "assistant.threads.setSuggestedPrompts",

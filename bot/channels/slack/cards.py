@@ -12,11 +12,19 @@ from toolset.shown import Card
 
 def card_block(card: Card) -> Block:
     """A card: its title, a line for each row with the label in bold, and its note."""
-    elements = [words(card.title, bold=True)] if card.title else []
+    elements: list[Block] = []
+    if card.title:
+        elements.append(words(card.title, bold=True))
     for label, value in card.rows:
-        between = "  " if label and value else ""
-        elements += [words("\n")] if elements else []
-        elements += [words(label, bold=True)] if label else []
-        elements += [words(between + value)] if value else []
-    note = [rich_section(words(card.note))] if card.note else []
-    return rich_text(rich_section(*elements), *note)
+        if elements:
+            elements.append(words("\n"))
+        if label:
+            elements.append(words(label, bold=True))
+        if label and value:
+            value = f"  {value}"
+        if value:
+            elements.append(words(value))
+    sections = [rich_section(*elements)]
+    if card.note:
+        sections.append(rich_section(words(card.note)))
+    return rich_text(*sections)

@@ -208,7 +208,7 @@ class Slack(Channel):
     def prefetch(self, conversation: str, author: str) -> None:
         """Read the author's profile, and whether the bot takes part in the conversation."""
         chat = chat_of(conversation)
-        self._people.prefetch(chat.team, author)
+        self._people.prefetch(author)
         if chat.is_group:
             self._host.kv.prefetch(_participation_key(conversation))
 
@@ -222,15 +222,16 @@ class Slack(Channel):
         is_new = await self._record_participation(conversation, first) == first and is_new
         chat = chat_of(conversation)
         if chat.channel.startswith("D") and newest.author_id:
-            self._directs.note(chat.team, newest.author_id, chat.channel)
+            self._directs.note(newest.author_id, chat.channel)
         self.tasks.start(
             self._assistant.set_title(read_address(newest.address), newest.message.text)
         )
         enriched = await self._enricher.enrich(conversation, arrivals, is_new=is_new)
+        whose = "" if chat.is_group else f"slack:{newest.author_id}"
+        lifetime_s = (self._host.days + 1) * DAY_S
         for quote in enriched[0].message.quotes:  # so that a deletion that names no thread finds it
-            self._host.kv.set_later(
-                _quoted_key(quote.id), conversation.encode(), (self._host.days + 1) * DAY_S
-            )
+            name = _quoted_key(quote.id)
+            self._host.kv.set_later(name, conversation.encode(), lifetime_s, whose)
         return enriched
 
     def shows_whole(self, question: Question) -> bool:
@@ -255,11 +256,9 @@ class Slack(Channel):
         if (reply.files or reply.poll) and not (last.text.strip() or last.cards or last.choices):
             pieces.pop()
         files = [Reply(file.text, private=reply.private, files=(file,)) for file in reply.files]
-        return [
-            *pieces,
-            *files,
-            *([Reply(reply.poll.question, poll=reply.poll)] if reply.poll else []),
-        ]
+        if reply.poll:
+            files.append(Reply(reply.poll.question, poll=reply.poll))
+        return pieces + files
 
     async def _on_event(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())
@@ -279,7 +278,7 @@ class Slack(Channel):
         """Somebody opens a tab of the app, which stands in their 1:1 with the bot."""
         event = envelope.event
         if event.user and event.channel:
-            self._directs.note(envelope.team, event.user, event.channel)
+            self._directs.note(event.user, event.channel)
         self.tasks.start(self._assistant.welcome(envelope))
         if event.tab == "home":
             self.tasks.start(self._home.open(envelope))
@@ -339,9 +338,7 @@ class Slack(Channel):
             return False
         conversation, author = received.conversation, received.event.message.author
         if received.shown_in and author:
-            conversation = await self._approvals.find_asked(
-                conversation, received.shown_in, author.id
-            )
+            conversation = await self._approvals.find_asked(conversation, author.id)
         return await self._host.accept(conversation, received.event)
 
     async def _in_thread(self, received: ReceivedEvent) -> ReceivedEvent:

@@ -18,6 +18,7 @@ from bot.channels.slack.messages import OutboundMessage
 from bot.channels.slack.types import Press, chat_of, is_conversation, ms, write_address
 from bot.transcript import Message, Text
 from toolset.shown import LONGEST_CHOICE
+from toolset.web.json_values import as_object, entries
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -75,22 +76,22 @@ def read_choice(pressed: Press, config: Config) -> ReceivedEvent | None:
 async def show_choice(client: Client, pressed: Press, chosen: ReceivedEvent) -> None:
     """Replace the buttons by what was chosen, as far as Slack lets us; the press counts in any
     case."""
-    message, text = pressed.message, chosen.event.message.text
-    blocks = message.get("blocks") if isinstance(message, dict) else None
-    if not isinstance(blocks, list):
+    message, text = as_object(pressed.message), chosen.event.message.text
+    if not isinstance(message.get("blocks"), list):
         return
     choice = rich_text(
         rich_section({"type": "user", "user_id": pressed.user.id}, words(f": {text}"))
     )
-    blocks = [block for block in blocks if isinstance(block, dict)]
+    blocks = entries(message["blocks"])
+    for place, block in enumerate(blocks):
+        if block.get("block_id") == chosen.conversation:
+            blocks[place] = choice
     if cause := await client.try_post(
         "chat.update",
         channel=pressed.container.channel_id,
         ts=pressed.container.message_ts,
         text=message.get("text") or text,
-        blocks=[
-            choice if block.get("block_id") == chosen.conversation else block for block in blocks
-        ],
+        blocks=blocks,
         metadata=message.get("metadata"),
     ):
         log.warning("choice.buttons_left", cause=cause)

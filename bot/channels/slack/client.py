@@ -21,6 +21,7 @@ from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from bot.http import read_beginning
 from bot.transcript import encode
 from toolset.web.decoding import decode_json
+from toolset.web.json_values import as_object
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -197,8 +198,7 @@ class Client:
             answer = error.response
         except FAILURES as error:
             raise DeliverLater(f"{method}: {type(error).__name__}", AWAY_S) from error
-        data = answer.data if isinstance(answer.data, dict) else {}
-        return _read(method, answer.status_code, answer.headers, data)
+        return _read(method, answer.status_code, answer.headers, as_object(answer.data))
 
     async def _post(self, method: str, arguments: dict[str, object]) -> ApiResponse:
         """Post a request once: a message that may have been posted is looked for before it is
@@ -243,10 +243,9 @@ def _read(
         return ApiResponse(data, scopes)
     if status == 429 or data.get("error") in RATE_LIMITED:
         wait = headers.get("Retry-After", "")[:9]  # Python converts at most 4,300 digits
-        return ApiResponse(
-            {"error": "ratelimited"},
-            retry_after=float(wait) if wait.isdecimal() and int(wait) else WAIT_S,
-        )
+        if not wait.isdecimal():
+            wait = ""
+        return ApiResponse({"error": "ratelimited"}, retry_after=float(wait or 0) or WAIT_S)
     if status >= 500 or "error" not in data:
         raise DeliverLater(f"{method}: status {status}", AWAY_S)
     return ApiResponse(data, scopes)

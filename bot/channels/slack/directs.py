@@ -29,9 +29,9 @@ class DirectChannels:
             host.days + 1
         ) * DAY_S  # longer than the history of what was written there
 
-    def note(self, team: str, user: str, channel: str) -> None:
+    def note(self, user: str, channel: str) -> None:
         """Store a person's 1:1 with the process's next request."""
-        self._kv.set_later(_key(team, user), channel.encode(), self._lifetime_s)
+        self._kv.set_later(_key(user), channel.encode(), self._lifetime_s)
 
     async def is_sent_in(self, command: Command) -> bool:
         """Whether somebody gives a command in their 1:1 with the bot; false as long as no event has
@@ -42,17 +42,17 @@ class DirectChannels:
         """
         if not command.channel_id.startswith("D"):
             return False
-        known = await self._priority_kv.get(_key(command.team_id, command.user_id))
+        known = await self._priority_kv.get(_key(command.user_id))
         return known == command.channel_id.encode()
 
-    async def find(self, team: str, user: str) -> str:
+    async def find(self, user: str) -> str:
         """The person's 1:1; the person's own id, to which Slack delivers too, where it cannot be
         found out in time.
 
         Raises:
             StoreUnavailable: it cannot be read.
         """
-        if known := await self._priority_kv.get(_key(team, user)):
+        if known := await self._priority_kv.get(_key(user)):
             return known.decode()
         try:
             async with asyncio.timeout(LOOKUP_S):
@@ -62,9 +62,9 @@ class DirectChannels:
         channel = response.data.get("channel")
         direct = str(channel.get("id") or "") if isinstance(channel, dict) else ""
         if direct:
-            self.note(team, user, direct)
+            self.note(user, direct)
         return direct or user
 
 
-def _key(team: str, user: str) -> str:
-    return f"slack:direct:{team}:{user}"
+def _key(user: str) -> str:
+    return f"direct:slack:{user}"

@@ -74,7 +74,7 @@ class Reader:
         envelope = _with_texts(envelope)
         event, bot_users = envelope.event, bot_users | envelope.bots
         if event.type == "agent_session_stopped" and event.channel and event.user:
-            return self._read_stop(envelope, event.channel, event.user)
+            return self._read_stop(envelope, event.user)
         if event.type == "member_joined_channel" and event.user in bot_users and event.channel:
             return self._read_invitation(envelope, event.channel, event.inviter or "")
         if event.type not in ("message", "app_mention"):
@@ -122,7 +122,7 @@ class Reader:
         first = text.partition(" ")[0]
         return f"/{text}" if first.casefold() in self._host.tool_commands else text
 
-    def _read_stop(self, envelope: Envelope, channel: str, user: str) -> ReceivedEvent | None:
+    def _read_stop(self, envelope: Envelope, user: str) -> ReceivedEvent | None:
         """A press of Slack's own stop button."""
         event = envelope.event
         chat = _locate(envelope, event)
@@ -300,11 +300,13 @@ class Reader:
 def press_address(pressed: Press, config: Config) -> Address:
     """Where the answer to a press goes: below the message with the button."""
     container, user, url = pressed.container, pressed.user, pressed.response_url
+    if not config.is_slack_url(url):
+        url = ""
     return Address(
         container.channel_id,
         container.message_ts,
         container.thread_ts or "",
-        private_url=url if config.is_slack_url(url) else "",
+        private_url=url,
         user=user.id,
         team=user.team_id or "",
     )
@@ -313,8 +315,11 @@ def press_address(pressed: Press, config: Config) -> Address:
 def _with_texts(envelope: Envelope) -> Envelope:
     """The event, its messages with the words of their blocks where they have no text."""
     event = with_text(envelope.event)
-    new, old = (with_text(one) if one else None for one in (event.message, event.previous_message))
-    return replace(envelope, event=replace(event, message=new, previous_message=old))
+    if event.message:
+        event = replace(event, message=with_text(event.message))
+    if event.previous_message:
+        event = replace(event, previous_message=with_text(event.previous_message))
+    return replace(envelope, event=event)
 
 
 def _is_person(posted: SlackMessage, bot_users: frozenset[str]) -> bool:

@@ -29,6 +29,7 @@ ACTIONS = re.compile(rf"{ACTION}(_good|_bad)?")
 VALUE = re.compile(r"(good|bad) ([\w-]{1,64}) (.{1,100})")
 MODEL_CAP = 100  # characters
 ICONS = {"good": "👍", "bad": "👎"}
+FIELDS = {"good": "positive_button", "bad": "negative_button"}
 
 
 def feedback_block(
@@ -36,28 +37,16 @@ def feedback_block(
 ) -> Block:
     """Two buttons: Slack's own for feedback, or plain ones. Slack gives the block an id: each
     message needs another."""
-    labels = {choice: texts.get(f"slack.feedback_{choice}", language) for choice in ICONS}
-    values = {choice: f"{choice} {turn_id} {model[:MODEL_CAP]}" for choice in ICONS}
+    icons: list[Block] = []
+    native: Block = {"type": "feedback_buttons", "action_id": ACTION}
+    for choice, icon in ICONS.items():
+        label = texts.get(f"slack.feedback_{choice}", language)
+        value = f"{choice} {turn_id} {model[:MODEL_CAP]}"
+        named = {"accessibility_label": label}
+        icons.append(button(icon, f"{ACTION}_{choice}", value) | named)
+        native[FIELDS[choice]] = {"text": plain(label), "value": value} | named
     if buttons == "native":
-        good, bad = (
-            {
-                "text": plain(labels[choice]),
-                "accessibility_label": labels[choice],
-                "value": values[choice],
-            }
-            for choice in ICONS
-        )
-        element = {
-            "type": "feedback_buttons",
-            "action_id": ACTION,
-            "positive_button": good,
-            "negative_button": bad,
-        }
-        return {"type": "context_actions", "elements": [element]}
-    icons = [
-        button(icon, f"{ACTION}_{choice}", values[choice]) | {"accessibility_label": labels[choice]}
-        for choice, icon in ICONS.items()
-    ]
+        return {"type": "context_actions", "elements": [native]}
     return actions(icons)
 
 
@@ -108,7 +97,7 @@ class Feedback:
         """Thank the person alone."""
         user, container = pressed.user, pressed.container
         with suppress(DeliverLater):
-            language = await self._people.find_language(user.team_id or "", user.id)
+            language = await self._people.find_language(user.id)
             text = self._host.texts.get("slack.feedback_thanks", language)
             url, thread = pressed.response_url, container.thread_ts
             if self._config.is_slack_url(url) and await self._client.respond(

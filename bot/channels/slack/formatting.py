@@ -48,11 +48,9 @@ def _plain_markup(match: re.Match[str]) -> str:
     if target.startswith("!"):
         return label or f"@{target[1:].partition('^')[0]}"
     address = target.removeprefix("mailto:").removeprefix("tel:")
-    return (
-        f"{label} ({target})"
-        if label and label not in (address, target) and address == target
-        else address
-    )
+    if label and label != target and address == target:
+        return f"{label} ({target})"
+    return address
 
 
 def escape(text: str) -> str:
@@ -64,8 +62,10 @@ def escape(text: str) -> str:
 
 def cut_fallback(text: str) -> str:
     """What notifications show instead of blocks: as much of the text as fits beside these."""
+    if _bytes(text) <= FALLBACK_BYTES:
+        return text
     size = 0
-    for index, character in enumerate(text if _bytes(text) > FALLBACK_BYTES else ""):
+    for index, character in enumerate(text):
         size += _bytes(character)
         if size > FALLBACK_BYTES:
             return text[:index]
@@ -79,11 +79,10 @@ def _bytes(text: str) -> int:
 def without_mentions(text: str, ids: Collection[str]) -> str:
     """The text without the mentions of these users; if ``ids`` is empty, without the first
     mention."""
-    text = (
-        USER.sub(lambda match: "" if match[1] in ids else match[0], text)
-        if ids
-        else USER.sub("", text, count=1)
-    )
+    if ids:
+        text = USER.sub(lambda match: "" if match[1] in ids else match[0], text)
+    else:
+        text = USER.sub("", text, count=1)
     return re.sub(r"[ \t]{2,}", " ", text).strip()
 
 

@@ -94,7 +94,7 @@ class Home:
         overviews = self._host.overviews
         if overviews is None:
             return
-        person = (await self._people.find(chat_of(conversation).team, [user]))[user]
+        person = (await self._people.find([user]))[user]
         cause = CONFLICT
         try:
             for known_hash in (view_hash, None):
@@ -109,7 +109,7 @@ class Home:
     async def _publish_notice(self, conversation: str, user: str) -> None:
         """Take everything off the tab of somebody who is being forgotten: Slack keeps the last
         view."""
-        language = await self._people.find_language(chat_of(conversation).team, user)
+        language = await self._people.find_language(user)
         if cause := await self._send(
             conversation, user, [section(self._text("forgetting", language))]
         ):

@@ -7,6 +7,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 
 import structlog
 from msgspec import DecodeError
@@ -36,6 +37,7 @@ from bot.safe_text.names import safe_name
 from bot.safe_text.quotations import json_line
 from bot.texts import LANGUAGES, Texts, preferred_language
 from bot.transcript import Author, Media, Part, Quote, Text, encode
+from toolset.web.json_values import as_object
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -94,24 +96,21 @@ class Enricher:
         ids = {arrival.author_id for arrival in arrivals}
         ids |= {user for arrival in arrivals for user in mentioned_users(arrival.message.text)}
         first = addresses[0].ts
-        before = [
-            message
-            for message in messages
-            if is_new and (message.ts or "") < first and not self._is_ours(message)
-        ]
-        shown = [*before, *(message for thread in quoted for message in thread or ())]
+        before: list[SlackMessage] = []
+        for message in messages:
+            if is_new and (message.ts or "") < first and not self._is_ours(message):
+                before.append(message)
+        shown = [*before, *chain.from_iterable(filter(None, quoted))]
         ids |= _people_in(shown)
-        people = await self._find_people(team, ids)
+        people = await self._find_people(ids)
         names = {user: name for user, person in people.items() if (name := safe_name(person.name))}
-        texts = [
-            *(arrival.message.text for arrival in arrivals),
-            *(message.text or "" for message in shown),
-        ]
+        texts = [arrival.message.text for arrival in arrivals]
+        texts += [message.text or "" for message in shown]
         names |= await self._find_groups(team, texts)
-        enriched = [
-            _with_quoted(self._spoken(_with_author(arrival, people, names)), thread, names)
-            for arrival, thread in zip(with_files, quoted, strict=True)
-        ]
+        enriched: list[InboundEvent] = []
+        for arrival, thread in zip(with_files, quoted, strict=True):
+            authored = self._spoken(_with_author(arrival, people, names))
+            enriched.append(_with_quoted(authored, thread, names))
         if before:
             enriched[0] = _with_earlier(enriched[0], chat_of(conversation), before, names)
         return enriched
@@ -121,9 +120,9 @@ class Enricher:
         author's profile."""
         message = arrival.message
         profile = preferred_language(message.author.locale, "") if message.author else ""
-        if not profile or message.parts[:1] not in [
-            (question,) for question in self._bare_mentions.values()
-        ]:
+        if not (profile and message.parts):
+            return arrival
+        if message.parts[0] not in self._bare_mentions.values():
             return arrival
         parts = (self._bare_mentions[profile], *message.parts[1:])
         return replace(arrival, message=replace(message, parts=parts))
@@ -157,10 +156,10 @@ class Enricher:
         except (DeliverLater, TimeoutError):
             return []
 
-    async def _find_people(self, team: str, ids: set[str]) -> dict[str, Author]:
+    async def _find_people(self, ids: set[str]) -> dict[str, Author]:
         try:
             async with asyncio.timeout(self._lookup_timeout_s):
-                return await self._people.find(team, ids)
+                return await self._people.find(ids)
         except TimeoutError:
             return {}
 
@@ -253,23 +252,23 @@ class People:
         self._kv = kv
         self._language = language
 
-    def prefetch(self, team: str, user: str) -> None:
+    def prefetch(self, user: str) -> None:
         """Read the stored profile of a user."""
-        self._kv.prefetch(_key(team, user))
+        self._kv.prefetch(_key(user))
 
-    async def find(self, team: str, users: Iterable[str]) -> dict[str, Author]:
+    async def find(self, users: Iterable[str]) -> dict[str, Author]:
         """Everybody's name, language and time zone, by user id. Never raises."""
         wanted = sorted(set(users))
-        found = await asyncio.gather(*(self._look_up(team, user) for user in wanted))
+        found = await asyncio.gather(*(self._look_up(user) for user in wanted))
         return dict(zip(wanted, found, strict=True))
 
-    async def find_language(self, team: str, user: str) -> str:
+    async def find_language(self, user: str) -> str:
         """The language for sentences to one person. Never raises."""
-        person = await self._look_up(team, user) if user else Author("")
+        person = await self._look_up(user) if user else Author("")
         return preferred_language(person.locale, self._language)
 
-    async def _look_up(self, team: str, user: str) -> Author:
-        key = _key(team, user)
+    async def _look_up(self, user: str) -> Author:
+        key = _key(user)
         with suppress(StoreUnavailable, DecodeError):
             if (known := await self._kv.get(key)) is not None:
                 return _decode(known)
@@ -283,8 +282,8 @@ class People:
         return author
 
 
-def _key(team: str, user: str) -> str:
-    return f"slack:user:{team}:{user}"
+def _key(user: str) -> str:
+    return f"profile:slack:{user}"
 
 
 def _author(user_id: str, data: object) -> Author:
@@ -356,8 +355,8 @@ async def read_thread(
             include_all_metadata=True,
         )
         newest.extend(map(with_text, read(response.data.get("messages"), list[SlackMessage]) or ()))
-        metadata = response.data.get("response_metadata")
-        cursor = str(metadata.get("next_cursor") or "") if isinstance(metadata, dict) else ""
+        metadata = as_object(response.data.get("response_metadata"))
+        cursor = str(metadata.get("next_cursor") or "")
         if not cursor:
             break
     return list(newest)

@@ -13,6 +13,7 @@ from bot.channels import AssertLease, Delivery, Reply
 from bot.channels.slack.client import ApiResponse, Client, delivery_error, is_transient
 from bot.channels.slack.types import Address
 from bot.errors import DeliverLater
+from toolset.web.json_values import as_object
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -84,10 +85,10 @@ class Messages:
         if delivery.attempts <= 1:
             return ""
         messages = await self.read_answers(outbound.address)
-        return next(
-            (str(message["ts"]) for message in messages if delivery_id_of(message) == delivery.id),
-            "",
-        )
+        for message in messages:
+            if delivery_id_of(message) == delivery.id:
+                return str(message["ts"])
+        return ""
 
     async def post(self, outbound: OutboundMessage, content: Mapping[str, object]) -> ApiResponse:
         """Post a message with its delivery's id; a refusal is the caller's.
@@ -185,7 +186,7 @@ def delivery_metadata(delivery_id: str) -> dict[str, object]:
 
 def delivery_id_of(message: object) -> str:
     """The delivery's id in a message's metadata; empty if the message is not ours."""
-    metadata = message.get("metadata") if isinstance(message, dict) else None
-    if not isinstance(metadata, dict) or metadata.get("event_type") != EVENT_TYPE:
+    metadata = as_object(as_object(message).get("metadata"))
+    if metadata.get("event_type") != EVENT_TYPE:
         return ""
     return str(metadata.get("event_payload", {}).get("id", ""))

@@ -103,12 +103,14 @@ class Shortcuts:
         chosen_in = Chat(chosen.team, chosen.channel, chosen.thread).conversation
         if shortcut.callback_id not in (ASK, SUMMARISE) or not is_conversation(chosen_in):
             return
-        language = await self._language(chosen.team, chosen.chosen_by)
+        language = await self._language(chosen.chosen_by)
         if not self._config.allows(chosen.chosen_by, chosen.channel):
             self._tasks.start(self._tell(shortcut, "slack.not_allowed", language))
         elif shortcut.callback_id == ASK:
             chosen_id = new_id("chosen")
-            await self._host.priority_kv.set(_key(chosen_id), encode(chosen), KEPT_S)
+            await self._host.priority_kv.set(
+                _key(chosen_id), encode(chosen), KEPT_S, person=f"slack:{chosen.chosen_by}"
+            )
             self._tasks.start(self._open(shortcut, chosen, chosen_id, language))
         else:
             question = Text(self._host.texts.get("slack_shortcut.summarise", language))
@@ -129,7 +131,7 @@ class Shortcuts:
         typed = view.state.values.get(INPUT, {}).get(INPUT) if view.state else None
         question = (typed.value or "").strip()[:MOST_TYPED] if typed else ""
         chosen = await self._read(view.private_metadata)
-        language = await self._language(chosen.team if chosen else "", user.id)
+        language = await self._language(user.id)
         if chosen is None or chosen.chosen_by != user.id or not question:
             error = self._host.texts.get("slack_shortcut.gone", language)
             return {"response_action": "errors", "errors": {INPUT: error}}
@@ -154,7 +156,7 @@ class Shortcuts:
             press_id: makes the message's id, so that a press that comes again asks once.
             question: empty: the message is about the whole thread, which is read for the turn.
         """
-        chat = Chat(chosen.team, await self._directs.find(chosen.team, user.id))
+        chat = Chat(chosen.team, await self._directs.find(user.id))
         address = Address(chat.channel, language=language, user=user.id, team=chosen.team)
         if not question:
             address = replace(address, quoted_channel=chosen.channel, quoted_thread=chosen.thread)
@@ -175,9 +177,9 @@ class Shortcuts:
             await self._tell(shortcut, "slack_shortcut.late", language)
 
     def _view(self, chosen: ChosenMessage, chosen_id: str, language: str) -> Block:
+        keys = ("title", "send", "close", "question", "about")
         title, send, close, question, about = (
-            self._host.texts.get(f"slack_shortcut.{part}", language)
-            for part in ("title", "send", "close", "question", "about")
+            self._host.texts.get(f"slack_shortcut.{key}", language) for key in keys
         )
         element = {
             "type": "plain_text_input",
@@ -232,10 +234,10 @@ class Shortcuts:
                 shortcut.response_url, self._host.texts.get(key, language)
             )
 
-    async def _language(self, team: str, user: str) -> str:
+    async def _language(self, user: str) -> str:
         try:
             async with asyncio.timeout(LOOKUP_S):
-                return await self._people.find_language(team, user)
+                return await self._people.find_language(user)
         except TimeoutError:
             return self._host.language
 

@@ -90,11 +90,9 @@ class StreamWriter:
         """
         if not self._mode:
             self._mode = "chunks" if addition.cards and not self._no_chunks.left_s else "text"
-        return await (
-            self._add_chunks(ts, addition)
-            if self._mode == "chunks"
-            else self._add_text(ts, addition.text)
-        )
+        if self._mode == "chunks":
+            return await self._add_chunks(ts, addition)
+        return await self._add_text(ts, addition.text)
 
     async def _add_text(self, ts: str, text: str) -> ApiResponse:
         return await self._append(ts, markdown_text=text) if text else DONE
@@ -102,9 +100,9 @@ class StreamWriter:
     async def _add_chunks(self, ts: str, addition: Addition) -> ApiResponse:
         self._is_full = self._is_full or self._bytes + len(addition.text.encode()) > STREAM_BYTES
         text = "" if self._is_full else addition.text
-        chunks = [card.chunk for card in addition.cards] + (
-            [{"type": "markdown_text", "text": text}] if text else []
-        )
+        chunks = [card.chunk for card in addition.cards]
+        if text:
+            chunks.append({"type": "markdown_text", "text": text})
         if not chunks:
             return DONE
         added = await self._append(ts, chunks=chunks)

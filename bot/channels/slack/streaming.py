@@ -136,9 +136,9 @@ class Streaming:
             DeliverLater: Slack may have started the stream; the store holds it without ``ts``.
         """
         address, turn_id = answer.address, answer.turn_id
-        if not self._limits.allow(address) or await self.streams.get(turn_id):
+        if not self._limits.allow(address) or await self.streams.get(turn_id, address.channel):
             return None
-        expected = Stream(address.channel, address.thread)
+        expected = Stream(address.thread, channel=address.channel)
         await self.streams.save(turn_id, expected)
         try:
             started = await writer.start()
@@ -157,7 +157,7 @@ class Streaming:
     async def _save_started(self, turn_id: str, expected: Stream, stream: Stream) -> bool:
         """Store the stream before its text is sent, unless another process has delivered the answer
         meanwhile."""
-        saved = await self.streams.get(turn_id)
+        saved = await self.streams.get(turn_id, expected.channel)
         if saved == expected:
             await self.streams.save(turn_id, stream)
             return True
@@ -229,15 +229,16 @@ class Stream(Struct, frozen=True, omit_defaults=True):
     """The message into which a turn's answer is streamed.
 
     Attributes:
+        channel: is not stored, as that of a 1:1 names a person.
         ts: its timestamp; empty while it is unknown whether Slack has started the stream.
         delivery: the id of the only delivery that may use it; empty before the first.
         cards: of the turn's calls, for the delivery.
     """
 
-    channel: str
     thread: str
     ts: str = ""
     delivery: str = ""
+    channel: str = ""
     cards: tuple[TaskCard, ...] = ()
 
     @property
@@ -260,17 +261,17 @@ class StreamStore:
         """Read with the process's next request what ``get`` will need."""
         self._kv.prefetch(_key(turn_id))
 
-    async def get(self, turn_id: str) -> Stream | None:
-        """The turn's stream, if it has one."""
+    async def get(self, turn_id: str, channel: str) -> Stream | None:
+        """The turn's stream, if it has one; it is in the channel where the turn is answered."""
         value = await self._kv.get(_key(turn_id))
         try:
-            return _decode(value) if value else None
+            return replace(_decode(value), channel=channel) if value else None
         except DecodeError:
             return None
 
     async def save(self, turn_id: str, stream: Stream) -> None:
         """Store the turn's stream."""
-        await self._kv.set(_key(turn_id), encode(stream), KEPT_S)
+        await self._kv.set(_key(turn_id), encode(replace(stream, channel="")), KEPT_S)
 
     async def delete(self, turn_id: str) -> None:
         """Delete the turn's stream from the store."""

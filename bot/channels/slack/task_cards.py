@@ -67,10 +67,12 @@ class TaskCards:
 
     def at_end(self) -> tuple[TaskCard, ...]:
         """All cards when the turn is over: a call that was broken off has failed."""
-        return tuple(
-            replace(card, status="error") if card.status == "in_progress" else card
-            for card in self._cards.values()
-        )
+        cards: list[TaskCard] = []
+        for card in self._cards.values():
+            if card.status == "in_progress":
+                card = replace(card, status="error")
+            cards.append(card)
+        return tuple(cards)
 
     def _set(self, call_id: str, card: TaskCard) -> None:
         self._cards[call_id] = card

@@ -22,6 +22,7 @@ from bot.channels.slack.client import (
 from bot.channels.slack.messages import Messages, OutboundMessage
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.transcript import FileRef, encode
+from toolset.web.json_values import as_object, entries
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -118,12 +119,7 @@ class Uploads:
 
 def file_ids_of(message: object) -> set[str]:
     """The files of a message."""
-    files = message.get("files") if isinstance(message, dict) else None
-    return (
-        {str(one.get("id")) for one in files if isinstance(one, dict)}
-        if isinstance(files, list)
-        else set()
-    )
+    return {str(one.get("id")) for one in entries(as_object(message).get("files"))}
 
 
 def _is_done(method: str, response: ApiResponse) -> bool:

@@ -15,6 +15,7 @@ from bot.http import read_beginning
 from bot.providers.shared import failures as shared
 from bot.providers.shared.failures import Failures
 from toolset.web.decoding import decode_json
+from toolset.web.json_values import as_object, entries
 
 QUOTA_FAILURE = "google.rpc.QuotaFailure"
 # This matches the access tokens of Google.
@@ -39,8 +40,8 @@ class ServiceError(Exception):
     def __init__(self, status: int, details: Any, response: Any = None) -> None:
         self.details = details
         self.response = response
-        body = _object(details)
-        inner = _object(body.get("error"))
+        body = as_object(details)
+        inner = as_object(body.get("error"))
         self.code = status or body.get("code") or inner.get("code") or 0
         self.message = str(body.get("message") or inner.get("message") or "")
         super().__init__(self.code)
@@ -138,14 +139,7 @@ def _message_of(error: ServiceError) -> str:
 
 
 def _details(body: Any) -> list[dict[str, Any]]:
-    details = _object(_object(body).get("error")).get("details")
-    if not isinstance(details, list):
-        return []
-    return [detail for detail in details if isinstance(detail, dict)]
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+    return entries(as_object(as_object(body).get("error")).get("details"))
 
 
 def _delay(details: list[dict[str, Any]], response: Any) -> float | None:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field, SecretStr
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, Field, SecretStr
 
 from bot.providers import Provider
 from bot.providers.shared.entry import Options, ProviderEntry
-from bot.settings import OllamaHost, Secret
+from bot.settings import Secret, check_api_url
+
+
+def _host(value: str) -> str:
+    """As in Ollama itself, scheme, host and port are each optional."""
+    address = f"localhost{value}" if value.startswith(":") else value
+    check_api_url(address if "://" in address else f"http://{address}")
+    return value
 
 
 class Config(BaseModel):
     """Address, key and window."""
 
-    ollama_host: OllamaHost = "127.0.0.1:11434"
+    ollama_host: Annotated[str, AfterValidator(_host)] = "127.0.0.1:11434"
     ollama_api_key: Secret = SecretStr("")
     ollama_context_length: int = Field(0, ge=0)
 

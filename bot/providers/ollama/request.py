@@ -107,10 +107,11 @@ def _assistant(message: Message, model: str) -> list[JSON]:
     if opaque is not None and own:
         turn["thinking"] = opaque.data.decode()
     if message.calls:
-        turn["tool_calls"] = [
-            {"function": {"name": portable_name(call.name), "arguments": call.written}}
-            for call in message.calls
-        ]
+        calls: list[JSON] = []
+        for call in message.calls:
+            function = {"name": portable_name(call.name), "arguments": call.written}
+            calls.append({"function": function})
+        turn["tool_calls"] = calls
     if not (message.text or message.calls):
         return []
     return [turn]

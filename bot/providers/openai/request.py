@@ -34,18 +34,25 @@ PARAGRAPH = "\n\n"
 STRICT = Dialect(
     frozenset(
         {
-            *(
-                "type",
-                "properties",
-                "required",
-                "additionalProperties",
-                "items",
-                "enum",
-                "const",
-                "anyOf",
-            ),
-            *("title", "description", "pattern", "format", "multipleOf", "minimum", "maximum"),
-            *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"),
+            "type",
+            "properties",
+            "required",
+            "additionalProperties",
+            "items",
+            "enum",
+            "const",
+            "anyOf",
+            "title",
+            "description",
+            "pattern",
+            "format",
+            "multipleOf",
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "minItems",
+            "maxItems",
         }
     ),
     frozenset(

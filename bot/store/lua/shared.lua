@@ -117,7 +117,9 @@ local function alarm_at(alarms, reminders, conversation, id, ms)
 end
 
 local function keep_poll(poll, polls, id)
-    redis.call('EXPIRE', poll, POLL_S)
-    redis.call('ZADD', polls, now_ms() + POLL_S * 1000, id)
+    local now, ends = now_ms(), tonumber(redis.call('HGET', poll, 'ends')) -- the index of a voter must not end before
+    local until_ms = math.min(now + POLL_S * 1000, ends)
+    redis.call('PEXPIREAT', poll, until_ms)
+    redis.call('ZADD', polls, until_ms, id)
     redis.call('EXPIRE', polls, POLL_S)
 end

@@ -23,6 +23,7 @@ redis.call('ZREMRANGEBYSCORE', polls, '-inf', now_ms())
 if redis.call('ZCARD', polls) >= tonumber(most) and not drop_unused() then
     return 0
 end
-redis.call('HSET', poll, 'creator', creator, 'body', body, 'options', options, 'multiple', multiple)
+local ends = now_ms() + POLLS_S * 1000
+redis.call('HSET', poll, 'creator', creator, 'body', body, 'options', options, 'multiple', multiple, 'ends', ends)
 keep_poll(poll, polls, id)
 return 1

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Deletes a poll that somebody has started; of another one, what they have voted.
+-- Deletes a poll that somebody has started, or any without a person; of another one, what they have voted.
 local poll, polls = unpack(KEYS)
 local id, person = unpack(ARGV)
-if redis.call('HGET', poll, 'creator') == person then
+if person == '' or redis.call('HGET', poll, 'creator') == person then
     redis.call('DEL', poll)
     redis.call('ZREM', polls, id)
     return

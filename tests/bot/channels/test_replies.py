@@ -22,7 +22,7 @@ from bot.channels.console.channel import Console, Reads
 from bot.channels.line.flex import NO_WORDS
 from bot.live_events import Answered, ApprovalAsked, PollShown, decode_event
 from bot.safe_text.arguments import code_block
-from bot.terminal import beside_text, poll_text
+from bot.terminal.screen import beside_text, poll_text
 from bot.transcript import FileRef
 from tests.bot.channels.line import rig as line_rig
 from tests.bot.channels.slack import rig as slack_rig

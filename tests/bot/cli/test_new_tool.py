@@ -63,7 +63,9 @@ def test_in_a_checkout_it_keeps_the_projects_rules(tmp_path: Path) -> None:
         shutil.copytree(
             ROOT / folder, checkout / folder, ignore=shutil.ignore_patterns("__pycache__")
         )
-    for path in (ROOT / "pyproject.toml", *(ROOT / "tests").glob("*.p*")):
+    # The stand-in for Slack reads its manifest.
+    manifests = ROOT.glob("slack_manifest*.yaml")
+    for path in (ROOT / "pyproject.toml", *manifests, *(ROOT / "tests").glob("*.p*")):
         shutil.copy(path, checkout / path.relative_to(ROOT))
     script = "import sys; from bot.cli.main import main; sys.path[0] = '.'; main()"
     command = [sys.executable, "-c", script, "tools"]

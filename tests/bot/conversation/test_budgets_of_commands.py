@@ -3,8 +3,6 @@ always work."""
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from redis.asyncio import Redis
 
@@ -23,10 +21,6 @@ REFUSED = (
     "You have reached today's limit of 3 messages. I can answer you again from 2026-11-22 00:00 "
     "(UTC)."
 )
-
-# a look: for the person, the conversation they have alone, lists, polls, votes to show, groups, and
-# notes
-SCANS = 8
 
 
 def limited(store: Store, limits: Limits | None = None, *steps: Step) -> Harness:
@@ -156,7 +150,7 @@ async def test_forgetting_looks_at_the_store_so_often_a_day(store: Store, redis:
     refused = texts().get("budget.user_forgets", "en", limit="2", when="2026-11-22 00:00 (UTC)")
     assert [len(answer) for answer in answers] == [1, 1, 1, 1, 0, 0]
     assert answers[2:4] == [[refused]] * 2
-    assert (await redis.info("commandstats"))["cmdstat_scan"]["calls"] == 2 * SCANS
+    assert "cmdstat_scan" not in await redis.info("commandstats")
     assert (
         b'kaiwa_budget_refusals_total{scope="user",unit="forgets"} 4.0'
         in harness.metrics.exposition()
@@ -170,7 +164,7 @@ async def test_many_wishes_to_be_forgotten_at_once_are_one(store: Store, redis: 
     answers = await receive(harness, *(said("/forget me", f"m{number}") for number in range(50)))
     assert len(answers) == 1
     assert answers[0].startswith("Done: ")
-    assert (await redis.info("commandstats"))["cmdstat_scan"]["calls"] == SCANS
+    assert "cmdstat_scan" not in await redis.info("commandstats")
 
 
 async def test_a_wish_to_be_forgotten_counts_once_however_often_its_turn_is_taken(
@@ -182,18 +176,6 @@ async def test_a_wish_to_be_forgotten_counts_once_however_often_its_turn_is_take
     assert asked == [True, True, False]
     assert await budgets.may_forget("t2", HERE, "")  # without an id it is the conversation's
     assert all([await budgets.may_forget(f"t{number}", "console:me", "me") for number in range(3)])
-
-
-async def test_people_are_erased_one_after_the_other(store: Store, redis: Redis) -> None:
-    """However many wish to be forgotten at the same moment, one look at the whole store is under
-    way."""
-    for number in range(5):
-        await store.kv.set(f"mailbox:u{number}", b"", 60)
-    gone = await asyncio.gather(
-        *(store.personal_data.erase("mailbox", [f"u{number}"]) for number in range(5))
-    )
-    assert gone == [1] * 5
-    assert await redis.dbsize() == 0
 
 
 async def test_the_operator_may_ask_for_help_when_all_is_spent(store: Store) -> None:

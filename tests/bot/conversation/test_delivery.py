@@ -18,7 +18,7 @@ from bot.conversation.undelivered import decode_delivery
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.store.keys import kv_key
+from bot.store.keys import digest_of, index_key
 from bot.transcript import encode
 from tests.bot.harness import HERE, Harness, Mailbox
 from tests.bot.store.turns import key, leased
@@ -281,7 +281,7 @@ async def test_an_answer_goes_out_though_its_author_cannot_be_indexed(
     store: Store, redis: Redis
 ) -> None:
     """The store takes the turn and refuses the index."""
-    await redis.set(kv_key("person:mailbox:u1"), "no set", ex=60)
+    await redis.set(index_key(digest_of("mailbox:u1")), "no set", ex=60)
     harness = Harness(store, [Step("Hello")])
     await harness.receive("hi", "m1")
     with structlog.testing.capture_logs() as logs:

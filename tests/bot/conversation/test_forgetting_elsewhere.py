@@ -63,19 +63,6 @@ async def test_a_conversation_that_stays_busy_forgets_at_the_end_of_its_turn(sto
     assert await kept(store) == []
 
 
-async def test_what_a_busy_turn_has_stored_for_its_channel_stays(store: Store) -> None:
-    """As the message that shows half of its answer; with the turn's answer it is no longer
-    needed."""
-    await talk(store)
-    await arrive(store, HERE, said("m2", "more"))
-    other, own = await leased(store, HERE), await leased(store, OWN)
-    await store.journal.begin(other, "turn-2")
-    for turn in ("turn-1", "turn-2"):
-        await store.kv.set(f"mailbox:stream:{turn}", b'{"user":"u1"}', 60)
-    await HistoryEditor(store, 30, lease_wait_s=0.25).forget(own, WISH)
-    assert [await store.kv.get(f"mailbox:stream:turn-{n}") is None for n in (1, 2)] == [True, False]
-
-
 async def test_a_group_that_stays_busy_takes_back_what_somebody_has_said(store: Store) -> None:
     """What is in its history, in its turn and in its inbox; the others' words stay, and are
     answered."""

@@ -256,13 +256,13 @@ async def test_a_forgotten_person_is_not_indexed_again_by_a_repeated_webhook(sto
     """The platform may send the wish itself again, also as another event."""
     harness = Harness(store, [Step("1")])
     await talk(harness, "one")
-    assert await store.kv.members("person:mailbox:u1") == [f"own {HERE}"]
+    assert await store.belongings.read("mailbox:u1") == [f"own {HERE}"]
     wish = InboundEvent(words("m9", "/forget me"))
     await harness.arrive(wish)
     await harness.runner.process(HERE)
     assert not await harness.intake(HERE, wish)
     await harness.runner.process(HERE)
-    assert await store.kv.members("person:mailbox:u1") == []
+    assert await store.belongings.read("mailbox:u1") == []
 
 
 async def test_a_summary_that_cannot_be_read_is_none(store: Store) -> None:

@@ -514,7 +514,7 @@ async def test_a_busy_conversation_forgets_reminders_at_once(store: Store) -> No
     at = await store.now_ms(THERE) + 60_000
     kept = StoredReminder("SECRET", at, "UTC", Author("u1"), group=True)
     await store.reminders.add(THERE, "r1", "u1", at, encode(kept))
-    await store.kv.add("person:mailbox:u1", f"shared {THERE}", 600)
+    await store.belongings.add("mailbox:u1", f"shared {THERE}", 600)
     assert await store.leases.acquire(THERE, 60_000) is not None
     wish = InboundEvent(Message("m1", "user", (Text("/forget me"),), 1_000, Author("u1")))
     lease = await store.leases.acquire(HERE)
@@ -531,7 +531,7 @@ async def test_a_reminder_that_waits_behind_a_turn_is_forgotten_with_its_author(
     at = await store.now_ms(HERE) - 1
     kept = StoredReminder("SECRET", at, "UTC", Author("u1"), group=True)
     await store.reminders.add(HERE, "r1", "u1", at, encode(kept))
-    await store.kv.add("person:mailbox:u1", f"shared {HERE}", 600)
+    await store.belongings.add("mailbox:u1", f"shared {HERE}", 600)
     busy, own = await leased(store, HERE), await leased(store, "mailbox:user:u1")
     await stage.clock.sweep()
     wish = InboundEvent(Message("m1", "user", (Text("/forget me"),), 1_000, Author("u1")))

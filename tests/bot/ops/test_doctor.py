@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -31,6 +31,8 @@ from tests.fakes.wttr import WttrFake, place_of
 from tests.toolset.names import ALWAYS_ON
 from toolset.offer.rules import Rule, Rules
 from toolset.tool_map import ToolMap
+
+WEBHOOK = {"slack_bot_token": SecretStr("xoxb-1"), "slack_signing_secret": SecretStr("x")}
 
 
 async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> None:
@@ -98,7 +100,7 @@ async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> Non
             CheckResult("ok", "page", "open to whoever has the token"),
         ),
         (
-            {"line_channel_secret": SecretStr("x"), "kaiwa_data_dir": Path("data")},
+            {**WEBHOOK, "kaiwa_data_dir": Path("data")},
             CheckResult(
                 "ok",
                 "page",
@@ -107,7 +109,7 @@ async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> Non
             ),
         ),
         (
-            {"line_channel_secret": SecretStr("x"), "dyno": "web.1"},
+            {**WEBHOOK, "dyno": "web.1"},
             CheckResult(
                 "off", "page", "closed, and so is /metrics", "set CONSOLE_TOKEN to open them"
             ),
@@ -269,26 +271,25 @@ async def test_rules_for_the_tools_of_servers_are_no_mistake(
     ]
 
 
-async def test_a_key_that_works_is_told_with_its_model(settings: Settings) -> None:
+async def test_a_key_that_works_is_told_with_its_model(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Asked without generating anything."""
     async with gemini_fake() as gemini:
-        ours = settings.model_copy(
-            update={"gemini_api_key": SecretStr(KEY), "google_gemini_base_url": gemini.base_url}
-        )
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", gemini.base_url)
+        ours = settings.model_copy(update={"gemini_api_key": SecretStr(KEY)})
         model = await found(ours, "model")
     assert model == CheckResult("ok", "model", "Gemini Flash Latest answers, with google_search")
     assert [request.action for request in gemini.requests] == ["get"]
 
 
-async def test_a_refused_key_is_a_failure_with_its_fix(settings: Settings) -> None:
+async def test_a_refused_key_is_a_failure_with_its_fix(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The variable is named, the key is not."""
     async with gemini_fake() as gemini:
-        ours = settings.model_copy(
-            update={
-                "gemini_api_key": SecretStr("wrong-key"),
-                "google_gemini_base_url": gemini.base_url,
-            }
-        )
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", gemini.base_url)
+        ours = settings.model_copy(update={"gemini_api_key": SecretStr("wrong-key")})
         model = await found(ours, "model")
     assert model.result == "failure"
     assert "GEMINI_API_KEY" in model.fix
@@ -301,9 +302,8 @@ async def test_the_image_model_is_checked(
     """A name that does not exist would be seen by people alone."""
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
     async with gemini_fake() as gemini:
-        settings = settings.model_copy(
-            update={"gemini_api_key": SecretStr(KEY), "google_gemini_base_url": gemini.base_url}
-        )
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", gemini.base_url)
+        settings = settings.model_copy(update={"gemini_api_key": SecretStr(KEY)})
         monkeypatch.setenv("IMAGE_MODEL", "gemini-3.1-flash-image")
         told = CheckResult("ok", "images", "Gemini 3.1 Flash Image answers")
         assert await found(settings, "images") == told
@@ -313,14 +313,16 @@ async def test_the_image_model_is_checked(
     assert missing.fix == "IMAGE_MODEL: gemini-0-image is not known there (404); name another"
 
 
-async def test_every_fallback_is_checked(settings: Settings) -> None:
+async def test_every_fallback_is_checked(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What stands in for a model must work before it is needed; one that does not hides no
     other."""
     async with gemini_fake() as gemini:
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", gemini.base_url)
         ours = settings.model_copy(
             update={
                 "gemini_api_key": SecretStr(KEY),
-                "google_gemini_base_url": gemini.base_url,
                 "fallback_models": ("gemini:gemini-0", "gemini:gemini-2.5-pro", "demo"),
             }
         )
@@ -338,25 +340,30 @@ async def test_every_fallback_is_checked(settings: Settings) -> None:
     ]
 
 
-def with_channels(settings: Settings, line: LineFake, slack: SlackFake) -> Settings:
-    """Both channels on, at stand-ins."""
-    return settings.model_copy(
-        update={
-            "line_channel_secret": SecretStr(line_events.SECRET),
-            "line_channel_access_token": SecretStr(line_events.TOKEN),
-            "line_api_base_url": line.base_url,
-            "slack_signing_secret": SecretStr(slack_events.SECRET),
-            "slack_bot_token": SecretStr(BOT_TOKEN),
-            "slack_api_base_url": slack.api_base_url,
-        }
-    )
+@pytest.fixture
+def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[LineFake]:
+    """LINE on, at a stand-in."""
+    with line_fake() as fake:
+        monkeypatch.setenv("LINE_CHANNEL_SECRET", line_events.SECRET)
+        monkeypatch.setenv("LINE_CHANNEL_ACCESS_TOKEN", line_events.TOKEN)
+        monkeypatch.setenv("LINE_API_BASE_URL", fake.base_url)
+        yield fake
 
 
+@pytest.fixture
+def slack(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlackFake]:
+    """Slack on, at a stand-in."""
+    with slack_fake() as fake:
+        monkeypatch.setenv("SLACK_SIGNING_SECRET", slack_events.SECRET)
+        monkeypatch.setenv("SLACK_BOT_TOKEN", BOT_TOKEN)
+        monkeypatch.setenv("SLACK_API_BASE_URL", fake.api_base_url)
+        yield fake
+
+
+@pytest.mark.usefixtures("line", "slack")
 async def test_channels_that_are_on_are_examined(settings: Settings) -> None:
     """Each after its own line, one after the other."""
-    with line_fake() as line, slack_fake() as slack:
-        on = with_channels(settings, line, slack)
-        findings = await run_checks(on, openers(on))
+    findings = await run_checks(settings, openers(settings))
     channels = [finding for finding in findings if finding.name.startswith(("LINE", "Slack"))]
     assert [finding.name for finding in channels] == [
         *(
@@ -388,12 +395,13 @@ async def test_channels_that_are_on_are_examined(settings: Settings) -> None:
 
 
 @pytest.mark.long
-async def test_a_line_that_never_answers_is_not_waited_for(settings: Settings) -> None:
+@pytest.mark.usefixtures("slack")
+async def test_a_line_that_never_answers_is_not_waited_for(
+    line: LineFake, settings: Settings
+) -> None:
     """The others have said what they know."""
-    with line_fake() as line, slack_fake() as slack:
-        line.trouble("info", "stalled")
-        on = with_channels(settings, line, slack)
-        findings = await run_checks(on, openers(on), patience_s=4)
+    line.trouble("info", "stalled")
+    findings = await run_checks(settings, openers(settings), patience_s=4)
     results = {finding.name: finding for finding in findings}
     assert results["LINE"] == CheckResult(
         "failure", "LINE", "no answer within 4 s", "check that it is reachable from here"
@@ -401,14 +409,14 @@ async def test_a_line_that_never_answers_is_not_waited_for(settings: Settings) -
     assert results["Slack token"].result == "ok"
 
 
+@pytest.mark.usefixtures("line")
 async def test_a_channel_whose_notes_cannot_be_reached_is_a_failure(settings: Settings) -> None:
     """A store that does not even open."""
 
     async def away() -> list[CheckResult]:
         raise StoreUnavailable("away")
 
-    on = settings.model_copy(update={"line_channel_secret": SecretStr(line_events.SECRET)})
-    line = await found(on, "LINE", channels={"LINE": away})
+    line = await found(settings, "LINE", channels={"LINE": away})
     assert line == CheckResult(
         "failure", "LINE", "the store does not answer: away", "check REDIS_URL, and that Redis runs"
     )
@@ -474,9 +482,15 @@ async def test_an_address_of_the_newer_kind_is_written_in_brackets(settings: Set
     ],
 )
 async def test_where_others_load_pictures_from(
-    settings: Settings, line: str, url: str, result: str, words: str
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    line: str,
+    url: str,
+    result: str,
+    words: str,
 ) -> None:
     """LINE needs a public address of https; nothing is said where nobody misses it."""
+    monkeypatch.setenv("LINE_CHANNEL_ACCESS_TOKEN", line)
     changes = {"line_channel_secret": SecretStr(line), "public_url": url}
     checks = await run_checks(
         changed := settings.model_copy(update=changes), openers(changed, channels={})

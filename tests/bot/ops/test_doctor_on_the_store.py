@@ -36,7 +36,7 @@ async def test_a_store_that_forgets_is_a_warning(settings: Settings, redis_url: 
     ("ratio", "result", "words"),
     [
         (0.7, "ok", r"70% of \d+ MiB used"),
-        (0.9, "warning", r"90% of \d+ MiB used: the largest histories are shortened"),
+        (0.9, "warning", r"90% of \d+ MiB used: histories above their share are shortened"),
         (1.1, "failure", r"110% of \d+ MiB used: new messages are refused"),
     ],
 )

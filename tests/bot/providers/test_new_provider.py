@@ -125,4 +125,4 @@ def test_it_is_refused_without_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
         check_models(load(), REGISTRY)
     monkeypatch.setenv("PARROT_API_KEY", "seed")
     check_models(load(), REGISTRY)
-    assert model_secrets(load(), REGISTRY) == ["seed"]
+    assert "seed" in model_secrets(load(), REGISTRY)

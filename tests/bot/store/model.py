@@ -226,13 +226,6 @@ class Model:
         rewritten = [changes.get(entry, entry) for entry in self.history]
         self.history = [entry for entry in rewritten if entry]
 
-    def shorten(self, least: int) -> int:
-        """How many turns are gone."""
-        kept = max(len(self.history) // 2, least)
-        gone = max(len(self.history) - kept, 0)
-        self.history = self.history[gone:]
-        return gone
-
 
 def fail(turn: Turn, reason: str) -> int:
     """How often in a row the turn has failed for this reason."""

@@ -159,10 +159,6 @@ async def test_notes_of_all_names(store: Store) -> None:
         assert await store.kv.get(name) == b"told"
         await store.kv.delete(name)
         assert [await store.kv.incr(name, 60) for _ in range(2)] == [1, 2]
-        await store.kv.delete(name)
-        await store.kv.add(name, "b", 60)
-        await store.kv.add(name, "a", 60)
-        assert await store.kv.members(name) == ["a", "b"]
 
 
 async def test_files_share_a_slot(store: Store) -> None:
@@ -176,13 +172,14 @@ async def test_files_share_a_slot(store: Store) -> None:
 
 
 async def test_a_person_is_forgotten_on_every_server(store: Store) -> None:
-    """Their keys are looked for everywhere; another's stay."""
+    """What the index names is wherever it is; another's stays."""
     for number in range(30):
-        await store.kv.set(f"line:U1:{number}", b"x", 60)
-        await store.kv.set(f"line:U2:{number}", b"x", 60)
-    assert await store.personal_data.erase("line", ["U1"]) == 30
-    assert await store.kv.get("line:U1:7") is None
-    assert await store.kv.get("line:U2:7") == b"x"
+        for person in ("line:U1", "line:U2"):
+            await store.kv.set(f"note:{person}:{number}", b"x", 60, person)
+    await store.personal_data.erase_person("line:U1")
+    names = [f"note:line:U1:{number}" for number in range(30)]
+    assert [await store.kv.get(name) for name in names] == [None] * 30
+    assert await store.kv.get("note:line:U2:7") == b"x"
 
 
 async def test_polls_are_kept_on_every_server(store: Store) -> None:
@@ -192,12 +189,11 @@ async def test_polls_are_kept_on_every_server(store: Store) -> None:
         creator = "U1" if number % 2 else "U2"
         assert await store.polls.start(group, "poll_1", creator, b"body", options=2, multiple=False)
         assert await store.polls.press(group, "poll_1", f"p{number}", "U1", 1, b"shown") == "taken"
-    await store.personal_data.erase("line", ["U1"])
+    await store.personal_data.erase_person("line:U1")
     found = [
         await store.polls.show(f"line:polls:group:C{number}", "poll_1", 0) for number in range(20)
     ]
     assert found == [StoredPoll(b"body", False, 0, (0, 0)), None] * 10
-    assert len(await store.polls.waiting("line")) == 20
 
 
 async def test_a_new_poll_takes_the_room_of_one_without_votes_on_a_cluster(store: Store) -> None:
@@ -389,7 +385,7 @@ async def test_the_largest_history_of_a_full_server_gives_way(
     limit = round((memory["used_memory"] - memory["mem_not_counted_for_evict"]) / 0.9)
     _ = full.redis.config_set("maxmemory", limit)
     try:
-        assert (await store.memory.make_room()).histories == 1
+        assert set(await store.memory.make_room()) == {large}
     finally:
         _ = full.redis.config_set("maxmemory", 0)
     assert {

@@ -118,9 +118,13 @@ async def test_a_prefetched_read_is_used_once_and_not_after_a_change(
 
 
 async def test_erasing_a_person_or_a_place_takes_their_facts(store: Store) -> None:
-    """By a whole part of the key, of one channel."""
+    """Of one channel, and of no longer id."""
     for place, person in ((HERE, ME), (HERE, "U12"), ("slack:T1:C2", ME), ("line:b:group:C1", ME)):
         await store.person_facts.remember(place, person, "likes tea")
-    assert await store.personal_data.erase("slack", [ME]) == 2
-    assert await store.personal_data.erase("slack", ["C1"]) == 1
+    await store.personal_data.erase_person(f"slack:{ME}")
+    assert await store.person_facts.read(HERE, ME) == []
+    assert await store.person_facts.read("slack:T1:C2", ME) == []
+    assert len(await store.person_facts.read(HERE, "U12")) == 1
+    await store.personal_data.erase_place(HERE)
+    assert await store.person_facts.read(HERE, "U12") == []
     assert await store.person_facts.read("line:b:group:C1", ME) == [Fact(1, "likes tea")]

@@ -65,7 +65,7 @@ async def test_a_forgotten_person_has_rated_nothing(store: Store) -> None:
     for person in (ANN, BEN, "line:U1"):
         for day in (DAY, NEXT):
             await rate(store, person, 10, day=day)
-    await store.personal_data.erase("slack", ["U1", "D1"])
+    await store.personal_data.erase_person(ANN)
     assert [len(ratings) for ratings in await store.feedback.read([DAY, NEXT])] == [2, 2]
     assert await rate(store, ANN, 10)
     assert not await rate(store, BEN, 10)

@@ -323,12 +323,6 @@ class Workers(Bench):
         self.held(partial(self.store.history.erase, whole=False), left)
         self.model.history, self.model.summary, self.model.outbox = [], b"", left
 
-    @precondition(lambda self: self.model.history)
-    @rule(least=st.sampled_from([0, 1]))
-    def shorten(self, least: int) -> None:
-        gone, _ = self.timed(self.scripts.run("shorten", self.here, [least]))
-        assert gone == (0 if self.model.held else self.model.shorten(least))
-
     @invariant()
     def the_store_is_as_it_should_be(self) -> None:
         """All that there is to see is asked for at once."""

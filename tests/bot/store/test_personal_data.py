@@ -1,61 +1,138 @@
-"""What names somebody beside their conversations is found and deleted, and deletions leave no bytes
-behind."""
+"""What belongs to somebody beside their conversations is found by the index and deleted, and
+deletions leave no bytes behind."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from redis.asyncio import Redis
 
-from bot.store import Store
-from bot.store.keys import Keys
+from bot.clock import now_ms
+from bot.store import Store, StoredPoll, StoredRating
+from bot.store.keys import (
+    CONVERSATION_KINDS,
+    CONVERSATION_VALUES,
+    LASTING_KINDS,
+    PERSON_VALUES,
+    SHARD_KINDS,
+    Keys,
+    kv_key,
+)
 from tests.bot.store.turns import key, leased
 
 HERE = "line:bot:user:u1"
+GROUP = "line:bot:group:C1"
+ANN, BEN = "line:ann", "line:ben"
 
 
-async def names(redis: Redis) -> set[str]:
-    """Of all keys, without their shard."""
-    return {name.decode().split(":", 2)[2] async for name in redis.scan_iter("kaiwa:*")}
+async def dumped(redis: Redis) -> dict[str, Any]:
+    """Every key with its value, without the shard."""
+    names = sorted([name async for name in redis.scan_iter("kaiwa:*")])
+    return {name.decode().split(":", 2)[2]: await redis.dump(name) for name in names}
 
 
-async def test_erasing_takes_what_bears_the_name_and_nothing_else(
+async def store_everything(store: Store, person: str) -> None:
+    """One of each kind of thing that a person leaves beside conversations."""
+    author = person.partition(":")[2]
+    await store.person_facts.remember(GROUP, author, "likes tea")
+    await store.place_lists.add(GROUP, author, "shopping", [f"milk for {author}"], f"k {author}")
+    poll = f"poll_{author}"
+    await store.polls.start(GROUP, poll, author, b"body", options=2, multiple=False)
+    await store.polls.press(GROUP, "poll_boss", f"press {author}", author, 1, b"shown")
+    rating = StoredRating(f"turn_{author}", 1, True, b"{}")
+    await store.feedback.rate("2026-11-24", person, rating)
+    await store.groups.receive(GROUP, author, now_ms(), f"words of {author}".encode())
+    await store.reminders.count(person, GROUP, f"r {author}", 60, most=9)
+    await store.reminders.count(f"{person}:hourly", GROUP, f"r {author}", 60, most=9)
+    for kind in PERSON_VALUES:
+        await store.kv.set(f"{kind}:{person}", author.encode(), 60)
+    for kind in CONVERSATION_VALUES:
+        await store.kv.set(f"{kind}:line:bot:user:{author}", author.encode(), 60)
+    await store.kv.set(f"chosen:{author}", author.encode(), 60, person)
+    store.kv.set_later(f"quoted:{author}", author.encode(), 60, person)
+    # What can wait leaves with this.
+    assert await store.kv.get(f"chosen:{author}") == author.encode()
+
+
+async def test_every_kind_of_thing_is_reached_by_the_index_and_nothing_of_others(
     store: Store, redis: Redis
 ) -> None:
-    """Other channels' and people with a longer id stay."""
-    await store.inbox.accept(HERE, "m1", b"one")
-    for name in ("line:name:u1", "line:name:u12", "slack:name:u1", "line:name:*"):
-        await store.kv.set(name, b"x", 60)
-    assert await store.personal_data.erase("line", ["u1"]) == 1
-    left = await names(redis)
-    assert {"note:line:name:u12", "note:slack:name:u1", "note:line:name:*", f"inbox:{HERE}"} <= left
-    assert [
-        name
-        for name in left
-        if "u1" in name.split(":") and not name.startswith(("inbox", "note:slack"))
-    ] == []
-    assert await store.personal_data.erase("line", ["*"]) == 1
-    assert await store.kv.get("line:name:u12") == b"x"
+    """Whoever forgets to index what it stores leaves a trace here."""
+    await store.polls.start(GROUP, "poll_boss", "boss", b"body", options=2, multiple=False)
+    await store_everything(store, BEN)
+    before = await dumped(redis)
+    await store_everything(store, ANN)
+    during = await dumped(redis)
+    assert {name for name in during if during[name] != before.get(name)} >= {
+        f"facts:{GROUP}:ann",
+        f"lists:{GROUP}",
+        f"poll:{GROUP}:poll_ann",
+        f"poll:{GROUP}:poll_boss",
+        "feedback:2026-11-24",
+        f"background:{GROUP}",
+        "reminders_of:line:ann",
+        "reminders_of:line:ann:hourly",
+    }
+    await store.personal_data.erase_person(ANN)
+    await store.personal_data.erase_place("line:bot:user:ann")
+    after = await dumped(redis)
+    # The group's index, its numbers and what is to be shown of polls belong to everybody.
+    shared = ("index:", "seen:", "lists:", "polls:", "poll:", "outbox:", "due")
+    left = [name for name in after if after[name] != before.get(name)]
+    assert [name for name in left if not name.startswith(shared)] == []
+    assert [item.text for item in await store.place_lists.read(GROUP)] == ["milk for ben"]
+    assert await store.polls.show(GROUP, "poll_ann") is None
+    poll = await store.polls.show(GROUP, "poll_boss")
+    assert isinstance(poll, StoredPoll)
+    assert poll.voters == 1
+    assert await store.belongings.read(ANN) == []
+    assert len(await store.belongings.read(BEN)) == 8
 
 
-async def test_notes_that_hold_a_name_go_too(store: Store) -> None:
-    """Such as who is asked, or where a stream stands, unless its turn goes on; a set is known by
-    its name alone."""
-    await store.kv.set("slack:question:C1", b'{"asker":"U1"}', 60)
-    await store.kv.set("slack:stream:t1", b'{"channel":"D1"}', 60)
-    await store.kv.set("slack:stream:t2", b'{"channel":"D12"}', 60)
-    await store.kv.set("line:stream:t3", b'{"channel":"D1"}', 60)
-    await store.kv.add("person:slack:U2", "own slack:T:D1", 60)
-    await store.kv.set("slack:stream:t4", b'{"channel":"D1"}', 60)
-    assert await store.personal_data.erase("slack", ["U1", "D1"], ["t4"]) == 2
-    assert await store.kv.get("slack:stream:t2") is not None
-    assert await store.kv.get("slack:stream:t4") is not None
-    assert await store.kv.get("line:stream:t3") is not None
-    assert await store.kv.members("person:slack:U2") == ["own slack:T:D1"]
+@pytest.mark.parametrize("kind", ["facts", "lists", "poll", "polls", "question"])
+async def test_what_everybody_has_stored_in_a_place_goes_with_it(
+    store: Store, redis: Redis, kind: str
+) -> None:
+    """The bot has been removed from a group."""
+    await store_everything(store, ANN)
+    await store.kv.set(f"question:{GROUP}", b"ann", 60)
+    await store.personal_data.erase_place(GROUP)
+    assert [name for name in await dumped(redis) if name.startswith(f"{kind}:line:bot:group")] == []
+    assert await store.kv.get(f"question:{GROUP}") is None
 
 
-async def test_no_name_is_in_nothing(store: Store) -> None:
-    """Nothing is deleted for somebody who has none."""
-    await store.kv.set("line:name:u1", b"x", 60)
-    assert await store.personal_data.erase("line", []) == 0
+async def test_a_value_of_a_shared_conversation_goes_where_it_holds_the_name(store: Store) -> None:
+    """Such as who is asked; a longer id is another's."""
+    await store.kv.set("question:slack:T:C1", b'{"asker":"U1"}', 60)
+    await store.kv.set("question:slack:T:C2", b'{"asker":"U12"}', 60)
+    both = ["slack:T:C1", "slack:T:C2", "slack:T:C3"]
+    await store.personal_data.erase_in_shared(both, "U1")
+    assert await store.kv.get("question:slack:T:C1") is None
+    assert await store.kv.get("question:slack:T:C2") is not None
+
+
+async def test_names_of_values_are_digests(store: Store, redis: Redis) -> None:
+    """So no key of theirs names a person, and none has to be looked for."""
+    await store.kv.set("line:own:user:u1:m1", b"turn", 60)
+    await store.kv.set("profile:line:u1", b"name", 60)
+    assert [name for name in await dumped(redis) if "u1" in name] == []
+    assert ":note:line:own:" in kv_key("line:own:user:u1:m1")
+
+
+def test_every_kind_of_key_is_of_a_conversation_or_known_here() -> None:
+    """A new kind is added here with the way in which it is forgotten."""
+    assert set(CONVERSATION_KINDS) == {
+        # deleted with an own conversation, cleaned in a shared one (bot.conversation.edits)
+        *("inbox", "turn", "journal", "history", "summary", "outbox", "late"),
+        *("reminders", "background"),
+        # deleted with the place
+        "polls",
+        # names nobody, or lives for a few seconds or an hour
+        *("lease", "early", "interpreter"),
+    }
+    assert set(SHARD_KINDS) == {"due", "dead", "alarms"}
+    assert set(LASTING_KINDS) == {"pins", "format"}
 
 
 async def test_a_deleted_letter_leaves_no_bytes_among_the_others(
@@ -84,6 +161,6 @@ async def test_a_seen_key_names_nobody_and_still_knows_the_message(store: Store)
     """It outlives a wish to be forgotten, so that a message that comes again is not answered
     again."""
     assert await store.inbox.accept(HERE, "T:u1:17", b"one")
-    assert await store.personal_data.erase("line", ["u1"]) == 0
+    await store.personal_data.erase_person("line:u1")
     assert not await store.inbox.accept(HERE, "T:u1:17", b"one")
     assert "u1" not in Keys(HERE).seen("T:u1:17")

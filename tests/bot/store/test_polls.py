@@ -196,9 +196,9 @@ async def test_erasing_a_person_takes_their_votes_and_their_polls(
         await vote(store, person, choice)
     fields = await redis.hgetall(Keys(HERE).poll("poll_1"))
     assert not any(b"ann" in part or b"boss" in part for pair in fields.items() for part in pair)
-    await store.personal_data.erase("line", ["ann"])
+    await store.personal_data.erase_person("line:ann")
     assert (await standing(store))[2:] == (1, (1, 0, 0))
     assert await store.polls.show(HERE, "poll_2") is None
     assert await store.polls.open_ids(HERE) == ["poll_1"]
-    await store.personal_data.erase("line", ["C1"])
+    await store.personal_data.erase_place(HERE)
     assert await kept(redis) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from functools import partial
 
 from bot import texts
 from bot.channels import InboundEvent, Question
@@ -11,9 +10,8 @@ from bot.channels.console.channel import Console, Reads
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
 from bot.live_events import ApprovalAsked, Joined, LiveEvent, ToolStarted, TurnStarted
-from bot.terminal import clock_time
-from bot.terminal.chat import Chat, ChatSession
-from bot.terminal.screen import Screen
+from bot.terminal.chat import Chat
+from bot.terminal.screen import Screen, clock_time
 from bot.transcript import Message, Role, Text, ToolCall, encode
 from tests.fakes.live import LocalLive
 from tests.waiting import until
@@ -57,18 +55,8 @@ class ChatHarness:
         reads = Reads(self._read_history, self._read_question)
         console = Console(self._accept, self.live, reads, texts.load(), "en")
 
-        async def say(text: str, message_id: str) -> None:
-            await console.say(HERE, text, message_id=message_id)
-
-        session = ChatSession(
-            say,
-            partial(console.watch, HERE),
-            partial(console.vote, HERE),
-            partial(console.open_question, HERE),
-            partial(self._read_history, HERE),
-            poll_s=0.1,
-        )
-        self.chat = Chat(session, Screen(WORDS), SpokenCommands(texts.load()), WORDS)
+        screen = Screen(WORDS, keyboard=None)
+        self.chat = Chat(console, HERE, screen, SpokenCommands(texts.load()), poll_s=0.1)
 
     async def run(self, *lines: str) -> bool:
         """Type these lines."""

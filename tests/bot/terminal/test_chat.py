@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -33,6 +34,7 @@ from tests.bot.terminal.harness import (
     ChatHarness,
     message_of,
 )
+from tests.waiting import until
 from toolset.shown import Card
 
 RESUMED = TurnStarted("t1", ("the first message",))
@@ -95,6 +97,24 @@ async def test_an_answer_whose_live_events_are_lost_comes_from_the_history(
     ]
     assert await harness.run("hi", "you")
     assert printed() == ("answer to hi\nanswer to you\n", "")
+
+
+async def test_an_outage_of_the_live_events_does_not_end_the_waiting(
+    harness: ChatHarness, printed: Printed
+) -> None:
+    """They are followed again, and bring the answer."""
+
+    async def answer_later() -> None:
+        await until(lambda: harness.live.viewers == 0)
+        await harness.publish(Answered("t1", "Yes."))
+
+    later: list[asyncio.Task[None]] = []
+    harness.scripts = [
+        [STARTED, lambda: later.append(asyncio.create_task(answer_later())), harness.break_off]
+    ]
+    assert await harness.run("hi")
+    await later[0]
+    assert printed() == ("Yes.\n", "")
 
 
 async def test_a_store_that_goes_away_meanwhile_ends_the_waiting(
@@ -178,7 +198,7 @@ async def test_a_conversation_goes_on_where_it_was(harness: ChatHarness, printed
         message_of("model", "…", call),
     ]
     assert await harness.chat.resume() == ["one", "two"]
-    assert printed() == ("", "")  # a pipe recalls nothing
+    assert printed() == ("", "› two\n\n1\n")
     harness.lose_the_store()
     with pytest.raises(StoreUnavailable):
         await harness.chat.resume()

@@ -89,7 +89,7 @@ from tests.fakes.line_events import USER, text_message
 async def main():
     with line_fake() as fake:
         async with open_rig(fake) as rig:
-            await rig.notes.set(f"line:person:user:{USER}", b'{"name": "Hanako"}', 60)
+            await rig.notes.set(f"profile:line:{USER}", b'{"name": "Hanako"}', 60)
             arrivals = await rig.receive(fake.event(message=text_message("Hello")))
             [known] = await rig.line.enrich(IN_PRIVATE, arrivals, is_new=True)
             async with rig.line.live_view(IN_PRIVATE, known.address):

@@ -94,7 +94,7 @@ async def test_where_it_is_off_nothing_is_kept(store: Store, fake: LineFake) -> 
         await here.hear(said(fake, "canary"))
         names = [name async for name in store.kv._client.scan_iter("kaiwa:*")]
         assert [
-            name for name in names if b":note:line:last_" not in name
+            name for name in names if b":note:line:" not in name
         ] == []  # the time of the last webhook
         await here.hear(asked(fake, "what is this?"))
         assert background(here) == []

@@ -201,10 +201,10 @@ async def test_forget_me_takes_a_vote(store: Store, poll: LinePipeline, fake: Li
     """Others' votes stay; of its creator, the poll goes."""
     await poll.hear(fake.press("1 Sushi", OTHER))
     await poll.hear(fake.press("2 Curry"))
-    await store.personal_data.erase("line", [OTHER])
+    await store.personal_data.erase_person(f"line:{OTHER}")
     await poll.hear(fake.press("2 Curry", f"U{'3' * 32}"))
     assert "・Sushi: 0\n・Curry: 2\n" in fake.texts[-1][0]
-    await store.personal_data.erase("line", [USER])
+    await store.personal_data.erase_person(f"line:{USER}")
     await poll.hear(fake.press("2 Curry", OTHER))
     assert fake.texts[-1] == ["This poll has ended, and its data has been deleted."]
 

@@ -106,7 +106,7 @@ async def test_a_question_stands_in_its_thread_with_two_buttons(fake: SlackFake,
         ("kaiwa_approve", "primary", ID),
         ("kaiwa_reject", "danger", ID),
     ]
-    assert rig.kv.lives[f"slack:question:{THREAD}"] == 2 * 86_400
+    assert rig.kv.lives[f"question:{THREAD}"] == 2 * 86_400
 
 
 async def test_a_question_is_asked_in_the_language_of_its_own_sentence(
@@ -176,7 +176,7 @@ async def test_the_outcome_takes_the_buttons_place(fake: SlackFake, rig: Rig) ->
     await deliver(rig, question(), outcome(), outcome("Not allowed."))
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)"]
     assert (len(fake.called(UPDATE)), len(fake.posted)) == (1, 1)
-    assert rig.kv.kept[f"slack:question:{THREAD}"] == b""
+    assert rig.kv.kept[f"question:{THREAD}"] == b""
 
 
 async def test_a_name_in_the_outcome_calls_nobody(fake: SlackFake, rig: Rig) -> None:
@@ -195,7 +195,7 @@ async def test_an_outcome_of_a_question_nobody_remembers_says_nothing(
     """Nor does that of another one, nor one whose note is of another form."""
     await deliver(rig, outcome())
     await deliver(rig, question(), outcome(of=f"question_{'1' * 32}"))
-    rig.kv.kept[f"slack:question:{THREAD}"] = b"?"
+    rig.kv.kept[f"question:{THREAD}"] = b"?"
     await deliver(rig, outcome())
     assert fake.called(UPDATE) == []
     assert len(fake.posted) == 1

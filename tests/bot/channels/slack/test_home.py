@@ -56,7 +56,7 @@ async def remind(
 
 async def know(store: Store, place: str, text: str, user: str = USER) -> int:
     entry = f"{'own' if ':D' in place else 'shared'} {place}"
-    await store.kv.add(f"person:slack:{user}", entry, 60)
+    await store.belongings.add(f"slack:{user}", entry, 60)
     return await store.person_facts.remember(place, user, text)
 
 

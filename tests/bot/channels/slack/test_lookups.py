@@ -40,9 +40,9 @@ async def test_speakers_have_names_languages_and_zones(fake: SlackFake, rig: Rig
             asked.message.id,
         )
     assert sorted(call["user"] for call in fake.called("users.info")) == [USER, "U0002", "U0009"]
-    assert json.loads(rig.kv.kept[f"slack:user:T00000001:{USER}"])["name"] == "Hanako"
-    assert rig.kv.lives[f"slack:user:T00000001:{USER}"] == 86_400
-    assert rig.kv.lives["slack:user:T00000001:U0009"] == 600
+    assert json.loads(rig.kv.kept[f"profile:slack:{USER}"])["name"] == "Hanako"
+    assert rig.kv.lives[f"profile:slack:{USER}"] == 86_400
+    assert rig.kv.lives["profile:slack:U0009"] == 600
 
 
 @pytest.mark.parametrize("profile", [{"display_name": "", "real_name": "Hanako"}, {}, None])
@@ -66,12 +66,12 @@ async def test_who_cannot_be_looked_up_has_no_name(fake: SlackFake, rig: Rig, tr
         fake.users[USER] = {"id": 5}
     [prepared] = await rig.slack.enrich(THREAD, [arrival("Hello")], is_new=False)
     assert prepared.message.author == Author(USER)
-    assert (f"slack:user:T00000001:{USER}" in rig.kv.kept) == (trouble == "shape")
+    assert (f"profile:slack:{USER}" in rig.kv.kept) == (trouble == "shape")
 
 
 async def test_a_store_that_is_away_or_spoilt_costs_a_look_up(fake: SlackFake, rig: Rig) -> None:
     """Names are had all the same."""
-    rig.kv.kept[f"slack:user:T00000001:{USER}"] = b"{"
+    rig.kv.kept[f"profile:slack:{USER}"] = b"{"
     [prepared] = await rig.slack.enrich(THREAD, [arrival("Hello")], is_new=False)
     rig.kv.away = True
     [again] = await rig.slack.enrich(THREAD, [arrival("Hello")], is_new=False)

@@ -178,7 +178,7 @@ async def test_only_its_creator_closes_a_poll(poll: PollPipeline) -> None:
 
 async def test_a_poll_that_is_gone_is_not_voted_on(poll: PollPipeline) -> None:
     """Its creator had everything forgotten."""
-    await poll.store.personal_data.erase("slack", [USER])
+    await poll.store.personal_data.erase_person(f"slack:{USER}")
     await poll.press("kaiwa_vote_1", user=OTHER)
     told = [one["text"] for responses in poll.fake.responses.values() for one in responses]
     assert told == ["This poll has ended, and its data has been deleted."]
@@ -206,7 +206,7 @@ async def test_forget_me_takes_what_waits_to_show_a_vote(poll: PollPipeline, red
 async def test_a_poll_that_goes_while_its_votes_wait_is_not_shown(poll: PollPipeline) -> None:
     """The delivery is dropped."""
     await poll.post(poll.pressed("kaiwa_vote_1"))
-    await poll.store.personal_data.erase("slack", [USER])
+    await poll.store.personal_data.erase_person(f"slack:{USER}")
     await poll.process()
     assert await poll.store.outbox.read(KEPT_IN) == []
     assert poll.fake.called(UPDATE) == []

@@ -55,7 +55,7 @@ class Stopping(LocalKeyValue):
         await self._pass(name)
         return value if self._obeyed else await super().get(name)
 
-    async def set(self, name: str, value: bytes, ttl_s: int) -> None:
+    async def set(self, name: str, value: bytes, ttl_s: int, person: str = "") -> None:
         if self._obeyed:
             await super().set(name, value, ttl_s)
         await self._pass(name)

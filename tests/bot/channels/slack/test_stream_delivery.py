@@ -172,7 +172,7 @@ async def test_a_stream_of_unknown_fate_is_looked_for(
     fake.hang_up(START, after=after)
     await stream(rig, lambda: len(fake.called(START)) == 1)
     await rig.slack.tasks.join()
-    assert rig.kv.kept[NOTE] == encode(Stream(CHANNEL, TS))
+    assert rig.kv.kept[NOTE] == encode(Stream(TS))
     for attempts in (1, 2):
         await deliver(other, replace(FIRST, attempts=attempts))
     assert fake.shown == ["Old", "Ours", ANSWER]
@@ -200,7 +200,7 @@ async def test_a_stream_begun_after_the_answer_is_taken_back(fake: SlackFake, ri
 
 async def test_a_stream_found_by_another_process_is_its_own(fake: SlackFake, rig: Rig) -> None:
     """Its note stays as that one has written it."""
-    found = encode(Stream(CHANNEL, TS, "1800000001.000000", "turn_1"))
+    found = encode(Stream(TS, "1800000001.000000", "turn_1"))
     fake.meanwhile[START] = lambda: rig.kv.kept.update({NOTE: found})
     await stream(rig, lambda: len(fake.called(START)) == 1)
     await rig.slack.tasks.join()

@@ -85,7 +85,7 @@ async def test_a_long_answer_is_shown_while_it_is_written(fake: SlackFake, rig: 
         {"channel": CHANNEL, "thread_ts": TS, "recipient_user_id": USER, "recipient_team_id": TEAM}
     ]
     ts = fake.messages[CHANNEL][-1]["ts"]
-    assert rig.kv.kept[NOTE] == encode(Stream(CHANNEL, TS, ts))
+    assert rig.kv.kept[NOTE] == encode(Stream(TS, ts))
     assert rig.kv.lives[NOTE] == 7 * 86_400
     assert fake.called(STOP) == []
 

@@ -3,42 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-STYLES = {"✓": "green", "!": "yellow", "✗": "red", "–": "dim"}
+from bot.checks import CheckResult
+
+MARKS = {
+    "ok": ("✓", "green"),
+    "off": ("–", "dim"),
+    "warning": ("!", "yellow"),
+    "failure": ("✗", "red"),
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """``mark`` is one of ✓ ! ✗ –; ``hint`` says what to do."""
-
-    mark: str
-    name: str
-    detail: str
-    hint: str = ""
-
-
-def print_rows(rows: Iterable[Row]) -> None:
+def print_checks(results: Iterable[CheckResult]) -> None:
+    """Print one line for each result."""
     console = Console(highlight=False)
-    if not console.is_terminal:
-        for row in rows:
-            print(
-                f"{row.mark} {row.name}: {row.detail}{f' ({row.hint})' if row.hint else ''}",
-                flush=True,
-            )
-        return
     grid = Table.grid(padding=(0, 2))
-    for row in rows:
-        grid.add_row(
-            Text(row.mark, STYLES[row.mark]),
-            row.name,
-            Text.assemble(row.detail, "  ", (row.hint, "dim")),
-        )
-    console.print(grid)
+    for result in results:
+        mark = MARKS[result.result]
+        if console.is_terminal:
+            rest = Text.assemble(result.detail, "  ", (result.fix, "dim"))
+            grid.add_row(Text.assemble(mark), result.name, rest)
+            continue
+        fix = f" ({result.fix})" if result.fix else ""
+        print(f"{mark[0]} {result.name}: {result.detail}{fix}", flush=True)
+    if grid.row_count:
+        console.print(grid)
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, elastic: int = 1) -> None:
@@ -54,9 +47,8 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, elastic: 
         return
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for name in head:
-        table.add_column(
-            name, no_wrap=name not in head[-elastic:]
-        )  # Rich narrows only columns that wrap
+        # Rich narrows only columns that wrap.
+        table.add_column(name, no_wrap=name not in head[-elastic:])
     for row in rows:
         table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))
     console.print(table)

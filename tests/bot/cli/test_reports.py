@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from bot.terminal.reports import Row, print_rows, print_table
+from bot.checks import CheckResult
+from bot.cli.reports import print_checks, print_table
 
-ROWS = [Row("✓", "store", "answers"), Row("!", "model", "demo [model]", "set GEMINI_API_KEY")]
+ROWS = [
+    CheckResult("ok", "store", "answers"),
+    CheckResult("warning", "model", "demo [model]", "set GEMINI_API_KEY"),
+]
 TABLE = [("get_weather", "low", "Weather " * 20), ("add", "low", "Sums")]
 
 
 def test_a_report_in_a_pipe_has_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     """One line for each part, whatever the width."""
-    print_rows(ROWS)
+    print_checks(ROWS)
     assert (
         capsys.readouterr().out == "✓ store: answers\n! model: demo [model] (set GEMINI_API_KEY)\n"
     )
@@ -23,7 +27,7 @@ def test_a_report_on_a_terminal_is_aligned(
 ) -> None:
     """Mark, name, then the rest; brackets are no markup."""
     on_a_terminal(monkeypatch)
-    print_rows(ROWS)
+    print_checks(ROWS)
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert lines == ["✓  store  answers", "!  model  demo [model]  set GEMINI_API_KEY"]
 
