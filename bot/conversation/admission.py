@@ -12,7 +12,7 @@ import structlog
 
 from bot.channels import InboundEvent, Reply
 from bot.clock import now_ms
-from bot.conversation.limits import Excess, Standing, Used, is_operators
+from bot.conversation.limits import Balance, Excess, Standing, is_operators
 from bot.conversation.reminders import text_of
 from bot.conversation.services import Services
 from bot.conversation.triage import CANNED, CONVERSATION_DELETED, LEFT_OUT, ParsedEvent
@@ -35,7 +35,7 @@ class Admitted:
         events: may be answered.
         messages: for the history: placeholders of refused messages, and the refusals.
         replies: the refusals with their addresses.
-        standing: of the author, if it is known.
+        standing: what was used until then; None if no event counts.
     """
 
     events: list[ParsedEvent]
@@ -56,13 +56,9 @@ class Admission:
         conversation: str,
         turn_id: str,
         batch: Sequence[ParsedEvent],
-        standing: Standing | None = None,
     ) -> Admitted:
         """Separate what may be answered from what is refused. Asking again for the same turn counts
         nothing twice.
-
-        Args:
-            standing: what the author had used when the turn began, if that is known.
 
         Raises:
             StoreUnavailable: the counts are not known.
@@ -75,9 +71,9 @@ class Admission:
         counted = self._counted(conversation, batch)
         counts = Counter(one.author_id for one in counted)
         refused: dict[str, Excess] = {}
+        standing: Standing | None = None
         if counted:
-            verdict = await self._budgets.admit(turn_id, conversation, counts, standing)
-            refused, standing = verdict.refused, verdict.standing
+            refused, standing = await self._budgets.admit(turn_id, conversation, counts)
         beyond: list[tuple[Excess, list[InboundEvent]]] = []
         for author, found in refused.items():
             beyond.append((found, [one for one in counted if one.author_id == author]))
@@ -175,17 +171,18 @@ class Admission:
         note = f"the limit in {excess.unit} of one {excess.scope} and day is {limit}"
         return Reply(text, failed=True, note=note, asker=asker)
 
-    def _line(self, used: Used, language: str) -> str:
-        tokens = self._amount("tokens", used.spent.tokens, used.limits.tokens, language)
-        messages = self._amount("messages", used.spent.messages, used.limits.messages, language)
+    def _line(self, used: Balance, language: str) -> str:
+        counter, spent = used.counter, used.spent
+        tokens = self._amount("tokens", spent.tokens, counter.token_limit, language)
+        messages = self._amount("messages", spent.messages, counter.message_limit, language)
         if used.searches:
             tokens = self._sentence(
                 "with_searches", language, tokens=tokens, searches=f"{used.searches:,}"
             )
         amounts = tokens
-        if used.scope != "bot":
+        if counter.scope != "bot":
             amounts = self._sentence("both", language, messages=messages, tokens=tokens)
-        return self._sentence(f"of_{used.scope}", language, amounts=amounts)
+        return self._sentence(f"of_{counter.scope}", language, amounts=amounts)
 
     def _amount(self, unit: str, used: int, limit: int, language: str) -> str:
         key = f"{unit}_limited" if limit else unit

@@ -41,6 +41,7 @@ from bot.conversation.history import HistoryWindow
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import RESPONSE, RESULT, STARTED, Step
 from bot.conversation.late_answers import LateButtons, TokenWatch
+from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
 from bot.conversation.media import TurnMedia
 from bot.conversation.memory import ToolFacts, facts_message, memory_of
@@ -119,6 +120,7 @@ class Attempt:
     Attributes:
         quietly: show nothing of the answer before it is delivered.
         history_changed: since the turn began.
+        standing: what was used when this attempt admitted its messages.
         begun_at: ``time.monotonic()`` of the attempt.
     """
 
@@ -128,6 +130,7 @@ class Attempt:
     inbound: InboundMessages
     quietly: bool
     history_changed: bool = False
+    standing: Standing | None = None
     begun_at: float = field(default_factory=time.monotonic)
 
     @property
@@ -182,9 +185,7 @@ class ConversationPorts:
     async def spend(self, spending: Spending) -> None:
         if spending.refusal:
             await self._services.alerts.notice("server_tools_refused", spending.refusal)
-        await self._services.budgets.spend(
-            self._attempt.lease.conversation, spending, self._attempt.turn_id
-        )
+        await self._services.budgets.spend(self._attempt.lease.conversation, spending)
 
 
 class Answerer:
@@ -333,7 +334,7 @@ class Answerer:
             load=media.load,
             tool_choice=choice_in(asked, self._agent.tools),
             commands=self._services.commands,
-            tokens_left=await self._tokens_left(inbound, lease.conversation, author.id),
+            tokens_left=await self._tokens_left(attempt, author.id),
             stores=ToolStores(
                 ToolFacts(memory) if memory else None,
                 lists,
@@ -356,14 +357,14 @@ class Answerer:
         until = time.monotonic() + TURN_S
         return Turn(attempt.turn_id, context, history, asked, ports, deadline=until)
 
-    async def _tokens_left(
-        self, inbound: InboundMessages, conversation: str, author: str
-    ) -> int | None:
-        """What the day has left for the turn; None without a limit, or if the store does not
-        answer."""
-        budgets = self._services.budgets
-        standing = inbound.standing or await budgets.look_up(conversation, author)
-        return budgets.tokens_left(standing) if standing else None
+    async def _tokens_left(self, attempt: Attempt, author: str) -> int | None:
+        """What the day has left for the turn; None without a limit."""
+        standing = attempt.standing
+        if standing is None:
+            standing = await self._services.budgets.look_up(
+                attempt.turn_id, attempt.lease.conversation, [author]
+            )
+        return standing.tokens_left(author)
 
     async def _restore(self, turn: Turn, step: Step, inbound: InboundMessages) -> None:
         """Apply one step of the journal to the turn."""

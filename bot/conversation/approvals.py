@@ -140,7 +140,7 @@ class Approvals:
         if (at_once := self._at_once(acting, shown)) is not None:
             return at_once
         votes = await self._reviewers.vote(
-            acting, partial(self._spend, lease.conversation, turn_id, acting.asker)
+            acting, partial(self._spend, lease.conversation, acting.asker)
         )
         waiting = await self._store.inbox.read(lease.conversation)
         arrivals = [parse(event, self._commands) for _, event in readable(waiting)]
@@ -266,12 +266,8 @@ class Approvals:
             remarks.append(self._texts.get(key, language, reviewer=name, words=words))
         return tuple(remarks)
 
-    async def _spend(
-        self, conversation: str, turn_id: str, asker: Author, model: str, usage: Usage
-    ) -> None:
-        await self._budgets.spend(
-            conversation, Spending(model, usage, asker, 0, is_first=False), turn_id
-        )
+    async def _spend(self, conversation: str, asker: Author, model: str, usage: Usage) -> None:
+        await self._budgets.spend(conversation, Spending(model, usage, asker, 0, is_first=False))
 
     async def decide(
         self, lease: Lease, journalled: JournalledTurn, journal: TurnJournal, *, is_prompt: bool

@@ -18,7 +18,6 @@ from bot.channels import InboundEvent
 from bot.conversation.background import Background
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.journal import newest_address, read_event
-from bot.conversation.limits import Joining, Standing
 from bot.conversation.quotes import QuoteFinder
 from bot.conversation.services import Services
 from bot.conversation.triage import (
@@ -67,7 +66,6 @@ class InboundMessages:
         message_ids: ids of the other events, so of all messages that the turn answers.
         is_blocked: an entry of the inbox cannot be read, so nothing after it can join.
         background: of the group.
-        standing: of the author as the turn began, if it is known.
     """
 
     def __init__(
@@ -94,7 +92,6 @@ class InboundMessages:
         self.message_ids: set[str] = set()
         self._note_ids(journalled)
         self.is_blocked = False
-        self.standing: Standing | None = None
         self._turn_id = turn_id
         self._indexing: list[asyncio.Future[Any]] = []
 
@@ -227,12 +224,12 @@ class InboundMessages:
             if entry.kind == ARRIVAL and one.event.message.id not in self.decisions:
                 messages.append(one.event)
         if messages and not any(one.is_stop for _, one in joining):
-            batch = Joining(
-                self._lease.conversation, messages[0].author_id, len(messages), len(self.received)
-            )
-            event_id = messages[0].message.id
+            first = messages[0]
             number = await self._services.budgets.admit_joining(
-                self._turn_id, event_id, batch, self.standing
+                f"{self._turn_id} {first.message.id}",
+                self._lease.conversation,
+                first.author_id,
+                len(messages),
             )
             later = {event.message.id for event in messages[number:]}
             joining = [each for each in joining if each[1].event.message.id not in later]

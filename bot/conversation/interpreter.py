@@ -48,14 +48,14 @@ class Interpreter:
         conversation = attempt.lease.conversation
         replies = []
         for event in events:
-            if reply := await self.translate(conversation, attempt.turn_id, event):
+            if reply := await self.translate(conversation, event):
                 replies.append((reply, event.address))
         ids = tuple(event.message.id for event in events)
         return TurnResult(
             (), replies, self._provider.model, asker=events[-1].author_id, answers=ids
         )
 
-    async def translate(self, conversation: str, turn_id: str, event: InboundEvent) -> Reply | None:
+    async def translate(self, conversation: str, event: InboundEvent) -> Reply | None:
         """The translation; None where there is none: nobody gets an apology for what they did not
         ask.
 
@@ -85,7 +85,7 @@ class Interpreter:
             return None
         author = event.message.author or NOBODY
         spending = Spending(response.model, response.usage, author, messages=1, is_first=True)
-        await self._services.budgets.spend(conversation, spending, turn_id)
+        await self._services.budgets.spend(conversation, spending)
         text = response.message.text.strip()
         is_whole = text and response.stop_reason == "end_turn" and SILENT not in text
         if not is_whole or await self._is_taken_back(conversation, event):

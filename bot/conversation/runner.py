@@ -17,7 +17,7 @@ from bot.conversation.alerts import Alerts
 from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.delivery import OutboxRelay, Progress
 from bot.conversation.history import READ_TURNS, HistoryWindow
-from bot.conversation.limits import Budgets, Standing
+from bot.conversation.limits import Budgets
 from bot.conversation.renewals import Renewals
 from bot.conversation.review import Reviewers
 from bot.conversation.services import ConversationSettings, Services
@@ -86,14 +86,14 @@ class ConversationRunner:
         """
         while True:
             since = time.monotonic()
-            opened, standing = await self._open(conversation, author)
+            opened = await self._open(conversation, author)
             if opened is None:
                 return
             wakeup: NextWakeup | None = NextWakeup()
             with structlog.contextvars.bound_contextvars(conversation=conversation):
                 try:
                     async with self._renewals.hold(opened.lease, since):
-                        wakeup = await self._take_turns(opened, standing)
+                        wakeup = await self._take_turns(opened)
                 except LeaseLost:
                     log.warning("lease.lost")
                 finally:
@@ -106,18 +106,16 @@ class ConversationRunner:
                 return
             log.debug("inbox.message_during_release", conversation=conversation)
 
-    async def _open(self, conversation: str, author: str) -> tuple[Opened | None, Standing | None]:
+    async def _open(self, conversation: str, author: str) -> Opened | None:
         """Take the lease, begin the turn, and read what it needs, in one round trip."""
-        opening = self._store.journal.open(
-            conversation, "" if self.closing else new_id("turn"), READ_TURNS
-        )
-        if not author or (channel := self.services.channel(conversation)) is None:
-            return await opening, None
-        channel.prefetch(conversation, author)
-        self._store.person_facts.prefetch(channel.place(conversation), author)
-        if self.services.defaults.group_memory and channel.overhears(conversation):
-            self._store.groups.prefetch(conversation)
-        return await asyncio.gather(opening, self.services.budgets.look_up(conversation, author))
+        turn_id = "" if self.closing else new_id("turn")
+        if author and (channel := self.services.channel(conversation)) is not None:
+            channel.prefetch(conversation, author)
+            self._store.person_facts.prefetch(channel.place(conversation), author)
+            if self.services.defaults.group_memory and channel.overhears(conversation):
+                self._store.groups.prefetch(conversation)
+            self.services.budgets.prefetch(turn_id, conversation, author)
+        return await self._store.journal.open(conversation, turn_id, READ_TURNS)
 
     async def _release(self, lease: Lease, wakeup: NextWakeup) -> bool:
         """Give the lease back.
@@ -132,7 +130,7 @@ class ConversationRunner:
             )
         return False
 
-    async def _take_turns(self, opened: Opened, standing: Standing | None) -> NextWakeup | None:
+    async def _take_turns(self, opened: Opened) -> NextWakeup | None:
         """Take turns until the inbox is empty; None if the last delivery has released the lease."""
         lease, journalled, progress = opened.lease, opened.turn, Progress()
         if opened.delivery is not None:
@@ -144,8 +142,7 @@ class ConversationRunner:
                 # waits.
                 quietly = progress.retry_at is not None
                 try:
-                    taken = await self._turns.take(lease, journalled, standing, quietly=quietly)
-                    standing = None  # it holds nothing of this turn, so the next one asks the store
+                    taken = await self._turns.take(lease, journalled, quietly=quietly)
                 except AwaitingApproval as parked:
                     retry_at = (await self._relay.deliver(lease)).retry_at
                     return NextWakeup(

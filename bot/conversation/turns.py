@@ -34,7 +34,6 @@ from bot.conversation.journal import (
     readable_events,
 )
 from bot.conversation.late_answers import LateButtons
-from bot.conversation.limits import Standing
 from bot.conversation.reminders import note_outcome
 from bot.conversation.reopening import Reopening
 from bot.conversation.services import Services
@@ -115,17 +114,11 @@ class TurnRunner:
         self._answerer = Answerer(services, agent, window, cancellations, self._approvals)
 
     async def take(
-        self,
-        lease: Lease,
-        journalled: JournalledTurn,
-        standing: Standing | None = None,
-        *,
-        quietly: bool = False,
+        self, lease: Lease, journalled: JournalledTurn, *, quietly: bool = False
     ) -> Taken:
         """Take a turn to its commit, or read the decision that it waits for.
 
         Args:
-            standing: of the author, if it was read already.
             quietly: show nothing of the answer before it is delivered.
 
         Raises:
@@ -148,7 +141,6 @@ class TurnRunner:
                 return Taken()
             events, turn_id = journal.all_events, journalled.turn_id
             inbound = InboundMessages(self._services, lease, self._editor, events, turn_id)
-            inbound.standing = standing
             attempt = Attempt(lease, channel, journalled, inbound, quietly)
             return Taken(delivery=await self._attempt(attempt, journal))
         except MessagesChanged:
@@ -161,8 +153,6 @@ class TurnRunner:
             # The next attempt may succeed. Details go to the log.
             log.exception("turn.crashed")
             return Taken(again_at=await self._try_again(lease, journalled, type(error).__name__))
-        finally:
-            self._services.budgets.end(journalled.turn_id)
 
     async def _attempt(self, attempt: Attempt, journal: TurnJournal) -> Delivery | None:
         """Take the turn to its commit; the head of the outbox, see ``Taken``."""
@@ -296,7 +286,7 @@ class TurnRunner:
                 await self._commands.run(command, CommandContext(lease, event, ends_turn=False))
             ]
         elif admitted.events:
-            translation = await self._interpreter.translate(lease.conversation, turn_id, event)
+            translation = await self._interpreter.translate(lease.conversation, event)
             replies = [translation] if translation else []
         await self._send_late_buttons(lease, [event], [(reply, event.address) for reply in replies])
         sent = b""
@@ -420,10 +410,8 @@ class TurnRunner:
             # The turn's messages have been admitted, and an edit is no message.
             return batch
         conversation, turn_id = attempt.lease.conversation, attempt.turn_id
-        admitted = await self._admission.admit(
-            conversation, turn_id, batch, attempt.inbound.standing
-        )
-        attempt.inbound.standing = admitted.standing
+        admitted = await self._admission.admit(conversation, turn_id, batch)
+        attempt.standing = admitted.standing
         result.add(admitted.messages, admitted.replies)
         return admitted.events
 
@@ -459,8 +447,6 @@ class TurnRunner:
         if result.messages:
             model = result.model or self._agent.provider.model
             entry = encode_turn(TurnRecord(turn_id, now_ms(), model, result.messages))
-        # The count goes together with the commit.
-        self._services.budgets.count(turn_id)
         if deliveries and not given_up:
             head = replace(deliveries[0], attempts=1)
             attempted = encode(head)

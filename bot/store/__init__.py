@@ -45,7 +45,7 @@ from typing import Any
 
 from bot.settings import CONNECTIONS
 from bot.store.belongings import Belongings
-from bot.store.budget import Budget, Claim, Counter, Day, Spent, Totals, Unit
+from bot.store.budget import Budget, Counter, Day, Scope, Spent, Totals, Unit
 from bot.store.clients import Client, connect, translate_errors
 from bot.store.clock import StoreClock
 from bot.store.dead_letters import DeadLetter, DeadLetters
@@ -103,7 +103,6 @@ __all__ = [
     "Accepted",
     "Alarm",
     "Bound",
-    "Claim",
     "Condition",
     "Counter",
     "Day",
@@ -127,6 +126,7 @@ __all__ = [
     "PlaceLists",
     "Polls",
     "ReopenedTurn",
+    "Scope",
     "ServerFacts",
     "ShownQuestion",
     "Spent",
@@ -200,7 +200,7 @@ class Store:
         self._scripts = scripts = Scripts(client, history_s)
         self._was_away = False
         urgent = Scripts(priority, history_s)
-        self.prefetches = Prefetches(client.execute_later, client.execute_soon)
+        self.prefetches = Prefetches(client.submit_later, client.submit)
         self.clock = StoreClock()
         self.inbox = Inbox(client, priority, urgent)
         self.belongings = belongings = Belongings(client, scripts)
@@ -217,7 +217,7 @@ class Store:
             priority,
             urgent,
             urgent_belongings,
-            Prefetches(priority.execute_later, priority.execute_soon),
+            Prefetches(priority.submit_later, priority.submit),
         )
         self.person_facts = PersonFacts(client, scripts, belongings, self.prefetches)
         self.place_lists = PlaceLists(client, scripts, belongings)
@@ -229,7 +229,7 @@ class Store:
         self.personal_data = PersonalData(
             client, belongings, self.groups, self.place_lists, self.polls, self.feedback
         )
-        self.budget = Budget(client, scripts)
+        self.budget = Budget(client, scripts, self.prefetches)
         self.live = live
         self.memory = StoreMemory(client)
 

@@ -47,7 +47,7 @@ class Belongings:
     ) -> asyncio.Future[list[Any]]:
         """The same for an owner of whom only the digest is known."""
         request = self._scripts.command("index", [index_key(digest)], [ttl_s, *entries])
-        adding = self._client.execute_later(request)
+        adding = self._client.submit_later([request])
         adding.add_done_callback(ignore_failure)
         return adding
 

@@ -4,7 +4,7 @@ errors."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from hashlib import sha1
@@ -60,16 +60,20 @@ class Server(Redis):
     async def execute_each(self, requests: Iterable[Command]) -> list[Any]:
         """The replies to commands of one key each, in one round trip."""
         commands = list(requests)
-        return await self._batches.submit(commands, {}) if commands else []
+        return await self.submit(commands) if commands else []
 
-    def execute_soon(self, *requests: Command) -> asyncio.Future[list[Any]]:
+    def execute_soon(self, request: Command) -> asyncio.Future[list[Any]]:
+        """Send one command with what else is sent now; its result in a list."""
+        return self.submit([request])
+
+    def submit(self, commands: Sequence[Command]) -> asyncio.Future[list[Any]]:
         """Send commands, at least one, with what else is sent now; their results."""
-        return self._batches.submit(requests, {})
+        return self._batches.submit(commands, {})
 
-    def execute_later(self, *requests: Command) -> asyncio.Future[list[Any]]:
+    def submit_later(self, commands: Sequence[Command]) -> asyncio.Future[list[Any]]:
         """Send commands, at least one, with the next batch, at the latest after ``queues.LATER_S``;
         their results."""
-        return self._batches.submit_later(requests)
+        return self._batches.submit_later(commands)
 
     async def _send_batch(self, batch: list[Request]) -> None:
         pool = self.connection_pool
@@ -157,11 +161,15 @@ class Cluster(RedisCluster):
         async with self._slots.slot():
             return [await self._execute(*request) for request in requests]
 
-    def execute_soon(self, *requests: Command) -> asyncio.Future[list[Any]]:
-        """Send commands; their results. Nodes share no batches."""
-        return asyncio.ensure_future(self.execute_each(requests))
+    def execute_soon(self, request: Command) -> asyncio.Future[list[Any]]:
+        """Send one command; its result in a list."""
+        return self.submit([request])
 
-    execute_later = execute_soon
+    def submit(self, commands: Sequence[Command]) -> asyncio.Future[list[Any]]:
+        """Send commands; their results. Nodes share no batches."""
+        return asyncio.ensure_future(self.execute_each(commands))
+
+    submit_later = submit
 
     async def _execute(self, *command: Any, **options: Any) -> Any:
         try:

@@ -19,7 +19,7 @@ from bot.store.keys import (
     facts_key,
     person_of,
 )
-from bot.store.queues import Command, Prefetches, ignore_failure
+from bot.store.queues import Prefetches, Read, ignore_failure
 from bot.store.scripts import Scripts
 
 
@@ -52,7 +52,7 @@ class PersonFacts:
         async with translate_errors():
             (stored,) = await self._prefetches.take(_read(key))
         if stored:
-            left = self._client.execute_later(("TTL", key))
+            left = self._client.submit_later([("TTL", key)])
             left.add_done_callback(partial(self._renew, place, person))
         return _facts(stored)
 
@@ -61,7 +61,7 @@ class PersonFacts:
         if left.cancelled() or left.exception() or left.result()[0] > FACTS_S - DAY_S:
             return
         expiry = ("EXPIRE", facts_key(place, person), FACTS_S)
-        self._client.execute_later(expiry).add_done_callback(ignore_failure)
+        self._client.submit_later([expiry]).add_done_callback(ignore_failure)
         for owner in (person_of(place, person), place):
             _ = self._belongings.add_later(owner, [_entry(place, person)], FACTS_S)
 
@@ -97,8 +97,8 @@ def _entry(place: str, person: str) -> str:
     return f"facts {place} {person}"
 
 
-def _read(key: str) -> Command:
-    return "HGETALL", key
+def _read(key: str) -> Read:
+    return (("HGETALL", key),)
 
 
 def _facts(stored: Mapping[bytes, bytes]) -> list[Fact]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bot.store.belongings import Belongings
 from bot.store.clients import ANSWER_S, Client, translate_errors
 from bot.store.keys import BACKGROUND_S, INTERPRETER_S, Keys, person_of
-from bot.store.queues import Command, Prefetches
+from bot.store.queues import Prefetches, Read
 from bot.store.scripts import Scripts
 
 
@@ -102,5 +102,5 @@ def _entry(author: str, body: bytes) -> bytes:
     return author.encode() + b"\n" + body
 
 
-def _read(conversation: str) -> Command:
-    return "ZRANGE", Keys(conversation).background, 0, -1
+def _read(conversation: str) -> Read:
+    return (("ZRANGE", Keys(conversation).background, 0, -1),)

@@ -8,7 +8,7 @@ from typing import cast
 from bot.store.belongings import Belongings
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import kv_key
-from bot.store.queues import Prefetches, ignore_failure
+from bot.store.queues import Prefetches, Read, ignore_failure
 from bot.store.scripts import Scripts
 
 
@@ -26,12 +26,12 @@ class KeyValue:
     def prefetch(self, name: str) -> None:
         """Read a value with the process's next request; the next ``get`` within ``PREFETCHED_S``
         takes it."""
-        self._prefetches.begin(("GET", kv_key(name)))
+        self._prefetches.begin(_read(name))
 
     async def get(self, name: str) -> bytes | None:
         """The value; None where there is none or it has expired."""
         async with translate_errors():
-            (value,) = await self._prefetches.take(("GET", kv_key(name)))
+            (value,) = await self._prefetches.take(_read(name))
         return cast("bytes | None", value)
 
     async def set(self, name: str, value: bytes, ttl_s: int, person: str = "") -> None:
@@ -43,16 +43,16 @@ class KeyValue:
         """
         if person:
             await self._belongings.add(person, f"value {name}", ttl_s)
-        self._prefetches.drop(("GET", kv_key(name)))
+        self._prefetches.drop(_read(name))
         await self._scripts.transact([("SET", kv_key(name), value, "EX", ttl_s)])
 
     def set_later(self, name: str, value: bytes, ttl_s: int, person: str = "") -> None:
         """The same with the process's next request. A failure is not reported."""
         if person:
             _ = self._belongings.add_later(person, [f"value {name}"], ttl_s)
-        self._prefetches.drop(("GET", kv_key(name)))
+        self._prefetches.drop(_read(name))
         setting = self._scripts.transaction([("SET", kv_key(name), value, "EX", ttl_s)])
-        self._client.execute_later(setting).add_done_callback(ignore_failure)
+        self._client.submit_later([setting]).add_done_callback(ignore_failure)
 
     async def set_if_absent(self, name: str, ttl_s: int) -> bool:
         """Set an empty value unless there is one; whether it was set."""
@@ -77,6 +77,10 @@ class KeyValue:
         return int(counted)
 
     async def delete(self, name: str) -> None:
-        self._prefetches.drop(("GET", kv_key(name)))
+        self._prefetches.drop(_read(name))
         async with translate_errors():
             await self._client.delete(kv_key(name))
+
+
+def _read(name: str) -> Read:
+    return (("GET", kv_key(name)),)

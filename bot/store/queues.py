@@ -20,6 +20,8 @@ LATER_S = 1.0  # until what can wait for another batch leaves by itself
 MAX_BATCH = 64
 
 Command = tuple[Any, ...]
+# Commands that read together.
+Read = tuple[Command, ...]
 
 
 class Request(NamedTuple):
@@ -37,7 +39,7 @@ class Request(NamedTuple):
 
 
 Send = Callable[[list[Request]], Coroutine[Any, Any, None]]
-Ask = Callable[[Command], asyncio.Future[list[Any]]]
+Ask = Callable[[Sequence[Command]], asyncio.Future[list[Any]]]
 
 
 class Batches:
@@ -218,29 +220,29 @@ class Prefetches:
     ``PREFETCHED_S``.
 
     Args:
-        later: sends a command with the next batch.
-        soon: sends it now.
+        later: sends commands with the next batch.
+        soon: sends them now.
     """
 
     def __init__(self, later: Ask, soon: Ask) -> None:
         self._later = later
         self._soon = soon
-        self._reads: dict[Command, asyncio.Future[list[Any]]] = {}
+        self._reads: dict[Read, asyncio.Future[list[Any]]] = {}
 
-    def begin(self, command: Command) -> None:
+    def begin(self, read: Read) -> None:
         """Send a read, unless it is under way."""
-        if command not in self._reads:
-            reading = self._reads[command] = self._later(command)
+        if read not in self._reads:
+            reading = self._reads[read] = self._later(read)
             reading.add_done_callback(ignore_failure)
-            asyncio.get_running_loop().call_later(PREFETCHED_S, self._reads.pop, command, None)
+            asyncio.get_running_loop().call_later(PREFETCHED_S, self._reads.pop, read, None)
 
-    def take(self, command: Command) -> asyncio.Future[list[Any]]:
-        """The read that has begun, or a new one."""
-        return self._reads.pop(command, None) or self._soon(command)
+    def take(self, read: Read) -> asyncio.Future[list[Any]]:
+        """The read that has begun, or a new one; its replies."""
+        return self._reads.pop(read, None) or self._soon(read)
 
-    def drop(self, command: Command) -> None:
+    def drop(self, read: Read) -> None:
         """Forget a read whose value changes now."""
-        self._reads.pop(command, None)
+        self._reads.pop(read, None)
 
     def clear(self) -> None:
         """Forget all."""

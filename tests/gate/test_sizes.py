@@ -18,7 +18,6 @@ WRAPPED = (
 )
 LONG_FILES: dict[str, str] = {
     "bot/agent/turn.py": WRAPPED,
-    "bot/conversation/limits.py": WRAPPED,
     "bot/conversation/turns.py": WRAPPED,
     "tests/bot/channels/line/test_late_answers.py": WRAPPED,
     "tests/bot/channels/line/test_late_kinds.py": WRAPPED,

@@ -1,23 +1,20 @@
 #!lua flags=allow-oom
--- Counts the messages of a turn, all of them or none, once however often the turn asks; one without an id each time. And
--- its tokens, which no limit refuses. Returns the exceeded unit, or nothing, and what was used before.
+-- Counts messages, all of them or none, once for each key; without a key each time. And tokens, which no limit refuses.
+-- Returns whether the messages are within the limit.
 local counter = unpack(KEYS)
-local turn, messages, tokens, message_limit, token_limit, ttl = unpack(ARGV)
-local used = redis.call('HMGET', counter, 'messages', 'tokens', turn)
-local before, is_counted = {used[1] or 0, used[2] or 0}, used[3]
-local excess = ''
+local key, messages, tokens, limit, ttl = unpack(ARGV)
+local used = redis.call('HMGET', counter, 'messages', 'tokens', key)
+local before, is_counted = used[1] or 0, used[3]
 if is_counted then
     messages = 0
-elseif token_limit ~= '0' and tonumber(before[2]) >= tonumber(token_limit) then
-    excess = 'tokens'
-elseif message_limit ~= '0' and before[1] + messages > tonumber(message_limit) then
-    excess = 'messages'
+elseif limit ~= '0' and before + messages > tonumber(limit) then
+    return 0
 end
-if excess == '' then
-    redis.call('HSET', counter, 'messages', before[1] + messages, 'tokens', before[2] + tokens)
-    if turn ~= '' and not is_counted then
-        redis.call('HSET', counter, turn, messages)
-    end
-    redis.call('EXPIRE', counter, ttl)
+local fields = {'messages', before + messages, 'tokens', (used[2] or 0) + tokens}
+if key ~= '' and not is_counted then
+    table.insert(fields, key)
+    table.insert(fields, messages)
 end
-return {excess, unpack(before)}
+redis.call('HSET', counter, unpack(fields))
+redis.call('EXPIRE', counter, ttl)
+return 1

@@ -11,10 +11,10 @@ import pytest
 from bot.channels import InboundEvent
 from bot.clock import Days
 from bot.conversation.admission import UNREAD
-from bot.conversation.limits import Excess, Limits, Used
+from bot.conversation.limits import Balance, Excess, Limits
 from bot.errors import LeaseLost
 from bot.providers.scripted import Step
-from bot.store import Spent, Store, open_store
+from bot.store import Counter, Spent, Store, open_store
 from bot.transcript import Author, Message, Spending, Text, ToolCall, Usage, encode
 from tests.bot.conversation.budgets_harness import Clock, make_budgets
 from tests.bot.harness import HERE, Harness
@@ -159,45 +159,33 @@ async def test_in_a_group_a_person_is_refused_aloud_once_an_hour(store: Store) -
 
 
 async def test_many_conversations_of_one_user_share_the_limit(store: Store) -> None:
-    """Thirty turns at once, in as many conversations: ten are let in."""
-    budgets = make_budgets(store, Limits(user_messages=10))
+    """Thirty turns, each in another conversation and by one of two processes: ten are let in."""
+    budgets = [make_budgets(store, Limits(user_messages=10)) for _ in range(2)]
+    refused = []
+    for number in range(30):
+        verdict = await budgets[number % 2].admit(
+            f"t{number}", f"line:bot:group:{number}", {"u1": 1}
+        )
+        refused.append(verdict.refused)
+    assert refused == [{}] * 10 + [{"u1": Excess("user", "messages")}] * 20
+    assert (await budgets[0].used("line:bot:group:1", "u1"))[0].spent == Spent(messages=10)
+
+
+async def test_turns_that_begin_at_the_same_moment_are_let_in_together(store: Store) -> None:
+    """They exceed a limit by themselves at most: all are counted, and the next one is refused."""
+    budgets = make_budgets(store, Limits(user_messages=2))
     verdicts = await asyncio.gather(
-        *(budgets.admit(f"t{n}", f"line:bot:group:{n}", {"u1": 1}) for n in range(30))
+        *(budgets.admit(f"t{number}", f"line:bot:group:{number}", {"u1": 1}) for number in range(4))
     )
-    refused = [verdict.refused for verdict in verdicts]
-    assert refused.count({}) == 10
-    assert refused.count({"u1": Excess("user", "messages")}) == 20
-    assert (await budgets.used("line:bot:group:1", "u1"))[0].spent == Spent(messages=10)
+    assert [verdict.refused for verdict in verdicts] == [{}] * 4
+    verdict = await budgets.admit("t5", "line:bot:group:5", {"u1": 1})
+    assert verdict.refused == {"u1": Excess("user", "messages")}
+    assert (await budgets.used("line:bot:group:1", "u1"))[0].spent == Spent(messages=4)
 
 
-async def test_turns_that_all_looked_before_the_first_was_counted_share_the_limit(
-    store: Store,
-) -> None:
-    """Two hundred at once: far below the limit they are counted later, near it before they
-    begin."""
-    budgets = make_budgets(
-        store, Limits(user_messages=100, user_tokens=10**9, conversation_messages=1000)
-    )
-    places = [f"line:bot:group:{number}" for number in range(200)]
-    standings = [await budgets.look_up(place, "u1") for place in places]
-    verdicts = [
-        (await budgets.admit(f"t{number}", place, {"u1": 1}, standing)).refused
-        for number, (place, standing) in enumerate(zip(places, standings, strict=True))
-    ]
-    for number in range(200):
-        budgets.count(f"t{number}")
-        budgets.count(f"t{number}")
-    assert verdicts == [{}] * 100 + [{"u1": Excess("user", "messages")}] * 100
-    assert (await budgets.used(places[0], "u1"))[0].spent == Spent(messages=100)
-    assert (await budgets.used(places[199], "u1"))[1].spent == Spent()
-
-
-async def test_turns_that_follow_each_other_without_a_pause_near_their_limit(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_turns_that_follow_each_other_without_a_pause_near_their_limit(store: Store) -> None:
     """Two people take turns in one group, all waiting at once: what was read before the first turn
     counts once."""
-    monkeypatch.setattr("bot.conversation.limits.RECENT_S", 0.0)
     harness = Harness(
         store, [Step("Fine")] * 60, limits=Limits(user_messages=25), days=Days("UTC", Clock())
     )
@@ -208,22 +196,19 @@ async def test_turns_that_follow_each_other_without_a_pause_near_their_limit(
     assert harness.box.texts.count("Fine") == 50
 
 
-async def test_a_turn_far_below_its_limits_is_counted_with_its_first_response(store: Store) -> None:
-    """Once, however often it begins; messages that joined it are counted with the next response."""
-    budgets = make_budgets(store, Limits(user_messages=100, bot_tokens=1000))
+async def test_a_turn_is_counted_once_however_often_it_begins(store: Store) -> None:
+    """By other processes too, and at its limits; what its responses cost is counted each time."""
     place = "line:bot:group:1"
-    for _ in range(2):
-        assert (
-            await budgets.admit("t1", place, {"u1": 2}, await budgets.look_up(place, "u1"))
-        ).refused == {}
-        await budgets.spend(place, Spending("m", Usage(7), Author("u1"), 2, is_first=True), "t1")
-    await budgets.spend(place, Spending("m", Usage(7), Author("u1"), 1, is_first=False), "t1")
-    assert [used.spent for used in await budgets.used(place, "u1")] == [Spent(3, 21)] * 2
-    standing = await budgets.look_up(place, "u1")
-    await budgets.spend(place, Spending("m", Usage(979), Author("u1"), 0, is_first=False), "t1")
-    assert (await budgets.admit("t2", place, {"u1": 1}, standing)).refused == {
-        "u1": Excess("bot", "tokens")
-    }
+    for _ in range(3):
+        budgets = make_budgets(store, Limits(user_messages=2, user_tokens=7, bot_tokens=1000))
+        assert (await budgets.admit("t1", place, {"u1": 2})).refused == {}
+        await budgets.spend(place, Spending("m", Usage(7), Author("u1"), 2, is_first=True))
+    assert [used.spent for used in await budgets.used(place, "u1")] == [Spent(2, 21)] * 2
+    verdict = await budgets.admit("t2", place, {"u1": 1})
+    assert verdict.refused == {"u1": Excess("user", "tokens")}
+    await budgets.spend(place, Spending("m", Usage(993), Author("u1"), 0, is_first=False))
+    verdict = await budgets.admit("t2", place, {"u2": 1})
+    assert verdict.refused == {"u2": Excess("bot", "tokens")}
 
 
 async def test_what_one_limit_refuses_no_other_counts(store: Store) -> None:
@@ -254,8 +239,8 @@ async def test_a_turn_that_is_resumed_counts_once(store: Store) -> None:
     await harness.runner.process(HERE)
     assert harness.box.texts == ["Done"]
     assert await harness.budgets.used(HERE, "u1") == [
-        Used("user", Spent(1, 51), Spent(1, 0)),
-        Used("conversation", Spent(1, 51), Spent()),
+        Balance(Counter("user", "mailbox:u1", 1), Spent(1, 51)),
+        Balance(Counter("conversation", HERE), Spent(1, 51)),
     ]
     (day,) = await store.budget.days(["2026-11-21"])
     assert day.counts == {
@@ -311,9 +296,9 @@ async def test_page_and_terminal_know_the_bots_limit_alone(store: Store) -> None
         "me": Excess("bot", "tokens")
     }
     assert await budgets.used("console:me", "me") == [
-        Used("user", Spent(2, 98), Spent()),
-        Used("conversation", Spent(2, 98), Spent()),
-        Used("bot", Spent(0, 98), Spent(0, 50)),
+        Balance(Counter("user", "console:me"), Spent(2, 98)),
+        Balance(Counter("conversation", "console:me"), Spent(2, 98)),
+        Balance(Counter("bot", "", token_limit=50), Spent(0, 98)),
     ]
 
 
@@ -327,7 +312,7 @@ async def test_somebody_without_an_id_counts_for_the_conversation(store: Store) 
     }
     await budgets.spend("line:bot:group:1", Spending("m", Usage(5), Author(), 1, is_first=True))
     assert await budgets.used("line:bot:group:1", "") == [
-        Used("conversation", Spent(2, 5), Spent(2, 0))
+        Balance(Counter("conversation", "line:bot:group:1", 2), Spent(2, 5))
     ]
 
 

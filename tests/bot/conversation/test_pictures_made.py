@@ -183,7 +183,7 @@ async def test_its_tokens_are_counted(store: Store, fake: GeminiFake, tools: Too
     fake.paint(picture())
     await say(harness, 1, Text("Draw a cat"))
     await harness.budgets.flush()
-    _, (spent,) = await store.budget.read(UTC.today, [Counter("user", "mailbox:u1")])
+    _, (spent,) = await store.budget.read(UTC.today, "", [Counter("user", "mailbox:u1")])
     (day,) = await store.budget.days([UTC.today])
     counts = {kind: count for kind, count in day.counts.items() if MODEL in kind and count}
     assert counts == {f"input {MODEL}": 12, f"output {MODEL}": 1_200}

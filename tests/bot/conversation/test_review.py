@@ -306,7 +306,7 @@ async def test_the_tokens_of_reviewers_count(store: Store) -> None:
     """For the conversation and for whoever asked; the review is no message of its own."""
     scene = Scene(store, [Scripted([YES]), Scripted([NO])])
     await scene.say("launch it", "m1")
-    used = {one.scope: one.spent for one in await scene.harness.budgets.used(HERE, "u1")}
+    used = {one.counter.scope: one.spent for one in await scene.harness.budgets.used(HERE, "u1")}
     assert {scope: (spent.messages, spent.tokens) for scope, spent in used.items()} == {
         "user": (1, 22),
         "conversation": (1, 22),

@@ -8,7 +8,7 @@ from collections import Counter as Counts
 import pytest
 from redis.asyncio import Redis
 
-from bot.store import Claim, Counter, Day, Spent, Store, Totals
+from bot.store import Counter, Day, Spent, Store, Totals
 from bot.store.keys import SPENT_S, TOTALS_S
 
 TODAY, TOMORROW = "2026-11-21", "2026-11-22"
@@ -20,76 +20,65 @@ async def spend(
     store: Store, tokens: int, *counters: Counter, messages: int = 0, user: str = "line:U1"
 ) -> int:
     """A model response of so many tokens."""
-    counting = [
-        store.budget.count(TODAY, "", [Claim(counter, messages)], tokens) for counter in counters
-    ]
     counts = Counts({"output m": tokens, "turns m": 1, "tokens": tokens})
     users = Counts({user: tokens}) if user else Counts[str]()
     total = await store.budget.add_up(TODAY, Totals(counts, users, Counts({"line:C1": tokens})))
-    await asyncio.gather(*counting)
+    if counters:
+        await store.budget.count(TODAY, "", dict.fromkeys(counters, messages), tokens)
     return total
 
 
-async def test_many_turns_at_once_never_go_beyond_a_limit(store: Store) -> None:
-    """Twenty turns that all look at the same moment: five are let in."""
+async def test_many_uses_at_once_never_go_beyond_a_limit(store: Store) -> None:
+    """Twenty uses at the same moment: five are counted."""
     taken = await asyncio.gather(
-        *(store.budget.take(TODAY, f"t{n}", [Claim(HANA, 1)]) for n in range(20))
+        *(store.budget.take(TODAY, f"t{number}", HANA, 1) for number in range(20))
     )
-    assert [verdicts.refused[0] for verdicts in taken].count(None) == 5
-    assert {unit for verdicts in taken for unit in verdicts.refused} == {None, "messages"}
-    assert await store.budget.read(TODAY, [HANA]) == (0, [Spent(messages=5)])
+    assert taken.count(True) == 5
+    assert await store.budget.read(TODAY, "", [HANA]) == (0, [Spent(messages=5)])
 
 
-async def test_a_turn_that_asks_again_is_counted_once(store: Store) -> None:
+async def test_a_use_that_asks_again_is_counted_once(store: Store) -> None:
     """After a crash nobody knows whether the first time was the last; its answer stays, also at the
     limit."""
     for _ in range(3):
-        assert (await store.budget.take(TODAY, "t1", [Claim(HANA, 5)])).refused == [None]
-    assert (await store.budget.take(TODAY, "t2", [Claim(HANA, 1)])).refused == ["messages"]
-    assert await store.budget.read(TODAY, [HANA]) == (0, [Spent(messages=5)])
+        assert await store.budget.take(TODAY, "t1", HANA, 5)
+    assert not await store.budget.take(TODAY, "t2", HANA, 1)
+    assert await store.budget.read(TODAY, "", [HANA]) == (0, [Spent(messages=5)])
 
 
-async def test_a_claim_is_counted_whole_or_not_at_all(store: Store) -> None:
+async def test_uses_are_counted_whole_or_not_at_all(store: Store) -> None:
     """Four of five are used: two are too many, one is not."""
-    await store.budget.take(TODAY, "t1", [Claim(HANA, 4)])
-    assert (await store.budget.take(TODAY, "t2", [Claim(HANA, 2)])).refused == ["messages"]
-    assert (await store.budget.take(TODAY, "t3", [Claim(HANA, 1)])).refused == [None]
+    assert await store.budget.take(TODAY, "t1", HANA, 4)
+    assert not await store.budget.take(TODAY, "t2", HANA, 2)
+    assert await store.budget.take(TODAY, "t3", HANA, 1)
 
 
-async def test_tokens_refuse_the_next_turn(store: Store) -> None:
-    """A counter accepts up to its limit. Each counter answers for itself."""
-    await spend(store, 99, HANA)
-    assert (await store.budget.take(TODAY, "t1", [Claim(HANA, 1)])).refused == [None]
-    await spend(store, 1, HANA)
-    verdicts = await store.budget.take(TODAY, "t2", [Claim(HANA, 1), Claim(ROOM, 1)])
-    assert (verdicts.tokens, verdicts.refused) == (100, ["tokens", None])
-
-
-async def test_what_is_given_back_can_be_taken_again(store: Store) -> None:
-    """Wholly or in part, however often it is said; what was never taken stays as it is."""
-    await store.budget.take(TODAY, "t1", [Claim(HANA, 3), Claim(ROOM, 3)])
+async def test_counting_knows_no_limit_and_reading_shows_who_is_counted(store: Store) -> None:
+    """A turn that is counted already finds that out with what was used."""
     for _ in range(2):
-        await store.budget.give_back(TODAY, "t1", [Claim(HANA, 0), Claim(ROOM, 2)])
-    await store.budget.give_back(
-        TODAY, "t9", [Claim(HANA, 0), Claim(Counter("user", "line:U9"), 0)]
+        await store.budget.count(TODAY, "t1", {HANA: 9, ROOM: 8}, 70)
+    await store.budget.count(TODAY, "t2", {HANA: 1})
+    store.budget.prefetch(TODAY, "t1", [HANA])
+    assert await store.budget.read(TODAY, "t1", [HANA, ROOM]) == (
+        0,
+        [Spent(10, 140, is_counted=True), Spent(8, 140, is_counted=True)],
     )
-    assert await store.budget.read(TODAY, [HANA, ROOM]) == (0, [Spent(), Spent(messages=2)])
-    assert (await store.budget.take(TODAY, "t1", [Claim(HANA, 5)])).refused == [None]
+    assert await store.budget.read(TODAY, "", [HANA]) == (0, [Spent(10, 140)])
 
 
 async def test_each_day_has_its_own_counters(store: Store) -> None:
     """With the new day everything begins at nothing."""
     await spend(store, 100, HANA)
-    await store.budget.take(TODAY, "t1", [Claim(HANA, 5)])
-    assert (await store.budget.take(TOMORROW, "t2", [Claim(HANA, 5)])).refused == [None]
-    assert await store.budget.read(TOMORROW, [HANA]) == (0, [Spent(messages=5)])
+    assert await store.budget.take(TODAY, "t1", HANA, 5)
+    assert await store.budget.take(TOMORROW, "t2", HANA, 5)
+    assert await store.budget.read(TOMORROW, "", [HANA]) == (0, [Spent(messages=5)])
 
 
 async def test_a_limit_of_nothing_is_none(store: Store) -> None:
     """Zero means that nobody is refused, whatever is counted."""
     free = Counter("user", "console:me")
     await spend(store, 10**9, free)
-    assert (await store.budget.take(TODAY, "t1", [Claim(free, 10**6)])).refused == [None]
+    assert await store.budget.take(TODAY, "t1", free, 10**6)
 
 
 async def test_a_days_totals_are_kept_by_model_and_ranked(store: Store) -> None:
@@ -107,12 +96,12 @@ async def test_a_days_totals_are_kept_by_model_and_ranked(store: Store) -> None:
         Day({}, {}, {}),
     ]
     assert list((await store.budget.days([TODAY]))[0].users) == ["line:U2", "line:U1"]
-    assert await store.budget.read(TODAY, [HANA]) == (45, [Spent(2, 40)])
+    assert await store.budget.read(TODAY, "", [HANA]) == (45, [Spent(2, 40)])
 
 
 async def test_counters_go_by_themselves_and_name_nobody(store: Store, redis: Redis) -> None:
     """After two days, totals after 35; no key bears an id."""
-    await store.budget.take(TODAY, "t1", [Claim(HANA, 1)])
+    await store.budget.take(TODAY, "t1", HANA, 1)
     await spend(store, 10, ROOM)
     names = [name.decode() async for name in redis.scan_iter()]
     lives = {name: await redis.ttl(name) for name in names}
