@@ -115,8 +115,8 @@ async def open_mcp(
     Raises:
         SettingsError: MCP_SERVERS or MCP_TRUST is wrong.
     """
-    kept: Pins = NoPins() if pins is None else _StoredPins(pins)
-    async with open_servers(mcp_servers(settings), tools, kept, tls_context()) as servers:
+    stored: Pins = NoPins() if pins is None else _StoredPins(pins)
+    async with open_servers(mcp_servers(settings), tools, stored, tls_context()) as servers:
         yield servers
 
 

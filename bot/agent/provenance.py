@@ -149,7 +149,7 @@ class Provenance:
         if not (tool.own and tool.writes) or not self.is_judged:
             return ""
         known = self._given | self._found
-        return next((key for key in _kept_keys(call.arguments) if key not in known), "")
+        return next((key for key in _stored_keys(call.arguments) if key not in known), "")
 
     def link_filter(self, withheld: str) -> LinkFilter | None:
         """What takes the composed links out of one answer, and those found beyond five; None where
@@ -232,7 +232,7 @@ def _keys_of_calls(message: Message) -> Iterator[str]:
         yield from _keys(call.arguments)
 
 
-def _kept_keys(arguments: Mapping[str, Any]) -> Iterator[str]:
+def _stored_keys(arguments: Mapping[str, Any]) -> Iterator[str]:
     """The keys of the addresses in arguments, also as the store keeps them: without what nobody
     sees."""
     for text in strings_in(arguments):

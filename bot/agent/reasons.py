@@ -52,8 +52,10 @@ class Declarations:
             if len(self._known) == MOST_KNOWN:
                 self._known.clear()
             # The tools are kept, so no others can have their id.
-            told = tuple(_with_reason(tool) if asks_for_reason(tool) else tool for tool in tools)
-            self._known[id(tools)] = tools, told
+            reported = tuple(
+                _with_reason(tool) if asks_for_reason(tool) else tool for tool in tools
+            )
+            self._known[id(tools)] = tools, reported
         return self._known[id(tools)][1]
 
 

@@ -178,8 +178,8 @@ class ToolRunner:
             return await self._tools.call(
                 call.name, call.arguments, context
             )  # the outcome says what is wrong
-        if kept := self._provenance.composed_to_keep(call, tool.definition):
-            return ToolOutcome.error(COMPOSED.format(address=shortened(kept, ADDRESS_CAP)))
+        if stored := self._provenance.composed_to_keep(call, tool.definition):
+            return ToolOutcome.error(COMPOSED.format(address=shortened(stored, ADDRESS_CAP)))
         if tool.definition.risk == "high" or composed or turn.is_decided(call):
             if (times := turn.rejections) >= MAX_REJECTED:
                 return replace(

@@ -543,16 +543,16 @@ def apply_changes(
 
     What is quoted of a changed message goes too.
     """
-    kept: list[Message] = []
+    stored: list[Message] = []
     for message in messages:
         if message.role != "user":
-            if kept and not kept[-1].is_answer:
-                kept.append(message)
+            if stored and not stored[-1].is_answer:
+                stored.append(message)
         elif message.id not in changes:
-            kept.append(without_quotes(message, changes))
+            stored.append(without_quotes(message, changes))
         elif (new := changes[message.id]) is not None:
-            kept.append(with_edit(message, new))
-    return kept
+            stored.append(with_edit(message, new))
+    return stored
 
 
 def with_edit(message: Message, new: Message) -> Message:

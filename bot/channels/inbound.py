@@ -49,7 +49,7 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         "message",
         "edited",
         "unsent",
-        "told",
+        "canned",
         "left",
         "members_left",
         "stop",

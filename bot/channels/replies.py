@@ -57,7 +57,7 @@ class Poll(Struct, frozen=True, omit_defaults=True):
     """A poll as it stands.
 
     Attributes:
-        kept_in: the conversation whose outbox shows it anew; a press carries it.
+        stored_in: the conversation whose outbox shows it anew; a press carries it.
         options: each with its number of votes in ``counts``, in the same order.
         voters: number of people.
         multiple: a voter may choose several options.
@@ -65,7 +65,7 @@ class Poll(Struct, frozen=True, omit_defaults=True):
     """
 
     id: str
-    kept_in: str
+    stored_in: str
     question: str
     options: tuple[str, ...]
     counts: tuple[int, ...] = ()
@@ -158,7 +158,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         return not (is_more or may_get_lost)
 
     @property
-    def told_choices(self) -> str:
+    def reported_choices(self) -> str:
         """The choices in words, one a line; empty without any."""
         return "\n".join(f"・{choice}" for choice in self.choices)
 
@@ -174,11 +174,11 @@ class LateAnswer(Struct, frozen=True):
     """A delivery that is kept until its asker fetches it.
 
     Attributes:
-        kept_in: the conversation that keeps it.
+        stored_in: the conversation that keeps it.
         id: of the delivery; empty: there was none, and the press got a sentence.
     """
 
-    kept_in: str
+    stored_in: str
     id: str = ""
 
 

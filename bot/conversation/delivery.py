@@ -228,9 +228,9 @@ class OutboxRelay:
             await self._store.late_answers.remove(lease.conversation, delivery.asker, brought_id)
         question_id = delivery.reply.question.id if delivery.reply.question else ""
         if (late := delivery.late) and late.id:
-            kept_in, asker = late.kept_in, delivery.asker
+            stored_in, asker = late.stored_in, delivery.asker
             await self._store.late_answers.remove(
-                kept_in, asker, late.id, question_id=question_id, shown_at=shown_at
+                stored_in, asker, late.id, question_id=question_id, shown_at=shown_at
             )
             return await self._remove_head(lease)
         return await self._remove_head(lease, question_id, shown_at)
@@ -301,7 +301,7 @@ class OutboxRelay:
         once."""
         if (late := delivery.late) and late.id:
             await self._store.late_answers.remove(
-                late.kept_in, delivery.asker, late.id, given_up=reason
+                late.stored_in, delivery.asker, late.id, given_up=reason
             )
             await self._alerts.notice("dead_letters", reason)
         if delivery.reply.fleeting:

@@ -264,11 +264,11 @@ class Fetches:
             if delivery.more_late:
                 return await self._with_reminders(conversation, delivery)
             return delivery
-        stored = await self._read_late(late.kept_in, delivery.asker)
-        unsent = await self._read_unsent(late.kept_in)
+        stored = await self._read_late(late.stored_in, delivery.asker)
+        unsent = await self._read_unsent(late.stored_in)
         for one in stored:
             if one.delivery_id == late.id:
-                answer = await self._read_wanted(late.kept_in, one, unsent)
+                answer = await self._read_wanted(late.stored_in, one, unsent)
                 return answer and replace(delivery, reply=answer.reply)
         return None
 

@@ -25,7 +25,7 @@ SLASHES = ("/", "／")
 Command = str
 
 # Stored values of ``InboundEvent.event``:
-CANNED: Final = "told"
+CANNED: Final = "canned"
 CONVERSATION_DELETED: Final = "left"
 CHANGES: Final = ("edited", "unsent")
 

@@ -85,7 +85,7 @@ class Groups:
         """Delete what somebody has written there."""
         self._prefetches.drop(_read(conversation))
         async with translate_errors():
-            (entries,) = await self._client.execute_soon(_read(conversation))
+            (entries,) = await self._client.submit(_read(conversation))
             theirs = [one for one in entries if one.startswith(_entry(author, b""))]
             if theirs:
                 key = Keys(conversation).background

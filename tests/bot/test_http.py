@@ -31,7 +31,7 @@ async def in_pieces(*pieces: bytes) -> AsyncIterator[bytes]:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "spoken"),
     [
         (b"", "0 bytes"),
         (b"x" * LIMIT, "10 bytes"),
@@ -42,13 +42,13 @@ async def in_pieces(*pieces: bytes) -> AsyncIterator[bytes]:
     ids=["empty", "at the limit", "beyond it", "in pieces", "in pieces beyond it"],
 )
 async def test_a_body_is_read_up_to_the_limit(
-    body: bytes | AsyncIterator[bytes], said: str
+    body: bytes | AsyncIterator[bytes], spoken: str
 ) -> None:
     """The limit holds for announced lengths and for bodies that come in pieces."""
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(measuring), base_url="http://here"
     ) as client:
-        assert (await client.post("/", content=body)).text == said
+        assert (await client.post("/", content=body)).text == spoken
 
 
 async def test_an_announced_length_is_believed_before_anything_is_read() -> None:

@@ -60,7 +60,7 @@ PARSED = (
 MARKDOWN = ("w", "*a ", "> ", "```\n", "[a](http://x", "links within each other", "base64")
 
 
-def said(text: str, author: Author | None = None) -> Message:
+def user_message(text: str, author: Author | None = None) -> Message:
     return Message("m", "user", (Text(text),), 1, author)
 
 
@@ -88,7 +88,9 @@ def slack_stream(text: str) -> list[str]:
 
 
 def named_context(text: str) -> str:
-    return context_line(InboundEvent(said("hi", Author("u", text)), group=True), "line", "UTC")
+    return context_line(
+        InboundEvent(user_message("hi", Author("u", text)), group=True), "line", "UTC"
+    )
 
 
 WORK: dict[str, Callable[[str], object]] = {
@@ -121,10 +123,10 @@ WORK: dict[str, Callable[[str], object]] = {
     "the language": lambda text: texts.language_for(text, "ja", "en"),
     "words to translate": has_words,
     "spoken commands": lambda text: (COMMANDS.read(text), COMMANDS.decision(text)),
-    "tool commands": lambda text: choice_in([said(text)], tool_map(Echo())),
+    "tool commands": lambda text: choice_in([user_message(text)], tool_map(Echo())),
     "a fact": one_line,
-    "facts": lambda text: facts_message([Fact(1, "tea")] * (FEW + 1), [said(text)]),
-    "the demo's wishes": lambda text: read_turn([said(text)], "en"),
+    "facts": lambda text: facts_message([Fact(1, "tea")] * (FEW + 1), [user_message(text)]),
+    "the demo's wishes": lambda text: read_turn([user_message(text)], "en"),
     "what the page posts": lambda text: console._complaint(text, ()),
     "a vendor's words": lambda text: Failures("model", "KEY", "key").refusal(400, "", text),
 }

@@ -308,9 +308,9 @@ def test_processes_divide_the_connections(
     settings = load(processes)
     assert settings.store_connections == connections
     assert processes * connections <= 18
-    told = [part.detail for part in start_report(settings) if part.name == "processes"]
+    reported = [part.detail for part in start_report(settings) if part.name == "processes"]
     assert (
-        told
+        reported
         == [f"{processes} share the port, each with {connections} connections to the store"][
             : processes - 1
         ]

@@ -49,8 +49,10 @@ async def test_its_hook_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     command = ToolCall("c1", "run_command", {"command": ["ls"]})
     assert await careful.before(command, context()) == Refuse("commands are run in our Slack only")
     assert await careful.before(ToolCall("c2", "get_weather", {}), context()) is None
-    told = await careful.after(command, context(), ToolOutcome({"output": "see intranet.example"}))
-    assert told == ToolOutcome.error("the answer holds an address that must not be told")
+    reported = await careful.after(
+        command, context(), ToolOutcome({"output": "see intranet.example"})
+    )
+    assert reported == ToolOutcome.error("the answer holds an address that must not be told")
     assert await careful.after(command, context(), ToolOutcome({"output": "ok"})) == ToolOutcome(
         {"output": "ok"}
     )

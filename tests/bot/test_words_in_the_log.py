@@ -71,7 +71,7 @@ BROKEN = Step(
 
 @pytest.mark.parametrize("terminal", [False, True])
 @pytest.mark.parametrize(
-    ("step", "tools", "hooks", "told"),
+    ("step", "tools", "hooks", "reported"),
     [
         (repeat, None, (), "ValueError"),
         (SAYING, tool_map(Quoting()), (), "ExceptionGroup"),
@@ -88,7 +88,7 @@ async def test_a_failing_turn_tells_what_happened_and_not_what_was_said(
     step: Any,
     tools: Any,
     hooks: Any,
-    told: str,
+    reported: str,
     terminal: bool,
 ) -> None:
     """Type and place of what was raised are there."""
@@ -97,7 +97,7 @@ async def test_a_failing_turn_tells_what_happened_and_not_what_was_said(
     await harness.receive(f"Tell me about {WORD}", "m1")
     await harness.runner.process(HERE)
     printed = capsys.readouterr().err
-    assert told in printed
+    assert reported in printed
     assert WORD not in printed
 
 

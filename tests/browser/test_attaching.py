@@ -63,7 +63,7 @@ async def test_chosen_files_go_with_the_message(browser: Browser) -> None:
         assert isinstance(notes, Media)
         assert (picture.mime, picture.size, picture.name) == ("image/png", len(PNG), "cat.png")
         assert (notes.mime, notes.size, notes.name) == ("text/plain", 7, "notes.md")
-        assert [media.ref for media in (picture, notes)] == [ref for _, ref in site.uploads.kept]
+        assert [media.ref for media in (picture, notes)] == [ref for _, ref in site.uploads.stored]
         for _ in range(2):
             await expect(page.locator(".user img")).to_have_js_property("naturalWidth", 1)
             await expect(page.locator(".user pre")).to_have_text("notes.md")
@@ -82,7 +82,7 @@ async def test_a_pasted_or_dropped_picture_is_taken(browser: Browser, kind: str)
         await page.get_by_role("button", name="Send").click()
         [media] = (await site.arrival()).message.parts
         assert isinstance(media, Media)
-        assert site.uploads.kept[f"console:{await conversation(page)}", media.ref].data == PNG
+        assert site.uploads.stored[f"console:{await conversation(page)}", media.ref].data == PNG
 
 
 async def conversation(page: Page) -> Any:
@@ -134,7 +134,7 @@ async def test_a_file_that_is_not_taken_is_told(
         await page.locator("#picker").set_input_files(file)
         await expect(page.get_by_role("alert")).to_have_text(sentence)
         await expect(page.locator("#attached")).to_be_hidden()
-        assert site.uploads.kept == {}
+        assert site.uploads.stored == {}
 
 
 async def test_a_long_name_fits_a_phone(browser: Browser) -> None:

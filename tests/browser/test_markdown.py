@@ -143,7 +143,7 @@ async def test_a_growing_answer_ends_as_if_it_had_come_at_once(page: Page) -> No
 
 async def test_blocks_that_stay_the_same_stay_in_place(page: Page) -> None:
     """What somebody has selected in a growing answer is not taken away."""
-    kept = await page.evaluate(
+    stored = await page.evaluate(
         """async () => {
           const { renderMarkdown } = await import("/static/markdown.js");
           const container = document.createElement("div");
@@ -153,7 +153,7 @@ async def test_blocks_that_stay_the_same_stay_in_place(page: Page) -> None:
           return [one === container.children[0], two === container.children[1], container.textContent];
         }"""
     )
-    assert kept == [True, False, "OneTwoThree"]
+    assert stored == [True, False, "OneTwoThree"]
 
 
 async def test_deep_nesting_ends(page: Page) -> None:

@@ -31,7 +31,7 @@ FIGURES = Chart(
 async def test_a_chart_stands_below_the_answer(browser: Browser) -> None:
     """It stays when the turn becomes history, and after a reload."""
     async with Site().open() as site, visit(browser, site.url, viewport=SMALL) as page:
-        site.files.kept[CHART.id] = await ChartDrawer().draw(FIGURES, 20)
+        site.files.stored[CHART.id] = await ChartDrawer().draw(FIGURES, 20)
         await say(page, "A chart, please")
         turn = await site.turn()
         call = await turn.calls("get_weather", {"location": "Tokyo", "chart": True})

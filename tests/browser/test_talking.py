@@ -135,8 +135,8 @@ async def test_a_failure_tells_the_operator_cause_and_fix(browser: Browser) -> N
         await (await site.turn()).answers(
             "I cannot answer.", note="GEMINI_API_KEY was refused: make a new key"
         )
-        told = "For whoever runs this bot: GEMINI_API_KEY was refused: make a new key"
-        await expect_thread(page, "user: Hello", f"answer: I cannot answer. {told}")
+        reported = "For whoever runs this bot: GEMINI_API_KEY was refused: make a new key"
+        await expect_thread(page, "user: Hello", f"answer: I cannot answer. {reported}")
         await say(page, "Tell me everything")
         turn = await site.turn()
         turn.commit("Everything is")
@@ -145,7 +145,7 @@ async def test_a_failure_tells_the_operator_cause_and_fix(browser: Browser) -> N
         await expect_thread(
             page,
             "user: Hello",
-            f"answer: I cannot answer. {told}",
+            f"answer: I cannot answer. {reported}",
             "user: Tell me everything",
             "answer: Everything is (It was cut.)",
         )

@@ -118,7 +118,7 @@ async def test_the_page_says_what_could_not_be_delivered(
             site.letters.add(AT + 1)
             await page.reload()
             await expect(notice(page)).to_have_text(f"{two} kaiwa outbox list")
-            site.letters.kept.clear()
+            site.letters.stored.clear()
             await page.reload()
             await expect(page.locator("#welcome")).to_be_visible()
             await expect(notice(page)).to_be_hidden()

@@ -66,7 +66,7 @@ class Evidence:
 
     def timeline(self, conversation: str) -> list[Event]:
         """All that concerns a conversation, in order of time."""
-        told = [
+        reported = [
             event for event in self.chronicle.events if event.conversation in ("", conversation)
         ]
         shown = [
@@ -74,7 +74,7 @@ class Evidence:
             for one in self._shown_in(conversation)
         ]
         return sorted(
-            [*told, *shown, *self._attempts(conversation), *self._logged(conversation)],
+            [*reported, *shown, *self._attempts(conversation), *self._logged(conversation)],
             key=lambda e: e.at,
         )
 
@@ -108,11 +108,11 @@ class Evidence:
             ):
                 yield Event(request.at, "LINE", f"was called: {request.call}")
         for call in self.slack.calls:
-            said = str(
+            spoken = str(
                 [call.arguments.get(name, "") for name in ("markdown_text", "blocks", "chunks")]
             )
             is_look = call.method in LOOKS and call.at in self._looks(conversation)
-            if is_look or markers & set(MARKER.findall(said)):
+            if is_look or markers & set(MARKER.findall(spoken)):
                 yield Event(call.at, "Slack", f"was called: {call.method}")
 
     def _logged(self, conversation: str) -> Iterator[Event]:
@@ -123,12 +123,12 @@ class Evidence:
                     continue
                 entry = json.loads(line)
                 at = datetime.fromisoformat(entry.pop("timestamp")).timestamp()
-                kept = {
+                stored = {
                     key: value
                     for key, value in entry.items()
                     if key not in ("conversation", "level", "logger")
                 }
-                yield Event(at, name, " ".join(f"{key}={value}" for key, value in kept.items()))
+                yield Event(at, name, " ".join(f"{key}={value}" for key, value in stored.items()))
 
 
 def _in_line(line: LineFake) -> Iterator[Shown]:

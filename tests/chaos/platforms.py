@@ -108,7 +108,7 @@ class SlackPerson:
     chronicle: Chronicle
     dice: random.Random
     number: int
-    said: int = 0
+    spoken: int = 0
 
     def __post_init__(self) -> None:
         self.slack.add_user(self.user)
@@ -140,9 +140,9 @@ class SlackPerson:
     async def say(self, asked: Asked, conversation: str) -> None:
         """Send one message, as every event Slack makes of it, until each is acknowledged or given
         up."""
-        ts = self._ts(self.said)
-        in_thread = {"thread_ts": self.root} if self.said and not self.is_direct else {}
-        self.said += 1
+        ts = self._ts(self.spoken)
+        in_thread = {"thread_ts": self.root} if self.spoken and not self.is_direct else {}
+        self.spoken += 1
         payloads = self._payloads(asked, ts, in_thread)
         self.slack.add_message(self.channel, ts, asked.words, user=self.user, **in_thread)
         await asyncio.gather(*(self._send(payload, asked, conversation) for payload in payloads))

@@ -62,7 +62,7 @@ async def run(conversation: Conversation, cut: Cut) -> tuple[Process, Record, Pr
         await conversation.receive(*scenario.earlier)
         await conversation.process()
     before = await record_of(conversation)
-    await conversation.receive(*scenario.said)
+    await conversation.receive(*scenario.spoken)
     conversation.to_come = list(scenario.during)
     first = await conversation.process(cut)
     record = await record_of(conversation)
@@ -93,7 +93,7 @@ async def run_with_crash(conversation: Conversation, cut: Cut, undisturbed: Endi
     due = owed(undisturbed, record, more_to_come=bool(conversation.scenario.afterwards))
     ending = await ending_of(conversation, last, record)
     assert ending == due, f"{where}\n{ending}\n{due}"
-    assert first.asked - len(record.said) - record.void in (0, 1), (
+    assert first.asked - len(record.spoken) - record.void in (0, 1), (
         where
     )  # one question may have been without its answer
     assert set(first.called) <= set(undisturbed.called), where

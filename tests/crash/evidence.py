@@ -28,14 +28,14 @@ class Record:
     """What stands in the store.
 
     Attributes:
-        said: ids of the model's messages.
+        spoken: ids of the model's messages.
         begun: calls that must not be made twice, by their argument ``n``.
         outbox: attempts at deliveries that are not known to have arrived, by id.
         void: the model's answers that a change has made void; nobody asks for them again.
         is_answered: no message waits for an answer, or for the rest of one, or is still to come.
     """
 
-    said: set[str]
+    spoken: set[str]
     begun: set[int]
     results: Results
     outbox: dict[str, int]
@@ -44,7 +44,7 @@ class Record:
 
     def since(self, before: Record) -> Record:
         """What has come in addition."""
-        return replace(self, said=self.said - before.said)
+        return replace(self, spoken=self.spoken - before.spoken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ async def record_of(conversation: Conversation) -> Record:
     outbox = [decode_delivery(raw) for raw in await conversation.frames("outbox")]
     calls = {call.id: call.arguments["n"] for message in messages for call in message.calls}
     return Record(
-        said={message.id for message in messages if message.opaque == BY_MODEL},
+        spoken={message.id for message in messages if message.opaque == BY_MODEL},
         begun={calls[step.call_id] for step in steps if isinstance(step, StartedCall)},
         results=_results(past) | {calls[result.call_id]: result.response for result in results},
         outbox={delivery.id: delivery.attempts for delivery in outbox},
@@ -126,7 +126,7 @@ def owed(whole: Ending, record: Record, *, more_to_come: bool) -> Ending:
     return replace(
         whole,
         results=whole.results | {n: {"error": INTERRUPTED} for n in interrupted},
-        asked=0 if is_over else whole.asked - len(record.said) - record.void,
+        asked=0 if is_over else whole.asked - len(record.spoken) - record.void,
         called=[] if is_over else open_calls,
     )
 

@@ -35,7 +35,7 @@ class CrashRig:
 
     Attributes:
         called: the tool calls made so far.
-        told: by conversation, who wants to know of its calls.
+        reported: by conversation, who wants to know of its calls.
     """
 
     def __init__(self, store: Store, redis: Redis, server: str) -> None:
@@ -44,7 +44,7 @@ class CrashRig:
         self.server = server
         self.accept = Intake(store, process_later, SpokenCommands(texts()), Metrics())
         self.called: list[Called] = []
-        self.told: dict[str, Callable[[str], Awaitable[None]]] = {}
+        self.reported: dict[str, Callable[[str], Awaitable[None]]] = {}
         self.tools = tool_map(Lookup(self), Stamp(self), Launch(self), Drill(self))
 
 
@@ -59,7 +59,7 @@ class Lookup(Echo):
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         self._rig.called.append(Called(context.conversation, self.name, arguments["n"]))
-        await self._rig.told[context.conversation]("call")
+        await self._rig.reported[context.conversation]("call")
         return await super().call(arguments, context)
 
 

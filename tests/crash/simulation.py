@@ -50,7 +50,7 @@ class Scenario:
     """What happens in a conversation.
 
     Attributes:
-        said: waits for the process that dies.
+        spoken: waits for the process that dies.
         think: the model.
         earlier: was answered before.
         during: comes in while somebody attends, one after the other, each as soon as a request of
@@ -64,7 +64,7 @@ class Scenario:
         votes: of each reviewer, about every call.
     """
 
-    said: tuple[InboundEvent, ...]
+    spoken: tuple[InboundEvent, ...]
     think: Think
     earlier: tuple[InboundEvent, ...] = ()
     during: tuple[Meanwhile, ...] = ()
@@ -106,7 +106,7 @@ class Process(Mailbox):
         self.called: list[int] = []
         self._wire = wire
         self._platform = conversation.platform
-        self._go_on = conversation.rig.told[conversation.name]
+        self._continue = conversation.rig.reported[conversation.name]
         self._scenario = scenario = conversation.scenario
         self.takes_back = scenario.deletes
         store.live = (
@@ -125,7 +125,7 @@ class Process(Mailbox):
     async def live_view(self, conversation: str, address: str) -> AsyncIterator[Mailbox]:
         async with super().live_view(conversation, address) as watcher:
             yield watcher
-        await self._go_on("written")
+        await self._continue("written")
 
     @property
     def is_dead(self) -> bool:
@@ -163,7 +163,7 @@ class Conversation:
         self.to_come: list[Meanwhile] = []
         self.void = 0
         self.redis = rig.redis
-        rig.told[name] = self._go_on
+        rig.reported[name] = self._continue
 
     @property
     def called(self) -> list[Called]:
@@ -193,7 +193,7 @@ class Conversation:
 
     async def knock(self, event: InboundEvent, cut: Cut) -> list[str]:
         """Bring a message to a process that dies, before it begins at the latest; its requests."""
-        wire = CutWire(self.rig.server, cut, SCRIPTS, self._go_on)
+        wire = CutWire(self.rig.server, cut, SCRIPTS, self._continue)
         async with wire.open() as url, open_store(url, history_days=HISTORY_DAYS) as store:
 
             def die(_conversation: str, _author: str) -> None:
@@ -206,7 +206,7 @@ class Conversation:
     async def process(self, cut: Cut = NEVER) -> Process:
         """Let a process process until nothing is left to do, or until it dies."""
         called_before = len(self.called)
-        wire = CutWire(self.rig.server, cut, SCRIPTS, self._go_on)
+        wire = CutWire(self.rig.server, cut, SCRIPTS, self._continue)
         async with wire.open() as url, open_store(url, history_days=HISTORY_DAYS) as store:
             process = Process(self, store, wire)
             await _until_death(wire, self._live(process))
@@ -243,7 +243,7 @@ class Conversation:
                 if await self.due_at() is not None:
                     await process.harness.runner.process(self.name)
 
-    async def _go_on(self, done: str) -> None:
+    async def _continue(self, done: str) -> None:
         """What happens meanwhile."""
         if done == "take_head" and self.platform.sent and self.platform.sent[-1].reply.question:
             done = "asked"

@@ -65,9 +65,9 @@ def think(messages: Sequence[Message]) -> Step:
     """A look-up, then a call that acts, once for each wording of the request; then an answer to all
     that was said."""
     since = list(takewhile(lambda message: not message.is_answer, reversed(messages)))
-    said = [message.text for message in since if message.role == "user"]
+    spoken = [message.text for message in since if message.role == "user"]
     done = [(call.name, call.arguments["n"]) for message in messages for call in message.calls]
-    n = 1 if OLD in said else 2 if NEW in said else 0
+    n = 1 if OLD in spoken else 2 if NEW in spoken else 0
     wanted = [("lookup", 0), ("launch", n)] if n else []
     calls = [
         ToolCall("", tool, {"n": number}) for tool, number in wanted if (tool, number) not in done

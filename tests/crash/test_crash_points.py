@@ -182,21 +182,21 @@ async def test_a_death_changes_nothing(
 
 @pytest.mark.parametrize("is_sent_again", [True, False], ids=["sent again", "sent once"])
 @pytest.mark.parametrize(
-    ("cut", "is_kept"),
+    ("cut", "is_stored"),
     [(Cut(1), False), (Cut(1, carried_out=True), True), (Cut(), True)],
     ids=["before the write", "after the write", "before the turn"],
 )
 async def test_a_message_survives_whoever_takes_it_in(
-    cut: Cut, is_kept: bool, is_sent_again: bool, rig: CrashRig, store: Store
+    cut: Cut, is_stored: bool, is_sent_again: bool, rig: CrashRig, store: Store
 ) -> None:
     """The platform has had no 200: what is kept is answered with or without its second copy, and
     once."""
     conversation = Conversation("mailbox:door", Scenario((), answers), rig)
     assert await conversation.knock(TOKYO, cut) == ["accept"]
     if is_sent_again:
-        assert await rig.accept(conversation.name, TOKYO) is not is_kept
+        assert await rig.accept(conversation.name, TOKYO) is not is_stored
     last = await conversation.process()
-    words = [ANSWER] if is_kept or is_sent_again else []
+    words = [ANSWER] if is_stored or is_sent_again else []
     past = ["Tokyo?", *words] if words else []
     ending = Ending(answers=words, past=past, results={}, asked=len(words), called=[])
     assert await ending_of(conversation, last, await record_of(conversation)) == ending

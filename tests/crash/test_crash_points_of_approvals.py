@@ -38,11 +38,11 @@ def launching(*during: tuple[Meanwhile, ...], **other: Any) -> Scenario:
     return Scenario((TOKYO,), asks("launch", 1), during=tuple(one for (one,) in during), **other)
 
 
-def ends(*told: str, past: list[str], asked: int = 2, **result: Any) -> Ending:
+def ends(*reported: str, past: list[str], asked: int = 2, **result: Any) -> Ending:
     """What people are told after the question; what comes of the call, which is made where it has
     not failed."""
     called = [] if "error" in result or not result else [1]
-    return Ending([question(1), *told], past, {1: result} if result else {}, asked, called)
+    return Ending([question(1), *reported], past, {1: result} if result else {}, asked, called)
 
 
 SCENARIOS = {
@@ -128,7 +128,7 @@ async def test_a_question_that_cannot_be_asked_is_a_no(
     """Also where the process dies that was told so; each such question is one dead letter."""
     ending = await crash_at_every_request(launching(is_mute=True), rig, carried_out=carried_out)
     assert ending == Ending([ANSWER], PAST, {1: {"error": CANNOT_ASK}}, asked=2, called=[])
-    assert await store.depths() == Depths(due=0, dead_letters=len(rig.told))
+    assert await store.depths() == Depths(due=0, dead_letters=len(rig.reported))
 
 
 @every_death

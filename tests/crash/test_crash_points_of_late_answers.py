@@ -85,7 +85,7 @@ class Late:
             here.wait(LATE_S)
         return asked
 
-    async def hear(self, event: JSON) -> None:
+    async def converse(self, event: JSON) -> None:
         async with self.alive() as here:
             await here.receive(event)
 
@@ -135,10 +135,12 @@ async def test_an_edited_question_is_answered_anew_wherever_its_process_dies(
         late = Late(rig, fake, point)
         asked = await late.ask()
         await late.finish()
-        await late.hear(fake.event(place=late.user, user=late.user, message=text_message("More")))
+        await late.converse(
+            fake.event(place=late.user, user=late.user, message=text_message("More"))
+        )
         await late.finish()
         edited = asked["message"] | {"text": "Goodbye"}
-        await late.hear(event("messageEdited", late.user, late.user, message=edited))
+        await late.converse(event("messageEdited", late.user, late.user, message=edited))
         died = await late.die_at(Cut(point, carried_out))
         await late.finish()
         await late.press()

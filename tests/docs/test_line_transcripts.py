@@ -233,10 +233,10 @@ async def test_a_late_answer(store: Store, line: LineFake, write: bool) -> None:
                 here: LinePipeline = here, name: str = name, user: str = user, label: str = label
             ) -> None:
                 transcript.happened(f"{name} presses {label}")
-                await here.hear(line.press(label, user))
+                await here.converse(line.press(label, user))
                 note(transcript, line.sent[-1], {})
 
-            transcript.said(name, words)
+            transcript.spoken(name, words)
             async with late_turn(here, step, asked, f"line:{BOT}:user:{user}"):
                 transcript.happened("45 seconds later")
                 note(transcript, line.sent[-1], {})

@@ -37,7 +37,7 @@ def source(name: str) -> tuple[str, ...]:
     return (name.partition("_")[0] if name in OTHERS else name,)
 
 
-def said(folder: Path) -> Iterator[str]:
+def spoken(folder: Path) -> Iterator[str]:
     """Every string of a vendor's recordings that is nobody's vocabulary."""
     for path in folder.rglob("*.json"):
         content = json.loads(path.read_text("utf-8"))
@@ -61,8 +61,8 @@ def test_the_facts_are_those_of_the_recordings(name: str) -> None:
 def test_no_recorded_text_stands_in_the_facts(name: str) -> None:
     """No id, key or sentence of a recording is among their values."""
     folder = recorded(*source(name), what="the search of our facts for recorded texts")
-    kept = {value for key, value in strings(facts(name)) if key not in WORDS and key not in NAMES}
-    assert kept & set(said(folder)) == set()
+    stored = {value for key, value in strings(facts(name)) if key not in WORDS and key not in NAMES}
+    assert stored & set(spoken(folder)) == set()
 
 
 @pytest.mark.parametrize("name", FILES)

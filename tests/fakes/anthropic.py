@@ -90,9 +90,9 @@ class AnthropicFake:
 
     def calls(self, *calls: tuple[str, JSON], words: str = "", thought: JSON | None = None) -> None:
         """Parallel calls, after words and a thought where there are any."""
-        said = [thought] if thought else []
-        said += [text(words)] if words else []
-        self.blocks(*said, *(call(name, arguments) for name, arguments in calls), stop="tool_use")
+        spoken = [thought] if thought else []
+        spoken += [text(words)] if words else []
+        self.blocks(*spoken, *(call(name, arguments) for name, arguments in calls), stop="tool_use")
 
     def blocks(self, *blocks: JSON, stop: str = "end_turn") -> None:
         """Whole blocks, streamed as Anthropic streams them."""

@@ -39,7 +39,7 @@ class CutWire:
 
     Args:
         scripts: their names by hash.
-        hear: told each request's name when the server has carried it out, before its answer goes
+        notify: told each request's name when the server has carried it out, before its answer goes
             back.
 
     Attributes:
@@ -52,14 +52,14 @@ class CutWire:
         server: str,
         cut: Cut,
         scripts: Mapping[str, str],
-        hear: Callable[[str], Awaitable[None]],
+        notify: Callable[[str], Awaitable[None]],
     ) -> None:
         self.requests: list[str] = []
         self.is_cut = asyncio.Event()
         self._server = unquote(urlsplit(server).path)
         self._cut = cut
         self._scripts = scripts
-        self._hear = hear
+        self._notify = notify
         self._connections: dict[asyncio.StreamWriter, asyncio.Task[None] | None] = {}
         self._is_dropped = False
 
@@ -111,7 +111,7 @@ class CutWire:
         to_server.write(request)
         answer = await _read(server)
         if not answer.startswith(b"-"):
-            await self._hear(self._name_of(request))
+            await self._notify(self._name_of(request))
         if not self.is_cut.is_set():
             back.write(answer)
 

@@ -60,14 +60,14 @@ class CachedContents:
         missing: the status that says a content is not there.
 
     Attributes:
-        kept: the contents by name; a test may take one away.
+        stored: the contents by name; a test may take one away.
         log: what was asked for so far, such as ``POST`` or ``DELETE cachedContents/1``.
         refusal: status and text for whatever is to be made or kept for longer.
         gate: nothing is answered before it is set.
     """
 
     def __init__(self, parent: str = "", models: str = "models/", missing: int = 403) -> None:
-        self.kept: dict[str, Content] = {}
+        self.stored: dict[str, Content] = {}
         self.log: list[str] = []
         self.refusal: tuple[int, str] | None = None
         self.gate: Event | None = None
@@ -93,7 +93,7 @@ class CachedContents:
             case "PATCH", True:
                 return self._update(name, gemini_rules.known(raw, UPDATED))
             case "DELETE", True:
-                del self.kept[self._find(name).name]
+                del self.stored[self._find(name).name]
                 return {}
         raise Refused("The requested URL was not found on this server.", 404)
 
@@ -134,7 +134,7 @@ class CachedContents:
         seconds = _seconds(body) or HOUR
         self._made += 1
         content = Content(f"{self._parent}cachedContents/{self._made}", model, prefix, tokens)
-        self.kept[content.name] = content
+        self.stored[content.name] = content
         return _living(content, seconds)
 
     def _update(self, name: str, body: JSON) -> JSON:
@@ -144,7 +144,7 @@ class CachedContents:
         return _living(content, seconds)
 
     def _find(self, name: str) -> Content:
-        content = self.kept.get(name)
+        content = self.stored.get(name)
         if content is None or content.expires_at <= time.monotonic():
             raise Refused("CachedContent not found (or permission denied)", self._missing)
         return content

@@ -75,7 +75,7 @@ class UploadedFiles:
         self.log: list[str] = []
 
     @property
-    def kept(self) -> list[Upload]:
+    def stored(self) -> list[Upload]:
         """The files that are there."""
         return [upload for upload in self.uploads.values() if upload.name and not upload.is_deleted]
 
@@ -175,7 +175,7 @@ class UploadedFiles:
                 raise Refused(f"The mime type of the File {name} is {upload.mime}.")
 
     def _find(self, name: str) -> Upload:
-        found = next((upload for upload in self.kept if upload.name == name), None)
+        found = next((upload for upload in self.stored if upload.name == name), None)
         if found is None:
             raise Refused(
                 f"You do not have permission to access the File {name} or it may not exist.", 403

@@ -10,7 +10,7 @@ class LocalKeyValue:
 
     def __init__(self) -> None:
         self.away = False
-        self.kept: dict[str, bytes] = {}
+        self.stored: dict[str, bytes] = {}
         self.lives: dict[str, int] = {}
 
     def prefetch(self, name: str) -> None:
@@ -18,22 +18,22 @@ class LocalKeyValue:
 
     async def get(self, name: str) -> bytes | None:
         self._reach()
-        return self.kept.get(name)
+        return self.stored.get(name)
 
     async def set(self, name: str, value: bytes, ttl_s: int, person: str = "") -> None:
         self._reach()
-        self.kept[name] = value
+        self.stored[name] = value
         self.lives[name] = ttl_s
 
     def set_later(self, name: str, value: bytes, ttl_s: int, person: str = "") -> None:
         if not self.away:
-            self.kept[name] = value
+            self.stored[name] = value
             self.lives[name] = ttl_s
 
     async def incr(self, name: str, ttl_s: int) -> int:
         self._reach()
-        count = int(self.kept.get(name, b"0")) + 1
-        self.kept[name] = str(count).encode()
+        count = int(self.stored.get(name, b"0")) + 1
+        self.stored[name] = str(count).encode()
         self.lives[name] = ttl_s
         return count
 

@@ -89,10 +89,10 @@ class OllamaFake:
 
     def calls(self, *calls: tuple[str, JSON], text: str = "", thinking: str = "") -> None:
         """Parallel calls, each in a line of its own and without an id."""
-        said = [{"content": "", "thinking": thinking}] if thinking else []
-        said += [{"content": text}] if text else []
+        spoken = [{"content": "", "thinking": thinking}] if thinking else []
+        spoken += [{"content": text}] if text else []
         self.messages(
-            *said,
+            *spoken,
             *({"content": "", "tool_calls": [call(name, arguments)]} for name, arguments in calls),
         )
 

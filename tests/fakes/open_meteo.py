@@ -242,10 +242,10 @@ class OpenMeteoFake:
 
     def _hourly(self, name: str, at: str) -> float:
         chance = self.rain.get(at, 0)
-        told = {"weather_code": self.codes.get(at, 2), "precipitation_probability": chance}
-        told["precipitation"] = chance // 20
+        reported = {"weather_code": self.codes.get(at, 2), "precipitation_probability": chance}
+        reported["precipitation"] = chance // 20
         values = {"temperature_2m": 21.3, "apparent_temperature": 20.4, "relative_humidity_2m": 58}
-        return {**values, "wind_speed_10m": 8.2, "wind_direction_10m": 225, **told}[name]
+        return {**values, "wind_speed_10m": 8.2, "wind_direction_10m": 225, **reported}[name]
 
 
 @contextmanager
@@ -271,12 +271,12 @@ def _daily(name: str, day: str) -> float | str:
         "precipitation_sum": 3.2,
         "uv_index_max": 5.65,
     }
-    told: dict[str, float | str] = {
+    reported: dict[str, float | str] = {
         "weather_code": 61,
         "precipitation_probability_max": 60,
         "wind_speed_10m_max": 20.5,
     }
-    return (told | values | sun)[name]
+    return (reported | values | sun)[name]
 
 
 def _refused(reason: str) -> web.Response:

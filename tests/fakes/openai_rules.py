@@ -143,20 +143,21 @@ def _check_tools(body: JSON) -> None:
 
 def _check_parameters(function: JSON, where: str) -> None:
     schema = function.get("parameters", {"type": "object", "properties": {}})
-    said = f"Invalid schema for function '{function['name']}'"
+    spoken = f"Invalid schema for function '{function['name']}'"
     if bare := _bare_array(schema, ()):
         raise Refused(
-            f"{said}: In context={bare}, array schema missing items.",
+            f"{spoken}: In context={bare}, array schema missing items.",
             where,
             "invalid_function_parameters",
         )
     if schema.get("type") != "object" or any(word in schema for word in NO_UNIONS):
         unions = "/".join(f"'{word}'" for word in NO_UNIONS)
         raise Refused(
-            f"{said}: schema must have type 'object' and not have {unions} at the top level.", where
+            f"{spoken}: schema must have type 'object' and not have {unions} at the top level.",
+            where,
         )
     if function.get("strict"):
-        _check_strict(schema, said)
+        _check_strict(schema, spoken)
 
 
 def check_model(body: JSON) -> None:
@@ -218,29 +219,29 @@ def _bare_array(schema: Any, where: tuple[str, ...]) -> tuple[str, ...]:
     return next((one for one in found if one), ())
 
 
-def _check_strict(schema: JSON, said: str) -> None:
+def _check_strict(schema: JSON, spoken: str) -> None:
     for word in sorted(schema.keys() - STRICT_WORDS):
         raise Refused(
-            f"{said}: In context=(), '{word}' is not permitted.",
+            f"{spoken}: In context=(), '{word}' is not permitted.",
             "tools",
             "invalid_function_parameters",
         )
     if schema.get("type") == "object":
         if schema.get("additionalProperties") is not False:
             raise Refused(
-                f"{said}: 'additionalProperties' is required to be supplied and to be false."
+                f"{spoken}: 'additionalProperties' is required to be supplied and to be false."
             )
         if set(schema.get("required", ())) != schema.get("properties", {}).keys():
             raise Refused(
-                f"{said}: 'required' is required to be supplied and to include every key in "
+                f"{spoken}: 'required' is required to be supplied and to include every key in "
                 "properties."
             )
     if schema.get("type") == "array" and "items" not in schema:
-        raise Refused(f"{said}: array schema missing items.")
+        raise Refused(f"{spoken}: array schema missing items.")
     for inner in (*schema.get("properties", {}).values(), *schema.get("anyOf", ())):
-        _check_strict(inner, said)
+        _check_strict(inner, spoken)
     if "items" in schema:
-        _check_strict(schema["items"], said)
+        _check_strict(schema["items"], spoken)
 
 
 def _check_message(place: int, message: JSON, *, extras: bool) -> None:

@@ -145,7 +145,7 @@ class Site:
         return turn
 
     async def _file(self, request: Request) -> Response:
-        content = self.files.kept.get(request.path_params["name"][:32])
+        content = self.files.stored.get(request.path_params["name"][:32])
         return Response(content, media_type="image/png") if content else Response(status_code=404)
 
     async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:
@@ -184,24 +184,26 @@ class Letters:
     """Dead letters (``bot.web.health.DeadLetterReader``).
 
     Attributes:
-        kept: the newest first.
+        stored: the newest first.
         asked: how often somebody wanted to know.
     """
 
     def __init__(self) -> None:
-        self.kept: list[DeadLetter] = []
+        self.stored: list[DeadLetter] = []
         self.asked = 0
 
     def add(self, at: int) -> None:
         """Give something up."""
-        self.kept.insert(0, DeadLetter(f"00-{at}-0", "line:U1:user:U2", "LINE answered 400", b"{}"))
+        self.stored.insert(
+            0, DeadLetter(f"00-{at}-0", "line:U1:user:U2", "LINE answered 400", b"{}")
+        )
 
     async def count(self) -> int:
         self.asked += 1
-        return len(self.kept)
+        return len(self.stored)
 
     async def read(self, limit: int) -> list[DeadLetter]:
-        return self.kept[:limit]
+        return self.stored[:limit]
 
 
 class Turn:

@@ -268,9 +268,9 @@ class SlackFake(Workspace):
         await socket.send_json({"type": "hello", "num_connections": 1})
         self._sockets.append(socket)
         try:
-            async for said in socket:
-                if said.type == WSMsgType.TEXT:
-                    self.acknowledged.append(json.loads(said.data)["envelope_id"])
+            async for spoken in socket:
+                if spoken.type == WSMsgType.TEXT:
+                    self.acknowledged.append(json.loads(spoken.data)["envelope_id"])
         finally:
             self._lost += not socket.closed  # its process was killed
         return socket

@@ -15,20 +15,20 @@ class LocalFiles:
     """The files.
 
     Attributes:
-        kept: contents by id.
+        stored: contents by id.
         public_url: PUBLIC_URL.
         away: nothing answers.
     """
 
     def __init__(self, public_url: str = "https://kaiwa.example") -> None:
-        self.kept = {CHART.id: PNG}
+        self.stored = {CHART.id: PNG}
         self.public_url = public_url
         self.away = False
 
     async def read(self, file: FileRef) -> bytes | None:
         if self.away:
             raise StoreUnavailable("away")
-        return self.kept.get(file.id)
+        return self.stored.get(file.id)
 
     async def path(self, file: FileRef) -> str:
         if self.away:
@@ -44,14 +44,14 @@ class LocalUploads:
     """The files of messages.
 
     Attributes:
-        kept: by conversation and ref.
+        stored: by conversation and ref.
     """
 
     def __init__(self) -> None:
-        self.kept: dict[tuple[str, str], Upload] = {}
+        self.stored: dict[tuple[str, str], Upload] = {}
 
     async def keep(self, conversation: str, ref: str, upload: Upload) -> None:
-        self.kept[conversation, ref] = upload
+        self.stored[conversation, ref] = upload
 
     async def read(self, conversation: str, ref: str) -> Upload | None:
-        return self.kept.get((conversation, ref))
+        return self.stored.get((conversation, ref))

@@ -142,16 +142,20 @@ def _complaint(params: dict[str, str]) -> str:
 def _page(number: int, page: WikiPage, language: str, params: dict[str, str]) -> dict[str, Any]:
     text = page.intro if "exintro" in params else f"{page.intro}\n\n{page.sections}"
     most = int(params["exchars"])
-    told: dict[str, Any] = {"pageid": number, "ns": 0, "title": page.title}
-    told["extract"] = text if len(text) <= most else f"{text[:most]}..."
+    reported: dict[str, Any] = {"pageid": number, "ns": 0, "title": page.title}
+    reported["extract"] = text if len(text) <= most else f"{text[:most]}..."
     properties = params["prop"].split("|")
     if "description" in properties and page.description:
-        told |= {"description": page.description, "descriptionsource": "central"}
+        reported |= {"description": page.description, "descriptionsource": "central"}
     if "info" in properties:
         address = f"https://{language}.wikipedia.org/wiki/{quote(page.title.replace(' ', '_'))}"
-        told |= {"pagelanguage": language, "touched": "2026-11-20T01:02:03Z", "fullurl": address}
+        reported |= {
+            "pagelanguage": language,
+            "touched": "2026-11-20T01:02:03Z",
+            "fullurl": address,
+        }
     if "pageprops" in properties and page.is_disambiguation:
-        told["pageprops"] = {"disambiguation": ""}
+        reported["pageprops"] = {"disambiguation": ""}
     if "revisions" in properties:
-        told["revisions"] = [{"timestamp": "2026-11-19T10:20:30Z"}]
-    return told
+        reported["revisions"] = [{"timestamp": "2026-11-19T10:20:30Z"}]
+    return reported

@@ -129,12 +129,12 @@ async def test_a_routine_asks_its_person(store: Store) -> None:
 async def test_what_is_kept_holds_no_composed_address(store: Store) -> None:
     """Shown later it would pass for found; what the asker gives is kept."""
     async with hostile_site() as site:
-        kept = [
+        stored = [
             ToolCall(f"c{number}", "add_to_list", {"list": "links", "items": [item]})
             for number, item in ITEMS
         ]
         shows = Step(calls=(ToolCall("c9", "show_list", {"list": "links"}),))
-        steps = [Step("Noted."), LOOKS, Step(calls=tuple(kept)), shows, Step("Done.")]
+        steps = [Step("Noted."), LOOKS, Step(calls=tuple(stored)), shows, Step("Done.")]
         harness = Harness(store, steps, tools=tools_of(site, Tickets()))
         await say(harness, f"My code is {SECRET}", "m0")
         await say(harness, "Put given.example/a on the list", "m1")

@@ -45,12 +45,12 @@ class Gullible:
             ]
         )
         self.harness = Harness(store, [self._step] * 20, None, tools)
-        self._said = 0
+        self._speak = 0
 
     async def say(self, text: str) -> None:
         """Let the user speak."""
-        self._said += 1
-        await self.harness.receive(text, f"m{self._said}")
+        self._speak += 1
+        await self.harness.receive(text, f"m{self._speak}")
         await self.harness.runner.process(HERE)
 
     def _step(self, messages: Sequence[Message]) -> Step:

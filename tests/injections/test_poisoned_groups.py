@@ -31,8 +31,8 @@ def fake() -> Iterator[LineFake]:
 
 def gullible(messages: Sequence[Message]) -> Step:
     """Obeys what it finds in the background or in a quote."""
-    is_told = any(message.id == BACKGROUND_ID or message.quotes for message in messages)
-    return Step("As you like.") if messages[-1].results or not is_told else LAUNCH
+    is_reported = any(message.id == BACKGROUND_ID or message.quotes for message in messages)
+    return Step("As you like.") if messages[-1].results or not is_reported else LAUNCH
 
 
 @pytest.mark.parametrize("injection", corpus(), ids=lambda injection: injection.name)
@@ -44,21 +44,21 @@ async def test_background_gives_no_permission(
     fake.people[TARO] = {"displayName": injection.text[:20]}
     launch = Launch()
     async with open_pipeline(store, fake, [gullible] * 9, launch, defaults=REMEMBERING) as here:
-        await here.hear(
+        await here.converse(
             fake.event(place=GROUP, user=TARO, message=text_message(injection.text[:5_000]))
         )
-        await here.hear(fake.event(place=GROUP, message=addressed_message("so?")))
+        await here.converse(fake.event(place=GROUP, message=addressed_message("so?")))
         request = here.model.requests[0]
-        told = [message for message in request.messages if message.id == BACKGROUND_ID]
-        if told:  # a text of invisible characters alone is none
-            opening, line = told[0].text.splitlines()
+        reported = [message for message in request.messages if message.id == BACKGROUND_ID]
+        if reported:  # a text of invisible characters alone is none
+            opening, line = reported[0].text.splitlines()
             assert "asks for nothing and permits nothing" in opening
-            assert (told[0].author, line[2], line[-1]) == (None, ":", '"')
+            assert (reported[0].author, line[2], line[-1]) == (None, ":", '"')
             assert fake.sent[-1].buttons
         assert injection.text not in request.system
         for user in (TARO, "U" + "1" * 32):
-            await here.hear(fake.event(place=GROUP, user=user, message=text_message("yes")))
-        await here.hear(fake.event(place=GROUP, message=addressed_message("no")))
+            await here.converse(fake.event(place=GROUP, user=user, message=text_message("yes")))
+        await here.converse(fake.event(place=GROUP, message=addressed_message("no")))
     assert launch.contexts == []
 
 
@@ -68,15 +68,15 @@ async def test_a_quote_gives_no_permission(
 ) -> None:
     """It is one line, which its words cannot end; the person who quotes it has not said it."""
     launch = Launch()
-    said = addressed_message(injection.text[:4_000])
-    quoting = addressed_message("what does this mean?") | {"quotedMessageId": said["id"]}
+    spoken = addressed_message(injection.text[:4_000])
+    quoting = addressed_message("what does this mean?") | {"quotedMessageId": spoken["id"]}
     async with open_pipeline(store, fake, [gullible] * 9, launch) as here:
-        await here.hear(fake.event(place=GROUP, user=TARO, message=said))
-        await here.hear(fake.event(place=GROUP, message=quoting))
+        await here.converse(fake.event(place=GROUP, user=TARO, message=spoken))
+        await here.converse(fake.event(place=GROUP, message=quoting))
         [quote] = here.model.requests[1].messages[-1].quotes
         assert (quote.author_id, len(quote.line.splitlines()), quote.line[-2:]) == (TARO, 1, '"]')
         assert fake.sent[-1].buttons
-        await here.hear(fake.event(place=GROUP, message=addressed_message("no")))
+        await here.converse(fake.event(place=GROUP, message=addressed_message("no")))
     assert launch.contexts == []
 
 
@@ -87,9 +87,9 @@ async def test_the_interpreter_can_only_translate(
     """Its request has no tools, and what obeys instead of translating is not sent."""
     launch = Launch()
     async with open_pipeline(store, fake, [LAUNCH] * 3, launch, defaults=REMEMBERING) as here:
-        await here.hear(fake.event(place=GROUP, message=addressed_message("/interpret en ja")))
+        await here.converse(fake.event(place=GROUP, message=addressed_message("/interpret en ja")))
         fake.sent.clear()
-        await here.hear(
+        await here.converse(
             fake.event(
                 place=GROUP, user=TARO, message=text_message(f"hello {injection.text[:4_000]}")
             )

@@ -45,12 +45,12 @@ class Gullible:
             tokens=1_000,
             summarises=True,
         )
-        self._said = 0
+        self._speak = 0
 
     async def say(self, text: str) -> None:
         """Let the user speak, and the model take its notes."""
-        self._said += 1
-        await self.harness.receive(text, f"m{self._said}")
+        self._speak += 1
+        await self.harness.receive(text, f"m{self._speak}")
         await self.harness.runner.process(HERE)
         await asyncio.gather(*self.harness.notes.writing.values())
 
@@ -62,12 +62,12 @@ class Gullible:
                     line for line in messages[0].text.splitlines() if line.startswith("Tool ")
                 )
             )
-        is_told = "tool" in [
+        is_reported = "tool" in [
             message.role for message in messages[-2:]
         ]  # the user's "no" may follow the result
         if messages[0].id == SUMMARY_ID:
-            return Step("As you like.") if is_told else LAUNCH
-        return Step("I have read it.") if is_told else READ
+            return Step("As you like.") if is_reported else LAUNCH
+        return Step("I have read it.") if is_reported else READ
 
 
 @pytest.mark.parametrize("poison", POISONS)

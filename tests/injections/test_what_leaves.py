@@ -69,11 +69,11 @@ async def test_the_model_is_told_no_setting(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv("WORKSPACE_DIR", str(tmp_path / "files"))
     settings = load()
     async with open_tools(settings) as tools:
-        told = (
+        reported = (
             app.console_prompt(settings) + encode([str(one) for one in tools.definitions]).decode()
         )
     assert len(settings.secrets) > len(CANARIES) - 1
-    assert [secret for secret in settings.secrets if secret and secret in told] == []
+    assert [secret for secret in settings.secrets if secret and secret in reported] == []
 
 
 async def test_every_persona_comes_with_the_word_about_data(

@@ -38,9 +38,9 @@ async def test_slack(config: Settings, require_reachable: RequireReachable) -> N
     url = config_beside(slack.Config, config).slack_api_base_url
     require_reachable(url)
     async with SlackClient(token, url) as client:
-        told = await client.post("auth.test")
-        assert told.ok, told.error
-        assert "chat:write" in told.scopes
-        person = await client.get("users.info", user=told.data["user_id"])
+        reported = await client.post("auth.test")
+        assert reported.ok, reported.error
+        assert "chat:write" in reported.scopes
+        person = await client.get("users.info", user=reported.data["user_id"])
     assert person.ok, person.error
     assert person.data["user"]["is_bot"]

@@ -74,8 +74,12 @@ async def test_a_call_that_must_be_made_is_made(
 async def test_a_call_its_result_and_an_answer(provider: JsonMode) -> None:
     """The server takes the conversation, and the model goes on from the result."""
     called = model(ToolCall("c1", WEATHER.name, {"location": "Tokyo"}))
-    told = [user("How is the weather in Tokyo?"), called, results(called, {"condition": "Sunny"})]
-    assert_proper(await ask(provider, told, TOOLS))
+    reported = [
+        user("How is the weather in Tokyo?"),
+        called,
+        results(called, {"condition": "Sunny"}),
+    ]
+    assert_proper(await ask(provider, reported, TOOLS))
 
 
 async def test_an_answer_that_is_too_long_is_cut(smollm: str) -> None:

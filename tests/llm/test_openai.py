@@ -69,12 +69,12 @@ async def test_a_call_its_result_and_an_answer(smollm_with_tools: str, choice: T
     async with asked_at(smollm_with_tools) as provider:
         called = await ask(provider, [question], TOOLS, choice)
         message = called.response.message
-        told = [
+        reported = [
             question,
             message,
             results(message, *[{"condition": "Sunny"} for _ in message.calls]),
         ]
-        answered = await ask(provider, told, TOOLS)
+        answered = await ask(provider, reported, TOOLS)
     assert_whole(called, most=64)
     assert called.response.stop_reason == "tool_use"
     assert_valid(message)
@@ -94,9 +94,9 @@ async def test_calls_that_were_made_elsewhere_are_taken(smollm_with_tools: str) 
     call = ToolCall("call_of/another:vendor", "look up!", {"q": None})
     question = user("Well?")
     message = model(call, ToolCall("c2", WEATHER.name, {"location": "東京"}))
-    told = [question, message, results(message, {"error": "no"}, {"t": 21}), user("And?")]
+    reported = [question, message, results(message, {"error": "no"}, {"t": 21}), user("And?")]
     async with asked_at(smollm_with_tools, max_output_tokens=16) as provider:
-        assert_whole(await ask(provider, told, TOOLS), most=16)
+        assert_whole(await ask(provider, reported, TOOLS), most=16)
 
 
 async def test_a_model_that_cannot_see_answers_all_the_same(smollm: str) -> None:

@@ -82,18 +82,18 @@ class KaiwaProcess:
 
     async def answers(self, conversation: str, count: int, seconds: float = 20) -> list[str]:
         """The final answers, as soon as there are so many."""
-        said: list[str] = []
+        spoken: list[str] = []
 
         async def enough() -> bool:
-            said[:] = [
+            spoken[:] = [
                 m["text"]
                 for m in await self.history(conversation)
                 if m["role"] == "model" and not m["calls"]
             ]
-            return len(said) >= count
+            return len(spoken) >= count
 
         await until_true(enough, seconds)
-        return said
+        return spoken
 
     async def ready(self, seconds: float) -> None:
         """Wait until ``/readyz`` says so."""

@@ -62,9 +62,9 @@ async def test_a_chart_is_shown_served_and_forgotten(
         await running.say("conversation", ASKED)
         await running.answers("conversation", 1)
         await until(lambda: bool(line.sent and slack.shared), 20)
-        ((said, url),) = line.texts
+        ((spoken, url),) = line.texts
         ((name, content, _),) = slack.shared
-        assert (said, url.startswith(f"{PUBLIC}/files/"), name) == (ANSWER, True, "weather.png")
+        assert (spoken, url.startswith(f"{PUBLIC}/files/"), name) == (ANSWER, True, "weather.png")
         (shown,) = (await running.history("conversation"))[-1]["files"]
         assert content.startswith(PNG)
     async with kaiwa(tmp_path, "run", **settings) as running:

@@ -36,7 +36,7 @@ async def test_an_interrupted_run_goes_on_where_it_was(
         "MODEL": "gemini:gemini-3.5-flash",
     }
     command = "eval", "--repeat", "1", "--parallel", "1"
-    kept = tmp_path / "data" / "evals.json.gemini_gemini-3.5-flash.unfinished"
+    stored = tmp_path / "data" / "evals.json.gemini_gemini-3.5-flash.unfinished"
     for _ in range(BEFORE):
         gemini.say("Hello.")
     gemini.fail(400, "refused")
@@ -47,10 +47,11 @@ async def test_an_interrupted_run_goes_on_where_it_was(
     if number == signal.SIGINT:
         assert code == 130
         assert (
-            running.lines[-1] == f"interrupted; the same command goes on with the answers in {kept}"
+            running.lines[-1]
+            == f"interrupted; the same command goes on with the answers in {stored}"
         )
-    assert len(kept.read_bytes().splitlines()) == 1 + BEFORE
-    with kept.open("ab") as file:
+    assert len(stored.read_bytes().splitlines()) == 1 + BEFORE
+    with stored.open("ab") as file:
         file.write(b'{"digest": "')
     gemini.requests.clear()
     gemini.always = lambda _: answer_of([{"text": "Hello."}])
@@ -59,7 +60,7 @@ async def test_an_interrupted_run_goes_on_where_it_was(
             assert await again.process.wait() == 0
     assert again.lines[0].startswith(f"going on with {BEFORE} answers of the run that began at 2")
     assert len(gemini.requests) == NUMBER - BEFORE
-    assert not kept.exists()
+    assert not stored.exists()
     [run] = json.loads((tmp_path / "data" / "evals.json").read_text("utf-8"))["runs"].values()
     assert sum(score["attempts"] for score in run["scores"].values()) == NUMBER
     assert all("errors" not in score for score in run["scores"].values())

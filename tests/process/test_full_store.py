@@ -28,7 +28,7 @@ def variables(variables: dict[str, str], valkey_url: str) -> dict[str, str]:
     return variables | {"REDIS_URL": valkey_url}
 
 
-async def kept(redis: Redis) -> set[bytes]:
+async def stored(redis: Redis) -> set[bytes]:
     """All that remembers a message."""
     return {
         key async for key in redis.scan_iter("kaiwa:{*") if b":seen:" in key or b":inbox:" in key
@@ -46,7 +46,7 @@ async def test_a_full_store_is_503_at_every_door_and_lets_finish_what_is_inside(
     async with kaiwa(tmp_path, "run", **variables, LINE_PUSH="always") as running:
         assert await post_line(running, line, "hello?") == 200
         await until(lambda: bool(gemini.requests))
-        before = await kept(redis)
+        before = await stored(redis)
         message = line_events.text_message("me too")
         to_line = line_events.webhook(
             line.event(place=SOMEBODY_ELSE, user=SOMEBODY_ELSE, message=message)
@@ -61,7 +61,7 @@ async def test_a_full_store_is_503_at_every_door_and_lets_finish_what_is_inside(
             assert (
                 await running.post("/console/talk-0001/messages", b'{"text": "hi"}', AS_JSON) == 503
             )
-            assert await kept(redis) == before
+            assert await stored(redis) == before
             thinking.set()
             await until(lambda: line.texts == [["Just in time"]])
             assert await running.get("/readyz") == 200

@@ -59,11 +59,11 @@ async def test_a_picture_is_made_and_another_is_changed(
         assert await post_line(running, line, "Now in blue, please") == 200
         assert await post_slack(running, slack, "Draw a blue cat", "1700000000.000100") == 200
         await until(lambda: len(line.sent) == 2 and bool(slack.shared), 20)
-        said, url = line.sent[-1].texts
+        spoken, url = line.sent[-1].texts
         async with httpx.AsyncClient(base_url=running.base_url) as anyone:
             shown = await anyone.get(urlsplit(url).path)
     ((name, content, _),) = slack.shared
-    assert (said, url.startswith(f"{PUBLIC}/files/"), name) == ("Here it is.", True, "image.jpg")
+    assert (spoken, url.startswith(f"{PUBLIC}/files/"), name) == ("Here it is.", True, "image.jpg")
     assert (shown.headers["content-type"], opened(shown.content).size, opened(content).format) == (
         "image/jpeg",
         (90, 60),

@@ -62,8 +62,8 @@ async def test_a_server_that_hangs_stops_nothing(tmp_path: Path, gemini: GeminiF
         assert await running.stop() == 0
     declared = gemini.requests[0].body["tools"][0]["functionDeclarations"]
     assert {"real_add", "real_greet"} <= {one["name"] for one in declared}
-    told = gemini.requests[1].body["contents"][-1]["parts"][0]["functionResponse"]["response"]
-    assert told == {"output": {"server": "real", "text": "Hello, Hanako!"}}
+    reported = gemini.requests[1].body["contents"][-1]["parts"][0]["functionResponse"]["response"]
+    assert reported == {"output": {"server": "real", "text": "Hello, Hanako!"}}
     assert left_behind(tmp_path) == []
     assert not is_alive(hanging)
 
@@ -103,8 +103,8 @@ async def test_a_call_approved_before_a_restart_is_made_when_its_server_is_there
         assert (await http.post(f"/console/{TALK}/decisions", json=decision)).status_code == 202
         assert await running.answers(TALK, 1) == ["It is launched"]
         assert len(running.log("tool.called")) == 1
-    told = gemini.requests[-1].body["contents"][-1]["parts"][0]["functionResponse"]["response"]
-    assert told == {"output": {"server": "real", "text": "launched"}}
+    reported = gemini.requests[-1].body["contents"][-1]["parts"][0]["functionResponse"]["response"]
+    assert reported == {"output": {"server": "real", "text": "launched"}}
 
 
 async def test_a_stop_during_a_call_ends_server_and_process(

@@ -87,15 +87,15 @@ async def test_stdout_carries_the_protocol_only_and_nonsense_harms_nothing(tmp_p
     try:
         process.stdin.write(b"\n".join([*lines, b""]))
         async with asyncio.timeout(20):
-            said = [await process.stdout.readline() for _ in range(2)]
+            spoken = [await process.stdout.readline() for _ in range(2)]
             peak = peak_of(process.pid)
             process.stdin.close()
             rest, log = await process.communicate()
     finally:
         if process.returncode is None:
             process.kill()
-    assert [line.startswith(b'{"jsonrpc":"2.0"') for line in said] == [True, True]
-    assert b'"structuredContent":{"text":"HELLO"}' in said[1]
+    assert [line.startswith(b'{"jsonrpc":"2.0"') for line in spoken] == [True, True]
+    assert b'"structuredContent":{"text":"HELLO"}' in spoken[1]
     assert (rest, process.returncode) == (b"", 0)
     assert b"called" in log
     assert b'"event":"tool.called"' in log.replace(b'": ', b'":')

@@ -73,12 +73,12 @@ async def test_a_fallback_answers_within_the_same_turn(tmp_path: Path, gemini: G
             await running.say(TALK, "And now?")
             assert await running.answers(TALK, 2) == ["Here I am", "Still here"]
     assert any("gemini:gemini-3.5-flash, else openai:gpt-5-mini" in line for line in running.lines)
-    (told,) = running.log("model.failed")
-    assert (told["level"], told["model"], told["failure"]) == (
+    (reported,) = running.log("model.failed")
+    assert (reported["level"], reported["model"], reported["failure"]) == (
         "error",
         "gemini-3.5-flash",
         "key_refused",
     )
-    assert told["cause"].startswith("GEMINI_API_KEY was refused")
+    assert reported["cause"].startswith("GEMINI_API_KEY was refused")
     assert "a-wrong-key" not in running.output
     assert GEMINI_KEY not in running.output

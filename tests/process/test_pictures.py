@@ -62,7 +62,7 @@ async def test_films_of_several_people_fit_into_a_small_machine(
         ] * len(USERS)
         await until(lambda: len(line.sent) == len(USERS), 60)
         assert peak(running) < MOST
-        await until(lambda: not gemini.files.kept)
+        await until(lambda: not gemini.files.stored)
     assert line.texts == [[ANSWER]] * len(USERS)
     assert [request.raw.count(b"fileData") for request in gemini.requests] == [1] * len(USERS)
     assert [upload.size for upload in gemini.files.uploads.values()] == [len(FILM)] * len(USERS)

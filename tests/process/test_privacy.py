@@ -40,11 +40,11 @@ class Talk:
         self._second = 1_795_298_220
 
     async def line(self, text: str, user: str = line_events.USER, group: str = "") -> None:
-        told = len(self._line.sent)
+        reported = len(self._line.sent)
         message = line_events.addressed_message(text) if group else line_events.text_message(text)
         event = self._line.event(place=group or user, user=user, message=message)
         assert await self._house.post("/webhooks/line", *line_events.webhook(event)) == 200
-        await until(lambda: len(self._line.sent) > told)
+        await until(lambda: len(self._line.sent) > reported)
 
     async def overhear(self, text: str, user: str = line_events.USER) -> None:
         """People of the group talk to each other, which nobody answers."""
@@ -54,26 +54,26 @@ class Talk:
         assert await self._house.post("/webhooks/line", *line_events.webhook(event)) == 200
 
     async def slack(self, text: str, channel: str, user: str = slack_events.USER) -> None:
-        told = len(self._slack.shown)
+        reported = len(self._slack.shown)
         self._second += 1
         ts = f"{self._second}.000100"
         self._slack.add_message(channel, ts, text, user=user)
         say = slack_events.message if channel.startswith("D") else slack_events.mention
         body = slack_events.as_json(say(text, ts, channel=channel, user=user))
         assert await self._house.post("/webhooks/slack", body, slack_events.signed(body)) == 200
-        await until(lambda: len(self._slack.shown) > told)
+        await until(lambda: len(self._slack.shown) > reported)
 
     async def ask_about(self, text: str) -> None:
         """Choose a message by the shortcut, ask about it, and choose another, about which nothing
         is asked."""
-        told = len(self._slack.shown)
+        reported = len(self._slack.shown)
         for second in (1, 2):
             await self._choose(
                 {"type": "message", "ts": f"{second}.1", "user": slack_events.USER, "text": text}
             )
         *_, view, _ = self._slack.modals.values()
         await self._interact(slack_events.submission(view, {"question": f"what is {text}?"}))
-        await until(lambda: len(self._slack.shown) > told + 1)
+        await until(lambda: len(self._slack.shown) > reported + 1)
 
     async def _choose(self, chosen: dict[str, Any]) -> None:
         known = len(self._slack.modals)

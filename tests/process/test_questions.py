@@ -33,11 +33,11 @@ def variables(tmp_path: Path, gemini: GeminiFake) -> dict[str, str]:
     """A tool of the operator's that acts: it writes down each call."""
     file = write_tool("shout", tmp_path / "tools").tool
     source = file.read_text("utf-8").replace('] = "low"', '] = "high"')
-    told = (
+    reported = (
         f"with open({str(tmp_path / 'done')!r}, 'a') as file:\n            file.write(text)\n     "
         "   return"
     )
-    file.write_text(source.replace("return {", f"{told} {{"), "utf-8")
+    file.write_text(source.replace("return {", f"{reported} {{"), "utf-8")
     return environment(
         KAIWA_DATA_DIR=str(tmp_path / "data"),
         TOOLS_DIR=str(tmp_path / "tools"),

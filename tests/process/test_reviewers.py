@@ -63,10 +63,10 @@ class Model:
 
     def answer(self, body: JSON) -> Answer:
         """What it says to a request."""
-        said = "".join(
+        spoken = "".join(
             part.get("text", "") for content in body["contents"] for part in content["parts"]
         )
-        name = re.findall(r"shout (\w+)", said)[0]
+        name = re.findall(r"shout (\w+)", spoken)[0]
         if "vote" in [
             tool["name"]
             for tools in body.get("tools", ())
@@ -94,11 +94,11 @@ async def test_a_call_runs_only_if_every_reviewer_has_approved_it_in_time(
     """Whatever one of them answers, or does not answer; all the others are in favour."""
     file = write_tool("shout", tmp_path / "tools").tool
     source = file.read_text("utf-8").replace('] = "low"', '] = "high"')
-    told = (
+    reported = (
         f"with open({str(tmp_path / 'done')!r}, 'a') as file:\n            file.write(text)\n     "
         "   return"
     )
-    file.write_text(source.replace("return {", f"{told} {{"), "utf-8")
+    file.write_text(source.replace("return {", f"{reported} {{"), "utf-8")
     model = Model(gemini)
     variables = {
         "TOOLS_DIR": str(tmp_path / "tools"),

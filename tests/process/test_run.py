@@ -39,10 +39,10 @@ async def test_a_question_goes_through_model_and_tool_to_an_answer(
     async with kaiwa(tmp_path, "run", **env(gemini, wttr)) as running:
         await running.say(TALK, "How warm is it in Tokyo?", time_zone="Asia/Tokyo")
         assert await running.answers(TALK, 1) == ["It is 21 °C in Tokyo."]
-    told = gemini.requests[1].body["contents"]
-    assert [content["role"] for content in told] == ["user", "model", "user"]
-    assert told[0]["parts"][0]["text"].endswith("Asia/Tokyo, console, 1:1]")
-    (response,) = [part["functionResponse"] for part in told[2]["parts"]]
+    reported = gemini.requests[1].body["contents"]
+    assert [content["role"] for content in reported] == ["user", "model", "user"]
+    assert reported[0]["parts"][0]["text"].endswith("Asia/Tokyo, console, 1:1]")
+    (response,) = [part["functionResponse"] for part in reported[2]["parts"]]
     assert response["response"]["output"]["current_temp_c"] == "21"
     assert KEY not in running.output
     assert "How warm" not in running.output

@@ -20,8 +20,10 @@ def write_acting_tool(folder: Path, done: Path) -> None:
     """An operator's tool that acts: it writes down each call."""
     file = write_tool("shout", folder).tool
     source = file.read_text("utf-8").replace('] = "low"', '] = "high"')
-    told = f"with open({str(done)!r}, 'a') as file:\n            file.write(text)\n        return"
-    file.write_text(source.replace("return {", f"{told} {{"), "utf-8")
+    reported = (
+        f"with open({str(done)!r}, 'a') as file:\n            file.write(text)\n        return"
+    )
+    file.write_text(source.replace("return {", f"{reported} {{"), "utf-8")
 
 
 async def test_a_call_approved_after_a_restart_is_made_once(

@@ -87,8 +87,8 @@ async def test_signed_webhooks_get_in_where_descriptors_are_few(
                     await post_line(running, line, f"message {number}") for number in range(10)
                 ] == [200] * 10
                 assert await running.get("/readyz") == 200
-    (told,) = running.log("connections.at_limit")
-    assert told["limit"] == 80
+    (reported,) = running.log("connections.at_limit")
+    assert reported["limit"] == 80
 
 
 def resident(running: KaiwaProcess) -> int:
@@ -121,8 +121,8 @@ async def test_a_head_without_end_costs_nothing(
             for _ in range(pieces):
                 writer.write(piece)
                 await writer.drain()
-        told = await reader.read(1000)
-        assert told.startswith(b"HTTP/1.1 431 ")
+        reported = await reader.read(1000)
+        assert reported.startswith(b"HTTP/1.1 431 ")
         assert resident(running) - before < 8 * MIB
         writer.transport.abort()
         with suppress(ConnectionError):
@@ -202,8 +202,8 @@ async def test_on_a_dyno_no_token_is_made(
     ) as running:
         async with httpx.AsyncClient(base_url=running.base_url) as http:
             for path in ("/", "/metrics"):
-                told = await http.get(path)
-                assert (told.status_code, "CONSOLE_TOKEN" in told.text) == (403, True)
+                reported = await http.get(path)
+                assert (reported.status_code, "CONSOLE_TOKEN" in reported.text) == (403, True)
         assert "set CONSOLE_TOKEN to open them" in running.output
     assert not (tmp_path / "data" / "console_token").exists()
 

@@ -19,16 +19,16 @@ class RemindersInMemory:
     """A person's reminders (``toolset.stores.Reminders``)."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, Reminder] = {}
+        self.stored: dict[str, Reminder] = {}
 
     async def add(self, reminder: Reminder) -> None:
-        self.kept.setdefault(reminder.id, reminder)
+        self.stored.setdefault(reminder.id, reminder)
 
     async def read(self) -> list[Reminder]:
-        return sorted(self.kept.values(), key=lambda reminder: reminder.at)
+        return sorted(self.stored.values(), key=lambda reminder: reminder.at)
 
     async def cancel(self, reminder_id: str) -> bool:
-        return self.kept.pop(reminder_id, None) is not None
+        return self.stored.pop(reminder_id, None) is not None
 
 
 class UsesInMemory:

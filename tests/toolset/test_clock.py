@@ -39,15 +39,15 @@ async def test_a_zone_that_was_asked_for_comes_first() -> None:
 
 async def test_without_any_zone_it_is_utc() -> None:
     """Some platforms do not tell where a user lives."""
-    told = await clock.call({}, context(time_zone=""))
-    assert (told["datetime"], told["time_zone"]) == ("2026-03-07T16:05:09+00:00", "UTC")
+    reported = await clock.call({}, context(time_zone=""))
+    assert (reported["datetime"], reported["time_zone"]) == ("2026-03-07T16:05:09+00:00", "UTC")
 
 
 async def test_by_default_it_is_now() -> None:
     """The clock is the machine's."""
     before = datetime.now(UTC).replace(microsecond=0)
-    told = await GetCurrentTime().call({"time_zone": "UTC"}, context())
-    assert before <= datetime.fromisoformat(told["datetime"]) <= datetime.now(UTC)
+    reported = await GetCurrentTime().call({"time_zone": "UTC"}, context())
+    assert before <= datetime.fromisoformat(reported["datetime"]) <= datetime.now(UTC)
 
 
 @pytest.mark.parametrize(

@@ -70,16 +70,16 @@ def test_wrong_types_are_named(tool: type[Tool]) -> None:
     parameters, _ = read_schemas(tool.name)
     for name, rule in parameters["properties"].items():
         for wrong in (None, {"x": 1}, 7 if rule["type"] == "array" else ["x"]):
-            told = refusal(tool, sample(parameters) | {name: wrong})
-            assert told.startswith(f"invalid parameters: {name}: {wrong!r} is not of type ")
+            reported = refusal(tool, sample(parameters) | {name: wrong})
+            assert reported.startswith(f"invalid parameters: {name}: {wrong!r} is not of type ")
 
 
 @every_tool
 def test_an_extra_argument_is_refused(tool: type[Tool]) -> None:
     """Models invent options."""
-    told = refusal(tool, sample(read_schemas(tool.name)[0]) | {"api_key": "x"})
+    reported = refusal(tool, sample(read_schemas(tool.name)[0]) | {"api_key": "x"})
     assert (
-        told
+        reported
         == "invalid parameters: Additional properties are not allowed ('api_key' was unexpected)"
     )
 
@@ -91,9 +91,9 @@ def test_huge_texts_and_lists_are_refused_in_few_words(tool: type[Tool]) -> None
     huge = {"string": "9" * 1_000_000, "array": ["9"] * 10_000}
     for name, rule in parameters["properties"].items():
         if rule["type"] in huge and "enum" not in rule:
-            told = refusal(tool, sample(parameters) | {name: huge[rule["type"]]})
-            assert told.startswith(f"invalid parameters: {name}: ")
-            assert told.endswith("is too long")
+            reported = refusal(tool, sample(parameters) | {name: huge[rule["type"]]})
+            assert reported.startswith(f"invalid parameters: {name}: ")
+            assert reported.endswith("is too long")
 
 
 @every_tool

@@ -83,22 +83,26 @@ async def test_results_are_rounded_to_the_currency(
     currency: ValidatedTool, amount: float, source: str, target: str, result: str, rate: str
 ) -> None:
     """Small ones keep some digits, and none has an exponent."""
-    told = await convert(currency, **{"amount": amount, "from": source, "to": target})
-    assert (told["result"], told["rate"]) == (result, rate)
+    reported = await convert(currency, **{"amount": amount, "from": source, "to": target})
+    assert (reported["result"], reported["rate"]) == (result, rate)
 
 
 async def test_without_an_amount_it_is_the_rate(currency: ValidatedTool) -> None:
     """Of one unit."""
-    told = await convert(currency, **{"from": "EUR", "to": "JPY"})
-    assert (told["amount"], told["result"]) == ("1", "165")
+    reported = await convert(currency, **{"from": "EUR", "to": "JPY"})
+    assert (reported["amount"], reported["result"]) == ("1", "165")
 
 
 async def test_a_past_day_has_its_own_rates(bank: EcbFake, currency: ValidatedTool) -> None:
     """From the feed of 90 days."""
-    told = await convert(
+    reported = await convert(
         currency, **{"amount": 10, "from": "EUR", "to": "USD", "date": "2026-11-19"}
     )
-    assert (told["result"], told["rate_date"], "note" in told) == ("10.90", "2026-11-19", False)
+    assert (reported["result"], reported["rate_date"], "note" in reported) == (
+        "10.90",
+        "2026-11-19",
+        False,
+    )
     assert [request.path for request in bank.requests] == [HISTORY]
 
 
@@ -109,9 +113,9 @@ async def test_a_day_without_rates_has_those_before_it(
     currency: ValidatedTool, asked: str, day: str
 ) -> None:
     """And a note that says so."""
-    told = await convert(currency, **{"from": "EUR", "to": "USD", "date": asked})
-    assert told["rate_date"] == day
-    assert told["note"] == f"There are no rates of {asked}; these are the last ones before it."
+    reported = await convert(currency, **{"from": "EUR", "to": "USD", "date": asked})
+    assert reported["rate_date"] == day
+    assert reported["note"] == f"There are no rates of {asked}; these are the last ones before it."
 
 
 @pytest.mark.parametrize(
@@ -211,5 +215,5 @@ async def test_the_operator_names_the_server(bank: EcbFake) -> None:
     )
     async with http_client() as http:
         made = ConvertCurrency.create(http, CurrencyConfig(ecb_base_url=bank.base_url))
-        told = await made.call({"from": "EUR", "to": "USD"}, context())
-    assert told["rate"] == "2"
+        reported = await made.call({"from": "EUR", "to": "USD"}, context())
+    assert reported["rate"] == "2"

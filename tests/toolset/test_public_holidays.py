@@ -63,16 +63,19 @@ async def test_without_a_year_it_is_the_next_five(holidays: ValidatedTool) -> No
 )
 async def test_today_is_the_users(holidays: ValidatedTool, zone: str, days: int) -> None:
     """In Tokyo it is tomorrow already, and a holiday."""
-    told = await listed(holidays, zone=zone, country="JP")
-    assert (told["holidays"][0]["date"], told["holidays"][0]["days_until"]) == ("2026-11-03", days)
+    reported = await listed(holidays, zone=zone, country="JP")
+    assert (reported["holidays"][0]["date"], reported["holidays"][0]["days_until"]) == (
+        "2026-11-03",
+        days,
+    )
 
 
 async def test_a_year_is_listed_whole(holidays: ValidatedTool) -> None:
     """In the order of its days."""
-    told = (await listed(holidays, country="JP", year=2027))["holidays"]
-    assert told[0] == {"date": "2027-01-01", "weekday": "Friday", "name": "New Year's Day"}
-    assert [day["date"] for day in told] == sorted(day["date"] for day in told)
-    assert len(told) >= 16
+    reported = (await listed(holidays, country="JP", year=2027))["holidays"]
+    assert reported[0] == {"date": "2027-01-01", "weekday": "Friday", "name": "New Year's Day"}
+    assert [day["date"] for day in reported] == sorted(day["date"] for day in reported)
+    assert len(reported) >= 16
 
 
 @pytest.mark.parametrize(
@@ -91,14 +94,14 @@ async def test_names_are_in_the_users_language(
     holidays: ValidatedTool, locale: str, country: str, name: str
 ) -> None:
     """Where they are known in it, else in English."""
-    told = await listed(holidays, locale=locale, country=country, year=2026)
-    assert told["holidays"][0]["name"].startswith(name)
+    reported = await listed(holidays, locale=locale, country=country, year=2026)
+    assert reported["holidays"][0]["name"].startswith(name)
 
 
 async def test_a_country_with_one_language_keeps_it(holidays: ValidatedTool) -> None:
     """There is nothing to choose."""
-    told = await listed(holidays, locale="ja", country="ME", year=2026)
-    assert told["holidays"][0]["date"] == "2026-01-01"
+    reported = await listed(holidays, locale="ja", country="ME", year=2026)
+    assert reported["holidays"][0]["date"] == "2026-01-01"
 
 
 @pytest.mark.parametrize("written", ["JP", " jp ", "JPN", "Japan", "japan"])
@@ -114,9 +117,9 @@ async def test_a_region_has_days_of_its_own(
     holidays: ValidatedTool, region: str, code: str
 ) -> None:
     """By code or name."""
-    told = await listed(holidays, locale="de", country="DE", region=region, year=2026)
-    assert told["region"] == code
-    assert "Heilige Drei Könige" in [day["name"] for day in told["holidays"]]
+    reported = await listed(holidays, locale="de", country="DE", region=region, year=2026)
+    assert reported["region"] == code
+    assert "Heilige Drei Könige" in [day["name"] for day in reported["holidays"]]
     whole = await listed(holidays, locale="de", country="DE", region=" ", year=2026)
     assert "region" not in whole
     assert "Heilige Drei Könige" not in [day["name"] for day in whole["holidays"]]
@@ -162,5 +165,5 @@ async def test_by_default_it_is_now() -> None:
     """The clock is the machine's."""
     async with http_client() as http:
         tool = GetHolidays.create(http, NoConfig())
-        told = await tool.call({"country": "JP"}, context())
-    assert 0 <= told["holidays"][0]["days_until"] < 120
+        reported = await tool.call({"country": "JP"}, context())
+    assert 0 <= reported["holidays"][0]["days_until"] < 120

@@ -18,17 +18,17 @@ class FactsInMemory:
     """Facts of nobody in particular (``toolset.stores.Facts``)."""
 
     def __init__(self, room: int = 100) -> None:
-        self.kept: list[str] = []
+        self.stored: list[str] = []
         self._room = room
 
     async def remember(self, text: str) -> int:
-        if len(self.kept) == self._room:
+        if len(self.stored) == self._room:
             raise ToolError("full")
-        self.kept.append(text)
-        return len(self.kept)
+        self.stored.append(text)
+        return len(self.stored)
 
     async def forget(self, number: int) -> bool:
-        return number <= len(self.kept)
+        return number <= len(self.stored)
 
 
 async def call(tool: Tool, facts: FactsInMemory | None, **arguments: Any) -> ToolOutcome:
@@ -56,7 +56,7 @@ async def test_a_fact_is_kept_as_it_is_worded(remember: Remember) -> None:
     """The number goes back to the model, for a later deletion."""
     facts = FactsInMemory()
     assert await call(remember, facts, text="Hanako is a vegetarian.") == ToolOutcome({"number": 1})
-    assert facts.kept == ["Hanako is a vegetarian."]
+    assert facts.stored == ["Hanako is a vegetarian."]
 
 
 async def test_too_many_facts_are_an_error(remember: Remember) -> None:
@@ -69,7 +69,7 @@ async def test_a_fact_has_one_to_two_hundred_characters(remember: Remember, text
     """Nothing else reaches the store."""
     facts = FactsInMemory()
     assert (await call(remember, facts, text=text)).is_error
-    assert facts.kept == []
+    assert facts.stored == []
 
 
 async def test_a_fact_is_forgotten_by_its_number(

@@ -13,8 +13,10 @@ from toolset.reminders import CancelReminder, ListReminders, SetReminder
 from toolset.tool import ToolContext, ToolError, ValidatedTool, read_schemas
 
 
-def asked_by(kept: RemindersInMemory, key: str = "key_1", zone: str = "Asia/Tokyo") -> ToolContext:
-    return replace(context(time_zone=zone, reminders=kept), idempotency_key=key)
+def asked_by(
+    stored: RemindersInMemory, key: str = "key_1", zone: str = "Asia/Tokyo"
+) -> ToolContext:
+    return replace(context(time_zone=zone, reminders=stored), idempotency_key=key)
 
 
 async def call(tool: Any, arguments: dict[str, Any], asked: ToolContext) -> dict[str, Any]:
@@ -47,12 +49,12 @@ set_reminder = SetReminder(
 )
 async def test_the_time_is_the_users(arguments: dict[str, str], at: str) -> None:
     """The result says when it will be; the same call made twice sets one."""
-    kept = RemindersInMemory()
+    stored = RemindersInMemory()
     for _ in range(2):
-        result = await call(set_reminder, {"text": "call home"} | arguments, asked_by(kept))
+        result = await call(set_reminder, {"text": "call home"} | arguments, asked_by(stored))
     assert (result["at"], result["time_zone"], result["text"]) == (at, "Asia/Tokyo", "call home")
     assert result.get("repeat", "") == arguments.get("repeat", "")
-    (reminder,) = kept.kept.values()
+    (reminder,) = stored.stored.values()
     assert f"{reminder.at:%Y-%m-%dT%H:%M}" == at
 
 
@@ -72,16 +74,16 @@ async def test_the_time_is_the_users(arguments: dict[str, str], at: str) -> None
 async def test_a_rule_keeps_the_time_that_was_asked_for(at: str, first: str, start: str) -> None:
     """What comes an hour later on the day when the clock is put forward comes in time on the
     next."""
-    kept, tool = (
+    stored, tool = (
         RemindersInMemory(),
         SetReminder(now=lambda: datetime(2027, 3, 27, 9, 0, tzinfo=UTC)),
     )
     await call(
         tool,
         {"text": "pill", "at": at, "repeat": "FREQ=DAILY"},
-        asked_by(kept, zone="Europe/Berlin"),
+        asked_by(stored, zone="Europe/Berlin"),
     )
-    (reminder,) = kept.kept.values()
+    (reminder,) = stored.stored.values()
     assert reminder.start is not None
     assert (f"{reminder.at:%Y-%m-%dT%H:%M}", f"{reminder.start:%Y-%m-%dT%H:%M}") == (first, start)
 
@@ -121,11 +123,11 @@ async def test_a_time_that_cannot_be_is_explained(arguments: dict[str, str], why
 @pytest.mark.parametrize("more", [{"routine": True}, {"repeat": "FREQ=HOURLY;INTERVAL=2"}])
 async def test_a_task_may_repeat_every_hour_and_a_text_every_two(more: dict[str, Any]) -> None:
     """A text that comes every hour is a nuisance, and in LINE each costs a push."""
-    kept = RemindersInMemory()
+    stored = RemindersInMemory()
     await call(
-        set_reminder, {"text": "x", "in": "PT1H", "repeat": "FREQ=HOURLY"} | more, asked_by(kept)
+        set_reminder, {"text": "x", "in": "PT1H", "repeat": "FREQ=HOURLY"} | more, asked_by(stored)
     )
-    assert len(kept.kept) == 1
+    assert len(stored.stored) == 1
 
 
 async def test_a_text_is_one_line_that_is_what_it_looks_like() -> None:
@@ -140,21 +142,21 @@ async def test_a_text_is_one_line_that_is_what_it_looks_like() -> None:
 
 async def test_reminders_are_listed_and_cancelled() -> None:
     """The next first; an unknown id says how to find the right one."""
-    kept = RemindersInMemory()
+    stored = RemindersInMemory()
     later = await call(
-        set_reminder, {"text": "b", "in": "P2D", "routine": True}, asked_by(kept, "1")
+        set_reminder, {"text": "b", "in": "P2D", "routine": True}, asked_by(stored, "1")
     )
-    sooner = await call(set_reminder, {"text": "a", "in": "P1D"}, asked_by(kept, "2"))
-    listed = await call(ListReminders(), {}, asked_by(kept))
+    sooner = await call(set_reminder, {"text": "a", "in": "P1D"}, asked_by(stored, "2"))
+    listed = await call(ListReminders(), {}, asked_by(stored))
     assert listed == {"reminders": [sooner, later]}
     assert later["routine"] is True
-    assert await call(CancelReminder(), {"id": later["id"]}, asked_by(kept)) == {
+    assert await call(CancelReminder(), {"id": later["id"]}, asked_by(stored)) == {
         "cancelled": later["id"]
     }
     with pytest.raises(ToolError, match="call list_reminders"):
-        await call(CancelReminder(), {"id": later["id"]}, asked_by(kept))
-    kept.kept = {"x": replace(kept.kept[sooner["id"]], rests=True)}
-    assert (await call(ListReminders(), {}, asked_by(kept)))["reminders"][0]["rests"] is True
+        await call(CancelReminder(), {"id": later["id"]}, asked_by(stored))
+    stored.stored = {"x": replace(stored.stored[sooner["id"]], rests=True)}
+    assert (await call(ListReminders(), {}, asked_by(stored)))["reminders"][0]["rests"] is True
 
 
 async def test_without_a_conversation_there_are_none() -> None:

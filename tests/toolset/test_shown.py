@@ -51,7 +51,7 @@ def test_a_card_without_words_is_none(card: Card | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("offered", "kept"),
+    ("offered", "stored"),
     [
         (["a", "b", "a", "c", "d", "e"], ("a", "b", "c", "d")),
         (["a", " ", "\u200b", "\u200d", "\u200b a"], ()),
@@ -59,9 +59,9 @@ def test_a_card_without_words_is_none(card: Card | None) -> None:
         (["x" * 99, "y\nz"], (f"{'x' * (LONGEST_CHOICE - 1)}…", "y z")),
     ],
 )
-def test_choices_are_few_and_different(offered: list[str], kept: tuple[str, ...]) -> None:
+def test_choices_are_few_and_different(offered: list[str], stored: tuple[str, ...]) -> None:
     """At least two, at most four, none of them a command."""
-    assert bounded_choices(offered) == kept
+    assert bounded_choices(offered) == stored
 
 
 async def offer(**arguments: Any) -> ToolOutcome:

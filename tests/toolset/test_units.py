@@ -185,7 +185,7 @@ async def test_hostile_texts_are_answered_at_once(units: ValidatedTool, text: st
 async def test_the_units_are_loaded_once(units: ValidatedTool) -> None:
     """Calls at once share them."""
     results = await asyncio.gather(*(convert(units, 1, "mile", "km") for _ in range(20)))
-    assert {told["result"] for told in results} == {"1.609344"}
+    assert {reported["result"] for reported in results} == {"1.609344"}
 
 
 def test_every_name_of_the_list_is_a_unit(registry: Registry) -> None:

@@ -160,7 +160,7 @@ def days_from(first: int) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("observed", "first", "told"),
+    ("observed", "first", "reported"),
     [
         ("2026-04-03 11:50 PM", 3, ["2026-04-03", "2026-04-04", "2026-04-05"]),
         ("2026-04-03 11:50 PM", 4, ["2026-04-04", "2026-04-05", "2026-04-06"]),
@@ -171,16 +171,16 @@ def days_from(first: int) -> list[dict[str, str]]:
     ],
 )
 async def test_today_is_the_places_own_date(
-    wttr: WttrFake, get_weather: ValidatedTool, observed: str, first: int, told: list[str]
+    wttr: WttrFake, get_weather: ValidatedTool, observed: str, first: int, reported: list[str]
 ) -> None:
     """Around midnight observation and forecast may disagree by a day; what is past is left out."""
     condition = {"temp_C": "9", "weatherDesc": [{"value": "Fog"}], "localObsDateTime": observed}
     answer = {"current_condition": [condition], "weather": days_from(first)}
     wttr.replay(SourceAnswer(200, json.dumps(answer).encode()))
     report = await weather(get_weather, "Tokyo")
-    assert [day["date"] for day in report["days"]] == told
+    assert [day["date"] for day in report["days"]] == reported
     assert [day["day"] for day in report["days"]] == ["today", "tomorrow", "day after tomorrow"][
-        : len(told)
+        : len(reported)
     ]
 
 

@@ -83,8 +83,8 @@ async def test_the_exact_title_comes_before_the_best_hit(
 ) -> None:
     """Other hits keep their order."""
     wiki.page("en", "Fuji", "Fuji is a name, as in Mount Fuji.")
-    told = await article(wikipedia, "fuji")
-    assert (told["title"], [other["title"] for other in told["others"]]) == (
+    reported = await article(wikipedia, "fuji")
+    assert (reported["title"], [other["title"] for other in reported["others"]]) == (
         "Fuji",
         ["Mount Fuji", "Fujifilm"],
     )
@@ -117,8 +117,8 @@ async def test_what_one_language_lacks_is_looked_up_in_english(
     wiki: WikipediaFake, wikipedia: ValidatedTool
 ) -> None:
     """The result says so."""
-    told = await article(wikipedia, "Fujifilm", locale="ja")
-    assert (told["title"], told["language"]) == ("Fujifilm", "en")
+    reported = await article(wikipedia, "Fujifilm", locale="ja")
+    assert (reported["title"], reported["language"]) == ("Fujifilm", "en")
     assert [request.headers["host"] for request in wiki.requests] == [
         "ja.wiki.example",
         "en.wiki.example",
@@ -140,9 +140,9 @@ async def test_an_ambiguous_title_lists_its_meanings(
     meanings = "Mercury (planet), the first planet\nMercury (element), a metal"
     wiki.page("en", "Mercury", "Mercury may be:", sections=meanings, is_disambiguation=True)
     wiki.page("en", "Mercury (planet)", "Mercury is a planet.")
-    told = await article(wikipedia, "Mercury")
-    assert (told["ambiguous"], told["summary"]) == (True, f"Mercury may be:\n\n{meanings}")
-    assert told["others"] == [{"title": "Mercury (planet)"}]
+    reported = await article(wikipedia, "Mercury")
+    assert (reported["ambiguous"], reported["summary"]) == (True, f"Mercury may be:\n\n{meanings}")
+    assert reported["others"] == [{"title": "Mercury (planet)"}]
     assert "ambiguous" not in await article(wikipedia, "Mercury (planet)")
 
 
@@ -342,10 +342,18 @@ async def test_what_is_untrusted_is_bounded(
         **{"index": "x", "pagelanguage": "x" * 900, "pageprops": [], "revisions": [7]},
     }
     wiki.replay(SourceAnswer(body=json.dumps({"query": {"pages": [page] * 20}}).encode()))
-    told = await article(wikipedia, "T")
-    assert (len(told["title"]), len(told["summary"]), len(told["others"])) == (300, 1500, 4)
-    assert told["url"] == f"https://en.wikipedia.org/wiki/{'T' * 300}"
-    assert (told["language"], "description" in told, "last_edited" in told) == ("en", False, False)
+    reported = await article(wikipedia, "T")
+    assert (len(reported["title"]), len(reported["summary"]), len(reported["others"])) == (
+        300,
+        1500,
+        4,
+    )
+    assert reported["url"] == f"https://en.wikipedia.org/wiki/{'T' * 300}"
+    assert (reported["language"], "description" in reported, "last_edited" in reported) == (
+        "en",
+        False,
+        False,
+    )
 
 
 async def test_a_service_that_does_not_answer_is_not_waited_for(

@@ -34,11 +34,11 @@ async def test_without_a_folder_the_tools_are_not_offered() -> None:
 
 async def test_what_reads_is_low_risk_and_what_acts_is_high(tools: WorkspaceTools) -> None:
     """A write or a deletion may be repeated after a crash, a command may not."""
-    told = {one.name: (one.risk, one.idempotent) for one in tools.tools.definitions}
+    reported = {one.name: (one.risk, one.idempotent) for one in tools.tools.definitions}
     low = dict.fromkeys(["list_files", "read_file", "search_files"], ("low", True))
     high = {"delete_file": ("high", True), "write_file": ("high", True)}
     command = {} if why_no_sandbox() else {"run_command": ("high", False)}
-    assert told == low | high | command
+    assert reported == low | high | command
 
 
 async def test_what_was_written_is_read_by_lines(tools: WorkspaceTools) -> None:

@@ -135,11 +135,11 @@ async def test_kaiwas_own_folders_are_not_in_the_box(
         monkeypatch.chdir(places["app"])
         monkeypatch.setenv("HOME", str(places["home"]))
         inside = await workspace_tools(places["work"], COMMANDS, kaiwa_data_dir=str(places["data"]))
-        told = await inside.run(
+        reported = await inside.run(
             "sh", "-c", f"cat {among}/*/.env {watch}/.env 2>&1; touch {among}/app/x {among}/data/x"
         )
-        assert told["output"].count(KEY) == 1, "only what is nobody's of Kaiwa's"
-        assert "Read-only file system" in told["output"]
+        assert reported["output"].count(KEY) == 1, "only what is nobody's of Kaiwa's"
+        assert "Read-only file system" in reported["output"]
         assert (await inside.run("cat", f"{among}/other/.env"))["output"] == KEY
     for folder in (ROOT, Path(sys.prefix)):
         assert "No such file" in (await box.run("ls", str(folder)))["output"]
@@ -211,9 +211,9 @@ async def test_a_command_cannot_fill_the_disk(box: WorkspaceTools) -> None:
     stopped = (
         'i=0; while echo "$i"; do head -c 1000000 /dev/zero >"$i" || exec rm *; i=$((i + 1)); done'
     )
-    told = await box.run("sh", "-c", stopped)
-    assert "No space left on device" in told["output"]
-    assert told["output"].splitlines()[-2] in ("21", "22"), "megabytes"
+    reported = await box.run("sh", "-c", stopped)
+    assert "No space left on device" in reported["output"]
+    assert reported["output"].splitlines()[-2] in ("21", "22"), "megabytes"
 
 
 @pytest.mark.parametrize(

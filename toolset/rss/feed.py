@@ -112,7 +112,7 @@ class _Reducer:
         self._inside: Literal["", "text", "left out"] = ""
         self._inner = 0  # elements open in a text or in what is left out
         self._room = 0  # characters that a text may still have
-        self._depth = self._elements = self._kept = self._entries = 0
+        self._depth = self._elements = self._stored = self._entries = 0
 
     def reduce(self, content: bytes) -> bytes:
         """Copy the document.
@@ -145,8 +145,8 @@ class _Reducer:
         if local not in KEPT or self._entries > ENTRIES_CAP:
             self._inside = "left out"
             return
-        self._kept += 1
-        if self._kept > KEPT_CAP:
+        self._stored += 1
+        if self._stored > KEPT_CAP:
             raise _OverLimitError
         present = {"xmlns": namespace} | {
             key: attributes[key] for key in ATTRIBUTES if key in attributes

@@ -38,7 +38,7 @@ from bot.channels.line.lookups import Enricher, People
 from bot.channels.line.own_messages import OwnMessages
 from bot.channels.line.pictures import find_pictures
 from bot.channels.line.polls import BOT as POLLS
-from bot.channels.line.polls import PAUSE_S, kept_in
+from bot.channels.line.polls import PAUSE_S, stored_in
 from bot.channels.line.presence import Presence
 from bot.channels.line.sdk import Sdk
 from bot.channels.line.types import (
@@ -194,7 +194,7 @@ class Line(Channel):
 
     def polls_of(self, conversation: str) -> str:
         """One beside the chat: an answer about votes waits, and no other answer waits for it."""
-        return kept_in(chat_of(conversation))
+        return stored_in(chat_of(conversation))
 
     def prefetch(self, conversation: str, author: str) -> None:
         """Read the author's profile."""

@@ -10,7 +10,7 @@ from bot.channels import InboundEvent
 from bot.channels.line import Config
 from bot.channels.line.approvals import read_decision
 from bot.channels.line.late_answers import fetched_in, is_asker, read_fetch
-from bot.channels.line.polls import kept_in, read_vote
+from bot.channels.line.polls import read_vote, stored_in
 from bot.channels.line.stickers import courtesy_of
 from bot.channels.line.types import (
     Address,
@@ -60,7 +60,7 @@ class Reader:
         arrival = self._read(event, chat, received_at)
         if arrival is None:
             return None
-        beside = {"vote": kept_in, "fetch": fetched_in}.get(arrival.event)
+        beside = {"vote": stored_in, "fetch": fetched_in}.get(arrival.event)
         return beside(chat) if beside else chat.conversation, arrival
 
     def _read(self, event: Event, chat: Chat, received_at: int) -> InboundEvent | None:
@@ -212,7 +212,7 @@ def _canned(
         arrival = replace(
             arrival, message=replace(arrival.message, id=f"{key}_{received_at // DAY_MS}")
         )
-    return replace(arrival, event="told", target=f"line.{key}")
+    return replace(arrival, event="canned", target=f"line.{key}")
 
 
 def _decision(

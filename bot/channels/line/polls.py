@@ -20,7 +20,7 @@ PAUSE_S = 10.0
 VOTE = re.compile(r"vote:(poll_[0-9a-f]{32}):(\d{1,2})")
 
 
-def kept_in(chat: Chat) -> str:
+def stored_in(chat: Chat) -> str:
     """The conversation that keeps the polls of a chat."""
     return chat._replace(bot=BOT).conversation
 

@@ -31,7 +31,7 @@ from bot.channels.slack.inbound import PATH, WebhookReceiver
 from bot.channels.slack.lookups import DAY_S, Enricher, Identity, People
 from bot.channels.slack.messages import Messages, OutboundMessage
 from bot.channels.slack.modals import Modals, asks_for_modal
-from bot.channels.slack.polls import PAUSE_S, Polls, kept_in, read_vote
+from bot.channels.slack.polls import PAUSE_S, Polls, read_vote, stored_in
 from bot.channels.slack.presence import Presence
 from bot.channels.slack.shortcuts import Shortcuts
 from bot.channels.slack.streaming import Streaming
@@ -186,7 +186,7 @@ class Slack(Channel):
     def polls_of(self, conversation: str) -> str:
         """One beside the channel and all its threads: a change of a message waits for no answer
         there."""
-        return kept_in(chat_of(conversation).channel)
+        return stored_in(chat_of(conversation).channel)
 
     def shows_polls(self, address: str) -> bool:
         """Not the answer to a slash command of a channel, which goes to whoever gave it."""

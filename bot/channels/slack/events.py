@@ -113,7 +113,7 @@ class Reader:
         address = Address(recipient, response_url=response_url, language=self._language(text))
         arrival = InboundEvent(message, write_address(address))
         if not self._config.allows(command.user_id, command.channel_id):
-            arrival = replace(arrival, event="told", target="slack.not_allowed")
+            arrival = replace(arrival, event="canned", target="slack.not_allowed")
         return ReceivedEvent(Chat(command.team_id, recipient).conversation, arrival)
 
     def _as_command(self, text: str) -> str:
@@ -152,7 +152,7 @@ class Reader:
         address = write_address(Address(channel, user=inviter, team=chat.team))
         return ReceivedEvent(
             chat.conversation,
-            InboundEvent(message, address, group=True, event="told", target="slack.greeting"),
+            InboundEvent(message, address, group=True, event="canned", target="slack.greeting"),
         )
 
     def _read_message(
@@ -175,7 +175,7 @@ class Reader:
         parts = self._parts(event, bot_users, is_mention=is_mention)
         arrival = self._message_event(chat, event, ts, parts)
         if not is_allowed:
-            arrival = replace(arrival, event="told", target="slack.not_allowed")
+            arrival = replace(arrival, event="canned", target="slack.not_allowed")
         follows = follows and not is_called
         shown_in = chat.channel if not chat.is_group and is_decision else ""
         if_asked = decides and not (is_called or follows)
@@ -198,11 +198,11 @@ class Reader:
         if parts:
             return InboundEvent(message, address, group, indexed=group)
         if not group:
-            return InboundEvent(message, address, group, "told", "slack.empty")
+            return InboundEvent(message, address, group, "canned", "slack.empty")
         if event.thread_ts or partial:
             question = (Text(self._host.texts.get("slack.bare_mention", language)),)
             return InboundEvent(_message(chat, event, ts, question), address, group, indexed=group)
-        return InboundEvent(message, address, group, "told", "slack.mentioned")
+        return InboundEvent(message, address, group, "canned", "slack.mentioned")
 
     def _read_edit(
         self, envelope: Envelope, new: SlackMessage, bot_users: frozenset[str]

@@ -36,7 +36,7 @@ POLL = re.compile(r"poll_[0-9a-f]{32}")
 KEPT_IN = re.compile(rf"slack:{TEAM}:[A-Z0-9]+")
 
 
-def kept_in(channel: str) -> str:
+def stored_in(channel: str) -> str:
     """The conversation that keeps the polls of a channel."""
     return Chat(TEAM, channel).conversation
 
@@ -95,7 +95,7 @@ def _buttons(poll: Poll, texts: Texts) -> Block:
         for number, option in enumerate(poll.options, 1)
     ]
     close = button(texts.get("poll.close", poll.language), "kaiwa_vote_0", poll.id, "danger")
-    return actions([*options, close], poll.kept_in)
+    return actions([*options, close], poll.stored_in)
 
 
 def read_vote(pressed: Press, config: Config) -> ReceivedEvent | None:

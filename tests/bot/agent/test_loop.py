@@ -40,7 +40,7 @@ NO = "rejected by the user"
 class Notes:
     """Ports and a watcher that remember; whoever is asked about a call that acts says no."""
 
-    kept: list[Message | ToolResult] = field(default_factory=list)
+    stored: list[Message | ToolResult] = field(default_factory=list)
     begun_ids: list[str] = field(default_factory=list)
     waiting: list[TurnUpdate] = field(default_factory=list)
     seen: list[LiveEvent] = field(default_factory=list)
@@ -49,11 +49,11 @@ class Notes:
     async def record(self, step: TurnStep) -> None:
         match step:
             case RecordedResponse(message):
-                self.kept.append(message)
+                self.stored.append(message)
             case StartedCall(call_id):
                 self.begun_ids.append(call_id)
             case ToolResult():
-                self.kept.append(step)
+                self.stored.append(step)
 
     async def spend(self, spending: Spending) -> None:
         self.spendings.append(spending)
@@ -137,7 +137,7 @@ async def test_an_answer_without_calls_ends_the_turn() -> None:
     answer = await agent.run(turn)
     assert answer is not None
     assert answer.text == "Hi there"
-    assert notes.kept == [answer]
+    assert notes.stored == [answer]
     assert (
         "".join(event.text for event in notes.seen if isinstance(event, AnswerText)) == "Hi there"
     )
@@ -186,7 +186,7 @@ async def test_a_tool_that_changes_while_the_model_writes_is_asked_about(rules: 
     tools, echo, notes = ToolMap([], rules), Echo(), Notes()
     tools.replace("server", [ValidatedTool(echo, ANY_OBJECT, ANY_OBJECT, own=False)])
     await Agent(Scripted([changed, Step("Done")]), tools, "SYSTEM", Metrics()).run(make_turn(notes))
-    (result,) = [note for note in notes.kept if isinstance(note, ToolResult)]
+    (result,) = [note for note in notes.stored if isinstance(note, ToolResult)]
     assert (result.response, result.is_rejected, echo.contexts) == ({"error": NO}, True, [])
 
 
@@ -197,17 +197,17 @@ async def test_results_of_parallel_calls_return_in_call_order() -> None:
     calls = (call("slow", "a", seconds=0.05), call("echo", "b", word="x"))
     agent, model = make_agent([Step("One moment.", calls), Step("Done")], Slow(), Echo())
     await agent.run(make_turn(notes))
-    told = model.requests[1].messages
-    assert [message.role for message in told] == ["user", "model", "tool"]
-    assert told[1].text == "One moment."
-    assert [result.call_id for result in told[2].results] == ["a", "b"]
-    assert [type(note).__name__ for note in notes.kept] == [
+    reported = model.requests[1].messages
+    assert [message.role for message in reported] == ["user", "model", "tool"]
+    assert reported[1].text == "One moment."
+    assert [result.call_id for result in reported[2].results] == ["a", "b"]
+    assert [type(note).__name__ for note in notes.stored] == [
         "Message",
         "ToolResult",
         "ToolResult",
         "Message",
     ]
-    recorded = [note.call_id for note in notes.kept if isinstance(note, ToolResult)]
+    recorded = [note.call_id for note in notes.stored if isinstance(note, ToolResult)]
     assert recorded == ["b", "a"]  # each as it arrives
 
 
@@ -295,7 +295,7 @@ async def test_a_model_that_calls_when_it_may_not_has_failed() -> None:
     with pytest.raises(TurnFailed) as failed:
         await agent.run(make_turn(notes))
     assert failed.value.apology == "malformed"
-    assert isinstance(notes.kept[-1], ToolResult)
+    assert isinstance(notes.stored[-1], ToolResult)
 
 
 async def test_a_forced_tool_choice_holds_for_the_first_request_only() -> None:
@@ -325,7 +325,7 @@ async def test_an_answer_of_no_use_fails_the_turn(step: Step, apology: str) -> N
     with pytest.raises(TurnFailed) as failed:
         await agent.run(make_turn(notes))
     assert failed.value.apology == apology
-    assert notes.kept == []
+    assert notes.stored == []
 
 
 @pytest.mark.parametrize("reason", ["max_tokens", "other"])

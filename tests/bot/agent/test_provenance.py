@@ -54,7 +54,9 @@ class Fetch(Echo):
 TOOLS = tool_map(Search(), Echo(), Fetch())
 
 
-def said(message_id: str, text: str = "hello", author: Author = ME, *parts: Part) -> Message:
+def user_message(
+    message_id: str, text: str = "hello", author: Author = ME, *parts: Part
+) -> Message:
     return Message(message_id, "user", (*parts, Text(text)), 1, author)
 
 
@@ -83,8 +85,8 @@ def provenance(
 
 
 ANSWER = Message("a", "model", (Text("Yes."),), 2)
-MINE = (said("m0"), ANSWER)
-NEW = said("m1")
+MINE = (user_message("m0"), ANSWER)
+NEW = user_message("m1")
 OPENED = ("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://b.example")
 
 
@@ -92,28 +94,28 @@ OPENED = ("https://a.example/1", "https://a.example/2", "https://a.example/3", "
     ("history", "added", "judged"),
     [
         ((), (NEW,), False),
-        ((), (said("m1", "look", ME, Media("f", "image/png")),), False),
+        ((), (user_message("m1", "look", ME, Media("f", "image/png")),), False),
         (MINE, (NEW,), False),
         ((), (NEW, *called("search", "x")), False),
         ((), (NEW, *called("echo", "x")), True),
         ((), (NEW, *called("gone", "x")), True),
-        ((), (NEW, said("m2"), *called("search", "x")), True),
+        ((), (NEW, user_message("m2"), *called("search", "x")), True),
         (MINE, (NEW, *called("search", "x")), True),
         ((*MINE, *called("search", "x"), ANSWER), (NEW,), True),
-        ((said("m0", "hi", TARO), ANSWER), (NEW,), True),
-        (MINE, (said("m1", "look", ME, Media("f", "application/pdf")),), True),
+        ((user_message("m0", "hi", TARO), ANSWER), (NEW,), True),
+        (MINE, (user_message("m1", "look", ME, Media("f", "application/pdf")),), True),
         (
             (),
             (Message("m1", "user", (Text("?"),), 1, ME, quotes=(Quote("q", "[x]", "u2"),)),),
             True,
         ),
-        ((), (said("m1", "look\n> what others wrote"),), True),
+        ((), (user_message("m1", "look\n> what others wrote"),), True),
         ((Message(SUMMARY_ID, "user", (Text("notes"),), 1),), (NEW,), True),
         ((Message(FACTS_ID, "user", (Text("facts"),), 1),), (NEW,), True),
         ((Message(BACKGROUND_ID, "user", (Text("talk"),), 1),), (NEW,), True),
-        ((), (said(f"{REMINDER_ID}1"),), True),
+        ((), (user_message(f"{REMINDER_ID}1"),), True),
         (
-            (said("m0"), Message("a", "model", (Text("Yes."),), 2, footer="Sources: x")),
+            (user_message("m0"), Message("a", "model", (Text("Yes."),), 2, footer="Sources: x")),
             (NEW,),
             True,
         ),
@@ -129,9 +131,9 @@ def test_a_request_is_judged_for_something_private_beside_something_strange(
 @pytest.mark.parametrize(
     ("message", "shows"),
     [
-        (said("m1", "see a.example/x"), True),
-        (said("m1", "> see a.example/x"), False),
-        (said("m1", "see a.example/xy"), False),
+        (user_message("m1", "see a.example/x"), True),
+        (user_message("m1", "> see a.example/x"), False),
+        (user_message("m1", "see a.example/xy"), False),
         (
             Message("m1", "user", (Text("?"),), 1, ME, quotes=(Quote("q", "[a.example/x]", "u2"),)),
             False,
@@ -149,7 +151,7 @@ def test_what_others_gave_and_notes_say_is_composed() -> None:
     """Also where it was found in an earlier turn."""
     text = "https://a.example/x"
     others = (
-        said("m0", text, TARO),
+        user_message("m0", text, TARO),
         Message(SUMMARY_ID, "user", (Text(text),), 1),
         *called("search", text),
         ANSWER,
@@ -219,7 +221,9 @@ def test_three_found_addresses_are_opened_in_a_turn() -> None:
         call = ToolCall("new", "fetch", {"url": f"https://a.example/{number}"})
         newest = Message("m", "model", (call,), 4)
         assert (
-            provenance(MINE, said("m1", "b.example"), *rounds, newest).composed_in(call, fetch)
+            provenance(MINE, user_message("m1", "b.example"), *rounds, newest).composed_in(
+                call, fetch
+            )
             == asked
         )
     calls = [
@@ -227,7 +231,7 @@ def test_three_found_addresses_are_opened_in_a_turn() -> None:
         for number in (2, 3)
     ]
     both = provenance(
-        MINE, said("m1", "b.example"), *rounds, Message("m", "model", tuple(calls), 4)
+        MINE, user_message("m1", "b.example"), *rounds, Message("m", "model", tuple(calls), 4)
     )
     assert [both.composed_in(call, fetch) for call in calls] == ["", "https://a.example/3"]
 
@@ -264,7 +268,9 @@ async def test_a_stream_goes_on_where_no_vendor_searches() -> None:
 
 def test_a_reminder_finds_its_own_addresses() -> None:
     """Nobody can have hidden anything in them: none was composed when it was kept."""
-    links = provenance(MINE, said(f"{REMINDER_ID}1", "Read a.example/x")).link_filter(WITHHELD)
+    links = provenance(MINE, user_message(f"{REMINDER_ID}1", "Read a.example/x")).link_filter(
+        WITHHELD
+    )
     assert links is not None
     assert links.text("a.example/x a.example/y") == f"a.example/x {WITHHELD}"
 
@@ -275,7 +281,7 @@ def test_a_given_address_is_opened_beside_three_found_ones() -> None:
     calls = [ToolCall(f"c{number}", "fetch", {"url": url}) for number, url in enumerate(OPENED)]
     seen = provenance(
         MINE,
-        said("m1", "See b.example"),
+        user_message("m1", "See b.example"),
         *called("search", " ".join(OPENED[:3])),
         Message("m", "model", tuple(calls), 4),
     )

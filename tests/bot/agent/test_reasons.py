@@ -35,8 +35,8 @@ def test_a_tool_that_acts_asks_for_a_reason() -> None:
     """Required, beside its own parameters; a tool that reads stays as it is, and so does the tool's
     own definition."""
     acting, reading = launch_with(STRICT), ValidatedTool(Echo(), STRICT, ANY_OBJECT).definition
-    told, untold = Declarations().of((acting, reading))
-    assert told.parameters == {
+    reported, untold = Declarations().of((acting, reading))
+    assert reported.parameters == {
         **STRICT,
         "properties": {"n": {"type": "integer"}, "reason": PROPERTY},
         "required": ["reason"],
@@ -50,15 +50,15 @@ def test_the_same_tools_are_told_as_the_same_object() -> None:
     declarations = Declarations()
     groups = [(launch_with(STRICT),) for _ in range(MOST_KNOWN + 1)]
     assert declarations.of(groups[0]) is declarations.of(groups[0])
-    told = [declarations.of(group) for group in groups]
-    assert [group[0].parameters["required"] for group in told] == [["reason"]] * len(groups)
-    assert declarations.of(groups[-1]) is told[-1]
+    reported = [declarations.of(group) for group in groups]
+    assert [group[0].parameters["required"] for group in reported] == [["reason"]] * len(groups)
+    assert declarations.of(groups[-1]) is reported[-1]
 
 
 def test_a_vendors_strict_mode_stays_possible() -> None:
     """It wants every property required."""
-    [told] = Declarations().of((launch_with({**STRICT, "required": ["n"]}),))
-    assert strict_form(dict(told.parameters)) is not None
+    [reported] = Declarations().of((launch_with({**STRICT, "required": ["n"]}),))
+    assert strict_form(dict(reported.parameters)) is not None
 
 
 @pytest.mark.parametrize(

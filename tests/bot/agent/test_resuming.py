@@ -58,9 +58,9 @@ async def test_a_turn_whose_answer_is_recorded_asks_nobody() -> None:
     """A crash between the answer and its commit costs no second model request."""
     agent, model = make_agent([])
     turn = make_turn(Notes())
-    said = Message("msg_1", "model", (Text("Here you are"),), 2_000)
-    turn.restore_response(said, "end_turn")
-    assert await agent.run(turn) == said
+    spoken = Message("msg_1", "model", (Text("Here you are"),), 2_000)
+    turn.restore_response(spoken, "end_turn")
+    assert await agent.run(turn) == spoken
     assert model.requests == []
 
 

@@ -12,7 +12,7 @@ from bot.providers.scripted import Scripted, Step
 from bot.telemetry import Metrics
 
 
-def told(logs: list[EventDict]) -> list[tuple[str, str, str]]:
+def reported(logs: list[EventDict]) -> list[tuple[str, str, str]]:
     return [(line["event"], line["outcome"], line["model"]) for line in logs]
 
 
@@ -22,7 +22,7 @@ async def test_an_answered_request_is_counted_by_its_purpose() -> None:
     with capture_logs() as logs:
         response = await read_response(model.stream("", [], ()), "summary", "asked", Metrics())
     assert response.message.text == "Hi!"
-    assert told(logs) == [("model.called", "summary", "scripted")]
+    assert reported(logs) == [("model.called", "summary", "scripted")]
 
 
 async def test_a_failed_request_is_counted_too() -> None:
@@ -30,4 +30,4 @@ async def test_a_failed_request_is_counted_too() -> None:
     model = Scripted([Step(error=TryAgain("busy", "503"))])
     with capture_logs() as logs, pytest.raises(ModelError, match="503"):
         await read_response(model.stream("", [], ()), "summary", "asked", Metrics())
-    assert told(logs) == [("model.called", "failed", "asked")]
+    assert reported(logs) == [("model.called", "failed", "asked")]

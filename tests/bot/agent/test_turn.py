@@ -109,8 +109,8 @@ ONE = (user("u1"), user("u2"), model("c1", "c"), tool("r1", "c"), user("u3"), mo
 def test_what_only_a_message_taken_back_had_led_to_goes_with_it(gone: list[str], left: str) -> None:
     """Every call keeps a question before it and its result behind it; what others asked as well
     stays."""
-    kept = apply_changes([*EARLIER, *ONE], dict.fromkeys(gone))
-    assert [message.id for message in kept] == left.split()
+    stored = apply_changes([*EARLIER, *ONE], dict.fromkeys(gone))
+    assert [message.id for message in stored] == left.split()
 
 
 def test_an_edit_changes_the_words_and_nothing_else() -> None:

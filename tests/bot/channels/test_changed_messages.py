@@ -294,18 +294,18 @@ async def test_an_edited_question_is_answered_anew_though_another_turn_has_ended
     steps = [Step("What?"), Step("Hello Taro"), Step("Sunny.")]
     async with open_pipeline(store, line, steps, line_push="never") as here:
         await ask_late(here, first := in_group(line, "Wether?"))
-        await here.hear(in_group(line, "hi", TARO))
-        await here.hear(edit(first, "Weather?"))
-        await here.hear(line.press(BUTTON))
-        await here.hear(line.press(BUTTON))
+        await here.converse(in_group(line, "hi", TARO))
+        await here.converse(edit(first, "Weather?"))
+        await here.converse(line.press(BUTTON))
+        await here.converse(line.press(BUTTON))
     assert [words[: len(SENT)] for _, words in ways(line)] == [
         WAITING[: len(SENT)],
         "Hello Taro",
         "Sunny.",
         SENT,
     ]
-    said = [message.text for message in await read_history(store, IN_GROUP)]
-    assert said == ["hi", "Hello Taro", "Weather?", "Sunny."]
+    spoken = [message.text for message in await read_history(store, IN_GROUP)]
+    assert spoken == ["hi", "Hello Taro", "Weather?", "Sunny."]
     assert await store.dead_letters.read() == []
 
 
@@ -322,7 +322,7 @@ async def test_a_press_meanwhile_does_not_bring_the_old_words(store: Store, line
             await here.receive(edit(first, "Weather?"))
             await here.receive(line.press(BUTTON))
             await here.runner.process(LATE_IN_GROUP)
-        await here.hear(line.press(BUTTON))
+        await here.converse(line.press(BUTTON))
     assert [words for _, words in ways(line)] == [WAITING, WAITING, "Hello Taro", "Sunny."]
 
 
@@ -339,12 +339,12 @@ async def test_behind_an_open_question_no_old_words_are_fetched(
     async with open_pipeline(store, line, steps, Launch(), line_push="never") as here:
         first = in_group(line, "Wether?")
         await ask_late(here, first)
-        await here.hear(in_group(line, "please launch it", TARO))
-        await here.hear(edit(first, "Weather?"))
-        await here.hear(line.press(BUTTON))
+        await here.converse(in_group(line, "please launch it", TARO))
+        await here.converse(edit(first, "Weather?"))
+        await here.converse(line.press(BUTTON))
         assert ways(line)[2:] == [("reply", WAITING)]
-        await here.hear(line.press("Yes", TARO))
-        await here.hear(line.press(BUTTON))
+        await here.converse(line.press("Yes", TARO))
+        await here.converse(line.press(BUTTON))
     assert [words for _, words in ways(line)[3:]] == ["Launched", "Sunny."]
 
 
@@ -354,10 +354,10 @@ async def test_two_edited_questions_are_both_answered_anew(store: Store, line: L
     async with open_pipeline(store, line, steps, line_push="never") as here:
         await ask_late(here, first := in_group(line, "1?"))
         await ask_late(here, second := in_group(line, "2?"))
-        await here.hear(in_group(line, "3?", TARO))
-        await here.hear(edit(first, "1!"), edit(second, "2!"))
-        await here.hear(line.press(BUTTON))
-        await here.hear(line.press(EARLIER))
+        await here.converse(in_group(line, "3?", TARO))
+        await here.converse(edit(first, "1!"), edit(second, "2!"))
+        await here.converse(line.press(BUTTON))
+        await here.converse(line.press(EARLIER))
     assert [words for _, words in ways(line)[2:]] == ["three", "one anew", "two anew"]
 
 
@@ -367,7 +367,7 @@ async def test_a_question_whose_turn_the_history_has_lost_keeps_its_answer(
     """After /reset nothing is left to go on with."""
     async with open_pipeline(store, line, [Step("What?")], line_push="never") as here:
         await ask_late(here, first := in_group(line, "Wether?"))
-        await here.hear(in_group(line, "/reset", TARO))
-        await here.hear(edit(first, "Weather?"))
-        await here.hear(line.press(BUTTON))
+        await here.converse(in_group(line, "/reset", TARO))
+        await here.converse(edit(first, "Weather?"))
+        await here.converse(line.press(BUTTON))
     assert line.texts[-1] == ["What?"]

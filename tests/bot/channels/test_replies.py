@@ -93,14 +93,14 @@ def answers(words: Words) -> Iterator[Reply]:
     poll = Poll(
         f"poll_{'0' * 32}", "slack:polls:C1", "QUESTION-1", options, (0, 0), language=words.language
     )
-    told = [
+    reported = [
         FileRef("", "a.csv", "text/csv", f"PICTURE-{number} {words.fill[:500]}")
         for number in range(2)
     ]
     every = product(
         ((), (card,), (full, empty, card)),
         ("", TABLE),
-        ((), (CHART,), (CHART, *told, CHART)),
+        ((), (CHART,), (CHART, *reported, CHART)),
         ((), choices),
         (None, poll),
     )
@@ -112,14 +112,14 @@ def answers(words: Words) -> Iterator[Reply]:
 
 def tokens(reply: Reply) -> set[str]:
     """What must be there of an answer, apart from its text."""
-    said = [
+    spoken = [
         *(card.text for card in reply.cards),
         *(file.text for file in reply.files if not file.id),
         *reply.choices,
     ]
     if reply.poll:
-        said += [reply.poll.question, *reply.poll.options]
-    found = {word for text in said for word in text.split() if MARK.match(word)}
+        spoken += [reply.poll.question, *reply.poll.options]
+    found = {word for text in spoken for word in text.split() if MARK.match(word)}
     return found | ({CHART.text} if any(file.id for file in reply.files) else set())
 
 
@@ -162,8 +162,8 @@ def _read_line(fake: LineFake, *, group: bool) -> str:
     for message, words in zip(sent.messages, sent.texts, strict=True):
         if message["type"] == "flex":  # notifications show its alternative text
             assert next(word for word in words.split() if word != NO_WORDS) in message["altText"]
-    said = [action.get("text", label) for label, action in sent.buttons.items()]
-    return "\n".join([*sent.texts, *said]).replace(CHART.id, CHART.text)
+    spoken = [action.get("text", label) for label, action in sent.buttons.items()]
+    return "\n".join([*sent.texts, *spoken]).replace(CHART.id, CHART.text)
 
 
 @asynccontextmanager
@@ -200,10 +200,10 @@ def _read_slack(fake: SlackFake) -> str:
         for text in (*marked, *(message.get("text") or "" for message in posted))
     )
     assert all("markdown_text" in message or message["text"].strip() for message in posted)
-    said = [*map(read, blocks), *marked, *([CHART.text] if fake.shared else [])]
+    spoken = [*map(read, blocks), *marked, *([CHART.text] if fake.shared else [])]
     for past in (fake.calls, fake.responses, fake.shared):
         past.clear()
-    return "\n".join(said)
+    return "\n".join(spoken)
 
 
 @asynccontextmanager
@@ -250,14 +250,14 @@ async def test_every_question_shows_its_call_and_how_to_decide(place: str, langu
     question = Question(
         f"question_{'0' * 32}", *about, "TITLE-1", {"what": "LABEL-1"}, ("REMARK-1",)
     )
-    said = {
+    spoken = {
         "tool": question.shown_tool,
         "arguments": code_block(question.shown_arguments),
         "remarks": "\nREMARK-1\n",
     }
     async with PLACES[place]() as where:
         seen = await where.show(
-            Reply(texts.load().get("approval.question", language, **said), question=question)
+            Reply(texts.load().get("approval.question", language, **spoken), question=question)
         )
     sentences = texts.load().table(place.partition(",")[0].lower(), language)
     buttons = [sentences[choice] for choice in ("approve", "reject") if choice in sentences]

@@ -37,11 +37,11 @@ def test_it_prints_a_table_and_keeps_the_run(call: Call, tmp_path: Path) -> None
     assert rows[8][1] == f"{number}"
     assert ["weather-umbrella-en", "0 of 1"] not in [row[:2] for row in rows]
     assert f"{number} of {number}\n" in err
-    kept = json.loads(path.read_text("utf-8"))["runs"]["demo"]
-    assert len(kept["scores"]) == number
+    stored = json.loads(path.read_text("utf-8"))["runs"]["demo"]
+    assert len(stored["scores"]) == number
     code, _, err = call(*arguments)
     assert code == 0
-    assert f"since {kept['at']}: of {number} same questions 0 better, 0 worse\n" in err
+    assert f"since {stored['at']}: of {number} same questions 0 better, 0 worse\n" in err
 
 
 def test_some_of_the_questions_are_asked_without_keeping_anything(

@@ -103,13 +103,13 @@ async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(sto
     """Each once, while turns go on."""
     steps = [Step(f"Answer {number}", usage=Usage(25)) for number in range(1, 5)]
     harness = Harness(store, steps, limits=Limits(bot_tokens=100), alert_to="mailbox:OPS")
-    told = []
+    reported = []
     for number in range(1, 6):
         await harness.receive("hi", f"m{number}")
         await harness.runner.process(HERE)
         await harness.budgets.flush()
-        told.append(len(await notices(store, harness)))
-    assert told == [0, 0, 0, 1, 1]
+        reported.append(len(await notices(store, harness)))
+    assert reported == [0, 0, 0, 1, 1]
     (only,) = await notices(store, harness)
     assert only.startswith("Today's tokens are spent (100 / 100).")
     low = Harness(
@@ -118,8 +118,8 @@ async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(sto
     await low.receive("hi", "m9")
     await low.runner.process(HERE)
     await low.budgets.flush()
-    (told_low,) = await notices(store, low)
-    assert told_low.startswith("80 % of today's tokens are spent (105 / 110).")
+    (reported_low,) = await notices(store, low)
+    assert reported_low.startswith("80 % of today's tokens are spent (105 / 110).")
 
 
 async def test_what_only_the_operator_can_fix_is_told(store: Store) -> None:
@@ -142,7 +142,7 @@ async def test_what_only_the_operator_can_fix_is_told(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("apology", "told"),
+    ("apology", "reported"),
     [
         ("model_unknown", "The language model cannot be asked: why."),
         ("model_unfit", "The language model cannot do what I need: why."),
@@ -150,12 +150,14 @@ async def test_what_only_the_operator_can_fix_is_told(store: Store) -> None:
         ("credit_used_up", "The language model refuses more requests: why."),
     ],
 )
-async def test_a_model_that_cannot_be_used_is_told(store: Store, apology: str, told: str) -> None:
+async def test_a_model_that_cannot_be_used_is_told(
+    store: Store, apology: str, reported: str
+) -> None:
     """With what the vendor said."""
     harness = Harness(store, [Step(error=ModelUnusable(apology, "why"))], alert_to="mailbox:OPS")
     await harness.receive("hi", "m1")
     await harness.runner.process(HERE)
-    assert await notices(store, harness) == [told]
+    assert await notices(store, harness) == [reported]
 
 
 async def test_a_refused_token_is_no_notice_by_that_way(store: Store) -> None:
@@ -183,5 +185,5 @@ async def test_a_turn_that_is_given_up_is_told(store: Store) -> None:
         return bool(harness.box.delivered)
 
     await until_true(ended)
-    (told,) = await notices(store, harness)
-    assert "failed 3 times: RuntimeError" in told
+    (reported,) = await notices(store, harness)
+    assert "failed 3 times: RuntimeError" in reported

@@ -344,7 +344,7 @@ async def test_a_second_press_does_not_stop_what_the_first_has_allowed(
     scene = Scene(store, step)
     await scene.say("launch it", "m1")
     question = scene.question
-    async with scene.harness.runner.cancellations.listen(), store.live.subscribe(TOPIC) as told:
+    async with scene.harness.runner.cancellations.listen(), store.live.subscribe(TOPIC) as reported:
         await until_true(lambda: listens(redis))
         running = asyncio.create_task(scene.press(True, "p1"))
         await step.at_gate.wait()
@@ -353,7 +353,7 @@ async def test_a_second_press_does_not_stop_what_the_first_has_allowed(
             InboundEvent(again, event="decision", target=question, approved=True)
         )
         await store.live.publish(TOPIC, b"mailbox:another")
-        assert await anext(told) == b"mailbox:another"
+        assert await anext(reported) == b"mailbox:another"
         gate.set()
         await running
     assert scene.harness.box.texts[1:] == [

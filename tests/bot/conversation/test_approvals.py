@@ -38,11 +38,11 @@ LAUNCH = Step(calls=(ToolCall("c1", "launch", {"what": "rocket"}),))
 class Watched(Launch):
     """Remembers what had been said when it was called."""
 
-    told: list[str]
+    reported: list[str]
     box: Mailbox
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-        self.told = self.box.texts[-1:]
+        self.reported = self.box.texts[-1:]
         return await super().call(arguments, context)
 
 
@@ -166,9 +166,9 @@ async def test_words_that_decided_leave_nothing_behind_when_they_are_taken_back(
     assert b"Friday" not in encode(later)
 
 
-@pytest.mark.parametrize(("reminder", "said"), [("due", "⏰ yes"), ("routine", "Done")])
+@pytest.mark.parametrize(("reminder", "spoken"), [("due", "⏰ yes"), ("routine", "Done")])
 async def test_a_reminder_decides_nothing_and_waits(
-    store: Store, reminder: Literal["due", "routine"], said: str
+    store: Store, reminder: Literal["due", "routine"], spoken: str
 ) -> None:
     """Whatever its text: it is said after the decision."""
     scene = Scene(store, Step("Launched"), Step("Done"))
@@ -182,7 +182,7 @@ async def test_a_reminder_decides_nothing_and_waits(
     assert len(scene.harness.box.texts) == 1
     await scene.say("yes", "m2")
     assert len(scene.launch.contexts) == 1
-    assert scene.harness.box.texts[-1] == said
+    assert scene.harness.box.texts[-1] == spoken
 
 
 async def test_others_cannot_decide_and_their_messages_wait(store: Store) -> None:
@@ -278,7 +278,7 @@ async def test_the_outcome_is_told_before_the_turn_goes_on(store: Store) -> None
     scene = Scene(store, Step("Launched"))
     await scene.say("launch it", "m1")
     await scene.press(True, "p1")
-    assert scene.launch.told == ["Allowed: launch. (U1)"]
+    assert scene.launch.reported == ["Allowed: launch. (U1)"]
 
 
 async def test_what_a_stop_overtakes_stays_part_of_the_conversation(store: Store) -> None:

@@ -82,8 +82,8 @@ async def test_a_long_message_is_read_as_far_as_it_may_be(store: Store) -> None:
         f"[The message breaks off here: it had 39,000 characters, and {MAX_CHARACTERS:,} are read "
         "at most.]"
     )
-    said = harness.model.requests[0].messages[-1]
-    assert said.parts == (Text("x" * MAX_CHARACTERS), Text(f"\n{mark}"))
+    spoken = harness.model.requests[0].messages[-1]
+    assert spoken.parts == (Text("x" * MAX_CHARACTERS), Text(f"\n{mark}"))
     await harness.arrive(
         edited("c1", "m1", "y" * MAX_CHARACTERS), edited("c2", "m1", "z" * (MAX_CHARACTERS + 1))
     )
@@ -103,8 +103,8 @@ async def test_words_are_cut_across_the_parts_of_a_message(store: Store) -> None
     parts = (Text("a" * (MAX_CHARACTERS - 1)), Text("bc"), Media("F1", "image/png"), Text("d"))
     await harness.arrive(InboundEvent(Message("m1", "user", parts, 1_000)))
     await harness.runner.process(HERE)
-    kept = harness.model.requests[0].messages[-1].parts
-    assert kept[:4] == (
+    stored = harness.model.requests[0].messages[-1].parts
+    assert stored[:4] == (
         Text("a" * (MAX_CHARACTERS - 1)),
         Text("b"),
         Media("F1", "image/png"),

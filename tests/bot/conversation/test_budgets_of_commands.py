@@ -29,14 +29,19 @@ def limited(store: Store, limits: Limits | None = None, *steps: Step) -> Harness
     )
 
 
-def said(text: str, message_id: str, user: str = "u1", *, group: bool = False) -> InboundEvent:
+def message_event(
+    text: str, message_id: str, user: str = "u1", *, group: bool = False
+) -> InboundEvent:
     return InboundEvent(words(message_id, text, user), group=group)
 
 
-def told(message_id: str, key: str, *, group: bool = False) -> InboundEvent:
+def reported(message_id: str, key: str, *, group: bool = False) -> InboundEvent:
     """Something that is answered with our own sentence."""
     return InboundEvent(
-        Message(message_id, "user", (), 1_000, Author("u1")), group=group, event="told", target=key
+        Message(message_id, "user", (), 1_000, Author("u1")),
+        group=group,
+        event="canned",
+        target=key,
     )
 
 
@@ -52,7 +57,7 @@ async def receive(harness: Harness, *events: InboundEvent) -> list[str]:
 async def test_commands_are_refused_beyond_the_limit(store: Store, words: str) -> None:
     """Each is a message of the day; afterwards it is refused like any other, and does nothing."""
     harness = limited(store)
-    answers = [await receive(harness, said(words, f"m{number}")) for number in range(5)]
+    answers = [await receive(harness, message_event(words, f"m{number}")) for number in range(5)]
     assert all(len(answer) == 1 for answer in answers)
     assert REFUSED not in [text for answer in answers[:3] for text in answer]
     assert answers[3:] == [[REFUSED]] * 2
@@ -62,7 +67,9 @@ async def test_what_cannot_be_read_is_refused_beyond_the_limit(store: Store) -> 
     """Videos, voices and files, in the order of the day's messages."""
     harness = limited(store)
     cannot = texts().get("line.kind_video", "en")
-    answers = [await receive(harness, told(f"m{number}", "line.kind_video")) for number in range(5)]
+    answers = [
+        await receive(harness, reported(f"m{number}", "line.kind_video")) for number in range(5)
+    ]
     assert answers == [[cannot]] * 3 + [[REFUSED]] * 2
     assert (await harness.budgets.used(HERE, "u1"))[0].spent == Spent(messages=3)
 
@@ -72,8 +79,8 @@ async def test_in_a_group_a_flood_of_commands_is_answered_as_often_as_messages_a
 ) -> None:
     """Three answers, one refusal, and then silence."""
     harness = limited(store)
-    events = [said("/help", f"m{number}", group=True) for number in range(6)]
-    events += [told(f"v{number}", "line.kind_video", group=True) for number in range(6)]
+    events = [message_event("/help", f"m{number}", group=True) for number in range(6)]
+    events += [reported(f"v{number}", "line.kind_video", group=True) for number in range(6)]
     answers = [text for event in events for text in await receive(harness, event)]
     assert len(answers) == 4
     assert answers[3] == REFUSED
@@ -82,9 +89,11 @@ async def test_in_a_group_a_flood_of_commands_is_answered_as_often_as_messages_a
 async def test_another_persons_command_is_not_refused_with_them(store: Store) -> None:
     """One that is refused does nothing, so a question it would have swept away is answered."""
     harness = limited(store, Limits(user_messages=1), Step("One"), Step("Two"))
-    await receive(harness, said("hi", "m1", group=True))
+    await receive(harness, message_event("hi", "m1", group=True))
     await receive(
-        harness, said("and me?", "m2", "u2", group=True), said("/reset", "m3", group=True)
+        harness,
+        message_event("and me?", "m2", "u2", group=True),
+        message_event("/reset", "m3", group=True),
     )
     assert [text for text in harness.box.texts if "limit" not in text] == ["One", "Two"]
     assert "hi" in await harness.past()
@@ -93,7 +102,9 @@ async def test_another_persons_command_is_not_refused_with_them(store: Store) ->
 async def test_stopping_always_works(store: Store) -> None:
     """Whoever has nothing left may stop what still waits; it costs nothing."""
     harness = limited(store, Limits(user_messages=1))
-    assert await receive(harness, said("hello?", "m1"), said("/stop", "m2")) == ["Stopped."]
+    assert await receive(harness, message_event("hello?", "m1"), message_event("/stop", "m2")) == [
+        "Stopped."
+    ]
     assert (await harness.budgets.used(HERE, "u1"))[0].spent == Spent(messages=1)
 
 
@@ -116,24 +127,27 @@ async def test_what_is_taken_back_or_left_behind_is_not_counted(store: Store) ->
     """A message that was taken back before anybody read it, and those of whoever removes the
     bot."""
     harness = limited(store, Limits(user_messages=1), Step("Yes?"))
-    assert await receive(harness, said("oops", "m1"), unsent("c1", "m1")) == []
+    assert await receive(harness, message_event("oops", "m1"), unsent("c1", "m1")) == []
     left = InboundEvent(Message("c2", "user", (), 1_000, Author("u1")), event="left")
-    assert await receive(harness, said("bye", "m2"), said("bye bye", "m3"), left) == []
-    assert await receive(harness, said("hi", "m4")) == ["Yes?"]
+    assert (
+        await receive(harness, message_event("bye", "m2"), message_event("bye bye", "m3"), left)
+        == []
+    )
+    assert await receive(harness, message_event("hi", "m4")) == ["Yes?"]
 
 
 async def test_a_greeting_is_not_counted(store: Store) -> None:
     """It comes from us."""
     harness = limited(store, Limits(user_messages=1), Step("Yes?"))
-    assert len(await receive(harness, told("greeting", "line.greeting"))) == 1
-    assert await receive(harness, said("hi", "m1")) == ["Yes?"]
+    assert len(await receive(harness, reported("greeting", "line.greeting"))) == 1
+    assert await receive(harness, message_event("hi", "m1")) == ["Yes?"]
 
 
 async def test_forgetting_works_beyond_every_limit(store: Store) -> None:
     """Nobody has to wait until tomorrow for that, and it costs no message."""
     harness = limited(store, Limits(user_messages=1, user_tokens=1), Step("One"))
-    await receive(harness, said("hi", "m1"))
-    (answer,) = await receive(harness, said("/forget me", "m2"))
+    await receive(harness, message_event("hi", "m1"))
+    (answer,) = await receive(harness, message_event("/forget me", "m2"))
     assert answer.startswith("Done: I have deleted what I kept of you")
     assert "messages: 2" in answer
     assert await harness.past() == []
@@ -144,7 +158,7 @@ async def test_forgetting_looks_at_the_store_so_often_a_day(store: Store, redis:
     harness = limited(store, Limits(user_forgets=2))
     await redis.config_resetstat()
     answers = [
-        await receive(harness, said("/forget me", f"m{number}", group=number > 2))
+        await receive(harness, message_event("/forget me", f"m{number}", group=number > 2))
         for number in range(6)
     ]
     refused = texts().get("budget.user_forgets", "en", limit="2", when="2026-11-22 00:00 (UTC)")
@@ -161,7 +175,9 @@ async def test_many_wishes_to_be_forgotten_at_once_are_one(store: Store, redis: 
     """One look at the store, one answer."""
     harness = limited(store)
     await redis.config_resetstat()
-    answers = await receive(harness, *(said("/forget me", f"m{number}") for number in range(50)))
+    answers = await receive(
+        harness, *(message_event("/forget me", f"m{number}") for number in range(50))
+    )
     assert len(answers) == 1
     assert answers[0].startswith("Done: ")
     assert "cmdstat_scan" not in await redis.info("commandstats")
@@ -195,7 +211,7 @@ async def test_the_operator_may_ask_for_help_when_all_is_spent(store: Store) -> 
     )
     here = "console:talk-0001"
     for number, text in enumerate(["/usage", "/help", "hi"]):
-        await store.inbox.accept(here, f"m{number}", encode(said(text, f"m{number}")))
+        await store.inbox.accept(here, f"m{number}", encode(message_event(text, f"m{number}")))
         await harness.runner.process(here)
     usage, help_, refused = harness.box.texts
     assert "The whole bot: 5 of 1 tokens, 2 searches" in usage
@@ -215,7 +231,7 @@ class Console(Mailbox):
 async def test_a_sentence_of_ours_is_kept_nowhere(store: Store) -> None:
     """Nor is what it answers: only that something was refused."""
     harness = limited(store, Limits(user_messages=1))
-    await receive(harness, told("m1", "line.kind_video"))
+    await receive(harness, reported("m1", "line.kind_video"))
     assert await harness.past() == []
     await receive(
         harness, InboundEvent(Message("m2", "user", (Text("/help"),), 1_000, Author("u1")))

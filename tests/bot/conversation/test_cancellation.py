@@ -60,13 +60,13 @@ async def test_a_stop_ends_the_call_under_way_within_a_second(
         await attending
     assert time.monotonic() - stopped < 1
     assert harness.box.texts == [answer]
-    said = [
+    spoken = [
         message
         for message in await read_history(harness.store, HERE)
         if message.text or message.results
     ]
-    assert [message.role for message in said][:2] == ["user", "tool"]
-    assert said[1].results[0].response == {"error": CANCELLED}
+    assert [message.role for message in spoken][:2] == ["user", "tool"]
+    assert spoken[1].results[0].response == {"error": CANCELLED}
     assert await store.leases.due(10) == []
 
 
@@ -149,7 +149,7 @@ class Streaming(Mailbox):
 
 
 @pytest.mark.parametrize(
-    ("question", "written", "kept"),
+    ("question", "written", "stored"),
     [
         ("tell me a story", "Once upon a time", "Once upon a time\n\n(Stopped.)"),
         ("お話をして", "昔々", "昔々\n\n（ここで停止しました。）"),
@@ -158,7 +158,7 @@ class Streaming(Mailbox):
     ids=["english", "japanese", "open code block"],
 )
 async def test_what_was_written_before_a_stop_stays_with_a_mark(
-    store: Store, redis: Redis, question: str, written: str, kept: str
+    store: Store, redis: Redis, question: str, written: str, stored: str
 ) -> None:
     """People have read it: it is the answer, in the history and in the next request to the
     model."""
@@ -175,11 +175,11 @@ async def test_what_was_written_before_a_stop_stays_with_a_mark(
         await step.at_gate.wait()
         await harness.arrive(button())
         await attending
-    assert harness.box.texts == [kept]
-    assert await harness.past() == [question, kept]
+    assert harness.box.texts == [stored]
+    assert await harness.past() == [question, stored]
     await harness.receive("go on", "m2")
     await harness.runner.process(HERE)
-    assert asked(harness) == [("user", question), ("model", kept), ("user", "go on")]
+    assert asked(harness) == [("user", question), ("model", stored), ("user", "go on")]
 
 
 async def test_where_nothing_is_shown_of_an_answer_nothing_stays_of_it(
@@ -210,9 +210,9 @@ async def test_a_stop_for_a_conversation_that_is_at_rest_ends_nothing(
         await until_true(partial(listens, redis))
         attending = asyncio.create_task(harness.runner.process(HERE))
         await step.at_gate.wait()
-        async with store.live.subscribe(TOPIC) as told:
+        async with store.live.subscribe(TOPIC) as reported:
             await store.live.publish(TOPIC, b"mailbox:another")
-            await anext(told)
+            await anext(reported)
         step.gate.set()
         await attending
     assert harness.box.texts == ["Here you are"]
@@ -253,9 +253,9 @@ async def test_a_second_stop_while_the_first_takes_effect_ends_no_listener(
         await harness.arrive(button("s2"))
         async with store.live.subscribe(
             TOPIC
-        ) as told:  # what is told now comes after what was told before
+        ) as reported:  # what is told now comes after what was told before
             await store.live.publish(TOPIC, b"mailbox:another")
-            await anext(told)
+            await anext(reported)
         slow.may_end.set()
         await attending
         await harness.receive("again", "m2")

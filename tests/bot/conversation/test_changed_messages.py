@@ -31,7 +31,7 @@ CHANGED = pytest.mark.parametrize(
 )
 
 
-async def go_on(harness: Harness, *events: InboundEvent) -> None:
+async def proceed(harness: Harness, *events: InboundEvent) -> None:
     """Events come in and are processed."""
     await harness.arrive(*events)
     await harness.runner.process(HERE)
@@ -181,7 +181,7 @@ async def test_a_message_is_taken_back_while_no_process_has_its_turn(store: Stor
     await harness.receive("Oops", "m1")
     await cut_off(harness, first.at_gate)
     then = Harness(store, [])
-    await go_on(then, unsent("e1", "m1"))
+    await proceed(then, unsent("e1", "m1"))
     assert (then.model.requests, then.box.texts, await then.past()) == ([], [], [])
     assert await store.leases.due(10) == []
 
@@ -231,7 +231,7 @@ async def test_an_edit_that_overtakes_its_message_counts(store: Store) -> None:
     harness = Harness(store, [Step("Sunny.")])
     newer = edited("e2", "m1", "Weather?")
     await harness.arrive(replace(newer, message=replace(newer.message, at=WRITTEN_AT + 2)))
-    await go_on(harness, edited("e1", "m1", "Wether!"))
+    await proceed(harness, edited("e1", "m1", "Wether!"))
     await harness.receive("Wether?", "m1")
     await harness.runner.process(HERE)
     assert (asked(harness), harness.box.texts) == ([("user", "Weather?")], ["Sunny."])
@@ -242,7 +242,7 @@ async def test_what_is_taken_back_before_it_comes_leaves_no_edit_behind(
 ) -> None:
     """Neither is the message answered, nor are its words stored."""
     harness = Harness(store, [])
-    await go_on(harness, edited("e1", "m1", "Weather?"), unsent("u1", "m1"))
+    await proceed(harness, edited("e1", "m1", "Weather?"), unsent("u1", "m1"))
     assert not await harness.intake(HERE, InboundEvent(words("m1", "Wether?")))
     assert await redis.exists(Keys(HERE).of("early")) == 0
 
@@ -315,7 +315,7 @@ async def test_an_older_answer_is_given_anew_after_an_edit(store: Store, takes_b
     quote = Quote("p1", "[Picture 1 below]")
     parts = (Media("p1", "image/png"), Text("Wether?"))
     question = replace(words("m1", "Wether?"), parts=parts, quotes=(quote,))
-    await go_on(harness, InboundEvent(question, "token-1"))
+    await proceed(harness, InboundEvent(question, "token-1"))
     await harness.receive("hi", "m2")
     await harness.runner.process(HERE)
     first, _ = await store.history.read(HERE, 2)
@@ -323,7 +323,7 @@ async def test_an_older_answer_is_given_anew_after_an_edit(store: Store, takes_b
     summary = encode(Summary(read_record(first).turn_id, 1, "m", "The old words"))
     await store.history.summarise(lease, summary)
     await store.leases.release(lease)
-    await go_on(harness, edited("e1", "m1", "Weather?"))
+    await proceed(harness, edited("e1", "m1", "Weather?"))
     assert box.words == ["two", "anew"]
     assert await harness.past() == ["hi", "two", "Weather?", "", "", "anew"]
     assert asked(harness)[2:] == [("user", "Weather?"), ("model", ""), ("tool", "")]
@@ -341,10 +341,10 @@ async def test_an_answer_that_waits_loses_its_messages_one_by_one(store: Store) 
     await harness.receive("Oops", "m1")
     await harness.receive("Weather?", "m2")
     await harness.runner.process(HERE)
-    await go_on(harness, unsent("e1", "m1"))
+    await proceed(harness, unsent("e1", "m1"))
     assert (asked(harness), box.words) == ([("user", "Weather?")], [])
     assert len(await store.outbox.read(HERE)) == 1
-    await go_on(harness, unsent("e2", "m2"))
+    await proceed(harness, unsent("e2", "m2"))
     assert (box.words, await harness.past(), await store.outbox.read(HERE)) == ([], [], [])
     assert (len(harness.model.requests), await store.leases.due(10)) == (2, [])
 
@@ -357,7 +357,7 @@ async def test_an_answer_goes_with_its_first_message_after_a_reset(store: Store)
     await harness.runner.process(HERE)
     await harness.receive("/reset", "m3")
     await harness.runner.process(HERE)
-    await go_on(harness, unsent("e1", "m1"))
+    await proceed(harness, unsent("e1", "m1"))
     assert "both" not in str(await store.outbox.read(HERE))
 
 
@@ -402,7 +402,7 @@ async def test_the_last_question_of_a_day_can_be_edited(store: Store) -> None:
     harness = Harness(store, steps, box := Pieces(busy=1), limits=limits)
     await harness.receive("Wether?", "m1")
     await harness.runner.process(HERE)
-    await go_on(harness, edited("e1", "m1", "Weather?"))
+    await proceed(harness, edited("e1", "m1", "Weather?"))
     assert box.words == ["anew"]
     await harness.receive("One more?", "m9")
     await harness.runner.process(HERE)
@@ -415,7 +415,7 @@ async def test_what_came_besides_waits_for_the_reopened_turn(store: Store) -> No
     harness = Harness(store, steps, box := Pieces(busy=1))
     await harness.receive("Wether?", "m1")
     await harness.runner.process(HERE)
-    await go_on(harness, edited("e1", "m1", "Weather?"), by_somebody_else("m2", "Hello"))
+    await proceed(harness, edited("e1", "m1", "Weather?"), by_somebody_else("m2", "Hello"))
     assert box.words == ["anew", "other"]
     assert await harness.past() == ["Weather?", "anew", "Hello", "other"]
 
@@ -424,7 +424,7 @@ async def test_a_reopened_turn_survives_its_process(store: Store) -> None:
     """The next one goes on with it."""
     box, first = Pieces(busy=1), hanging()
     harness = Harness(store, [Step("one two"), first], box)
-    await go_on(harness, InboundEvent(words("m1", "Wether?")))
+    await proceed(harness, InboundEvent(words("m1", "Wether?")))
     await harness.arrive(edited("e1", "m1", "Weather?"))
     await cut_off(harness, first.at_gate)
     then = Harness(store, [Step("anew")], box)
@@ -436,8 +436,8 @@ async def test_a_reopened_turn_survives_its_process(store: Store) -> None:
 async def test_a_choice_that_reads_like_a_command_is_not_asked_again(store: Store) -> None:
     """A pressed choice such as "reset" is no command, and must not become one."""
     harness = Harness(store, [Step("one")], Pieces(busy=2))
-    await go_on(harness, InboundEvent(words("m1", "reset"), choice=1))
-    await go_on(harness, edited("e1", "m1", "Weather?"))
+    await proceed(harness, InboundEvent(words("m1", "reset"), choice=1))
+    await proceed(harness, edited("e1", "m1", "Weather?"))
     assert await harness.past() == ["Weather?", "one"]
     assert len(await store.outbox.read(HERE)) == 1
 
@@ -446,9 +446,9 @@ async def test_a_turn_that_has_said_more_than_the_answer_is_not_reopened(store: 
     """What it has said besides, here a reminder, would be lost."""
     harness = Harness(store, [Step("one")], Pieces(busy=2))
     await harness.arrive(InboundEvent(words("r1", "Call home"), reminder="due"))
-    await go_on(harness, InboundEvent(words("m1", "Wether?")))
+    await proceed(harness, InboundEvent(words("m1", "Wether?")))
     before = await store.outbox.read(HERE)
-    await go_on(harness, edited("e1", "m1", "Weather?"))
+    await proceed(harness, edited("e1", "m1", "Weather?"))
     assert (await store.outbox.read(HERE), len(harness.model.requests)) == (before, 1)
     assert "Weather?" in await harness.past()
 
@@ -459,7 +459,7 @@ async def test_a_delivery_that_cannot_be_read_is_left_to_the_relay(store: Store)
     await harness.receive("Oops", "m1")
     await harness.runner.process(HERE)
     assert await store.outbox.post(HERE, "notice", b"{")
-    await go_on(harness, unsent("e1", "m1"))
+    await proceed(harness, unsent("e1", "m1"))
     assert (box.words, await harness.past()) == ([], [])
     assert (await store.depths()).dead_letters == 1
 
@@ -478,7 +478,7 @@ async def test_an_answer_that_was_sent_stays(
     harness = Harness(store, [Step("one two")], box)
     await harness.receive("Wether?", "m1")
     await harness.runner.process(HERE)
-    await go_on(harness, replace(change, address="a thread"))
+    await proceed(harness, replace(change, address="a thread"))
     is_edited = change.event == "edited"
     assert box.words == ([] if takes_back and not is_edited else ["one", "two"])
     assert await harness.past() == (["Weather?", "one two"] if is_edited else [])
@@ -488,7 +488,7 @@ async def test_an_answer_that_was_sent_stays(
 async def test_an_answer_that_people_have_read_stays(store: Store) -> None:
     """Ten seconds later a message that is taken back leaves the history only."""
     harness = Harness(store, [Step("one")], box := Pieces(takes_back=True))
-    await go_on(harness, InboundEvent(words("m1", "Oops")))
+    await proceed(harness, InboundEvent(words("m1", "Oops")))
     [entry] = await store.history.read(HERE, 1)
     record = read_record(entry)
     lease = await leased(store, HERE)
@@ -496,5 +496,5 @@ async def test_an_answer_that_people_have_read_stays(store: Store) -> None:
     await store.history.rewrite(lease, {entry: earlier})
     await store.leases.release(lease)
     change = InboundEvent(replace(words("e1", ""), at=record.at), "a thread", event="unsent")
-    await go_on(harness, replace(change, target="m1"))
+    await proceed(harness, replace(change, target="m1"))
     assert (box.words, await harness.past()) == (["one"], [])

@@ -52,7 +52,7 @@ TOOLS = ToolMap(
 WEATHER, CLOCK = ToolChoice("one", "get_weather"), ToolChoice("one", "get_time")
 
 
-def said(text: str) -> Message:
+def user_message(text: str) -> Message:
     return Message("m", "user", (Text(text),), 1)
 
 
@@ -79,7 +79,7 @@ def said(text: str) -> Message:
 def test_a_command_at_the_beginning_names_its_tool(text: str, choice: ToolChoice) -> None:
     """In any script and case; without the words its tool needs, and everywhere else, it is ordinary
     text."""
-    assert choice_in([said(text)], TOOLS) == choice
+    assert choice_in([user_message(text)], TOOLS) == choice
 
 
 @pytest.mark.parametrize("text", ["／help", "／ＨＥＬＰ", "／ヘルプ", "ﾍﾙﾌﾟ！"])
@@ -98,12 +98,17 @@ def test_the_words_of_a_decision_may_have_any_width(text: str, is_yes: bool) -> 
 
 def test_the_newest_command_counts() -> None:
     """Messages that were sent together are answered together."""
-    assert choice_in([said("/weather Tokyo"), said("/time"), said("please")], TOOLS) == CLOCK
+    assert (
+        choice_in(
+            [user_message("/weather Tokyo"), user_message("/time"), user_message("please")], TOOLS
+        )
+        == CLOCK
+    )
 
 
 def test_a_tool_that_is_not_offered_is_not_named() -> None:
     """As under READ_ONLY."""
-    assert choice_in([said("/weather Tokyo")], ToolMap([])) == AUTO
+    assert choice_in([user_message("/weather Tokyo")], ToolMap([])) == AUTO
 
 
 @pytest.mark.parametrize(

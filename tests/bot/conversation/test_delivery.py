@@ -187,12 +187,12 @@ async def test_a_token_that_stays_refused_for_an_hour_is_given_up(store: Store) 
 def uncertain(harness: Harness) -> int:
     """How many deliveries were found of which nobody knows whether they had gone out."""
     found = re.search(
-        r'kaiwa_deliveries_total\{channel="mailbox",outcome="uncertain"\} (\d+)', told(harness)
+        r'kaiwa_deliveries_total\{channel="mailbox",outcome="uncertain"\} (\d+)', reported(harness)
     )
     return int(found[1]) if found else 0
 
 
-def told(harness: Harness) -> str:
+def reported(harness: Harness) -> str:
     return harness.metrics.exposition().decode()
 
 

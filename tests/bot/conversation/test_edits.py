@@ -21,7 +21,9 @@ async def arrive(store: Store, conversation: str, event: InboundEvent) -> None:
     assert await store.inbox.accept(conversation, event.message.id, encode(event))
 
 
-def said(message_id: str, text: str, author: str = "u1", *, group: bool = False) -> InboundEvent:
+def message_event(
+    message_id: str, text: str, author: str = "u1", *, group: bool = False
+) -> InboundEvent:
     return InboundEvent(
         Message(message_id, "user", (Text(text),), 1, Author(author)), "address", group
     )
@@ -80,10 +82,12 @@ async def test_help_is_answered_without_the_model(store: Store) -> None:
 async def test_our_own_sentences_go_out_as_they_are_told(store: Store) -> None:
     """A channel may have us say a sentence of the catalogue; it is no part of the history."""
     harness = Harness(store, [])
-    told = InboundEvent(
-        Message("t1", "user", (), 1, Author("u1", locale="ja")), event="told", target="command.help"
+    reported = InboundEvent(
+        Message("t1", "user", (), 1, Author("u1", locale="ja")),
+        event="canned",
+        target="command.help",
     )
-    await arrive(store, HERE, told)
+    await arrive(store, HERE, reported)
     await harness.runner.process(HERE)
     assert harness.box.texts[0].startswith("Kaiwaです")
     assert await words(harness) == []
@@ -106,15 +110,15 @@ async def test_forget_me_deletes_every_key_of_a_person_and_only_theirs(
     """Their own conversation, their words in a group, their notes; the others' words stay."""
     own = "mailbox:user:u1"
     harness = Harness(store, [Step("One"), Step("Two"), Step("Three")])
-    await arrive(store, own, said("m1", "my secret"))
+    await arrive(store, own, message_event("m1", "my secret"))
     await harness.runner.process(own)
-    await arrive(store, GROUP, said("g1", "mine in the group", group=True))
+    await arrive(store, GROUP, message_event("g1", "mine in the group", group=True))
     await harness.runner.process(GROUP)
-    await arrive(store, GROUP, said("g2", "somebody else's", "u2", group=True))
+    await arrive(store, GROUP, message_event("g2", "somebody else's", "u2", group=True))
     await harness.runner.process(GROUP)
     await store.kv.set("mailbox:name:u1", b"Hanako", 60)
     await store.kv.set("mailbox:name:u2", b"Taro", 60)
-    await arrive(store, own, said("m2", "forget me"))
+    await arrive(store, own, message_event("m2", "forget me"))
     await harness.runner.process(own)
     assert harness.box.texts[-1].startswith("Done: I have deleted what I kept of you")
     assert "Conversations: 2, messages: 4, files: 0." in harness.box.texts[-1]
@@ -129,22 +133,25 @@ async def test_forget_me_reaches_the_dead_letters(store: Store) -> None:
     nobody else's."""
     own, alone, elsewhere = "mailbox:user:u1", "mailbox:room-0002", "post:user:u1"
     harness = Harness(store, [Step("One")])
-    await arrive(store, alone, said("m1", "hello"))
+    await arrive(store, alone, message_event("m1", "hello"))
     await harness.runner.process(alone)
     to_me = encode(Delivery("d1", "t1", Reply("For you"), address='{"user":"u1"}'))
     to_somebody = encode(Delivery("d2", "t2", Reply("For them"), address='{"user":"u12"}'))
-    theirs = said("g3", "somebody else's", "u2", group=True)
+    theirs = message_event("g3", "somebody else's", "u2", group=True)
     await give_up(store, own, delivery=b"cannot be read")
     await give_up(store, alone, delivery=to_somebody)
     await give_up(
-        store, GROUP, said("g1", "mine", group=True), said("g2", "not mine", "u2", group=True)
+        store,
+        GROUP,
+        message_event("g1", "mine", group=True),
+        message_event("g2", "not mine", "u2", group=True),
     )
     await give_up(store, GROUP, delivery=to_me)
     await give_up(store, GROUP, delivery=b'\xff{"u1"')
     await give_up(store, GROUP, delivery=to_somebody)
     await give_up(store, GROUP, theirs)
     await give_up(store, elsewhere, delivery=to_me)
-    await arrive(store, own, said("m2", "forget me"))
+    await arrive(store, own, message_event("m2", "forget me"))
     await harness.runner.process(own)
     assert harness.box.texts[-1].startswith("Done: I have deleted what I kept of you")
     assert await letters(store) == {
@@ -202,9 +209,9 @@ async def test_forgetting_says_what_was_deleted_and_is_kept_for_nobody(
         return 3
 
     editor = HistoryEditor(store, 30, forget_files)
-    await arrive(store, HERE, said("m1", "my secret"))
+    await arrive(store, HERE, message_event("m1", "my secret"))
     lease = await leased(store, HERE)
-    assert await editor.forget(lease, said("m2", "/forget me")) == Forgotten(1, 0, 3)
+    assert await editor.forget(lease, message_event("m2", "/forget me")) == Forgotten(1, 0, 3)
     assert deleted == [HERE]
     await store.leases.release(lease)
     await harness.receive("/forget me", "m3")
@@ -225,7 +232,7 @@ async def test_answers_to_somebody_in_the_group_they_leave_are_not_delivered(sto
     await store.journal.commit(lease, None, [to_them, to_others], keep_turns=1)
     harness.box.failures = [DeliverLater("503", 0.0)]
     await store.leases.release(lease)
-    await arrive(store, GROUP, said("g1", "/forget me", group=True))
+    await arrive(store, GROUP, message_event("g1", "/forget me", group=True))
     await harness.runner.process(GROUP)
     assert [text[:6] for text in harness.box.texts] == ["for u2", "Done: "]
 
@@ -233,9 +240,9 @@ async def test_answers_to_somebody_in_the_group_they_leave_are_not_delivered(sto
 async def test_a_group_that_the_bot_has_left_is_forgotten(store: Store, redis: Redis) -> None:
     """With its files; what its people have said elsewhere stays."""
     harness = Harness(store, [Step("One"), Step("Two")])
-    await arrive(store, GROUP, said("g1", "in the group", group=True))
+    await arrive(store, GROUP, message_event("g1", "in the group", group=True))
     await harness.runner.process(GROUP)
-    await arrive(store, HERE, said("m1", "elsewhere"))
+    await arrive(store, HERE, message_event("m1", "elsewhere"))
     await harness.runner.process(HERE)
     await store.kv.set(f"mailbox:question:{GROUP}", b"x", 60)
     await arrive(store, GROUP, InboundEvent(Message("l1", "user", (), 2), group=True, event="left"))
@@ -248,9 +255,9 @@ async def test_whoever_leaves_is_forgotten_everywhere(store: Store, redis: Redis
     """As if they had said so, but nobody is answered."""
     own = "mailbox:user:u1"
     harness = Harness(store, [Step("One"), Step("Two")])
-    await arrive(store, own, said("m1", "my secret"))
+    await arrive(store, own, message_event("m1", "my secret"))
     await harness.runner.process(own)
-    await arrive(store, GROUP, said("g1", "mine in the group", group=True))
+    await arrive(store, GROUP, message_event("g1", "mine in the group", group=True))
     await harness.runner.process(GROUP)
     await arrive(store, own, InboundEvent(Message("l1", "user", (), 2, Author("u1")), event="left"))
     await harness.runner.process(own)
@@ -262,14 +269,14 @@ async def test_whoever_leaves_is_forgotten_everywhere(store: Store, redis: Redis
 async def test_a_message_taken_back_leaves_the_dead_letters(store: Store) -> None:
     """It is never answered, whatever an operator puts back; the words of others stay."""
     harness = Harness(store, [])
-    await give_up(store, HERE, said("m1", "secret"))
-    await give_up(store, HERE, said("m12", "public"))
-    await give_up(store, GROUP, said("m1", "elsewhere"))
+    await give_up(store, HERE, message_event("m1", "secret"))
+    await give_up(store, HERE, message_event("m12", "public"))
+    await give_up(store, GROUP, message_event("m1", "elsewhere"))
     await arrive(
         store, HERE, InboundEvent(Message("e1", "user", (), 2), event="unsent", target="m1")
     )
     await harness.runner.process(HERE)
     assert await letters(store) == {
-        (HERE, encode(said("m12", "public"))),
-        (GROUP, encode(said("m1", "elsewhere"))),
+        (HERE, encode(message_event("m12", "public"))),
+        (GROUP, encode(message_event("m1", "elsewhere"))),
     }

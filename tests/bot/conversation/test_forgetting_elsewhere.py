@@ -13,7 +13,7 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Text
 from tests.bot.conversation.held_turns import hanging, under_way
-from tests.bot.conversation.test_edits import GROUP, arrive, said
+from tests.bot.conversation.test_edits import GROUP, arrive, message_event
 from tests.bot.harness import HERE, Harness, words
 from tests.bot.store.turns import leased
 
@@ -28,7 +28,7 @@ async def talk(store: Store) -> None:
     await harness.runner.process(HERE)
 
 
-async def kept(store: Store) -> list[str]:
+async def stored(store: Store) -> list[str]:
     """What is kept of that conversation."""
     return [
         message.text
@@ -45,7 +45,7 @@ async def test_a_conversation_that_is_being_answered_is_waited_for(store: Store)
     await asyncio.sleep(0)
     await store.leases.release(other)
     assert await forgetting == Forgotten(conversations=2, messages=2)
-    assert await kept(store) == []
+    assert await stored(store) == []
 
 
 async def test_a_conversation_that_stays_busy_forgets_at_the_end_of_its_turn(store: Store) -> None:
@@ -55,12 +55,12 @@ async def test_a_conversation_that_stays_busy_forgets_at_the_end_of_its_turn(sto
     assert await HistoryEditor(store, 30, lease_wait_s=0.25).forget(own, WISH) == Forgotten(
         conversations=1, messages=0
     )
-    assert await kept(store) == ["my secret", "One"]
-    (told,) = await store.inbox.read(HERE)
-    assert b"u1" not in told.frame
+    assert await stored(store) == ["my secret", "One"]
+    (reported,) = await store.inbox.read(HERE)
+    assert b"u1" not in reported.frame
     await store.leases.release(other)
     await Harness(store, []).runner.process(HERE)
-    assert await kept(store) == []
+    assert await stored(store) == []
 
 
 async def test_a_group_that_stays_busy_takes_back_what_somebody_has_said(store: Store) -> None:
@@ -68,13 +68,17 @@ async def test_a_group_that_stays_busy_takes_back_what_somebody_has_said(store: 
     answered."""
     harness = Harness(store, [Step("One"), Step("Two"), Step("Three")])
     for message_id, author in (("g1", "u1"), ("g2", "u2")):
-        await arrive(store, GROUP, said(message_id, f"old of {author}", author, group=True))
+        await arrive(
+            store, GROUP, message_event(message_id, f"old of {author}", author, group=True)
+        )
         await harness.runner.process(GROUP)
     for message_id, author in (("g3", "u1"), ("g4", "u2")):
-        await arrive(store, GROUP, said(message_id, f"new of {author}", author, group=True))
+        await arrive(
+            store, GROUP, message_event(message_id, f"new of {author}", author, group=True)
+        )
     other, own = await leased(store, GROUP), await leased(store, OWN)
     await store.journal.begin(other, "turn")
-    await arrive(store, GROUP, said("g5", "newest of u1", "u1", group=True))
+    await arrive(store, GROUP, message_event("g5", "newest of u1", "u1", group=True))
     await HistoryEditor(store, 30, lease_wait_s=0.25).forget(own, WISH)
     await store.leases.release(other)
     await harness.runner.process(GROUP)
@@ -100,7 +104,7 @@ async def test_a_turn_for_somebody_who_is_forgotten_ends_at_once(
 async def test_a_question_that_waits_elsewhere_is_forgotten_with_its_turn(store: Store) -> None:
     """In an own conversation all goes; the due index holds it no longer."""
     await talk(store)
-    await arrive(store, HERE, said("m2", "act"))
+    await arrive(store, HERE, message_event("m2", "act"))
     other, own = await leased(store, HERE), await leased(store, OWN)
     await store.journal.begin(other, "turn")
     await store.leases.release(other, await store.now_ms(HERE) + 60_000)
@@ -118,15 +122,15 @@ async def test_in_a_group_a_turn_that_waits_for_somebody_goes_and_others_are_ans
     """Their words wait for a turn of their own, in order; answers that name who is forgotten are
     not delivered."""
     harness = Harness(store, [Step("One"), Step("Two")])
-    await arrive(store, GROUP, said("g0", "hello", group=True))
+    await arrive(store, GROUP, message_event("g0", "hello", group=True))
     await harness.runner.process(GROUP)
-    await arrive(store, GROUP, said("g1", "of the other", "u2", group=True))
-    await arrive(store, GROUP, said("g2", "mine", group=True))
+    await arrive(store, GROUP, message_event("g1", "of the other", "u2", group=True))
+    await arrive(store, GROUP, message_event("g2", "mine", group=True))
     other, own = await leased(store, GROUP), await leased(store, OWN)
     await store.journal.begin(other, "turn")
     await store.journal.record(other, "note", b"a step", sends=b'{"user":"u1"}')
     await store.journal.record(other, "note", b"a step", sends=b'{"user":"u2"}')
-    await arrive(store, GROUP, said("g3", "mine too", group=True))
+    await arrive(store, GROUP, message_event("g3", "mine too", group=True))
     await store.inbox.accept(GROUP, "g4", b'cannot be read: "u1"')
     await store.leases.release(other, await store.now_ms(GROUP) + 60_000)
     assert await HistoryEditor(store, 30).forget(own, WISH) == Forgotten(

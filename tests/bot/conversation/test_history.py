@@ -71,9 +71,9 @@ async def test_many_short_turns_become_a_summary_too(store: Store) -> None:
     """A turn reads no more than the newest ones, however short they are."""
     harness = Harness(store, [*[Step("ok")] * 32, NOTED, Step("ok")], summarises=True)
     await talk(harness, *(f"word {number}" for number in range(33)))
-    kept = int(READ_TURNS * KEEP)
-    assert sent(harness)[:2] == [SUMMARY + NOTES, f"word {32 - kept}"]
-    assert len(sent(harness)) == 1 + 2 * kept + 1
+    stored = int(READ_TURNS * KEEP)
+    assert sent(harness)[:2] == [SUMMARY + NOTES, f"word {32 - stored}"]
+    assert len(sent(harness)) == 1 + 2 * stored + 1
 
 
 async def test_a_call_and_its_results_stay_together_and_signatures_go_with_their_turns(

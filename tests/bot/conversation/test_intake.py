@@ -82,7 +82,7 @@ async def test_whoever_holds_the_lease_is_not_told(store: Store) -> None:
         ("message", "忘れて", "aside"),
         ("edited", "/reset", "change"),
         ("unsent", "", "change"),
-        ("told", "", "aside"),
+        ("canned", "", "aside"),
         ("left", "", "aside"),
     ],
 )
@@ -90,8 +90,8 @@ async def test_words_may_join_a_turn_and_all_else_waits(
     store: Store, event: Any, text: str, kind: str
 ) -> None:
     """Words and changes to them; commands and what is no question wait for the turn's end."""
-    said = InboundEvent(Message("m1", "user", (Text(text),), 1), event=event, target="m0")
-    await Intake(store, process_later, SpokenCommands(load()), Metrics())("console:a", said)
+    spoken = InboundEvent(Message("m1", "user", (Text(text),), 1), event=event, target="m0")
+    await Intake(store, process_later, SpokenCommands(load()), Metrics())("console:a", spoken)
     lease = await store.leases.acquire("console:a")
     assert lease is not None
     turn = await store.journal.begin(lease, "turn_1")

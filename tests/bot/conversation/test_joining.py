@@ -58,8 +58,8 @@ async def test_several_messages_join_each_as_its_own(store: Store) -> None:
         await harness.receive("two", "m2")
         await harness.receive("three", "m3")
     assert asked(harness)[-2:] == [("user", "two"), ("user", "three")]
-    told = [event for event in harness.box.seen if isinstance(event, TurnStarted | Joined)]
-    assert [event.user_ids for event in told] == [("m1",), ("m2", "m3")]
+    reported = [event for event in harness.box.seen if isinstance(event, TurnStarted | Joined)]
+    assert [event.user_ids for event in reported] == [("m1",), ("m2", "m3")]
 
 
 async def test_a_message_after_the_last_request_gets_the_next_turn(store: Store) -> None:
@@ -173,7 +173,7 @@ class Interrupting(Mailbox):
     async def enrich(
         self, conversation: str, events: Sequence[InboundEvent], *, is_new: bool
     ) -> list[InboundEvent]:
-        if self.interrupt and events[0].event == "told":
+        if self.interrupt and events[0].event == "canned":
             await self.interrupt()
         return list(events)
 
@@ -183,7 +183,7 @@ async def test_a_message_behind_a_reset_that_is_being_obeyed_is_not_lost(store: 
     box = Interrupting()
     harness = Harness(store, [Step("Hello!")], box)
     box.interrupt = partial(harness.receive, "a new beginning", "m2")
-    await harness.arrive(InboundEvent(words("t1", ""), event="told", target="command.help"))
+    await harness.arrive(InboundEvent(words("t1", ""), event="canned", target="command.help"))
     await harness.receive("/reset", "m1")
     await harness.runner.process(HERE)
     assert asked(harness)[-1] == ("user", "a new beginning")
@@ -272,8 +272,10 @@ async def test_after_a_crash_what_had_joined_stands_in_its_place(store: Store) -
     await then.runner.process(HERE)
     assert [text for role, text in asked(then) if role == "user"] == ["one", "two", "three"]
     assert [message.role for message in messages(then)] == ["user", "model", "tool", "user", "user"]
-    told = [event.user_ids for event in then.box.seen if isinstance(event, TurnStarted | Joined)]
-    assert told == [("m1",), ("m2",), ("m3",)]
+    reported = [
+        event.user_ids for event in then.box.seen if isinstance(event, TurnStarted | Joined)
+    ]
+    assert reported == [("m1",), ("m2",), ("m3",)]
     assert [sent.address for sent in then.box.delivered] == ["token-3"]
 
 

@@ -22,7 +22,7 @@ from tests.bot.harness import HERE, Harness
 CALL = ToolCall("", "echo", {})
 
 
-def said(
+def message_event(
     text: str, message_id: str, user: str = "u1", *, group: bool = False, **about: str
 ) -> InboundEvent:
     """A message of somebody."""
@@ -97,9 +97,9 @@ async def test_beyond_a_limit_one_kind_sentence_and_no_model(
     harness = Harness(
         store, [Step("Hello", usage=Usage(4, 0, 5, 1))], limits=limits, days=Days("UTC", Clock())
     )
-    assert await receive(harness, said("hi", "m1")) == ["Hello"]
-    assert await receive(harness, said("again", "m2")) == [english]
-    assert await receive(harness, said("もう一度", "m3")) == [japanese]
+    assert await receive(harness, message_event("hi", "m1")) == ["Hello"]
+    assert await receive(harness, message_event("again", "m2")) == [english]
+    assert await receive(harness, message_event("もう一度", "m3")) == [japanese]
     assert len(harness.model.requests) == 1
     assert (await harness.past())[2:] == [UNREAD.text, english, UNREAD.text, japanese]
     refused = harness.box.delivered[-1].reply
@@ -113,12 +113,12 @@ async def test_at_midnight_of_the_bots_zone_everything_begins_anew(store: Store)
     clock = Clock()
     steps = [Step("One"), Step("Two")]
     harness = Harness(store, steps, limits=Limits(user_messages=1), days=Days("Asia/Tokyo", clock))
-    await receive(harness, said("hi", "m1"))
+    await receive(harness, message_event("hi", "m1"))
     clock.now = datetime(2026, 11, 21, 14, 59, 59, tzinfo=UTC).timestamp()
-    (refused,) = await receive(harness, said("again", "m2", time_zone="Europe/Berlin"))
+    (refused,) = await receive(harness, message_event("again", "m2", time_zone="Europe/Berlin"))
     assert refused.endswith("from 2026-11-21 16:00 (Europe/Berlin).")
     clock.now += 1
-    assert await receive(harness, said("and now?", "m3")) == ["Two"]
+    assert await receive(harness, message_event("and now?", "m3")) == ["Two"]
 
 
 async def test_one_persons_limit_does_not_silence_the_others(store: Store) -> None:
@@ -127,9 +127,11 @@ async def test_one_persons_limit_does_not_silence_the_others(store: Store) -> No
     harness = Harness(
         store, [Step("One"), Step("Two")], limits=Limits(user_messages=1), days=Days("UTC", Clock())
     )
-    await receive(harness, said("hi", "m1", group=True))
+    await receive(harness, message_event("hi", "m1", group=True))
     spoken = await receive(
-        harness, said("me again", "m2", group=True), said("and me", "m3", "u2", group=True)
+        harness,
+        message_event("me again", "m2", group=True),
+        message_event("and me", "m3", "u2", group=True),
     )
     assert len(spoken) == 2
     assert spoken[1] == "Two"
@@ -142,9 +144,9 @@ async def test_in_a_group_a_person_is_refused_aloud_once_an_hour(store: Store) -
     harness = Harness(
         store, [Step("One")], limits=Limits(conversation_messages=1), days=Days("UTC", Clock())
     )
-    await receive(harness, said("hi", "m1", group=True))
+    await receive(harness, message_event("hi", "m1", group=True))
     heard = [
-        len(await receive(harness, said("again", f"m{number}", user, group=group)))
+        len(await receive(harness, message_event("again", f"m{number}", user, group=group)))
         for number, (user, group) in enumerate(
             [("u1", True), ("u1", True), ("u2", True), ("u1", False)], 2
         )
@@ -190,7 +192,7 @@ async def test_turns_that_follow_each_other_without_a_pause_near_their_limit(sto
         store, [Step("Fine")] * 60, limits=Limits(user_messages=25), days=Days("UTC", Clock())
     )
     for number in range(60):
-        event = said("hi", f"m{number}", f"u{number % 2}", group=True)
+        event = message_event("hi", f"m{number}", f"u{number % 2}", group=True)
         assert await store.inbox.accept(HERE, event.message.id, encode(event))
     await harness.runner.process(HERE, "u0")
     assert harness.box.texts.count("Fine") == 50
@@ -234,7 +236,7 @@ async def test_a_turn_that_is_resumed_counts_once(store: Store) -> None:
         user_messages=1, bot_tokens=20
     )  # spent by then; a turn that has got on was let in
     harness = Harness(store, steps, limits=limits, days=Days("UTC", Clock()))
-    assert await receive(harness, said("hi", "m1")) == []
+    assert await receive(harness, message_event("hi", "m1")) == []
     await harness.runner.process(HERE)
     await harness.runner.process(HERE)
     assert harness.box.texts == ["Done"]
@@ -265,9 +267,9 @@ async def test_a_turn_under_way_is_never_cut_off(store: Store) -> None:
         limits=Limits(user_tokens=20, user_messages=1),
         days=Days("UTC", Clock()),
     )
-    turn = asyncio.create_task(receive(harness, said("hi", "m1")))
+    turn = asyncio.create_task(receive(harness, message_event("hi", "m1")))
     await first.at_gate.wait()
-    joining = said("and this", "m2")
+    joining = message_event("and this", "m2")
     assert await store.inbox.accept(HERE, "m2", encode(joining))
     gate.set()
     done, refused = await turn
@@ -281,7 +283,7 @@ async def test_a_useless_response_costs_too(store: Store) -> None:
     harness = Harness(
         store, [Step(stop_reason="blocked", usage=Usage(7))], days=Days("UTC", Clock())
     )
-    await receive(harness, said("hi", "m1"))
+    await receive(harness, message_event("hi", "m1"))
     assert (await harness.budgets.used(HERE, "u1"))[0].spent == Spent(1, 7)
 
 
@@ -354,8 +356,8 @@ async def test_usage_tells_what_was_used_and_what_may_be(
     harness = Harness(
         store, [Step("Hello", usage=Usage(1_000, 0, 200))], limits=limits, days=Days("UTC", Clock())
     )
-    await receive(harness, said("hi", "m1"))
-    assert await receive(harness, said(words, "m2")) == [answer]
+    await receive(harness, message_event("hi", "m1"))
+    assert await receive(harness, message_event(words, "m2")) == [answer]
 
 
 @pytest.mark.parametrize("before", [0, 1], ids=["read with the turn", "known from admission"])
@@ -370,7 +372,7 @@ async def test_a_turn_reads_no_more_than_the_day_has_left(store: Store, before: 
         limits=limits,
         days=Days("UTC", Clock()),
     )
-    events = [said("hi", "m0", "u0"), said("Read it", "m1")][1 - before :]
+    events = [message_event("hi", "m0", "u0"), message_event("Read it", "m1")][1 - before :]
     assert (await receive(harness, *events))[-1] == "Done"
     first, second = harness.model.requests[-2:]
     assert (first.tool_choice.mode, second.tool_choice.mode) == ("auto", "none")
@@ -383,7 +385,7 @@ async def test_a_turn_that_goes_on_after_a_crash_knows_what_is_left(store: Store
     limits, days = Limits(user_tokens=2_000), Days("UTC", Clock())
     cut = Step(error=LeaseLost(HERE))
     harness = Harness(store, [large, cut, Step("Done")], limits=limits, days=days)
-    await receive(harness, said("Read it", "m1"))
+    await receive(harness, message_event("Read it", "m1"))
     await harness.runner.process(HERE)
     assert harness.box.texts == ["Done"]
     assert harness.model.requests[-1].tool_choice.mode == "none"

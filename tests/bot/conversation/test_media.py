@@ -27,12 +27,12 @@ class Album(Mailbox):
 
     def __init__(self) -> None:
         super().__init__()
-        self.kept: dict[str, bytes] = {}
+        self.stored: dict[str, bytes] = {}
         self.fetched: list[str] = []
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         self.fetched.append(media.ref)
-        return media.ref in self.kept and take(self.kept[media.ref])
+        return media.ref in self.stored and take(self.stored[media.ref])
 
 
 def picture(number: int, total: int = 0) -> InboundEvent:
@@ -49,15 +49,15 @@ async def arrive(store: Store, event: InboundEvent) -> None:
 async def test_a_picture_reaches_the_model_and_not_the_history(store: Store) -> None:
     """The request holds its bytes and their real type; what is kept is the reference."""
     box = Album()
-    box.kept = {"pic1": JPEG}
+    box.stored = {"pic1": JPEG}
     harness = Harness(store, [Step("A cat")], box)
     await arrive(store, picture(1))
     await harness.runner.process(HERE)
     (sent,) = harness.model.requests[0].messages
     (part,) = contents([sent], "gemini", "gemini-3.5-flash")[0]["parts"][1:]
     assert part["inlineData"]["mimeType"] == "image/jpeg"
-    (kept,) = (await read_history(harness.store, HERE))[0].parts
-    assert kept == Media("pic1", "image/jpeg", len(JPEG))
+    (stored,) = (await read_history(harness.store, HERE))[0].parts
+    assert stored == Media("pic1", "image/jpeg", len(JPEG))
 
 
 async def test_a_picture_that_is_gone_leaves_a_placeholder(store: Store) -> None:
@@ -74,7 +74,7 @@ async def test_a_picture_that_is_gone_leaves_a_placeholder(store: Store) -> None
 async def test_pictures_sent_together_are_one_question(store: Store) -> None:
     """The turn waits a moment for those that are still to come."""
     box = Album()
-    box.kept = {f"pic{number}": JPEG for number in range(3)}
+    box.stored = {f"pic{number}": JPEG for number in range(3)}
     harness = Harness(store, [Step("Three cats")], box)
     await arrive(store, picture(0, total=3))
     attending = asyncio.create_task(harness.runner.process(HERE))
@@ -107,7 +107,7 @@ async def test_only_the_newest_pictures_are_fetched(store: Store) -> None:
 async def test_pictures_are_fetched_once_for_all_requests_of_a_turn(store: Store) -> None:
     """A round of tools sees what the first request saw, and what has joined the turn meanwhile."""
     box = Album()
-    box.kept = {"pic1": JPEG, "pic2": JPEG}
+    box.stored = {"pic1": JPEG, "pic2": JPEG}
     first = calling(held=True)
     harness = Harness(store, [first, Step("Two cats")], box)
     await arrive(store, picture(1))
@@ -120,7 +120,7 @@ async def test_pictures_are_fetched_once_for_all_requests_of_a_turn(store: Store
 async def test_a_later_turn_sees_the_pictures_of_the_two_before(store: Store) -> None:
     """What is older is a word that says so, and is not fetched again."""
     box = Album()
-    box.kept = {"pic1": JPEG}
+    box.stored = {"pic1": JPEG}
     harness = Harness(store, [Step(f"answer {number}") for number in range(4)], box)
     await arrive(store, picture(1))
     await harness.runner.process(HERE)

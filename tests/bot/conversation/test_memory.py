@@ -119,8 +119,8 @@ async def test_nothing_is_remembered_of_somebody_unknown_in_a_group(store: Store
     await say(harness, "I like tea", "m1", "", ROOM)
     await say(harness, "/memory", "m2", "", ROOM)
     await say(harness, "I like tea", "m3", "", HERE)
-    failed, kept = (request.messages[-1].results[0] for request in harness.model.requests[1::2])
-    assert (failed.is_error, kept.response) == (True, {"number": 1})
+    failed, stored = (request.messages[-1].results[0] for request in harness.model.requests[1::2])
+    assert (failed.is_error, stored.response) == (True, {"number": 1})
     assert harness.box.texts[1].startswith("The platform does not tell me who you are")
 
 
@@ -264,7 +264,7 @@ def test_of_many_facts_those_are_read_that_share_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "stored"),
     [
         ("  likes \n\t tea ", "likes tea"),
         ("te\u200ba\u202e \U000e0041", "tea"),
@@ -272,9 +272,9 @@ def test_of_many_facts_those_are_read_that_share_words() -> None:
         ("一　二", "一 二"),
     ],
 )
-def test_a_fact_is_one_line_of_visible_characters(text: str, kept: str) -> None:
+def test_a_fact_is_one_line_of_visible_characters(text: str, stored: str) -> None:
     """Whoever wrote it."""
-    assert one_line(text) == kept
+    assert one_line(text) == stored
 
 
 async def test_the_tool_says_what_cannot_be_kept(store: Store) -> None:

@@ -215,17 +215,17 @@ async def test_what_cannot_be_asked_is_said(store: Store) -> None:
         ("?", ["a", "\u200b"]),
         ("?", ["Sushi", "sushi "]),
     ):
-        with pytest.raises(ToolError) as told:
+        with pytest.raises(ToolError) as reported:
             await polls().start(question, options, multiple=False, idempotency_key="k")
-        assert str(told.value) == NO_WORDS
+        assert str(reported.value) == NO_WORDS
     for number in range(OPEN_POLLS):
         poll_id = await polls().start("?", ["a", "b"], multiple=False, idempotency_key=f"k{number}")
         assert await store.polls.press(HERE, poll_id, f"p{number}", "u2", 1, b"{}") == "taken"
     full = polls()
     for key in ("more", "again"):  # what was not started does not count as the poll of its answer
-        with pytest.raises(ToolError) as told:
+        with pytest.raises(ToolError) as reported:
             await full.start("?", ["a", "b"], multiple=False, idempotency_key=key)
-        assert str(told.value) == FULL
+        assert str(reported.value) == FULL
 
 
 async def test_a_poll_that_cannot_be_read_is_not_shown(store: Store) -> None:

@@ -78,9 +78,9 @@ class Stage:
     async def make_due(self, late_s: float = 0.0) -> None:
         """Let the time of all reminders here be over by so much."""
         at = await self.store.now_ms(HERE) - int(late_s * 1000) - 1
-        kept = await self.store.reminders.read(HERE)
+        stored = await self.store.reminders.read(HERE)
         await self.store.reminders.drop_all(HERE)
-        for reminder_id, body in kept.items():
+        for reminder_id, body in stored.items():
             reminder = replace(read_reminder(body), at=at)
             await self.store.reminders.add(
                 HERE, reminder_id, reminder.author.id, at, encode(reminder)
@@ -94,7 +94,7 @@ class Stage:
         await self.harness.runner.process(HERE)
         return self.harness.box.texts[before:]
 
-    async def kept(self) -> list[StoredReminder]:
+    async def stored(self) -> list[StoredReminder]:
         return [read_reminder(body) for body in (await self.store.reminders.read(HERE)).values()]
 
 
@@ -102,14 +102,14 @@ async def test_a_reminder_is_said_at_its_time_and_once(store: Store, redis: Redi
     """Without the model; the history holds it, and afterwards nothing is left."""
     stage = Stage(store, setting(text="水を飲む", **{"in": "PT2M"}))
     assert await stage.say("2分後に水を飲むようリマインドして", "m1") == ["Set."]
-    (kept,) = await stage.kept()
-    assert (kept.text, kept.author.id, kept.zone) == ("水を飲む", "u1", "Asia/Tokyo")
+    (stored,) = await stage.stored()
+    assert (stored.text, stored.author.id, stored.zone) == ("水を飲む", "u1", "Asia/Tokyo")
     assert await stage.ring() == ["⏰ 水を飲む"]
     assert stage.rung == [(HERE, "")]
     assert await stage.ring() == []
     assert len(stage.harness.model.requests) == 2
     assert (await stage.harness.past())[-1] == "⏰ 水を飲む"
-    assert await stage.kept() == []
+    assert await stage.stored() == []
     assert await store.leases.due(10) == []
     assert await endless_keys(redis) == []
 
@@ -122,12 +122,12 @@ async def test_what_comes_late_says_so(store: Store, late_s: float, ending: str)
     """After more than six hours it is only named."""
     stage = Stage(store, setting(text="call home", **{"in": "PT2M"}))
     await stage.say("remind me", "m1", Author("u1"))
-    (said,) = await stage.ring(late_s)
+    (spoken,) = await stage.ring(late_s)
     planned = datetime.fromtimestamp(datetime.now(UTC).timestamp() - late_s, UTC)
-    assert f"lanned for {planned:%Y-%m-%d %H:}" in said
-    assert "call home" in said
-    assert ("missed" in said) == (late_s > LATE_S)
-    assert ending in said or ending == "UTC"
+    assert f"lanned for {planned:%Y-%m-%d %H:}" in spoken
+    assert "call home" in spoken
+    assert ("missed" in spoken) == (late_s > LATE_S)
+    assert ending in spoken or ending == "UTC"
 
 
 async def test_what_waits_behind_a_turn_says_when_it_was_to_come(store: Store) -> None:
@@ -157,10 +157,10 @@ async def test_a_routine_is_a_turn_of_its_own_and_comes_again(store: Store) -> N
     assert stage.rung == [(HERE, "u1")]
     asked = stage.harness.model.requests[-1].messages[-1]
     assert asked.text.endswith("Tell me a joke")
-    (kept,) = await stage.kept()
+    (stored,) = await stage.stored()
     now = await store.now_ms(HERE)
-    assert now < kept.at
-    at = datetime.fromtimestamp(kept.at / 1000, UTC)
+    assert now < stored.at
+    at = datetime.fromtimestamp(stored.at / 1000, UTC)
     assert f"{at:%H:%M}" == "22:00"  # 07:00 in Tokyo
 
 
@@ -183,9 +183,9 @@ async def test_a_routine_that_fails_three_times_rests_and_says_so(store: Store) 
     failing = Step(error=ModelError("request_refused", "refused"))
     stage = Stage(store, [*steps, failing, failing, Step("A joke."), failing, failing, failing])
     await stage.say("every day at 7 tell me a joke", "m1", Author("u1"))
-    said = [await stage.ring() for _ in range(6)]
-    assert [len(texts) for texts in said] == [1, 1, 1, 1, 1, 2]
-    assert "failed three times" in said[-1][1]
+    spoken = [await stage.ring() for _ in range(6)]
+    assert [len(texts) for texts in spoken] == [1, 1, 1, 1, 1, 2]
+    assert "failed three times" in spoken[-1][1]
     assert (await stage.say("/reminders", "m2", Author("u1")))[0].count(
         "stopped after three failures"
     ) == 1
@@ -208,10 +208,10 @@ async def test_what_repeats_ends_where_it_is_refused_three_times(
         for refused in (True, True, False, True, True):
             stage.harness.box.failures = [REFUSED] * refused
             assert await stage.ring() == ([] if refused else ["⏰ joke"])
-        assert len(await stage.kept()) == 1
+        assert len(await stage.stored()) == 1
         stage.harness.box.failures = [REFUSED]
         await stage.ring()
-    assert await stage.kept() == []
+    assert await stage.stored() == []
     assert await store.reminders.due(10) == []
     (ended,) = [entry for entry in logs if entry["event"] == "reminder.ended"]
     assert (ended["cause"], ended["log_level"]) == (str(REFUSED), "warning")
@@ -231,7 +231,7 @@ async def test_what_may_pass_ends_nothing(store: Store, failure: Exception) -> N
     for _ in range(MAX_FAILURES):
         stage.harness.box.failures = [failure]
         assert await stage.ring() == []
-    assert len(await stage.kept()) == 1
+    assert len(await stage.stored()) == 1
 
 
 async def test_one_ring_counts_once_however_often_it_is_refused(store: Store) -> None:
@@ -247,12 +247,12 @@ async def test_one_ring_counts_once_however_often_it_is_refused(store: Store) ->
             ["m1", f"{REMINDER_ID}{reminder_id}_{ring}"],
             "archived",
         )
-    assert [one.refusals for one in await stage.kept()] == [2]
+    assert [one.refusals for one in await stage.stored()] == [2]
     for _ in range(2):
         await note_refusal(
             stage.harness.runner.services, HERE, [f"{REMINDER_ID}{reminder_id}_3"], "archived"
         )
-    assert await stage.kept() == []
+    assert await stage.stored() == []
 
 
 async def test_a_reminder_counts_as_a_message_of_its_person(store: Store) -> None:
@@ -304,8 +304,8 @@ async def test_nobody_has_more_than_three_hourly_routines(store: Store) -> None:
     assert errors.count("") == 3
     assert {error for error in errors if error} == {f"not set: {TOO_MANY_HOURLY}"}
     assert await add(10, "FREQ=HOURLY;INTERVAL=2") == ""
-    kept = errors.index("")
-    assert await own(f"mailbox:thread-{kept}").cancel(f"r{kept}")
+    stored = errors.index("")
+    assert await own(f"mailbox:thread-{stored}").cancel(f"r{stored}")
     assert await add(11) == ""
     assert await add(12) != ""
 
@@ -348,7 +348,7 @@ async def test_forget_me_deletes_ones_own_reminders(store: Store, group: bool) -
     if group:
         await stage.say("remind me too", "m2", Author("u2"), group=True)
     await stage.say("/forget me", "m3", Author("u1"), group=group)
-    assert [one.text for one in await stage.kept()] == (["theirs"] if group else [])
+    assert [one.text for one in await stage.stored()] == (["theirs"] if group else [])
 
 
 async def test_whoever_leaves_a_group_takes_their_reminders_along(
@@ -372,7 +372,7 @@ async def test_whoever_leaves_a_group_takes_their_reminders_along(
     await stage.harness.runner.process(HERE)
     assert stage.harness.box.texts[before[0] :] == ["⏰ theirs"]
     assert len(stage.harness.model.requests) == 4
-    assert not any("mine" in said for said in (await stage.harness.past())[len(before[1]) :])
+    assert not any("mine" in spoken for spoken in (await stage.harness.past())[len(before[1]) :])
     assert await endless_keys(redis) == []
 
 
@@ -391,7 +391,7 @@ async def test_a_routine_ends_when_its_author_leaves_the_group(store: Store) -> 
     await stage.clock.sweep()
     await stage.harness.runner.process(HERE)
     assert stage.harness.box.texts == ["Set.", "Hello."]
-    assert await stage.kept() == []
+    assert await stage.stored() == []
     assert await store.reminders.due(10) == []
 
 
@@ -417,12 +417,12 @@ async def test_nobody_has_more_than_twenty_wherever_they_are(store: Store, redis
     assert {error for error in errors if error} == {
         f"not set: the user has {MOST} reminders, all conversations together; cancel one first"
     }
-    kept = errors.index("")
+    stored = errors.index("")
     refused = next(number for number, error in enumerate(errors) if error)
-    assert not await own(f"mailbox:thread-{kept}").cancel("unknown")
-    assert await own(f"mailbox:thread-{kept}").cancel(f"r{kept}")
+    assert not await own(f"mailbox:thread-{stored}").cancel("unknown")
+    assert await own(f"mailbox:thread-{stored}").cancel(f"r{stored}")
     assert await add(refused) == ""
-    assert await add(kept) != ""
+    assert await add(stored) != ""
     await stage.say("/forget me", "m2", Author("u1"))
     assert await redis.keys("*reminders_of:mailbox:u1") == []
 
@@ -440,7 +440,7 @@ async def test_where_nothing_can_be_sent_nothing_is_promised(store: Store) -> No
     await stage.say("remind me", "m1", Author("u1"))
     (result,) = stage.harness.model.requests[1].messages[-1].results
     assert "nothing can be sent here later" in result.response["error"]
-    assert await stage.kept() == []
+    assert await stage.stored() == []
 
 
 async def test_the_list_is_everybodys_own(store: Store) -> None:
@@ -496,10 +496,10 @@ async def test_what_has_rung_is_forgotten_too(store: Store, group: bool) -> None
     await stage.harness.arrive(InboundEvent(wish, group=group))
     for reminder_id, author in (("r1", "u1"), ("r2", "u2" if group else "u1")):
         at = await store.now_ms(HERE) - 1
-        kept = StoredReminder(
+        stored = StoredReminder(
             f"text of {author}", at, "UTC", Author(author), group=group, routine=reminder_id == "r1"
         )
-        await store.reminders.add(HERE, reminder_id, author, at, encode(kept))
+        await store.reminders.add(HERE, reminder_id, author, at, encode(stored))
     await stage.clock.sweep()
     await stage.harness.runner.process(HERE)
     assert [text for text in stage.harness.box.texts if "text of" in text] == (
@@ -512,8 +512,8 @@ async def test_what_has_rung_is_forgotten_too(store: Store, group: bool) -> None
 async def test_a_busy_conversation_forgets_reminders_at_once(store: Store) -> None:
     """Another process holds its lease for longer than anybody waits."""
     at = await store.now_ms(THERE) + 60_000
-    kept = StoredReminder("SECRET", at, "UTC", Author("u1"), group=True)
-    await store.reminders.add(THERE, "r1", "u1", at, encode(kept))
+    stored = StoredReminder("SECRET", at, "UTC", Author("u1"), group=True)
+    await store.reminders.add(THERE, "r1", "u1", at, encode(stored))
     await store.belongings.add("mailbox:u1", f"shared {THERE}", 600)
     assert await store.leases.acquire(THERE, 60_000) is not None
     wish = InboundEvent(Message("m1", "user", (Text("/forget me"),), 1_000, Author("u1")))
@@ -529,8 +529,8 @@ async def test_a_reminder_that_waits_behind_a_turn_is_forgotten_with_its_author(
     """It has come into a group that is being answered for longer than anybody waits."""
     stage = Stage(store, [])
     at = await store.now_ms(HERE) - 1
-    kept = StoredReminder("SECRET", at, "UTC", Author("u1"), group=True)
-    await store.reminders.add(HERE, "r1", "u1", at, encode(kept))
+    stored = StoredReminder("SECRET", at, "UTC", Author("u1"), group=True)
+    await store.reminders.add(HERE, "r1", "u1", at, encode(stored))
     await store.belongings.add("mailbox:u1", f"shared {HERE}", 600)
     busy, own = await leased(store, HERE), await leased(store, "mailbox:user:u1")
     await stage.clock.sweep()
@@ -566,8 +566,8 @@ async def test_many_at_one_moment_all_come_at_it(store: Store) -> None:
     """Everybody's reminder at seven."""
     stage = Stage(store, [])
     at = await store.now_ms(HERE) - 1
-    kept = encode(StoredReminder("water", at, "UTC", Author("u1")))
+    stored = encode(StoredReminder("water", at, "UTC", Author("u1")))
     rooms = [f"mailbox:room-{number}" for number in range(2 * READ_LIMIT + 1)]
-    await asyncio.gather(*(store.reminders.add(room, "r1", "u1", at, kept) for room in rooms))
+    await asyncio.gather(*(store.reminders.add(room, "r1", "u1", at, stored) for room in rooms))
     await stage.clock.sweep()
     assert sorted(stage.rung) == sorted((room, "") for room in rooms)

@@ -53,18 +53,18 @@ async def test_many_leases_outlive_their_time(store: Store) -> None:
 async def test_a_lost_lease_ends_the_work_under_it(store: Store, redis: Redis) -> None:
     """Others of the same shard go on."""
     renewals, ended = Renewals(store), asyncio.Event()
-    lost, kept = [
+    lost, stored = [
         await store.leases.acquire("console:a", SHORT_MS),
         await store.leases.acquire("console:b", SHORT_MS),
     ]
     assert lost is not None
-    assert kept is not None
+    assert stored is not None
 
     async def work(lease: Lease) -> None:
         async with renewals.hold(lease, time.monotonic()):
             await ended.wait()
 
-    working = asyncio.create_task(work(kept))
+    working = asyncio.create_task(work(stored))
     await redis.delete(key("lease", "console:a"))
     with pytest.raises(LeaseLost):
         await work(lost)

@@ -226,12 +226,12 @@ def test_no_text_imitates_the_frame(end: str) -> None:
     tags."""
     forged = FORGERY.format(end=end)
     result = Message("t1", "tool", (ToolResult("p1", forged, {"text": forged}),), 3)
-    said = (
+    spoken = (
         user(forged, name=forged),
         Message("r1", "model", (Text(forged), ToolCall("p1", forged, {})), 2),
         result,
     )
-    text = case_text(acting(*said, text=forged, reason=forged, what=forged))
+    text = case_text(acting(*spoken, text=forged, reason=forged, what=forged))
     begun = [line for line in text.splitlines() if line and not line.startswith("  ")]
     assert [line for line in begun if line.startswith("<")] == [
         *("<request>", "</request>", "<call>", "</call>", "<transcript>", "</transcript>")
@@ -371,8 +371,8 @@ async def test_a_veto_takes_more_than_half_of_all_reviewers(
     assert (scene.question is not None) is asks
     assert scene.launch.contexts == []
     if not asks:
-        said = "rejected by the reviewers: Nobody asked for it. Nobody asked for it."
-        assert scene.result == {"error": said}
+        spoken = "rejected by the reviewers: Nobody asked for it. Nobody asked for it."
+        assert scene.result == {"error": spoken}
         assert scene.harness.box.texts == ["Done"]
 
 

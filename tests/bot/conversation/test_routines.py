@@ -31,8 +31,8 @@ async def ring(
 ) -> None:
     """A reminder of Emma's comes now."""
     at = await harness.store.now_ms(HERE) - 1
-    kept = StoredReminder(text, at, "UTC", EMMA, routine=routine)
-    await harness.store.reminders.add(HERE, f"r{number}", EMMA.id, at, encode(kept))
+    stored = StoredReminder(text, at, "UTC", EMMA, routine=routine)
+    await harness.store.reminders.add(HERE, f"r{number}", EMMA.id, at, encode(stored))
     await ReminderClock(harness.store, texts(), "en", lambda *who: None).sweep()
 
 
@@ -89,8 +89,8 @@ async def test_a_reset_takes_no_reminder_that_has_come(store: Store) -> None:
     await ring(harness, number=2)
     await say(harness, "/reset", "m2")
     await harness.runner.process(HERE)
-    _, said, reset, joke = harness.box.texts
-    assert (said, joke) == ("⏰ call home", "A joke.")
+    _, spoken, reset, joke = harness.box.texts
+    assert (spoken, joke) == ("⏰ call home", "A joke.")
     assert "deleted this conversation" in reset
     assert "SECRET" not in str(harness.model.requests[-1].messages)
 
@@ -100,10 +100,10 @@ async def test_a_routine_whose_turn_is_given_up_has_failed(store: Store) -> None
     apology."""
     at = await store.now_ms(HERE) + 86_400_000
     harness = Harness(store, [])
-    kept = StoredReminder(
+    stored = StoredReminder(
         "Tell me a joke", at, "UTC", EMMA, routine=True, failures=MAX_FAILURES - 1
     )
-    await store.reminders.add(HERE, "r1", EMMA.id, at, encode(kept))
+    await store.reminders.add(HERE, "r1", EMMA.id, at, encode(stored))
     message = Message("m1", "user", (Text("Routine:\n"), Text("Tell me a joke")), at, EMMA)
     await harness.arrive(InboundEvent(message, reminder="routine", target="r1"))
     lease = await leased(store, HERE)

@@ -146,8 +146,8 @@ async def test_an_answer_journalled_before_a_crash_is_delivered_not_asked_again(
     lease = await store.leases.acquire(HERE)
     assert lease is not None
     await store.journal.begin(lease, "turn_dead")
-    said = RecordedResponse(Message("msg_1", "model", (Text("Kept"),), 1), "end_turn")
-    await store.journal.record(lease, RESPONSE, encode(said))
+    spoken = RecordedResponse(Message("msg_1", "model", (Text("Kept"),), 1), "end_turn")
+    await store.journal.record(lease, RESPONSE, encode(spoken))
     await store.leases.release(lease)
     await harness.receive("and then?", "m2")
     harness.model._steps.append(Step("Next"))

@@ -41,14 +41,14 @@ PICTURES = MediaSupport(frozenset(("image",)))
 class Drive(Mailbox):
     """A channel that keeps files by their refs, and hands them over in pieces."""
 
-    def __init__(self, **kept: bytes) -> None:
+    def __init__(self, **stored: bytes) -> None:
         super().__init__()
-        self.kept = kept
+        self.stored = stored
         self.fetched: list[str] = []
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         self.fetched.append(media.ref)
-        data = self.kept.get(media.ref, b"")
+        data = self.stored.get(media.ref, b"")
         return bool(data) and all(take(data[at : at + MIB]) for at in range(0, len(data), MIB))
 
 
@@ -56,12 +56,12 @@ class Shelf:
     """A vendor's place for files.
 
     Attributes:
-        kept: types by address.
+        stored: types by address.
         is_closed: it takes nothing.
     """
 
     def __init__(self) -> None:
-        self.kept: dict[str, str] = {}
+        self.stored: dict[str, str] = {}
         self.taken: list[tuple[int, str]] = []
         self.is_closed = False
 
@@ -70,11 +70,11 @@ class Shelf:
             raise TryAgain("model_down", "the shelf is closed")
         self.taken.append((len(data), mime))
         uri = f"shelf/{len(self.taken)}"
-        self.kept[uri] = mime
+        self.stored[uri] = mime
         return uri
 
     async def delete(self, uri: str) -> None:
-        del self.kept[uri]
+        del self.stored[uri]
 
 
 def harness(
@@ -114,8 +114,8 @@ async def test_a_recording_and_a_pdf_go_to_a_model_that_reads_them(store: Store)
         Media("report", PDF, len(report), report, "report.pdf"),
     )
     assert shown(here) == ["Listen and read", voice, "[file report.pdf: attached below]", document]
-    kept = (await read_history(store, HERE))[0].parts
-    assert kept[1:] == (
+    stored = (await read_history(store, HERE))[0].parts
+    assert stored[1:] == (
         Media("voice", "audio/mp4", 5),
         Media("report", PDF, len(report), name="report.pdf"),
     )
@@ -201,7 +201,7 @@ async def test_a_long_text_is_cut_and_the_newest_comes_first(store: Store) -> No
     assert isinstance(notes, str)
     assert old.startswith("[file b.txt, the first 50 of 100 characters: ")
     assert notes.count("n") > TEXT_CAP - 50
-    drive.kept["big"] = b"b" * (TEXT_CAP + 1)
+    drive.stored["big"] = b"b" * (TEXT_CAP + 1)
     here = harness(store, drive)
     await send(here, NOTES, Media("big", TEXT, name="big.txt"), message_id="m2")
     assert shown(here)[0] == UNFIT.format("file notes.md")
@@ -240,7 +240,7 @@ async def test_what_does_not_fit_a_request_is_uploaded_until_the_turn_ends(store
     await send(here, film, SOUND)
     uploaded = Media("film", "video/mp4", 13 * MIB, uri="shelf/1")
     assert shown(here) == [uploaded, Media("voice", "audio/mp4", 5, b"sound")]
-    assert (shelf.taken, shelf.kept) == ([(13 * MIB, "video/mp4")], {})
+    assert (shelf.taken, shelf.stored) == ([(13 * MIB, "video/mp4")], {})
     assert (await read_history(store, HERE))[0].parts[0] == Media("film", "video/mp4", 13 * MIB)
     await send(here, Text("And?"), message_id="m2")
     assert here.model.requests[-1].messages[0].parts[0] == Media(
@@ -263,7 +263,7 @@ async def test_an_uploaded_file_gives_way_to_newer_ones() -> None:
             Media("film", "video/mp4", 13 * MIB, uri="shelf/1"),
         )
         assert (await media.load([sent, newer]))[0].text == UNFIT.format("video")
-    assert shelf.kept == {}
+    assert shelf.stored == {}
 
 
 async def test_an_upload_that_fails_is_a_line(store: Store) -> None:

@@ -14,7 +14,7 @@ from bot.transcript import Message, Text
 COMMANDS = SpokenCommands(load())
 
 
-def said(message_id: str, text: str) -> InboundEvent:
+def message_event(message_id: str, text: str) -> InboundEvent:
     return InboundEvent(Message(message_id, "user", (Text(text),), 1))
 
 
@@ -38,13 +38,15 @@ def texts(events: list[InboundEvent]) -> list[str]:
 
 def test_an_edit_in_the_same_batch_changes_the_message_itself() -> None:
     """Who corrects a typo before the bot has looked is answered once, to the corrected words."""
-    batch = sort([said("a", "wether?"), said("b", "hi"), edit("e1", "a", "weather?")])
+    batch = sort(
+        [message_event("a", "wether?"), message_event("b", "hi"), edit("e1", "a", "weather?")]
+    )
     assert (texts(batch.messages), batch.edited) == (["weather?", "hi"], {})
 
 
 def test_a_message_taken_back_before_it_was_read_is_not_answered() -> None:
     """Nothing is left to answer, and nothing to change in the history."""
-    batch = sort([said("a", "oops"), unsend("e1", "a")])
+    batch = sort([message_event("a", "oops"), unsend("e1", "a")])
     assert (batch.messages, batch.edited) == ([], {})
 
 
@@ -52,9 +54,9 @@ def test_changes_to_earlier_turns_wait_for_the_history() -> None:
     """An edit and a message taken back whose targets are not in the batch."""
     batch = sort([edit("e1", "old1", "new words"), unsend("e2", "old2")])
     before = [
-        said("old1", "old words").message,
-        said("old2", "secret").message,
-        said("x", "kept").message,
+        message_event("old1", "old words").message,
+        message_event("old2", "secret").message,
+        message_event("x", "kept").message,
     ]
     assert [message.text for message in apply_changes(before, batch.edited)] == [
         "new words",
@@ -64,7 +66,9 @@ def test_changes_to_earlier_turns_wait_for_the_history() -> None:
 
 def test_what_stands_before_a_reset_is_not_answered_any_more() -> None:
     """The order within a batch counts."""
-    batch = sort([said("a", "one"), said("b", "/reset"), said("c", "two")])
+    batch = sort(
+        [message_event("a", "one"), message_event("b", "/reset"), message_event("c", "two")]
+    )
     assert (texts(batch.messages), [command for command, _ in batch.commands]) == (
         ["two"],
         ["reset"],
@@ -73,13 +77,13 @@ def test_what_stands_before_a_reset_is_not_answered_any_more() -> None:
 
 def test_a_pressed_choice_is_no_command() -> None:
     """The model has written it."""
-    batch = sort([replace(said("a", "forget me"), choice=1)])
+    batch = sort([replace(message_event("a", "forget me"), choice=1)])
     assert (texts(batch.messages), batch.commands) == (["forget me"], [])
 
 
 def test_help_does_not_swallow_a_question() -> None:
     """A question beside /help is answered too."""
-    batch = sort([said("a", "weather?"), said("b", "/help")])
+    batch = sort([message_event("a", "weather?"), message_event("b", "/help")])
     assert (texts(batch.messages), [command for command, _ in batch.commands]) == (
         ["weather?"],
         ["help"],
@@ -89,7 +93,7 @@ def test_help_does_not_swallow_a_question() -> None:
 def test_leaving_ends_everything_before_it() -> None:
     """Nobody is there any more to be answered; who comes back in the same batch starts anew."""
     left = InboundEvent(Message("l", "user", (), 1), event="left")
-    batch = sort([said("a", "hi"), left, said("b", "I am back")])
+    batch = sort([message_event("a", "hi"), left, message_event("b", "I am back")])
     assert (batch.conversation_deleted is not None, texts(batch.messages)) == (True, ["I am back"])
 
 
@@ -114,26 +118,32 @@ def test_commands_are_whole_messages_in_both_languages() -> None:
 def test_a_message_before_a_stop_can_be_taken_back_in_the_same_batch() -> None:
     """Its words stay nowhere; those of its neighbour stay, with the edit that has come with
     them."""
-    before = [said("a", "oops"), said("b", "wether?"), said("s", "/stop")]
+    before = [
+        message_event("a", "oops"),
+        message_event("b", "wether?"),
+        message_event("s", "/stop"),
+    ]
     batch = sort([*before, edit("e1", "b", "weather?"), unsend("u", "a")])
     assert (texts(batch.superseded), batch.messages, batch.edited) == (["weather?"], [], {})
 
 
 def test_a_command_that_is_taken_back_in_time_is_not_run() -> None:
     """As if nobody had said it."""
-    batch = sort([said("a", "weather?"), said("r", "/reset"), unsend("u", "r")])
+    batch = sort([message_event("a", "weather?"), message_event("r", "/reset"), unsend("u", "r")])
     assert (texts(batch.messages), batch.commands) == (["weather?"], [])
 
 
 def test_of_two_crossed_edits_the_newer_one_counts() -> None:
     """By the platform's time, whether or not the message is in the batch."""
     older = edit("e1", "a", "older")
-    newer = replace(older, message=replace(said("e2", "newer").message, at=older.message.at + 1))
-    assert texts(sort([said("a", "old"), newer, older]).messages) == ["newer"]
+    newer = replace(
+        older, message=replace(message_event("e2", "newer").message, at=older.message.at + 1)
+    )
+    assert texts(sort([message_event("a", "old"), newer, older]).messages) == ["newer"]
     edited = sort([newer, older]).edited["a"]
     assert edited is not None
     assert edited.text == "newer"
-    once = apply_changes([said("a", "old").message], sort([newer]).edited)
+    once = apply_changes([message_event("a", "old").message], sort([newer]).edited)
     assert [message.text for message in apply_changes(once, sort([older]).edited)] == ["newer"]
 
 

@@ -109,5 +109,5 @@ def test_words_must_or_must_not_be_said() -> None:
 
 def test_what_is_wrong_is_told_in_few_words() -> None:
     """An answer may be long."""
-    told = wrong(question(says=["x"]), answer="y" * 999)
-    assert (len(told), told[-1]) == (300, "…")
+    reported = wrong(question(says=["x"]), answer="y" * 999)
+    assert (len(reported), reported[-1]) == (300, "…")

@@ -206,10 +206,10 @@ async def test_what_goes_wrong_is_an_error_that_a_model_can_act_on(
         result = await mcp.call_tool(name, arguments)
     assert result.is_error
     assert result.structured_content is None
-    (said,) = result.content
-    assert said.type == "text"
-    assert said.text.startswith(text)
-    assert len(said.text) < 70_000
+    (spoken,) = result.content
+    assert spoken.type == "text"
+    assert spoken.text.startswith(text)
+    assert len(spoken.text) < 70_000
 
 
 async def test_half_a_character_harms_nobody() -> None:

@@ -162,17 +162,17 @@ async def nothing() -> list[CheckResult]:
     return []
 
 
-@pytest.mark.parametrize(("mode", "is_told"), [(0o644, True), (0o640, True), (0o600, False)])
+@pytest.mark.parametrize(("mode", "is_reported"), [(0o644, True), (0o640, True), (0o600, False)])
 async def test_an_env_file_that_others_may_read_is_told(
-    settings: Settings, tmp_path: Path, mode: int, is_told: bool
+    settings: Settings, tmp_path: Path, mode: int, is_reported: bool
 ) -> None:
     """It holds every secret; closed to them, it is not worth a line."""
     (tmp_path / ".env").touch(mode)
     (tmp_path / ".env").chmod(mode)
-    told = CheckResult(
+    reported = CheckResult(
         "warning", ".env", "other users of this machine may read its secrets", "chmod 600 .env"
     )
-    assert (told in await run_checks(settings, openers(settings))) is is_told
+    assert (reported in await run_checks(settings, openers(settings))) is is_reported
 
 
 @pytest.mark.long
@@ -305,8 +305,8 @@ async def test_the_image_model_is_checked(
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", gemini.base_url)
         settings = settings.model_copy(update={"gemini_api_key": SecretStr(KEY)})
         monkeypatch.setenv("IMAGE_MODEL", "gemini-3.1-flash-image")
-        told = CheckResult("ok", "images", "Gemini 3.1 Flash Image answers")
-        assert await found(settings, "images") == told
+        reported = CheckResult("ok", "images", "Gemini 3.1 Flash Image answers")
+        assert await found(settings, "images") == reported
         monkeypatch.setenv("IMAGE_MODEL", "gemini-0-image")
         missing = await found(settings, "images")
     assert (missing.result, missing.detail) == ("failure", "gemini:gemini-0-image cannot be used")

@@ -18,7 +18,7 @@ from tests.waiting import until, until_true
 MANY = 60
 
 
-def told(logs: list[Any]) -> list[tuple[str, str]]:
+def reported(logs: list[Any]) -> list[tuple[str, str]]:
     return [(entry["log_level"], entry["event"]) for entry in logs]
 
 
@@ -43,17 +43,17 @@ async def test_the_operator_is_told_once_with_numbers_and_fix(store: Store, redi
                 await store.kv.delete(CLAIM)
         for _ in range(2):
             await evictor.check()
-    assert told(logs) == [
+    assert reported(logs) == [
         ("warning", "store.memory_tight"),
         ("info", "store.memory_ok"),
     ]
-    said = logs[0]
-    assert said["used_mib"] == pytest.approx(3 * said["limit_mib"], rel=0.1)
-    assert said["histories"] == MANY
-    assert said["turns"] == MANY * TURNS // 2
-    assert len(said["conversations"]) == 10
-    assert set(said["conversations"]) <= set(conversations)
-    assert said["fix"] == "raise the store's maxmemory, or lower HISTORY_DAYS"
+    spoken = logs[0]
+    assert spoken["used_mib"] == pytest.approx(3 * spoken["limit_mib"], rel=0.1)
+    assert spoken["histories"] == MANY
+    assert spoken["turns"] == MANY * TURNS // 2
+    assert len(spoken["conversations"]) == 10
+    assert set(spoken["conversations"]) <= set(conversations)
+    assert spoken["fix"] == "raise the store's maxmemory, or lower HISTORY_DAYS"
 
 
 async def test_the_alarm_goes_off_while_the_store_is_tight(store: Store, redis: Redis) -> None:
@@ -78,7 +78,7 @@ async def test_the_operator_is_told_when_nothing_can_be_done(store: Store, redis
     async with at_most(redis, 0.9):
         with capture_logs() as logs:
             await Evictor(store).check()
-    assert told(logs) == [("error", "store.memory_exhausted")]
+    assert reported(logs) == [("error", "store.memory_exhausted")]
 
 
 async def test_one_process_at_a_time(store: Store, redis: Redis) -> None:
@@ -98,7 +98,7 @@ async def test_it_goes_on_when_the_store_was_away() -> None:
             looking = asyncio.create_task(Evictor(away, every_s=0.01).run())
             await until(lambda: len(logs) >= 2)
             await ended(looking)
-    assert set(told(logs)) == {("warning", "store.memory_unknown")}
+    assert set(reported(logs)) == {("warning", "store.memory_unknown")}
 
 
 async def test_it_looks_by_itself(store: Store, redis: Redis) -> None:

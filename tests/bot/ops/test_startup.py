@@ -37,9 +37,9 @@ def test_the_terms_of_open_meteo_are_told(
     monkeypatch.delenv("OPEN_METEO_BASE_URL", raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    (told,) = (part for part in start_report(load()) if part.name == "Open-Meteo")
+    (reported,) = (part for part in start_report(load()) if part.name == "Open-Meteo")
     # a word of the table
-    assert told == CheckResult(line[0], "Open-Meteo", *line[1:])  # type: ignore[arg-type]
+    assert reported == CheckResult(line[0], "Open-Meteo", *line[1:])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,6 @@ def test_it_tells_whether_pictures_are_made(
 ) -> None:
     """They cost money."""
     monkeypatch.setenv("IMAGE_MODEL", model)
-    (told,) = (part for part in start_report(load()) if part.name == "images")
+    (reported,) = (part for part in start_report(load()) if part.name == "images")
     # a word of the table
-    assert told == CheckResult(line[0], "images", *line[1:])  # type: ignore[arg-type]
+    assert reported == CheckResult(line[0], "images", *line[1:])  # type: ignore[arg-type]

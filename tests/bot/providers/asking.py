@@ -69,9 +69,9 @@ def model(*parts: str | Part) -> Message:
 
 def results(asked: Message, *responses: dict[str, Any]) -> Message:
     """The results of a model message's calls, in their order; an ``error`` makes one an error."""
-    told = zip(asked.calls, responses, strict=True)
+    reported = zip(asked.calls, responses, strict=True)
     parts = tuple(
-        ToolResult(call.id, call.name, response, "error" in response) for call, response in told
+        ToolResult(call.id, call.name, response, "error" in response) for call, response in reported
     )
     return Message(new_id("m"), "tool", parts, 3_000)
 

@@ -124,8 +124,8 @@ async def test_gemini_gets_its_own_parts_back(name: str, fake: GeminiFake) -> No
         sent = [
             content for content in fake.requests[-1].body["contents"] if content["role"] == "model"
         ]
-        said = [part for part in exchange.parts if part != {"text": ""}]
-        assert sent == ([{"role": "model", "parts": said}] if said else [])
+        spoken = [part for part in exchange.parts if part != {"text": ""}]
+        assert sent == ([{"role": "model", "parts": spoken}] if spoken else [])
     await provider.aclose()
 
 

@@ -136,8 +136,8 @@ async def test_blocks_of_the_services_own_tools_are_passed_over(
     await ask(
         anthropic, [user("?"), asked.response.message, results(asked.response.message, {})], TOOLS
     )
-    said = fake.messages[-1]["messages"][1]["content"]
-    assert [block["type"] for block in said] == ["thinking", "text", "tool_use"]
+    spoken = fake.messages[-1]["messages"][1]["content"]
+    assert [block["type"] for block in spoken] == ["thinking", "text", "tool_use"]
 
 
 @pytest.mark.parametrize(

@@ -148,8 +148,8 @@ async def test_we_send_what_the_recorded_client_sent(name: str) -> None:
     """The model's turns are the recorded ones, thoughts with their signatures included."""
     with anthropic_fake() as fake:
         await replay(fake, name)
-        ours = [_said_by_the_model(body) for body in fake.messages]
-    assert ours == [_said_by_the_model(exchange.request) for exchange in exchanges(name)]
+        ours = [_written_by_model(body) for body in fake.messages]
+    assert ours == [_written_by_model(exchange.request) for exchange in exchanges(name)]
 
 
 async def test_a_recorded_refusal_of_the_key() -> None:
@@ -174,5 +174,5 @@ def test_every_recording_is_replayed() -> None:
     } == CONVERSATIONS.keys() | ERRORS
 
 
-def _said_by_the_model(body: JSON) -> list[JSON]:
+def _written_by_model(body: JSON) -> list[JSON]:
     return [message for message in body["messages"] if message["role"] == "assistant"]

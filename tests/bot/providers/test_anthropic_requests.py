@@ -43,11 +43,11 @@ async def sent(fake: AnthropicFake, provider: Anthropic, *messages: Message) -> 
     """The messages of a request."""
     fake.say("ok")
     await ask(provider, messages, TOOLS)
-    said: list[JSON] = fake.messages[-1]["messages"]
-    return said
+    spoken: list[JSON] = fake.messages[-1]["messages"]
+    return spoken
 
 
-async def told_to_think(fake: AnthropicFake, name: str, level: str, choice: ToolChoice) -> JSON:
+async def asked_to_think(fake: AnthropicFake, name: str, level: str, choice: ToolChoice) -> JSON:
     """What a request says about thinking, the output limit and the tool choice."""
     provider = Anthropic(KEY, name, fake.base_url, Options(1000, level))
     fake.say("ok")
@@ -63,14 +63,14 @@ async def test_a_request_whole(fake: AnthropicFake, anthropic: Anthropic) -> Non
         "Let me look.", ToolCall("call_1", *WEATHER), ToolCall("call_2", "get_weather", {})
     )
     fake.say("晴れです。")
-    told = [
+    reported = [
         user("Hello"),
         user("東京は?"),
         asked,
         results(asked, {"temp": 18}, {"error": "no"}),
         user("早く"),
     ]
-    await ask(anthropic, told, TOOLS)
+    await ask(anthropic, reported, TOOLS)
     schema = {"type": "object", "properties": {}}
     used = [
         {"type": "tool_use", "id": "call_1", "name": "get_weather", "input": {"location": "東京"}},
@@ -156,10 +156,10 @@ async def test_blank_words_and_empty_messages_are_left_out(
     fake: AnthropicFake, anthropic: Anthropic
 ) -> None:
     """Anthropic refuses a text without a letter, and a message without a block."""
-    said = await sent(
+    spoken = await sent(
         fake, anthropic, user("a"), model(" \n"), user("\n"), model("", "b"), user("c")
     )
-    assert [(one["role"], [block["text"] for block in one["content"]]) for one in said] == [
+    assert [(one["role"], [block["text"] for block in one["content"]]) for one in spoken] == [
         ("user", ["a"]),
         ("assistant", ["b"]),
         ("user", ["c"]),
@@ -171,8 +171,8 @@ async def test_other_providers_ids_and_names_are_made_to_fit(
 ) -> None:
     """A call and its result still belong together."""
     foreign = model(ToolCall("functions.get:0", "get weather", {}))
-    said = await sent(fake, anthropic, user("?"), foreign, results(foreign, {}))
-    [used], [result] = said[1]["content"], said[2]["content"]
+    spoken = await sent(fake, anthropic, user("?"), foreign, results(foreign, {}))
+    [used], [result] = spoken[1]["content"], spoken[2]["content"]
     assert used["id"] == result["tool_use_id"]
     assert used["name"] == "get_weather"
 
@@ -194,13 +194,13 @@ async def test_thoughts_go_back_unchanged_within_their_turn(
     fake.blocks(*blocks, stop="tool_use")
     asked = await ask(anthropic, [user("?")], TOOLS)
     assert (asked.text, asked.calls) == ("Let me look.", [WEATHER, ("get_weather", {})])
-    told = [
+    reported = [
         user("?"),
         asked.response.message,
         results(asked.response.message, {}, {}),
         user("Hurry"),
     ]
-    assert (await sent(fake, anthropic, *told))[1] == {"role": "assistant", "content": blocks}
+    assert (await sent(fake, anthropic, *reported))[1] == {"role": "assistant", "content": blocks}
 
 
 async def test_thoughts_of_earlier_turns_are_left_out(
@@ -210,8 +210,8 @@ async def test_thoughts_of_earlier_turns_are_left_out(
     fake.calls(WEATHER, thought=thought())
     asked = (await ask(anthropic, [user("?")], TOOLS)).response.message
     over = [user("?"), asked, results(asked, {}), model("Sunny."), user("Thanks")]
-    said = await sent(fake, anthropic, *over)
-    assert [block["type"] for block in said[1]["content"]] == ["tool_use"]
+    spoken = await sent(fake, anthropic, *over)
+    assert [block["type"] for block in spoken[1]["content"]] == ["tool_use"]
 
 
 async def test_a_thought_is_no_other_models_to_read(
@@ -221,9 +221,9 @@ async def test_a_thought_is_no_other_models_to_read(
     fake.calls(WEATHER, thought=thought())
     asked = (await ask(anthropic, [user("?")], TOOLS)).response.message
     other = Anthropic(KEY, "claude-opus-4-8", fake.base_url)
-    said = await sent(fake, other, user("?"), asked, results(asked, {}))
+    spoken = await sent(fake, other, user("?"), asked, results(asked, {}))
     await other.aclose()
-    assert [block["type"] for block in said[1]["content"]] == ["tool_use"]
+    assert [block["type"] for block in spoken[1]["content"]] == ["tool_use"]
 
 
 async def test_a_finished_answer_keeps_no_thoughts(
@@ -294,7 +294,7 @@ async def test_each_generation_is_told_in_its_own_words(
     fake: AnthropicFake, name: str, level: str, choice: ToolChoice, expected: JSON
 ) -> None:
     """A forced call and a thought exclude each other; the newest models cannot be forced at all."""
-    assert await told_to_think(fake, name, level, choice) == {"max_tokens": 1000, **expected}
+    assert await asked_to_think(fake, name, level, choice) == {"max_tokens": 1000, **expected}
 
 
 async def test_a_model_with_an_unknown_name_is_told_nothing(fake: AnthropicFake) -> None:

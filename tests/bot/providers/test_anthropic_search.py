@@ -98,13 +98,13 @@ async def test_an_answer_names_the_pages_it_cites(
     fake: AnthropicFake, searching: Anthropic
 ) -> None:
     """Each once; later turns get the words alone, and searches are counted."""
-    said: JSON = {
+    spoken: JSON = {
         "type": "text",
         "text": "So it is.",
         "citations": [CITATION, CITATION, {"type": "page_location"}],
     }
     usage = {**AT_END, "server_tool_use": {"web_search_requests": 2, "web_fetch_requests": 0}}
-    fake.events(START, *events_of([*searched("news", PAGE), said]), *ending("end_turn", usage))
+    fake.events(START, *events_of([*searched("news", PAGE), spoken]), *ending("end_turn", usage))
     response = (await ask(searching, [user("news?")], TOOLS)).response
     assert response.grounding == Grounding((Source("A page", "https://a.example/x"),))
     assert (response.searches, response.message.text, response.message.opaque) == (
@@ -126,9 +126,9 @@ async def test_a_search_before_a_call_goes_back_with_it(
     blocks = searched("Iceland", PAGE)[: 1 if pending else 2]
     asking = call("get_weather", {"location": "Reykjavik"})
     fake.blocks(*blocks, asking, stop="tool_use")
-    said = (await ask(searching, [user("?")], TOOLS)).response.message
-    assert [one.name for one in said.calls] == ["get_weather"]
-    messages = [user("?"), said, results(said, {"condition": "Rain"})]
+    spoken = (await ask(searching, [user("?")], TOOLS)).response.message
+    assert [one.name for one in spoken.calls] == ["get_weather"]
+    messages = [user("?"), spoken, results(spoken, {"condition": "Rain"})]
     fake.say("Rain.")
     await ask(searching, messages, TOOLS)
     assert fake.messages[-1]["messages"][1]["content"] == [*blocks, asking]
@@ -150,9 +150,9 @@ async def test_an_unreadable_search_is_an_empty_one(
     asking = call("get_weather", {})
     rest = [block_start(1, found), block_start(2, asking)]
     fake.events(START, start, *deltas, *rest, *ending("tool_use"))
-    said = (await ask(searching, [user("?")], TOOLS)).response.message
-    assert said.opaque is not None
-    assert msgspec.json.decode(said.opaque.data)[0] == {**search, "input": {}}
+    spoken = (await ask(searching, [user("?")], TOOLS)).response.message
+    assert spoken.opaque is not None
+    assert msgspec.json.decode(spoken.opaque.data)[0] == {**search, "input": {}}
 
 
 async def test_a_refusal_is_answered_without_it(fake: AnthropicFake) -> None:
@@ -162,10 +162,10 @@ async def test_a_refusal_is_answered_without_it(fake: AnthropicFake) -> None:
     for _ in range(2):
         fake.say("ok")
     with capture_logs() as logs:
-        told = (await ask(older, [user("?")], TOOLS)).response.refusal
+        reported = (await ask(older, [user("?")], TOOLS)).response.refusal
     again = (await ask(older, [user("?")], TOOLS)).response.refusal
     await older.aclose()
-    assert (told, again) == (f"{model}, web_search: 400 {NO_SEARCH.format(model)}", "")
+    assert (reported, again) == (f"{model}, web_search: 400 {NO_SEARCH.format(model)}", "")
     assert [entry["event"] for entry in logs] == ["model.server_tools_refused"]
     sent = [tool_names(body) for body in fake.messages]
     assert sent == [["get_weather", "web_search"], ["get_weather"], ["get_weather"]]

@@ -193,14 +193,14 @@ async def test_the_operator_is_told_once(
 ) -> None:
     """However often it happens; every time is counted, and the end of it is told too."""
     retrying = time.around([step] * 4 + [OK, step], [OK] * 5)
-    told = []
+    reported = []
     for _ in range(6):
         with capture_logs() as lines:
             await answered(retrying)
-        told.append([(line["log_level"], line["event"], line["model"]) for line in lines])
+        reported.append([(line["log_level"], line["event"], line["model"]) for line in lines])
         time.now += BREAKER_OPEN_S
     trouble, end = (level, "model.failed", "m0"), ("info", "model.recovered", "m0")
-    assert told == [[trouble], [], [], [], [end], [trouble]]
+    assert reported == [[trouble], [], [], [], [end], [trouble]]
     assert (
         time.metrics.registry.get_sample_value(
             "kaiwa_model_failures_total", {"model": "m0", "cause": cause}

@@ -122,10 +122,10 @@ async def test_what_is_used_is_renewed(shelf: Shelf, service: CachedService) -> 
     name = await shelf.cached()
     shelf.now += 299
     assert (shelf.use(), service.log) == (name, ["POST"])
-    service.kept[name].seconds = 0
+    service.stored[name].seconds = 0
     shelf.now += 2
     assert [shelf.use(), shelf.use()] == [name, name]
-    await until(lambda: service.kept[name].seconds == 600)
+    await until(lambda: service.stored[name].seconds == 600)
     await shelf.rest()
     shelf.now += 290
     assert (shelf.use(), service.log) == (name, ["POST", f"PATCH {name}"])
@@ -143,7 +143,7 @@ async def test_what_is_not_used_runs_out(shelf: Shelf, service: CachedService) -
 async def test_what_cannot_be_renewed_is_forgotten(shelf: Shelf, service: CachedService) -> None:
     """It may be gone; another one is made after an hour, for a prompt that is still in use."""
     name = await shelf.cached()
-    service.kept.clear()
+    service.stored.clear()
     shelf.now += 400
     with capture_logs() as lines:
         assert shelf.use() == name
@@ -190,7 +190,7 @@ async def test_the_prompt_unused_for_longest_gives_way(
     shelf.use("a")
     names["i"] = await shelf.cached("i")
     await until(lambda: f"DELETE {names['b']}" in service.log)
-    assert set(service.kept) == set(names.values()) - {names["b"]}
+    assert set(service.stored) == set(names.values()) - {names["b"]}
     assert [shelf.use("a"), shelf.use("i")] == [names["a"], names["i"]]
 
 

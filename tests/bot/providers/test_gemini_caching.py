@@ -93,7 +93,7 @@ async def test_a_prompt_that_comes_back_is_cached_and_not_repeated(
     """As it was sent, for ten minutes; the usage says what came from there."""
     name = await cached(fake, gemini)
     whole = fake.requests[0].body
-    [content] = fake.caches.kept.values()
+    [content] = fake.caches.stored.values()
     assert fake.requests[-1].body == {
         "contents": whole["contents"],
         "generationConfig": whole["generationConfig"],
@@ -139,18 +139,18 @@ async def test_each_style_is_cached_by_itself(fake: GeminiFake, gemini: Gemini) 
     second = await cached(fake, gemini, "Be brief.")
     await ask(fake, gemini, style="Be kind.", tools=(replace(LARGE[0]),))
     assert (first != second, names(fake)[-1]) == (True, first)
-    kept = {
+    stored = {
         content.prefix["systemInstruction"]["parts"][0]["text"]: name
-        for name, content in fake.caches.kept.items()
+        for name, content in fake.caches.stored.items()
     }
-    assert kept == {"Be kind.": first, "Be brief.": second}
+    assert stored == {"Be kind.": first, "Be brief.": second}
 
 
 async def test_a_cache_that_is_gone_is_not_missed(fake: GeminiFake, gemini: Gemini) -> None:
     """The request goes out again at once, with everything; no other one is made for a while, and
     the log knows."""
     name, other = await cached(fake, gemini), await cached(fake, gemini, "Be brief.")
-    del fake.caches.kept[name]
+    del fake.caches.stored[name]
     with capture_logs() as lines:
         asked = await ask(fake, gemini)
         for style in ("Be kind.", "Be kind.", "Be brief."):
@@ -253,7 +253,7 @@ async def test_what_is_cached_is_deleted_at_the_end(fake: GeminiFake) -> None:
     provider = Gemini(KEY, MODEL, fake.base_url)
     names = [await cached(fake, provider, style) for style in ("Be kind.", "Be brief.")]
     await provider.aclose()
-    assert fake.caches.kept == {}
+    assert fake.caches.stored == {}
     assert sorted(fake.caches.log[2:]) == sorted(f"DELETE {name}" for name in names)
 
 
@@ -294,12 +294,12 @@ async def test_vertex_caches_in_the_projects_region(vertex: tuple[Any, Vertex]) 
     fake, provider = vertex
     place = f"projects/{PROJECT}/locations/{LOCATION}"
     name = await cached(fake, provider)
-    [content] = fake.caches.kept.values()
+    [content] = fake.caches.stored.values()
     assert (name, content.model) == (
         f"{place}/cachedContents/1",
         f"{place}/publishers/google/models/{MODEL}",
     )
-    fake.caches.kept.clear()
+    fake.caches.stored.clear()
     assert (await ask(fake, provider)).text == "ok"
     assert names(fake)[-2:] == [name, ""]
 
@@ -322,14 +322,14 @@ async def test_a_prefix_is_written_once_for_the_same_tools(
     for number in range(MOST_PREFIXES + 2):
         await ask(fake, gemini, style=f"Style {number}.", tools=SMALL)
         await ask(fake, gemini, style=f"Style {number}.", tools=SMALL, choice=NONE)
-        said = [
+        spoken = [
             request.body["systemInstruction"]["parts"][0]["text"] for request in fake.requests[-2:]
         ]
         modes = [
             request.body["toolConfig"]["functionCallingConfig"]["mode"]
             for request in fake.requests[-2:]
         ]
-        assert (said, modes) == ([f"Style {number}."] * 2, ["AUTO", "NONE"])
+        assert (spoken, modes) == ([f"Style {number}."] * 2, ["AUTO", "NONE"])
     assert gemini._prefix("Style 0.", SMALL, AUTO, {}) is gemini._prefix(
         "Style 0.", SMALL, AUTO, {}
     )

@@ -47,7 +47,7 @@ async def failure(provider: Gemini) -> ModelError:
     raise AssertionError("the request did not fail")
 
 
-def told(error: ModelError) -> tuple[type[ModelError], str, str, float | None]:
+def reported(error: ModelError) -> tuple[type[ModelError], str, str, float | None]:
     """All that a caller goes by."""
     return (
         type(error),
@@ -100,7 +100,7 @@ async def test_an_error_of_the_service_is_translated(
 ) -> None:
     """Status, reason and delay decide what may be done about it; the cause names what to fix."""
     fake.fail(status, "too long", reason=reason, retry_delay=delay)
-    assert told(await failure(gemini)) == expected
+    assert reported(await failure(gemini)) == expected
 
 
 async def test_a_wrong_key_is_refused_at_once(fake: GeminiFake) -> None:
@@ -136,7 +136,7 @@ async def test_html_instead_of_json_is_an_outage(fake: GeminiFake, gemini: Gemin
         headers={"Retry-After": "3"},
     )
     fake.answer(page)
-    assert told(await failure(gemini)) == (TryAgain, "model_down", f"{MODEL} answers 502", 3.0)
+    assert reported(await failure(gemini)) == (TryAgain, "model_down", f"{MODEL} answers 502", 3.0)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ async def test_an_error_in_another_form_is_an_outage(
     """Whatever a proxy writes as JSON, the SDK's error is made of it, and the user gets an
     apology."""
     fake.answer(Answer(body=body, status=502, content_type="application/json"))
-    assert told(await failure(gemini)) == (TryAgain, "model_down", f"{MODEL} answers 502", None)
+    assert reported(await failure(gemini)) == (TryAgain, "model_down", f"{MODEL} answers 502", None)
 
 
 async def test_an_error_inside_a_stream_is_an_error(fake: GeminiFake, gemini: Gemini) -> None:
@@ -158,13 +158,18 @@ async def test_an_error_inside_a_stream_is_an_error(fake: GeminiFake, gemini: Ge
         b'{"error": {"code": 503}}',
     ):
         fake.raw(body)
-        assert told(await failure(gemini)) == (TryAgain, "model_down", f"{MODEL} answers 503", None)
+        assert reported(await failure(gemini)) == (
+            TryAgain,
+            "model_down",
+            f"{MODEL} answers 503",
+            None,
+        )
 
 
 async def test_an_error_without_a_code_is_an_outage(fake: GeminiFake, gemini: Gemini) -> None:
     """Nothing says that the request was at fault."""
     fake.raw(b'data: {"error": {"details": [5]}}\r\n\r\n')
-    assert told(await failure(gemini)) == (TryAgain, "model_down", f"{MODEL} answers 500", None)
+    assert reported(await failure(gemini)) == (TryAgain, "model_down", f"{MODEL} answers 500", None)
 
 
 async def test_a_redirect_is_not_followed(fake: GeminiFake, gemini: Gemini) -> None:
@@ -185,7 +190,7 @@ async def test_nobody_there_is_an_outage() -> None:
         provider = Gemini(KEY, MODEL, f"http://127.0.0.1:{reserved.getsockname()[1]}")
         error = await failure(provider)
         await provider.aclose()
-    assert told(error) == (
+    assert reported(error) == (
         TryAgain,
         "model_down",
         f"{MODEL} cannot be reached: ClientConnectorError",
@@ -197,7 +202,7 @@ async def test_the_first_token_has_its_own_time_out(fake: GeminiFake) -> None:
     """A silent service is given up long before a slow one."""
     fake.stall()
     provider = Gemini(KEY, MODEL, fake.base_url, Options(first_token_timeout_s=0.05))
-    assert told(await failure(provider)) == (
+    assert reported(await failure(provider)) == (
         TryAgain,
         "timed_out",
         f"{MODEL} did not answer in time",
@@ -210,7 +215,7 @@ async def test_an_answer_that_does_not_end_times_out(fake: GeminiFake) -> None:
     """The first token is in time, the last one never comes."""
     fake.say("It is", end="stalled")
     provider = Gemini(KEY, MODEL, fake.base_url, Options(request_timeout_s=0.05))
-    assert told(await failure(provider)) == (
+    assert reported(await failure(provider)) == (
         TryAgain,
         "timed_out",
         f"{MODEL} did not answer in time",

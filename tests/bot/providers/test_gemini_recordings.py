@@ -101,12 +101,14 @@ def test_every_recording_has_its_outcome() -> None:
 async def test_a_recorded_conversation_is_understood(name: str, fake: GeminiFake) -> None:
     """Each answer ends as it should, with the words, calls and tokens that the recording holds."""
     replayed = await replay(fake, exchanges(name))
-    told = [(response.stop_reason, response.message.text, response.usage) for response in replayed]
+    replies = [
+        (response.stop_reason, response.message.text, response.usage) for response in replayed
+    ]
     expected = [
         (end, one.text, one.usage)
         for end, one in zip(CONVERSATIONS[name], exchanges(name), strict=True)
     ]
-    assert told == expected
+    assert replies == expected
     calls = [
         [(call.name, call.arguments) for call in response.message.calls] for response in replayed
     ]
@@ -120,8 +122,8 @@ async def test_the_model_gets_its_own_parts_back(name: str, fake: GeminiFake) ->
     history = exchanges(name)
     await replay(fake, [*history, replace(history[-1], request=NEXT_QUESTION)])
     sent = [content for content in fake.requests[-1].body["contents"] if content["role"] == "model"]
-    said = [[part for part in one.parts if part != {"text": ""}] for one in history]
-    assert sent == [{"role": "model", "parts": parts} for parts in said if parts]
+    spoken = [[part for part in one.parts if part != {"text": ""}] for one in history]
+    assert sent == [{"role": "model", "parts": parts} for parts in spoken if parts]
 
 
 @pytest.mark.parametrize("name", [name for name in CONVERSATIONS if name not in NOT_VERBATIM])

@@ -71,8 +71,8 @@ async def test_a_tools_response_schema_is_declared(fake: GeminiFake, gemini: Gem
     """As it is, so that the model knows what a call brings; a tool without one is declared without
     it."""
     fake.say("ok")
-    told = ToolDefinition("get_weather", "Tells the weather.", {"type": "object"}, STRICT)
-    await ask(gemini, [user("hello")], (told, TOOLS[1]))
+    reported = ToolDefinition("get_weather", "Tells the weather.", {"type": "object"}, STRICT)
+    await ask(gemini, [user("hello")], (reported, TOOLS[1]))
     [declared_one, declared_other] = fake.requests[0].body["tools"][0]["functionDeclarations"]
     assert declared_one["responseJsonSchema"] == STRICT
     assert "responseJsonSchema" not in declared_other

@@ -123,9 +123,9 @@ async def test_calls_of_googles_tools_go_back_unchanged(
     assert first.calls == [("get_weather", {})]
     assert first.response.grounding == Grounding(queries=("capital of Iceland",))
     assert first.response.searches == 1
-    said = first.response.message
+    spoken = first.response.message
     fake.say("Rain.")
-    messages = [user("?"), said, results(said, {"condition": "Rain"})]
+    messages = [user("?"), spoken, results(spoken, {"condition": "Rain"})]
     await ask(searching, messages, TOOLS)
     assert bodies(fake)[-1]["contents"][1]["parts"][-1] == call
     assert [
@@ -144,10 +144,10 @@ async def test_a_request_without_them_leaves_their_calls_out(
     is missing."""
     call = {"functionCall": {"id": "1", "name": "get_weather", "args": {}}}
     fake.parts([*searched("capital of Iceland"), call])
-    said = (await ask(searching, [user("?")], TOOLS)).response.message
+    spoken = (await ask(searching, [user("?")], TOOLS)).response.message
     fake.say("Rain.")
     other = Gemini(KEY, "gemini-3.5-flash", fake.base_url)
-    await ask(other, [user("?"), said, results(said, {"condition": "Rain"})], TOOLS)
+    await ask(other, [user("?"), spoken, results(spoken, {"condition": "Rain"})], TOOLS)
     await other.aclose()
     [part] = bodies(fake)[-1]["contents"][1]["parts"]
     assert part == call | {"thoughtSignature": "skip_thought_signature_validator"}
@@ -160,9 +160,9 @@ async def test_a_message_of_a_search_alone_disappears_without_them(
     opaque = Opaque(
         "gemini", "gemini-3.5-flash", b'[{"toolCall":{"id":"1"}},{"toolResponse":{"id":"1"}}]'
     )
-    said = Message("m", "model", (Text("…"),), 0, opaque=opaque)
+    spoken = Message("m", "model", (Text("…"),), 0, opaque=opaque)
     fake.say("ok")
-    await ask(gemini, [user("a"), said, user("b")])
+    await ask(gemini, [user("a"), spoken, user("b")])
     assert [content["role"] for content in bodies(fake)[0]["contents"]] == ["user"]
 
 
@@ -190,9 +190,9 @@ async def test_parts_that_google_would_refuse_are_not_sent_back(
     nobody's search off."""
     call = {"functionCall": {"id": "2", "name": "get_weather", "args": {}}}
     fake.parts([*lies, call])
-    said = (await ask(searching, [user("?")], TOOLS)).response.message
+    spoken = (await ask(searching, [user("?")], TOOLS)).response.message
     fake.say("Rain.")
-    reply = await ask(searching, [user("?"), said, results(said, {"condition": "Rain"})], TOOLS)
+    reply = await ask(searching, [user("?"), spoken, results(spoken, {"condition": "Rain"})], TOOLS)
     assert (reply.text, reply.response.refusal, len(bodies(fake))) == ("Rain.", "", 2)
     assert bodies(fake)[-1]["contents"][1]["parts"] == [
         call | {"thoughtSignature": "skip_thought_signature_validator"}
@@ -244,11 +244,11 @@ async def test_huge_parts_of_googles_tools_are_not_kept(
     call = {"functionCall": {"id": "1", "name": "get_weather", "args": {}}}
     large = RESPONSE["toolResponse"] | {"response": {"page": "x" * LONGEST_OPAQUE}}
     fake.parts([CALL, {"toolResponse": large}, call])
-    said = (await ask(searching, [user("?")], TOOLS)).response.message
-    assert (said.opaque, len(said.calls)) == (None, 1)
+    spoken = (await ask(searching, [user("?")], TOOLS)).response.message
+    assert (spoken.opaque, len(spoken.calls)) == (None, 1)
     fake.say("Rain.")
     assert (
-        await ask(searching, [user("?"), said, results(said, {"condition": "Rain"})], TOOLS)
+        await ask(searching, [user("?"), spoken, results(spoken, {"condition": "Rain"})], TOOLS)
     ).text == "Rain."
 
 
@@ -436,16 +436,16 @@ async def test_a_refusal_of_something_else_pauses_nothing(
 
 async def test_the_prefix_is_cached_with_them(fake: GeminiFake, searching: Gemini) -> None:
     """Calls of Google's tools go out beside the name of the cached content."""
-    said = model("ok")
+    spoken = model("ok")
 
     async def is_cached() -> bool:
-        nonlocal said
+        nonlocal spoken
         fake.answer(grounded("q", [], "ok"))
-        said = (await ask(searching, [user("?"), said, user("?")], LARGE)).response.message
+        spoken = (await ask(searching, [user("?"), spoken, user("?")], LARGE)).response.message
         return "cachedContent" in bodies(fake)[-1]
 
     await until_true(is_cached)
-    [content] = fake.caches.kept.values()
+    [content] = fake.caches.stored.values()
     assert content.prefix["tools"][0].keys() == {"functionDeclarations", "googleSearch"}
     assert content.prefix["toolConfig"]["includeServerSideToolInvocations"] is True
     assert "toolCall" in bodies(fake)[-1]["contents"][1]["parts"][0]

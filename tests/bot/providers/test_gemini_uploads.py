@@ -38,8 +38,8 @@ async def test_a_film_is_uploaded_watched_and_deleted(
 ) -> None:
     """In pieces; the model gets its address once Google has looked at it."""
     uri = await uploads.upload(FILM, MIME)
-    [kept] = fake.files.kept
-    assert bytes(kept.data) == FILM
+    [stored] = fake.files.stored
+    assert bytes(stored.data) == FILM
     fake.say("A film")
     assert (await ask(gemini, [user("What is it?", Media("1", MIME, uri=uri))])).text == "A film"
     [content] = fake.requests[-1].body["contents"]
@@ -47,14 +47,14 @@ async def test_a_film_is_uploaded_watched_and_deleted(
     await uploads.delete(uri)
     await uploads.delete(uri)
     await uploads.delete("files/somebody-else's")
-    assert fake.files.kept == []
+    assert fake.files.stored == []
     sent = [
         "start",
         "upload",
         "upload",
         "upload, finalize",
-        f"GET {kept.name}",
-        f"DELETE {kept.name}",
+        f"GET {stored.name}",
+        f"DELETE {stored.name}",
     ]
     assert fake.files.log == sent
 
@@ -71,7 +71,7 @@ async def test_an_upload_whose_connection_breaks_is_made_again(
     """From its beginning."""
     fake.files.cuts = TRIES - 1
     await uploads.upload(b"sound", "audio/mp4")
-    assert [bytes(one.data) for one in fake.files.kept] == [b"sound"]
+    assert [bytes(one.data) for one in fake.files.stored] == [b"sound"]
 
 
 async def test_a_connection_that_always_breaks_is_a_failure(
@@ -90,7 +90,7 @@ async def test_a_film_that_google_cannot_read_is_a_failure(
     fake.files.looks = None
     with pytest.raises(ModelError):
         await uploads.upload(b"film", MIME)
-    assert fake.files.kept == []
+    assert fake.files.stored == []
 
 
 @pytest.mark.long
@@ -102,7 +102,7 @@ async def test_who_stops_waiting_leaves_nothing_behind(fake: GeminiFake, uploads
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    await until(lambda: not fake.files.kept)
+    await until(lambda: not fake.files.stored)
 
 
 async def test_a_refused_key_is_told(fake: GeminiFake) -> None:
@@ -118,7 +118,7 @@ async def test_a_file_that_cannot_be_deleted_stays_for_google(
 ) -> None:
     """Nobody is troubled with it: it expires after two days."""
     uri = await uploads.upload(b"sound", "audio/mp4")
-    fake.files.kept[0].is_deleted = True
+    fake.files.stored[0].is_deleted = True
     await uploads.delete(uri)
     assert fake.files.log[-1].startswith("DELETE")
 

@@ -98,11 +98,11 @@ async def test_a_thought_is_kept_with_its_message_and_never_sent(
     """For a trace; the model reads an empty one in its place, and an answer without one keeps
     nothing."""
     fake.say(replying("Hi"))
-    said = (await ask(provider, [user("hello")])).response.message
-    assert said.opaque == Opaque("json", "gpt-5-mini-2025", b"hm")
+    spoken = (await ask(provider, [user("hello")])).response.message
+    assert spoken.opaque == Opaque("json", "gpt-5-mini-2025", b"hm")
     fake.say('{"thought": " ", "tool_call": null, "reply": "Fine"}')
     assert (
-        await ask(provider, [user("hello"), said, user("how are you?")])
+        await ask(provider, [user("hello"), spoken, user("how are you?")])
     ).response.message.opaque is None
     assert "hm" not in fake.requests[-1].body["messages"][2]["content"]
 
@@ -218,10 +218,10 @@ async def test_the_transcript_is_told_in_the_form_of_the_examples(
         provider,
         [user("?"), asked, results(asked, {"c": 1}, {"error": "no"}), model("Sunny."), user("ok")],
     )
-    said = [(message["role"], message["content"]) for message in fake.chats[0]["messages"][1:]]
+    spoken = [(message["role"], message["content"]) for message in fake.chats[0]["messages"][1:]]
     object_of = '{{"thought":"","tool_call":{},"reply":"{}"}}'.format
     call_of = '{{"name":"get_weather","arguments":{{"location":"{}"}}}}'.format
-    assert said == [
+    assert spoken == [
         ("user", "?"),
         ("assistant", object_of(call_of("a"), "Let me look.")),
         ("user", 'Result of get_weather: {"output":{"c":1}}'),

@@ -74,12 +74,12 @@ async def converse(provider: Provider, name: str) -> tuple[str, Reply, Reply]:
     question = user(QUESTIONS[name])
     found = await provider.check()
     called = await ask(provider, [question], TOOLS, CHOICES[name])
-    told = [
+    reported = [
         question,
         called.response.message,
         results(called.response.message, {"condition": "Sunny"}),
     ]
-    return found, called, await ask(provider, told, TOOLS)
+    return found, called, await ask(provider, reported, TOOLS)
 
 
 @contextmanager

@@ -64,9 +64,9 @@ class Parrot:
     ) -> AsyncGenerator[StreamEvent]:
         """One call, or one sentence."""
         results = messages[-1].results
-        said = Text(f"{self._config.parrot_greeting}, {results[0].response}") if results else None
-        message = model(said or ToolCall("c1", "echo", {"city": messages[-1].text}))
-        reason: StopReason = "end_turn" if said else "tool_use"
+        spoken = Text(f"{self._config.parrot_greeting}, {results[0].response}") if results else None
+        message = model(spoken or ToolCall("c1", "echo", {"city": messages[-1].text}))
+        reason: StopReason = "end_turn" if spoken else "tool_use"
         for event in replay(ModelResponse(message, reason, model=self.model)):
             yield event
 

@@ -47,8 +47,8 @@ async def sent(fake: OllamaFake, provider: Ollama, *messages: Message) -> list[J
     """The messages of a request, without the system prompt."""
     fake.say("ok")
     await ask(provider, messages, TOOLS)
-    said: list[JSON] = fake.chats[-1]["messages"]
-    return said[1:]
+    spoken: list[JSON] = fake.chats[-1]["messages"]
+    return spoken[1:]
 
 
 async def failure(provider: Ollama, *tools: ToolDefinition) -> ModelError:
@@ -68,8 +68,8 @@ async def test_a_request_whole(fake: OllamaFake) -> None:
     provider = Ollama(MODEL, fake.base_url, Options(1000, "high"), 16_384)
     asked = model("Let me look.", ToolCall("call_1", *WEATHER))
     fake.say("晴れです。")
-    told = [user("Hello"), user("東京は?"), asked, results(asked, {"temp": 18}), user("早く")]
-    await ask(provider, told, TOOLS)
+    reported = [user("Hello"), user("東京は?"), asked, results(asked, {"temp": 18}), user("早く")]
+    await ask(provider, reported, TOOLS)
     await provider.aclose()
     parameters = {"type": "object", "properties": {"location": {"type": "string", "enum": ["x"]}}}
     function = {
@@ -104,18 +104,18 @@ async def test_a_request_whole(fake: OllamaFake) -> None:
 async def test_pictures_stand_beside_the_words(fake: OllamaFake, ollama: Ollama) -> None:
     """Those of messages that are joined together; what is gone is a word."""
     first, second = Media("1", "image/png", 1, b"x"), Media("2", "image/png", 1, b"y")
-    said = await sent(
+    spoken = await sent(
         fake, ollama, user(first), user("Look", Media("3", "image/png")), user(second)
     )
-    assert said == [
+    assert spoken == [
         {"role": "user", "content": "Look\n\n[image: not available]", "images": ["eA==", "eQ=="]}
     ]
 
 
 async def test_messages_with_nothing_in_them_are_left_out(fake: OllamaFake, ollama: Ollama) -> None:
     """Of users and of models."""
-    said = await sent(fake, ollama, user("a"), model(""), user(""), user("b"))
-    assert said == [{"role": "user", "content": "a\n\nb"}]
+    spoken = await sent(fake, ollama, user("a"), model(""), user(""), user("b"))
+    assert spoken == [{"role": "user", "content": "a\n\nb"}]
 
 
 @pytest.mark.parametrize(
@@ -176,10 +176,10 @@ async def test_thoughts_go_back_to_the_model_that_had_them(
     """With the calls they led to, and to nobody else."""
     fake.calls(WEATHER, thinking="Tokyo, then.")
     asked = (await ask(ollama, [user("?")], TOOLS)).response.message
-    told = [user("?"), asked, results(asked, {})]
-    assert (await sent(fake, ollama, *told))[1]["thinking"] == "Tokyo, then."
+    reported = [user("?"), asked, results(asked, {})]
+    assert (await sent(fake, ollama, *reported))[1]["thinking"] == "Tokyo, then."
     other = Ollama("llama3.2", fake.base_url)
-    assert "thinking" not in (await sent(fake, other, *told))[1]
+    assert "thinking" not in (await sent(fake, other, *reported))[1]
     await other.aclose()
 
 

@@ -69,19 +69,19 @@ async def test_a_recorded_answer_is_understood(name: str) -> None:
 async def test_the_documented_calls_are_understood() -> None:
     """Whole in the last line, or in a line before it; a stream without that one has broken off."""
     begun, *whole = content(DOCS)["examples"]
-    told = []
+    reported = []
     with ollama_fake() as fake:
         provider = Ollama("llama3.2", fake.base_url)
         ending = {**whole[0], "message": {"role": "assistant", "content": ""}}
         for lines in ((begun, ending), *((one,) for one in whole)):
             fake.lines(*lines)
-            told.append((await ask(provider, [user("?")], TOOLS)).calls)
+            reported.append((await ask(provider, [user("?")], TOOLS)).calls)
         fake.lines(begun)
         with pytest.raises(TryAgain):
             await ask(provider, [user("?")], TOOLS)
         await provider.aclose()
     tokyo, paris = {"city": "Tokyo"}, {"format": "celsius", "location": "Paris, FR"}
-    assert told == [
+    assert reported == [
         [("get_weather", tokyo)],
         [("get_weather", tokyo)],
         [("get_current_weather", paris)],
@@ -90,12 +90,12 @@ async def test_the_documented_calls_are_understood() -> None:
 
 async def test_ollamas_imitation_of_openai_is_understood() -> None:
     """By the provider that speaks that language."""
-    told = []
+    reported = []
     for interaction in content(IMITATING[0])["interactions"]:
-        told.append(await _through_openai(interaction["response"]))
+        reported.append(await _through_openai(interaction["response"]))
     called = [call["function"] for call in _message(0).get("tool_calls", ())]
-    assert told[0] == ("", [(call["name"], json.loads(call["arguments"])) for call in called])
-    assert told[-1] == (_message(-1)["content"], [])
+    assert reported[0] == ("", [(call["name"], json.loads(call["arguments"])) for call in called])
+    assert reported[-1] == (_message(-1)["content"], [])
 
 
 async def test_a_recorded_refusal_of_a_long_conversation() -> None:

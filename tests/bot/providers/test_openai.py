@@ -47,8 +47,8 @@ async def test_a_request_whole(fake: OpenAIFake, openai: OpenAI) -> None:
     call = ToolCall("call_1", "get_weather", {"location": "東京"})
     asked = model(Text("Let me look."), call)
     fake.say("晴れです。")
-    told = [user("Hello"), user("東京は?"), asked, results(asked, {"temp": 18}), user("早く")]
-    await ask(openai, told, TOOLS)
+    reported = [user("Hello"), user("東京は?"), asked, results(asked, {"temp": 18}), user("早く")]
+    await ask(openai, reported, TOOLS)
     assert fake.chats == [
         {
             "model": MODEL,
@@ -204,10 +204,10 @@ async def test_what_a_server_wants_back_it_gets_back(fake: OpenAIFake, openai: O
     asked = (await ask(openai, [user("?")], TOOLS)).response.message
     for _ in range(2):
         fake.say("ok")
-    told = [user("?"), asked, results(asked, {})]
-    await ask(openai, told, TOOLS)
+    reported = [user("?"), asked, results(asked, {})]
+    await ask(openai, reported, TOOLS)
     other = OpenAI(KEY, "gpt-5-mini", fake.base_url)
-    await ask(other, told, TOOLS)
+    await ask(other, reported, TOOLS)
     await other.aclose()
     own, foreign = (chat["messages"][2] for chat in fake.chats[1:])
     assert own == {

@@ -73,15 +73,15 @@ class Exchange:
     @property
     def messages(self) -> list[Message]:
         """What was said so far, in neutral words."""
-        said: list[Message] = []
+        spoken: list[Message] = []
         for message in self.request["messages"]:
             if message["role"] == "user":
-                said.append(user(message["content"]))
+                spoken.append(user(message["content"]))
             elif message["role"] == "assistant":
-                said.append(model(*[_call(call) for call in message["tool_calls"]]))
+                spoken.append(model(*[_call(call) for call in message["tool_calls"]]))
             elif message["role"] == "tool":
-                said.append(results(said[-1], {"output": message["content"]}))
-        return said
+                spoken.append(results(spoken[-1], {"output": message["content"]}))
+        return spoken
 
 
 def _call(call: JSON) -> ToolCall:

@@ -193,8 +193,8 @@ async def test_reasoning_is_not_sent_to_a_server_that_refuses_it(
     fake.unknown = {"reasoning_content": "property 'reasoning_content' is unsupported"}
     fake.say("ok")
     thought = Opaque("openai", MODEL, b'{"message":{"reasoning_content":"hm"}}')
-    said = msgspec.structs.replace(model("Hi."), opaque=thought)
-    assert (await ask(openai, [user("?"), said, user("?")])).text == "ok"
+    spoken = msgspec.structs.replace(model("Hi."), opaque=thought)
+    assert (await ask(openai, [user("?"), spoken, user("?")])).text == "ok"
     assert [len(chat["messages"][2]) for chat in fake.chats] == [3, 2]
 
 
@@ -247,8 +247,8 @@ async def test_a_model_that_sees_no_pictures_is_told_of_them(
         assert (
             await ask(openai, [user("What is this?", Media("r", "image/png", 3, data=b"png"))])
         ).text == "ok"
-    told = {"role": "user", "content": "What is this?\n\n[image: not available]"}
-    assert [chat["messages"][1] == told for chat in fake.chats] == [False, True, True]
+    reported = {"role": "user", "content": "What is this?\n\n[image: not available]"}
+    assert [chat["messages"][1] == reported for chat in fake.chats] == [False, True, True]
 
 
 @pytest.mark.parametrize("status", [429, 500])

@@ -198,9 +198,9 @@ def test_only_the_sdk_of_the_chosen_model_is_loaded(
 )
 def test_a_missing_sdk_is_one_line(tmp_path: Path, sdk: str, variable: str, model: str) -> None:
     """The variable that asks for it, and what to install."""
-    said = opened(tmp_path, sdk, **{variable: model})
+    spoken = opened(tmp_path, sdk, **{variable: model})
     fix = f"run make models, or install {sdk} beside Kaiwa"
-    assert said == f"{variable}: {model} needs a package that is not installed; {fix}\n"
+    assert spoken == f"{variable}: {model} needs a package that is not installed; {fix}\n"
 
 
 @pytest.mark.process

@@ -114,7 +114,7 @@ async def test_plain_json_is_one_event() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parts", "reason", "settled", "kept"),
+    ("parts", "reason", "settled", "stored"),
     [
         ([Text("a"), Text(""), Text("b")], "end_turn", "end_turn", (Text("ab"),)),
         ([Text("a"), CALL, Text("b")], "end_turn", "tool_use", (Text("a"), CALL, Text("b"))),
@@ -127,14 +127,17 @@ async def test_plain_json_is_one_event() -> None:
     ],
 )
 def test_an_answer_is_settled(
-    parts: list[Text | ToolCall], reason: StopReason, settled: StopReason, kept: tuple[object, ...]
+    parts: list[Text | ToolCall],
+    reason: StopReason,
+    settled: StopReason,
+    stored: tuple[object, ...],
 ) -> None:
     """By what it holds; only a complete one keeps its calls."""
     opaque = Opaque("p", "m", b"x")
     made = build_response(parts, reason, model="m-1", usage=Usage(1), opaque=opaque, detail="why")
     assert (made.stop_reason, made.message.parts, made.model, made.usage) == (
         settled,
-        kept,
+        stored,
         "m-1",
         Usage(1),
     )
@@ -153,10 +156,10 @@ def test_pieces_of_text_are_merged() -> None:
 
 def test_ids_are_portable() -> None:
     """Short and plain ones stay, all others get one that is always the same."""
-    kept, long, odd = "call_abc-1", "x" * 41, "functions.get_weather:0"
-    made = [portable_id(one) for one in (kept, long, odd, "")]
-    assert made == [portable_id(one) for one in (kept, long, odd, "")]
-    assert made[0] == kept
+    stored, long, odd = "call_abc-1", "x" * 41, "functions.get_weather:0"
+    made = [portable_id(one) for one in (stored, long, odd, "")]
+    assert made == [portable_id(one) for one in (stored, long, odd, "")]
+    assert made[0] == stored
     assert len(set(made)) == 4
     assert {len(one) for one in made[1:]} == {37}
 

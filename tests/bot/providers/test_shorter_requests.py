@@ -36,9 +36,9 @@ NOTE = Message(SUMMARY_ID, "user", (Text("Notes"),), 1)
 )
 def test_whole_turns_are_left_out(tokens: int, first: str) -> None:
     """The oldest ones, and never a piece of one; the turn under way stays whatever its length."""
-    kept = trim_oldest(TALK, tokens)
-    assert kept[0].text.startswith(first)
-    assert kept == TALK[-len(kept) :]
+    stored = trim_oldest(TALK, tokens)
+    assert stored[0].text.startswith(first)
+    assert stored == TALK[-len(stored) :]
 
 
 def test_the_summary_stays() -> None:

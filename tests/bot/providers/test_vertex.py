@@ -130,11 +130,11 @@ async def test_signatures_of_the_other_service_are_foreign() -> None:
         here = Gemini(KEY, MODEL, gemini.base_url)
         vertex.calls(WEATHER)
         asked = (await ask(there, [user("?")], TOOLS)).response.message
-        told = [user("?"), asked, results(asked, {})]
+        reported = [user("?"), asked, results(asked, {})]
         signatures = []
         for fake, provider in ((vertex, there), (gemini, here)):
             fake.say("ok")
-            await ask(provider, told, TOOLS)
+            await ask(provider, reported, TOOLS)
             await provider.aclose()
             signatures.append(fake.requests[-1].body["contents"][1]["parts"][0]["thoughtSignature"])
         assert asked.opaque is not None

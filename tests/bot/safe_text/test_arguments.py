@@ -107,10 +107,10 @@ def test_nothing_pretends(arguments: dict[str, Any]) -> None:
         assert line.startswith(f"{BULLET} ")
         assert line.count(BULLET) == 1
         assert not re.search(r"[ \u3000]{2}|\s\Z", line)
-        kept = (
+        stored = (
             json.loads(encode(value)) if value != "\ud800" else value
         )  # numbers beyond JSON's are null on record
-        assert json.dumps(kept) in (
+        assert json.dumps(stored) in (
             json.dumps(back(line.split(": ", at)[-1])) for at in range(1, line.count(": ") + 1)
         )
         bare = RTL_RUN.sub("", line)

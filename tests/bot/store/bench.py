@@ -27,7 +27,7 @@ class Bench(RuleBasedStateMachine):
     Attributes:
         lease: of the holder, who may know by now that it is lost.
         lost: leases whose holders do not know that they are.
-        kept: the dead letters, as they were read when their frames last changed.
+        stored: the dead letters, as they were read when their frames last changed.
     """
 
     url: str
@@ -46,7 +46,7 @@ class Bench(RuleBasedStateMachine):
         self.lease: Lease | None = None
         self.lost: list[Lease] = []
         self.count = 0
-        self.kept: list[DeadLetter] = []
+        self.stored: list[DeadLetter] = []
         self.frames_of_letters: object = []
 
     def teardown(self) -> None:

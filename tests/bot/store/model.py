@@ -88,7 +88,7 @@ class Model:
         return bool(self.inbox or self.turn or self.outbox)
 
     @property
-    def kept(self) -> list[Entry]:
+    def stored(self) -> list[Entry]:
         """Whatever was taken in, from wherever it is now."""
         buried = [entry for letter in self.dead for entry in letter.entries]
         return [*self.inbox, *_taken_in(self.journal), *self.answered, *buried]
@@ -138,9 +138,9 @@ class Model:
         )
 
     def give_back(self, count: int) -> None:
-        kept = len(self.journal) - count
-        self.inbox = [*self.journal[kept:], *self.inbox]
-        del self.journal[kept:]
+        stored = len(self.journal) - count
+        self.inbox = [*self.journal[stored:], *self.inbox]
+        del self.journal[stored:]
 
     def join(self, joining: list[Entry]) -> None:
         self._take_out(joining)

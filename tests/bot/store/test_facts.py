@@ -73,10 +73,10 @@ async def test_they_are_bounded(store: Store) -> None:
 
 async def test_two_processes_at_once_keep_both(store: Store) -> None:
     """Threads of one channel are answered side by side."""
-    kept = await asyncio.gather(
+    stored = await asyncio.gather(
         *(store.person_facts.remember(HERE, ME, f"fact {n}") for n in range(20))
     )
-    assert sorted(kept) == list(range(1, 21))
+    assert sorted(stored) == list(range(1, 21))
 
 
 @pytest.mark.long

@@ -20,7 +20,7 @@ async def rate(
     return await store.feedback.rate(day, person, StoredRating(turn, at, good, b'{"model":"m 1"}'))
 
 
-async def kept(store: Store, *days: str) -> list[list[tuple[str, int, bool]]]:
+async def stored(store: Store, *days: str) -> list[list[tuple[str, int, bool]]]:
     """Turns, times and ratings of these days."""
     return [[rating[:3] for rating in ratings] for ratings in await store.feedback.read(days)]
 
@@ -37,7 +37,7 @@ async def test_a_person_has_one_rating_of_an_answer(store: Store) -> None:
         await rate(store, ANN, 40, turn="turn_2"),
     ]
     assert pressed == [True, True, False, False, False, True, True]
-    assert await kept(store, DAY, NEXT) == [
+    assert await stored(store, DAY, NEXT) == [
         [("turn_1", 5, True), ("turn_1", 30, False), ("turn_2", 40, True)],
         [],
     ]
@@ -57,7 +57,7 @@ async def test_a_day_keeps_so_many(store: Store, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(feedback, "RATINGS", 1)
     assert [await rate(store, ANN, 10), await rate(store, BEN, 10)] == [True, False]
     assert await rate(store, ANN, 20, good=False)
-    assert await kept(store, DAY) == [[("turn_1", 20, False)]]
+    assert await stored(store, DAY) == [[("turn_1", 20, False)]]
 
 
 async def test_a_forgotten_person_has_rated_nothing(store: Store) -> None:

@@ -83,8 +83,8 @@ async def test_a_persons_files_are_deleted(store: Store) -> None:
     for name, owner in owners.items():
         await store.files.keep(name, owner, "image/png", b"x")
     await store.files.erase("line", {"U1"})
-    kept = [name for name in owners if await store.files.read(name)]
-    assert kept == ["another", "longer", "elsewhere"]
+    stored = [name for name in owners if await store.files.read(name)]
+    assert stored == ["another", "longer", "elsewhere"]
 
 
 async def test_all_processes_sign_with_one_key(store: Store, redis: Redis) -> None:

@@ -147,9 +147,9 @@ async def test_a_history_is_bounded_in_bytes(store: Store, redis: Redis) -> None
     for number in range(30):
         await store.journal.commit(lease, b"%02d" % number + b"x" * 100_000, [], keep_turns=200)
         assert await size(redis) <= HISTORY_BYTES
-    kept = [turn[:2] for turn in await store.history.read(HERE, 200)]
-    assert kept == [b"%02d" % number for number in range(30 - len(kept), 30)]
-    assert len(kept) >= 8
+    stored = [turn[:2] for turn in await store.history.read(HERE, 200)]
+    assert stored == [b"%02d" % number for number in range(30 - len(stored), 30)]
+    assert len(stored) >= 8
     await store.journal.commit(lease, b"x" * 2 * HISTORY_BYTES, [], keep_turns=200)
     assert len(await store.history.read(HERE, 200)) == 1
 

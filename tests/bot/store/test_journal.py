@@ -54,12 +54,12 @@ async def test_another_process_goes_on_with_the_turn(store: Store) -> None:
 
     second = await leased(store, HERE)
     turn = await store.journal.begin(second, "turn-2")
-    kept = [Entry("arrival", b"one"), Entry("said", b"let me look"), Entry("result", b"42")]
-    assert turn == JournalledTurn("turn-1", 1, kept, is_resumed=True)
+    stored = [Entry("arrival", b"one"), Entry("said", b"let me look"), Entry("result", b"42")]
+    assert turn == JournalledTurn("turn-1", 1, stored, is_resumed=True)
     assert await join(store, second) == [b"two"]
-    kept.append(Entry("arrival", b"two"))
+    stored.append(Entry("arrival", b"two"))
     assert await store.journal.begin(second, "turn-3") == JournalledTurn(
-        "turn-1", 2, kept, is_resumed=True
+        "turn-1", 2, stored, is_resumed=True
     )
 
 
@@ -68,11 +68,11 @@ async def test_a_record_tells_how_much_waits(store: Store) -> None:
     await store.inbox.accept(HERE, "m1", b"one")
     lease = await leased(store, HERE)
     await store.journal.begin(lease, "turn-1")
-    told = [await store.journal.record(lease, "said", b"let me look")]
+    reported = [await store.journal.record(lease, "said", b"let me look")]
     for number in (2, 3):
         await store.inbox.accept(HERE, f"m{number}", b"more")
-        told.append(await store.journal.record(lease, "result", b"42"))
-    assert told == [0, 1, 2]
+        reported.append(await store.journal.record(lease, "result", b"42"))
+    assert reported == [0, 1, 2]
 
 
 async def test_what_is_named_joins_and_the_rest_waits(store: Store) -> None:
@@ -102,13 +102,13 @@ async def test_failures_are_counted_by_their_reason_and_rest_longer_each_time(st
     lease = await leased(store, HERE)
     await store.journal.begin(lease, "turn-1")
     now = await store.now_ms()
-    told = [await store.journal.fail(lease, reason, 10_000) for reason in ("A", "A", "A", "B")]
-    assert [failures.times for failures in told] == [1, 2, 3, 1]
-    rests = [failures.retry_at - now for failures in told]
+    reported = [await store.journal.fail(lease, reason, 10_000) for reason in ("A", "A", "A", "B")]
+    assert [failures.times for failures in reported] == [1, 2, 3, 1]
+    rests = [failures.retry_at - now for failures in reported]
     assert rests == [pytest.approx(wait, abs=2_000) for wait in (10_000, 20_000, 40_000, 10_000)]
     turn = await store.journal.begin(lease, "turn-1")
     assert turn == JournalledTurn(
-        "turn-1", 2, [Entry(ARRIVAL, b"one")], not_before=told[-1].retry_at
+        "turn-1", 2, [Entry(ARRIVAL, b"one")], not_before=reported[-1].retry_at
     )
     await store.journal.fail(lease, "C", 0)
     rested = await store.journal.begin(lease, "turn-1")

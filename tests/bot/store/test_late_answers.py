@@ -47,8 +47,8 @@ async def test_the_oldest_of_too_many_becomes_a_dead_letter(store: Store) -> Non
     lease = await leased(store, HERE)
     for number in range(LATE_ANSWERS + 1):
         assert await keep(store, lease, number) is None
-    kept = await store.late_answers.read(HERE)
-    assert [one.delivery_id for one in kept] == [
+    stored = await store.late_answers.read(HERE)
+    assert [one.delivery_id for one in stored] == [
         f"turn_{number}" for number in range(1, LATE_ANSWERS + 1)
     ]
     [dead] = await store.dead_letters.read()

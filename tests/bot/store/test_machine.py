@@ -207,14 +207,14 @@ class Workers(Bench):
 
     @under_way
     @rule(
-        is_said=st.booleans(),
+        is_spoken=st.booleans(),
         count=st.integers(0, 2),
         given_up=st.sampled_from(["", "poison"]),
         unless=conditions,
     )
-    def commit(self, is_said: bool, count: int, given_up: str, unless: Condition) -> None:
+    def commit(self, is_spoken: bool, count: int, given_up: str, unless: Condition) -> None:
         """Not while a change waits of what is answered."""
-        entry = self.fresh("entry") if is_said else None
+        entry = self.fresh("entry") if is_spoken else None
         deliveries = [self.fresh("delivery") for _ in range(count)]
         commit = partial(self.store.journal.commit, given_up=given_up, unless=unless)
         if self.model.is_changed(list(unless.message_ids), only_unsent=unless.only_unsent):
@@ -343,7 +343,7 @@ class Workers(Bench):
         assert [
             name for name, life in zip(names, lives, strict=True) if life == -1
         ] == []  # all goes away one day
-        self.what_is_given_up_is_kept(dead)
+        self.what_is_given_up_is_stored(dead)
 
     def whoever_has_work_is_found_in_time(self, due: float | None) -> None:
         model = self.model
@@ -353,17 +353,17 @@ class Workers(Bench):
             assert not model.held or due <= model.ends.end
         assert due is not None or not (model.has_work or model.held)
 
-    def what_is_given_up_is_kept(self, frames: object) -> None:
+    def what_is_given_up_is_stored(self, frames: object) -> None:
         if frames != self.frames_of_letters:
-            self.kept, self.frames_of_letters = self.letters(), frames
-        assert [(letter.reason, letter.delivery, letter.arrivals) for letter in self.kept] == [
+            self.stored, self.frames_of_letters = self.letters(), frames
+        assert [(letter.reason, letter.delivery, letter.arrivals) for letter in self.stored] == [
             (letter.reason, letter.delivery, tuple(entry.body for entry in letter.entries))
             for letter in self.model.dead
         ]
 
     @invariant()
     def everything_taken_in_is_somewhere(self) -> None:
-        assert sorted(self.model.kept) == sorted(self.model.taken_in.values())
+        assert sorted(self.model.stored) == sorted(self.model.taken_in.values())
 
 
 def frames(waiting: Sequence[InboxEntry]) -> list[bytes]:

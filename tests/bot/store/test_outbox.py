@@ -94,8 +94,8 @@ async def test_dead_letters_are_bounded(store: Store, redis: Redis) -> None:
     assert [letter[b"delivery"] for letter in await dead_letters(redis)] == [b"0"]
     for _ in range(DEAD_LETTERS + 1):
         await store.outbox.move_head_to_dead_letters(lease, b"refused")
-    kept = [letter[b"delivery"] for letter in await dead_letters(redis)]
-    assert kept == [b"%d" % number for number in range(2, DEAD_LETTERS + 2)]
+    stored = [letter[b"delivery"] for letter in await dead_letters(redis)]
+    assert stored == [b"%d" % number for number in range(2, DEAD_LETTERS + 2)]
 
 
 async def test_a_notice_is_posted_once_and_makes_its_conversation_due(store: Store) -> None:

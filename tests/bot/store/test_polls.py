@@ -39,7 +39,7 @@ async def standing(store: Store, poll_id: str = "poll_1") -> StoredPoll:
     return found
 
 
-async def kept(redis: Redis) -> list[bytes]:
+async def stored(redis: Redis) -> list[bytes]:
     """The keys of polls."""
     return [
         key for kind in ("poll", "polls") async for key in redis.scan_iter(f"kaiwa:{{*}}:{kind}:*")
@@ -178,7 +178,7 @@ async def test_a_poll_has_so_many_voters(store: Store, monkeypatch: pytest.Monke
 async def test_a_vote_renews_thirty_days(store: Store, redis: Redis) -> None:
     """All that is kept of polls expires."""
     await start(store)
-    keys = await kept(redis)
+    keys = await stored(redis)
     assert len(keys) == 2
     for key in keys:
         await redis.expire(key, 60)
@@ -201,4 +201,4 @@ async def test_erasing_a_person_takes_their_votes_and_their_polls(
     assert await store.polls.show(HERE, "poll_2") is None
     assert await store.polls.open_ids(HERE) == ["poll_1"]
     await store.personal_data.erase_place(HERE)
-    assert await kept(redis) == []
+    assert await stored(redis) == []

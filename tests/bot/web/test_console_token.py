@@ -58,11 +58,11 @@ def test_a_token_of_the_operators_stays(path: Path) -> None:
     assert mode(path) == 0o600
 
 
-@pytest.mark.parametrize("kept", [b"", b"\0" * 44, b"short\n", b"two words that are no token\n"])
-def test_what_is_no_token_is_replaced(path: Path, kept: bytes) -> None:
+@pytest.mark.parametrize("stored", [b"", b"\0" * 44, b"short\n", b"two words that are no token\n"])
+def test_what_is_no_token_is_replaced(path: Path, stored: bytes) -> None:
     """After a power failure the file may be empty."""
     path.parent.mkdir()
-    path.write_bytes(kept)
+    path.write_bytes(stored)
     assert len(load_or_create_token(path)) == 43
     assert load_or_create_token(path) == path.read_text().strip()
 

@@ -178,8 +178,8 @@ async def test_a_link_cannot_post() -> None:
 async def test_a_refusal_speaks_to_its_reader() -> None:
     """Programs of the console get JSON, people their language; both learn which variable to set."""
     japanese = {"Accept-Language": "ja,en;q=0.8", "Host": "example.com"}
-    told = (await ask(guard(), japanese)).text
-    assert "CONSOLE_TOKEN を設定してください" in told
+    reported = (await ask(guard(), japanese)).text
+    assert "CONSOLE_TOKEN を設定してください" in reported
     response = await ask(guard(), {"Host": "example.com"}, path="/console/conversation")
     assert response.json() == {"error": SENTENCE}
 

@@ -240,8 +240,8 @@ async def test_whoever_has_many_addresses_is_put_off_too() -> None:
         assert (await sign_in(next_one)).status_code == 303
     async with browser(guard()) as liar:
         claims = [{"X-Forwarded-For": f"192.0.2.{number}"} for number in range(2 * TRIES)]
-        told = [(await liar.get("/", headers=bearer | claim)).status_code for claim in claims]
-    assert told == [401] * TRIES + [429] * TRIES
+        reported = [(await liar.get("/", headers=bearer | claim)).status_code for claim in claims]
+    assert reported == [401] * TRIES + [429] * TRIES
 
 
 async def test_a_peer_without_an_address_can_sign_in() -> None:

@@ -93,10 +93,10 @@ class Traps:
             if not path.is_relative_to(self.folder)
         }
 
-    def told(self, path: str) -> str:
+    def reported(self, path: str) -> str:
         """Everything the tools say when they are asked for a path in each way, and after it was
         written to."""
-        said = []
+        spoken = []
         with self.workspace.folder("c") as folder:
             for ask in (
                 lambda: files.read_lines(folder, path),
@@ -107,8 +107,8 @@ class Traps:
                 lambda: files.write(folder, path, b"written", None),
             ):
                 with suppress(ToolError):
-                    said.append(str(ask()))
-        return "\n".join(said)
+                    spoken.append(str(ask()))
+        return "\n".join(spoken)
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def test_no_path_reaches_what_lies_outside(asked: list[str]) -> None:
     with traps() as trapped:
         before = trapped.outside()
         for path in asked:
-            assert SECRET not in trapped.told(path)
+            assert SECRET not in trapped.reported(path)
         assert trapped.outside() == before
 
 
@@ -197,14 +197,17 @@ def test_names_exchanged_meanwhile_lead_nowhere() -> None:
         swapping = Thread(target=_swap, args=(trapped.folder, stop))
         swapping.start()
         try:
-            told = "".join(
-                trapped.told("swapped/secret.txt") + trapped.told("swapped") for _ in range(150)
+            reported = "".join(
+                trapped.reported("swapped/secret.txt") + trapped.reported("swapped")
+                for _ in range(150)
             )
         finally:
             stop.set()
             swapping.join()
-        assert "harmless" in told or "written" in told, "the exchange was never met half way"
-        assert SECRET not in told
+        assert "harmless" in reported or "written" in reported, (
+            "the exchange was never met half way"
+        )
+        assert SECRET not in reported
         assert trapped.outside() == before
 
 

@@ -98,12 +98,12 @@ async def test_what_the_engine_does_not_know_is_told(
     tools: WorkspaceTools, pattern: str, reason: str
 ) -> None:
     """With its own reason."""
-    told = (
+    reported = (
         "invalid parameters: text: not a regular expression of RE2, which has neither look-around "
         "nor backreferences"
     )
     refused = await tools.call("search_files", text=pattern, regex=True)
-    assert refused == {"error": f"{told}: {reason}"}
+    assert refused == {"error": f"{reported}: {reason}"}
 
 
 async def test_a_pattern_that_is_no_unicode_is_refused(tools: WorkspaceTools) -> None:

@@ -86,18 +86,18 @@ async def test_a_flood_is_stopped() -> None:
 @pytest.mark.parametrize("how", ["time", "check", "cancelled"])
 async def test_a_stopped_program_takes_its_children_along(tmp_path: Path, how: str) -> None:
     """Whether it took too long, the check objected, or nobody wants it any more."""
-    told = tmp_path / "pid"
+    reported = tmp_path / "pid"
 
     async def check() -> None:
         if how == "check":
-            await until(lambda: told.exists() and told.read_text().endswith("\n"))
+            await until(lambda: reported.exists() and reported.read_text().endswith("\n"))
             raise ToolError("too much")
 
     running = asyncio.create_task(
-        run(shell(f"sleep 60 & echo $! > {told}; wait"), 0.5 if how == "time" else 30, check)
+        run(shell(f"sleep 60 & echo $! > {reported}; wait"), 0.5 if how == "time" else 30, check)
     )
-    await until(lambda: told.exists() and told.read_text().endswith("\n"))
-    child = int(told.read_text())
+    await until(lambda: reported.exists() and reported.read_text().endswith("\n"))
+    child = int(reported.read_text())
     if how == "cancelled":
         running.cancel()
     expected = {"time": "timed out after 0.5 s", "check": "too much", "cancelled": ""}[how]

@@ -56,10 +56,10 @@ def test_a_program_that_cannot_be_started_is_no_box(tmp_path: Path) -> None:
         check_sandbox(Sandbox(as_root=False, programs=str(tmp_path)))
 
 
-@pytest.mark.parametrize("told", ['{"child-pid": 1}', '{"child-pid": 999999999}'])
-def test_a_box_that_cannot_be_looked_into_is_none(tmp_path: Path, told: str) -> None:
+@pytest.mark.parametrize("reported", ['{"child-pid": 1}', '{"child-pid": 999999999}'])
+def test_a_box_that_cannot_be_looked_into_is_none(tmp_path: Path, reported: str) -> None:
     """Its files could not be taken out."""
-    script = f"echo '{told}' >&0; echo ready >&0; read rest"
+    script = f"echo '{reported}' >&0; echo ready >&0; read rest"
     with pytest.raises(NoSandbox, match=r"^the sandbox cannot be opened: "):
         check_sandbox(Sandbox(as_root=False, programs=programs(tmp_path, script)))
 
@@ -69,10 +69,10 @@ def test_the_operator_is_told_at_start_why_commands_are_refused(
 ) -> None:
     """Not only when the first one is asked for."""
     assert open_sandbox(Workspace(tmp_path, None), (), programs=str(tmp_path)) is None
-    (told,) = caplog.records
-    assert told.message == "sandbox.unavailable"
+    (reported,) = caplog.records
+    assert reported.message == "sandbox.unavailable"
     assert (
-        vars(told)["cause"]
+        vars(reported)["cause"]
         == "not installed: bwrap, choom, setpriv (packages bubblewrap and util-linux)"
     )
 
@@ -97,14 +97,14 @@ async def test_a_box_that_breaks_later_names_no_folder(
     """The operator finds its words in the log; the conversation's files stay."""
     (tmp_path / "bin").mkdir()
     sandbox = Sandbox(as_root=False, programs=programs(tmp_path / "bin", script))
-    kept = Workspace(tmp_path, None)
-    with kept.folder(context().conversation) as folder:
+    stored = Workspace(tmp_path, None)
+    with stored.folder(context().conversation) as folder:
         write(folder, "a.txt", b"kept", None)
     with pytest.raises(ToolError) as raised:
-        await RunCommand(kept, ("ls",), sandbox).call({"command": ["ls"]}, context())
+        await RunCommand(stored, ("ls",), sandbox).call({"command": ["ls"]}, context())
     assert str(raised.value) == NO_SANDBOX
     assert [record.message for record in caplog.records] == ["sandbox.failed"]
-    assert (kept.path_of(context().conversation) / "a.txt").read_text() == "kept"
+    assert (stored.path_of(context().conversation) / "a.txt").read_text() == "kept"
 
 
 @pytest.mark.parametrize("as_root", [False, True])

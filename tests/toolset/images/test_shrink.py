@@ -30,10 +30,10 @@ def test_what_is_transparent_stands_on_white() -> None:
 def test_a_picture_that_stands_on_its_side_is_turned() -> None:
     """Phones write how they were held."""
     upright = Image.new("RGB", (8, 4))
-    told = Image.Exif()
-    told[0x0112] = 6
+    reported = Image.Exif()
+    reported[0x0112] = 6
     made = io.BytesIO()
-    upright.save(made, "JPEG", exif=told)
+    upright.save(made, "JPEG", exif=reported)
     assert opened(shrink(made.getvalue())).size == (4, 8)
 
 

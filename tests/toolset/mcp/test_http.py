@@ -79,8 +79,8 @@ async def test_a_body_without_measure_is_not_read(size: int) -> None:
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 async def test_events_may_come_in_any_pieces(end: bytes) -> None:
     """With any of the three line ends, also where one is cut in two."""
-    said = json.dumps({"jsonrpc": "2.0", "id": 1, "result": TEXT}).encode().split(b" ", 1)
-    event = b": hello" + end + end + b"data: " + said[0] + end + b"data: " + said[1] + end + end
+    spoken = json.dumps({"jsonrpc": "2.0", "id": 1, "result": TEXT}).encode().split(b" ", 1)
+    event = b": hello" + end + end + b"data: " + spoken[0] + end + b"data: " + spoken[1] + end + end
 
     class Pieces(httpx2.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -99,8 +99,8 @@ async def test_events_may_come_in_any_pieces(end: bytes) -> None:
     assert text.decode().splitlines() == [
         ": hello",
         "",
-        f"data: {said[0].decode()}",
-        f"data: {said[1].decode()}",
+        f"data: {spoken[0].decode()}",
+        f"data: {spoken[1].decode()}",
         "",
     ]
 

@@ -55,9 +55,9 @@ def test_what_is_cheap_is_kept() -> None:
     }
     both = {"anyOf": [{"type": "null"}], "oneOf": [{}]}
     schema = of(a=inner, b=True, c={"allOf": [{"minimum": 1}]}, d=both) | {"required": ["a"]}
-    kept = {"type": "array", "items": {"enum": [1, 2]}, "maxItems": 3, "description": "a list"}
+    stored = {"type": "array", "items": {"enum": [1, 2]}, "maxItems": 3, "description": "a list"}
     expected = of(
-        a=kept, b=True, c={"allOf": [{"minimum": 1}]}, d={"anyOf": [{"type": "null"}]}
+        a=stored, b=True, c={"allOf": [{"minimum": 1}]}, d={"anyOf": [{"type": "null"}]}
     ) | {"required": ["a"]}
     assert plain_schema(schema) == expected
 

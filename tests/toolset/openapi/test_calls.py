@@ -244,9 +244,9 @@ async def test_every_failure_is_a_result(failure: str, tools: ToolMap, pets: Pet
     """A status with its body, or one sentence; nothing of the server's address."""
     pets.fail(failure)
     outcome = await tools.call("pets_demo_elsewhere", {}, context(seconds=0.5))
-    told = json.dumps(outcome.response)
-    assert "127.0.0.1" not in told
-    assert "failed unexpectedly" not in told
+    reported = json.dumps(outcome.response)
+    assert "127.0.0.1" not in reported
+    assert "failed unexpectedly" not in reported
     if outcome.is_error:
         assert outcome.response["error"] in (
             "API request failed: no answer",

@@ -227,8 +227,8 @@ async def test_a_gzip_bomb_is_not_even_read(site: HostileSite, fetcher: PageFetc
     bomb = gzip.compress(b"\0" * 10_000_000)
     for encoding in ("gzip", "br", "deflate, gzip", "GZIP"):
         site.page(SITE, "/bomb", bomb, HTML, headers=[f"Content-Encoding: {encoding}"])
-        told = "the website sends this page only in compressed form, which is not read"
-        assert await refusal(fetcher, f"http://{SITE}/bomb") == told
+        reported = "the website sends this page only in compressed form, which is not read"
+        assert await refusal(fetcher, f"http://{SITE}/bomb") == reported
     site.page(SITE, "/plain", b"<p>hello", HTML, headers=["Content-Encoding: Identity"])
     assert (await fetcher.fetch(f"http://{SITE}/plain")).body == b"<p>hello"
 
@@ -241,8 +241,8 @@ async def test_what_is_no_text_is_not_read(
 ) -> None:
     """By the type that the server names."""
     site.page(SITE, "/x", b"x", content_type)
-    told = "this is no page: only HTML, PDF and plain text can be read"
-    assert await refusal(fetcher, f"http://{SITE}/x") == told
+    reported = "this is no page: only HTML, PDF and plain text can be read"
+    assert await refusal(fetcher, f"http://{SITE}/x") == reported
 
 
 @pytest.mark.parametrize("status", [204, 206, 300, 304, 403, 404, 429, 500, 503])
@@ -271,8 +271,8 @@ async def test_what_is_no_answer_is_an_error(
 ) -> None:
     """The text names no address."""
     site.raw(SITE, "/x", answer)
-    told = "the website cannot be reached, or has no valid certificate"
-    assert await refusal(fetcher, f"http://{SITE}/x") == told
+    reported = "the website cannot be reached, or has no valid certificate"
+    assert await refusal(fetcher, f"http://{SITE}/x") == reported
 
 
 async def test_a_redirect_in_any_bytes_is_followed_or_refused(

@@ -59,7 +59,7 @@ def rig() -> Rig:
 async def test_what_is_said_arrives_as_a_message(rig: Rig) -> None:
     """The words, who wrote them, and where and in which language that person is."""
     before = time.time_ns() // 1_000_000
-    said = await rig.console.say(
+    spoken = await rig.console.say(
         HERE,
         " 明日は？\r\n雨？ ",
         message_id="message_1",
@@ -69,7 +69,7 @@ async def test_what_is_said_arrives_as_a_message(rig: Rig) -> None:
     )
     [(conversation, arrival)] = rig.accepted
     at = arrival.message.at
-    assert (said, conversation) == ("message_1", HERE)
+    assert (spoken, conversation) == ("message_1", HERE)
     assert before <= at <= time.time_ns() // 1_000_000
     sender = Author("terminal", "", "ja-JP", "Asia/Tokyo")
     assert arrival == InboundEvent(

@@ -39,8 +39,8 @@ async def client(site: Site) -> AsyncIterator[httpx.AsyncClient]:
 async def test_a_message_is_accepted(site: Site, client: httpx.AsyncClient) -> None:
     """The answer comes as soon as the message is kept; what the device tells of itself comes
     along."""
-    said = {"text": "Hello", "id": "message_1", "locale": "en-GB", "time_zone": "Europe/London"}
-    response = await client.post(MESSAGES, json=said)
+    spoken = {"text": "Hello", "id": "message_1", "locale": "en-GB", "time_zone": "Europe/London"}
+    response = await client.post(MESSAGES, json=spoken)
     assert (response.status_code, response.json()) == (202, {"id": "message_1"})
     turn = await site.turn()
     assert (turn.conversation, turn.asked.text) == ("console:conversation", "Hello")
@@ -291,8 +291,8 @@ async def test_a_wish_to_stop_is_accepted(site: Site, client: httpx.AsyncClient)
     assert (stopped.status_code, stopped.json()) == (202, {})
     assert (await site.arrival()).event == "stop"
     refused = await client.post(STOP, content=b"{}", headers={"Content-Type": "text/plain"})
-    told = {"error": "Please send JSON: {}, with Content-Type: application/json."}
-    assert (refused.status_code, refused.json()) == (415, told)
+    reported = {"error": "Please send JSON: {}, with Content-Type: application/json."}
+    assert (refused.status_code, refused.json()) == (415, reported)
     assert site.waiting == 0
 
 

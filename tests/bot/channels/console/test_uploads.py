@@ -63,7 +63,7 @@ async def test_only_pictures_are_served(site: Site, client: httpx.AsyncClient) -
         HERE + FILE, params={"name": "a.html", "type": "text/html"}, content=b"<script>"
     )
     assert stored.json() == {"mime": TEXT, "size": 8}
-    assert site.uploads.kept == {(CHAT, "file_0001"): Upload(TEXT, b"<script>")}
+    assert site.uploads.stored == {(CHAT, "file_0001"): Upload(TEXT, b"<script>")}
     assert (await client.get(HERE + FILE)).status_code == 404
 
 
@@ -85,7 +85,7 @@ async def test_what_is_not_taken_is_said(
     refused = await client.put(HERE + FILE, params={"name": name}, content=content)
     assert refused.status_code == status
     assert refused.json()["error"].startswith(sentence)
-    assert site.uploads.kept == {}
+    assert site.uploads.stored == {}
 
 
 async def test_a_body_that_announces_too_much_is_not_read(site: Site) -> None:
@@ -111,7 +111,7 @@ async def test_pages_of_other_sites_upload_nothing(
     refused = await client.put(
         HERE + FILE, params={"name": "a.png"}, content=PNG, headers={"Origin": origin}
     )
-    assert (refused.status_code, site.uploads.kept) == (403, {})
+    assert (refused.status_code, site.uploads.stored) == (403, {})
 
 
 @pytest.mark.parametrize(

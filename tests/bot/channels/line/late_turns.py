@@ -59,7 +59,7 @@ async def answer_late(
 
 
 @asynccontextmanager
-async def kept_answer(
+async def stored_answer(
     store: Store, fake: LineFake, text: str = "Hi!"
 ) -> AsyncIterator[LinePipeline]:
     """The answer to a question is late, and kept: it is never pushed."""

@@ -72,7 +72,7 @@ class LinePipeline:
             await self.runner.process(conversation)
         self.due.clear()
 
-    async def hear(self, *events: JSON) -> None:
+    async def converse(self, *events: JSON) -> None:
         """Post events, and have them dealt with."""
         await self.receive(*events)
         await self.process()

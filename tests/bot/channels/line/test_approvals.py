@@ -87,7 +87,7 @@ async def test_a_call_that_acts_is_asked_about_with_two_buttons(
 ) -> None:
     """In the asker's language: all of the call in words, then the buttons, by one reply token."""
     async with Pad(store, fake).open() as here:
-        await here.hear(fake.event(message=text_message(words)))
+        await here.converse(fake.event(message=text_message(words)))
     [sent] = fake.sent
     assert (sent.call, sent.texts, list(sent.buttons)) == (
         "reply",
@@ -124,13 +124,13 @@ async def test_the_longest_question_with_every_reviewers_words_is_asked(
     async with open_pipeline(
         store, fake, [step, Step("Up")], launch, reviewers=wordy_reviewers(letter)
     ) as here:
-        await here.hear(fake.event(message=text_message(words)))
+        await here.converse(fake.event(message=text_message(words)))
         [question, _] = fake.texts[0]
         assert (
             SHOWN - 12 < len(question.split("\n\n")[1]) <= SHOWN
         )  # a letter that is escaped takes six
         assert question.count(reviewer) == 5
-        await here.hear(fake.press("Yes" if words.isascii() else "はい"))
+        await here.converse(fake.press("Yes" if words.isascii() else "はい"))
     assert len(launch.contexts) == 1
 
 
@@ -141,9 +141,9 @@ async def test_the_press_brings_the_token_that_its_answer_goes_by(
     again."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.hear(fake.event(message=text_message("launch the rocket")))
+        await here.converse(fake.event(message=text_message("launch the rocket")))
         press = fake.press("Yes")
-        await here.hear(press)
+        await here.converse(press)
     assert pad.launched == 1
     assert [(sent.call, sent.texts) for sent in fake.sent[1:]] == [("reply", ["Launched"])]
     assert fake.calls("reply")[-1].body["replyToken"] == press["replyToken"]
@@ -153,8 +153,8 @@ async def test_no_is_an_answer(store: Store, fake: LineFake) -> None:
     """The model is told, and has the last word."""
     pad = Pad(store, fake, "As you like")
     async with pad.open() as here:
-        await here.hear(fake.event(message=text_message("launch the rocket")))
-        await here.hear(fake.press("No"))
+        await here.converse(fake.event(message=text_message("launch the rocket")))
+        await here.converse(fake.press("No"))
         assert (result(here).is_rejected, result(here).response) == (
             True,
             {"error": "rejected by the user"},
@@ -167,11 +167,11 @@ async def test_a_button_that_is_pressed_again_changes_nothing(store: Store, fake
     not even heard."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.hear(fake.event(message=text_message("launch the rocket")))
+        await here.converse(fake.event(message=text_message("launch the rocket")))
         press = fake.press("Yes")
-        await here.hear(press)
-        await here.hear(press | {"deliveryContext": {"isRedelivery": True}})
-        await here.hear(fake.press("No"))
+        await here.converse(press)
+        await here.converse(press | {"deliveryContext": {"isRedelivery": True}})
+        await here.converse(fake.press("No"))
     assert (pad.launched, fake.texts[1:]) == (1, [["Launched"], [OVER]])
 
 
@@ -183,16 +183,16 @@ async def test_among_others_whoever_asked_is_named_and_decides(
     fake.people[OTHER] = {"displayName": "Taro"}
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.hear(in_group(fake, "launch the rocket"))
+        await here.converse(in_group(fake, "launch the rocket"))
         assert fake.texts[0] == [
             # nothing of words that nobody would hear
             "May I do this? launch with\n\n▸ what: rocket\n▸ to: 月",
             texts().get("line.confirm_group", "en", asker="Hanako", tool="launch"),
         ]
-        await here.hear(fake.press("Yes", OTHER))
-        await here.hear(fake.press("Yes", None))
+        await here.converse(fake.press("Yes", OTHER))
+        await here.converse(fake.press("Yes", None))
         assert pad.launched == 0
-        await here.hear(fake.press("Yes"))
+        await here.converse(fake.press("Yes"))
     assert pad.launched == 1
     assert [(sent.call, sent.to, sent.texts) for sent in fake.sent[1:]] == [
         ("reply", GROUP, [REFUSED]),
@@ -205,11 +205,11 @@ async def test_a_refusal_is_not_worth_a_push(store: Store, fake: LineFake) -> No
     """It would cost a message for every member; the press that counts is answered however late."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.hear(in_group(fake, "launch the rocket"))
+        await here.converse(in_group(fake, "launch the rocket"))
         refused, decisive = fake.press("Yes", OTHER), fake.press("Yes")
         fake.advance(61)
-        await here.hear(refused)
-        await here.hear(decisive)
+        await here.converse(refused)
+        await here.converse(decisive)
     assert [(sent.call, sent.texts) for sent in fake.sent[1:]] == [("push", ["Launched"])]
 
 
@@ -218,23 +218,23 @@ async def test_words_decide_too(store: Store, fake: LineFake, words: str, launch
     """Alone with the bot."""
     pad = Pad(store, fake, "Well")
     async with pad.open() as here:
-        await here.hear(fake.event(message=text_message("launch the rocket")))
+        await here.converse(fake.event(message=text_message("launch the rocket")))
         fake.advance(2)
-        said = fake.event(message=text_message(words))
-        await here.hear(said)
+        spoken = fake.event(message=text_message(words))
+        await here.converse(spoken)
     assert (pad.launched, fake.texts[1:]) == (launched, [["Well"]])
-    assert fake.calls("reply")[-1].body["replyToken"] == said["replyToken"]
+    assert fake.calls("reply")[-1].body["replyToken"] == spoken["replyToken"]
 
 
 async def test_among_others_words_decide_with_a_mention_only(store: Store, fake: LineFake) -> None:
     """What people say to one another is not for the bot, also while it waits."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.hear(in_group(fake, "launch the rocket"))
-        await here.hear(fake.event(place=GROUP, message=text_message("はい")))
+        await here.converse(in_group(fake, "launch the rocket"))
+        await here.converse(fake.event(place=GROUP, message=text_message("はい")))
         assert (pad.launched, len(fake.sent)) == (0, 1)
         fake.advance(2)
-        await here.hear(in_group(fake, "はい"))
+        await here.converse(in_group(fake, "はい"))
     assert (pad.launched, fake.texts[1:]) == (1, [["Launched"]])
 
 
@@ -245,7 +245,7 @@ async def test_whoever_cannot_be_told_from_others_is_not_asked(
     at once."""
     pad = Pad(store, fake, "I cannot")
     async with pad.open() as here:
-        await here.hear(in_group(fake, "launch the rocket", user=None))
+        await here.converse(in_group(fake, "launch the rocket", user=None))
         assert "it is not known who asked" in str(result(here).response)
         assert result(here).is_rejected
     assert (pad.launched, fake.texts) == (0, [["I cannot"]])
@@ -257,12 +257,12 @@ async def test_an_approver_decides_for_those_who_are_not_known(
     """Nobody else: two members without ids are not one person."""
     pad = Pad(store, fake, "Launched", policy=Policy(approvers=(OTHER,)))
     async with pad.open() as here:
-        await here.hear(in_group(fake, "launch the rocket", user=None))
+        await here.converse(in_group(fake, "launch the rocket", user=None))
         assert fake.texts[0][1] == texts().get("line.confirm_unknown", "en", tool="launch")
-        await here.hear(fake.press("Yes", None))
-        await here.hear(in_group(fake, "yes", user=None))
+        await here.converse(fake.press("Yes", None))
+        await here.converse(in_group(fake, "yes", user=None))
         assert (pad.launched, fake.texts[1:]) == (0, [[REFUSED]])
-        await here.hear(fake.press("Yes", OTHER))
+        await here.converse(fake.press("Yes", OTHER))
         assert pad.launched == 1
 
 
@@ -271,10 +271,10 @@ async def test_nobodys_decision_is_no(store: Store, fake: LineFake) -> None:
     that it is over."""
     pad = Pad(store, fake, "Too late", policy=Policy(ttl_s=0))
     async with pad.open() as here:
-        await here.hear(fake.event(message=text_message("launch the rocket")))
+        await here.converse(fake.event(message=text_message("launch the rocket")))
         await here.runner.process(IN_PRIVATE)
         assert result(here).response == {"error": "approval expired"}
-        await here.hear(fake.press("Yes"))
+        await here.converse(fake.press("Yes"))
     assert pad.launched == 0
     assert [(sent.call, sent.texts) for sent in fake.sent[1:]] == [
         ("push", ["Too late"]),
@@ -286,10 +286,10 @@ async def test_a_question_outlives_the_process_that_asked_it(store: Store, fake:
     """It stands in the journal, and so does everything before it."""
     asking = Pad(store, fake)
     async with asking.open() as here:
-        await here.hear(fake.event(message=text_message("launch the rocket")))
+        await here.converse(fake.event(message=text_message("launch the rocket")))
     answering = Launch()
     async with open_pipeline(store, fake, [Step("Launched")], answering) as here:
-        await here.hear(fake.press("Yes"))
+        await here.converse(fake.press("Yes"))
     assert (asking.launched, len(answering.contexts)) == (0, 1)
     assert [(sent.call, sent.texts) for sent in fake.sent[1:]] == [("reply", ["Launched"])]
 
@@ -321,14 +321,16 @@ async def test_stop_ends_what_waits_for_a_decision(
 
     The profile says Japanese; LINE tells a person's language in the chat with the bot only.
     """
-    for place, over, spoken in ((USER, OVER, "ja"), (GROUP, OVER_IN_GROUP, language)):
+    for place, over, reply_language in ((USER, OVER, "ja"), (GROUP, OVER_IN_GROUP, language)):
         pad = Pad(store, fake)
         async with pad.open() as here:
-            await here.hear(fake.event(place=place, message=addressed_message("launch the rocket")))
-            said = text_message(words) if place == USER else addressed_message(words)
-            await here.hear(fake.event(place=place, message=said))
-            assert fake.texts[-1] == [texts().get("apology.stopped", spoken)]
-            await here.hear(fake.press("Yes"))
+            await here.converse(
+                fake.event(place=place, message=addressed_message("launch the rocket"))
+            )
+            spoken = text_message(words) if place == USER else addressed_message(words)
+            await here.converse(fake.event(place=place, message=spoken))
+            assert fake.texts[-1] == [texts().get("apology.stopped", reply_language)]
+            await here.converse(fake.press("Yes"))
         assert (pad.launched, fake.texts[-1]) == (0, [over])
 
 
@@ -340,9 +342,9 @@ async def test_words_that_come_while_line_is_away_write_nothing(
     fake.fail("reply", 500)
     fake.fail("push", 500, times=9)
     async with pad.open() as here:
-        await here.hear(fake.event(message=text_message("launch the rocket")))
+        await here.converse(fake.event(message=text_message("launch the rocket")))
         for words in ("お願いします", "ok", "はい"):
-            await here.hear(fake.event(message=text_message(words)))
+            await here.converse(fake.event(message=text_message(words)))
     assert (pad.launched, fake.texts) == (0, [])
 
 
@@ -350,11 +352,11 @@ async def test_a_yes_that_is_delivered_again_keeps_its_time(store: Store, fake: 
     """It was said to something else, a minute before the question, and met a 503."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.hear(fake.event(message=text_message("launch the rocket")))
+        await here.converse(fake.event(message=text_message("launch the rocket")))
         old = fake.event(message=text_message("ok"), deliveryContext={"isRedelivery": True})
-        await here.hear(old | {"timestamp": old["timestamp"] - 60_000})
+        await here.converse(old | {"timestamp": old["timestamp"] - 60_000})
         assert pad.launched == 0
-        await here.hear(fake.press("Yes"))
+        await here.converse(fake.press("Yes"))
     assert pad.launched == 1
 
 
@@ -362,11 +364,11 @@ async def test_a_polite_second_bubble_writes_nothing(store: Store, fake: LineFak
     """The way a request is written in Japanese; nobody reads a question within a second."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.hear(fake.event(message=text_message("launch the rocket")))
-        await here.hear(fake.event(message=text_message("お願いします")))
-        await here.hear(fake.event(message=text_message("はい")))
+        await here.converse(fake.event(message=text_message("launch the rocket")))
+        await here.converse(fake.event(message=text_message("お願いします")))
+        await here.converse(fake.event(message=text_message("はい")))
         assert pad.launched == 0
-        await here.hear(fake.press("Yes"))
+        await here.converse(fake.press("Yes"))
     assert pad.launched == 1
 
 
@@ -379,9 +381,11 @@ async def test_a_question_that_line_has_not_taken_goes_with_its_turn(
     pad, asked = Pad(store, fake), fake.event(message=text_message("launch the rocket"))
     fake.fail("reply", 500)
     async with pad.open() as here:
-        await here.hear(asked)
+        await here.converse(asked)
         unsend = event("unsend", unsend={"messageId": asked["message"]["id"]})
-        await here.hear(unsend if ending == "unsend" else fake.event(message=text_message("/stop")))
+        await here.converse(
+            unsend if ending == "unsend" else fake.event(message=text_message("/stop"))
+        )
         assert await store.outbox.read(IN_PRIVATE) == []
     assert fake.texts == ([["止めました。"]] if ending == "stop" else [])
     assert (pad.launched, await store.dead_letters.read()) == (0, [])

@@ -72,10 +72,10 @@ async def test_a_reminder_beyond_the_limit_comes_with_the_next_reply(
             await ring(here, store, text)
             await here.process()
         assert ways(fake) == [("push", "⏰ tea")]
-        await here.hear(question(fake))
+        await here.converse(question(fake))
         assert fake.texts[1:] == [["⏰ bread\n\n⏰ milk\n\nHi!"]]
         assert (fake.sent[-1].call, fake.used) == ("reply", 1)
-        await here.hear(question(fake, "And the weather?"))
+        await here.converse(question(fake, "And the weather?"))
     assert fake.texts[2:] == [["Sunny."]]
     assert await store.late_answers.read(IN_PRIVATE) == []
     assert await store.dead_letters.read() == []
@@ -89,14 +89,14 @@ async def test_a_reply_of_unknown_outcome_brings_a_reminder_once(
         await ring(here, store, "bread")
         await here.process()
         fake.trouble("reply", "cut")
-        await here.hear(question(fake))
+        await here.converse(question(fake))
 
         async def is_over() -> bool:
             await here.runner.process(IN_PRIVATE)
             return await store.late_answers.read(IN_PRIVATE) == []
 
         await until_true(is_over)
-        await here.hear(question(fake))
+        await here.converse(question(fake))
     assert fake.texts == [["⏰ bread\n\nHi!"], ["Sunny."]]
 
 
@@ -107,11 +107,11 @@ async def test_what_does_not_fit_above_an_answer_waits_for_the_button(
     async with open_pipeline(store, fake, [Step("Hi!")], line_push="never") as here:
         await ring(here, store, *(f"{number}" * 500 for number in range(5)))
         await here.process()
-        await here.hear(question(fake))
+        await here.converse(question(fake))
         [[shown]] = fake.texts
         assert [part[:3] for part in shown.split("\n\n")] == ["⏰ 0", "⏰ 1", "⏰ 2", "Hi!"]
         for number in (3, 4):
-            await here.hear(fake.press(EARLIER))
+            await here.converse(fake.press(EARLIER))
             assert fake.texts[-1] == [f"⏰ {number}" + f"{number}" * 499]
         assert await store.late_answers.read(IN_PRIVATE) == []
 
@@ -122,8 +122,8 @@ async def test_what_may_get_lost_brings_nothing(store: Store, fake: LineFake) ->
     async with open_pipeline(store, fake, [Step("Hi!")], line_push="never") as here:
         await ring(here, store, "bread", conversation=IN_GROUP)
         await here.process()
-        await here.hear(fake.event(place=GROUP, message=addressed_message("/memory")))
-        await here.hear(hello(fake))
+        await here.converse(fake.event(place=GROUP, message=addressed_message("/memory")))
+        await here.converse(hello(fake))
     assert ["⏰ bread" in text for [text] in fake.texts] == [False, True]
 
 
@@ -149,7 +149,7 @@ async def test_a_push_in_a_group_counts_for_everybody_and_for_whose_reminder_it_
         await ring(here, store, "d", conversation=IN_GROUP, author=TARO)
         await here.process()
         assert (sorted(fake.texts), fake.used) == ([["⏰ a"], ["⏰ b"], ["⏰ d"]], 9)
-        await here.hear(hello(fake, TARO))
+        await here.converse(hello(fake, TARO))
         assert fake.texts[3:] == [["Hi!"]]
 
 
@@ -185,7 +185,7 @@ async def test_a_reminder_that_the_limit_can_never_pay_is_refused(
     async with open_pipeline(
         store, fake, steps, toolset=tools, line_daily_user_pushes=limit
     ) as here:
-        await here.hear(hello(fake))
+        await here.converse(hello(fake))
         [result] = here.asked().results
     assert len(await store.reminders.read(IN_GROUP)) == is_set
     why = (
@@ -203,7 +203,7 @@ async def test_a_late_answer_beyond_the_limit_is_fetched(store: Store, fake: Lin
         await here.process()
         await answer_late(here, step, question(fake))
         assert "Press the button in a little while" in fake.texts[-1][0]
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
     assert ways(fake)[2:] == [("reply", "Sunny.")]
 
 
@@ -215,8 +215,8 @@ async def test_where_all_is_pushed_tokens_serve_beyond_the_limit(
     async with open_pipeline(
         store, fake, steps, line_push="always", line_daily_user_pushes=1
     ) as here:
-        await here.hear(question(fake))
-        await here.hear(question(fake))
+        await here.converse(question(fake))
+        await here.converse(question(fake))
     assert ways(fake) == [("push", "One."), ("reply", "Two.")]
 
 
@@ -239,7 +239,7 @@ async def test_a_question_of_a_routine_that_cannot_be_pushed_is_a_no(
         await here.process()
         await here.runner.process(IN_PRIVATE)
         assert (fake.sent, tool.contexts) == ([], [])
-        await here.hear(question(fake))
+        await here.converse(question(fake))
     assert fake.texts == [["I was not allowed to.\n\nHi!"]]
 
 

@@ -246,7 +246,7 @@ async def test_a_line_that_cannot_be_reached_is_tried_again() -> None:
     async with open_rig() as rig:
         with pytest.raises(DeliverLater, match="cannot be reached"):
             await rig.deliver("Hi!", rig.address("token"))
-        assert rig.notes.kept["line:sent:turn_1_1"] == b"1"
+        assert rig.notes.stored["line:sent:turn_1_1"] == b"1"
 
 
 async def test_without_the_store_nothing_is_guessed(fake: LineFake, rig: Rig) -> None:

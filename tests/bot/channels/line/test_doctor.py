@@ -227,7 +227,7 @@ async def test_redelivery_is_known_by_what_came_of_a_refusal(
 ) -> None:
     """No call tells it; a refusal of a moment ago tells nothing yet."""
     notes = LocalKeyValue()
-    notes.kept = {
+    notes.stored = {
         f"line:{LAST_REFUSED}": str(refused).encode(),
         f"line:{LAST_REDELIVERY}": str(came_again).encode(),
     }
@@ -314,15 +314,15 @@ async def test_a_webhook_that_is_not_set_is_a_failure(
     assert fake.calls("test") == []
 
 
-@pytest.mark.parametrize(("language", "said"), [("en", "/weather Tokyo"), ("ja", "/天気 東京")])
-async def test_the_menu_below_chats_is_set_once(fake: LineFake, language: str, said: str) -> None:
+@pytest.mark.parametrize(("language", "spoken"), [("en", "/weather Tokyo"), ("ja", "/天気 東京")])
+async def test_the_menu_below_chats_is_set_once(fake: LineFake, language: str, spoken: str) -> None:
     """With a picture, and what a tap says; a second time nothing is left to do."""
     for _ in range(2):
         menu = (await set_webhook(fake, "https://kaiwa.example", language))[-1]
         assert (menu.result, menu.name) == ("ok", "LINE menu")
     assert len(fake.calls("menu")) == 1
     shown = fake.menus.find(fake.menus.shown)
-    assert [area["action"]["text"] for area in shown.body["areas"]][1] == said
+    assert [area["action"]["text"] for area in shown.body["areas"]][1] == spoken
     assert shown.picture.startswith(b"\x89PNG")
     assert (await one(fake, "LINE menu")).detail == "Kaiwa's"
 

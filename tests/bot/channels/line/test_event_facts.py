@@ -20,9 +20,9 @@ EVENTS = [one for body in FACTS.values() for one in body["events"]]
 ACCEPTED = {
     "sdk": [
         ("user", "message"),
-        ("user", "told"),
+        ("user", "canned"),
         ("user", "left"),
-        ("group", "told"),
+        ("group", "canned"),
         ("group", "left"),
         ("group", "members_left"),
         ("group", "unsent"),

@@ -43,10 +43,10 @@ def content(kind: str, **fields: Any) -> JSON:
 async def test_a_text_arrives_with_its_way_back(rig: Rig) -> None:
     """Words, author and time; tokens and our time of receipt in the address."""
     tokens = {"quoteToken": "quote", "markAsReadToken": "read"}
-    said = event(
+    spoken = event(
         timestamp=5, replyToken="reply", message={**text_message("Hello"), "id": "1", **tokens}
     )
-    [arrival] = await rig.receive(said)
+    [arrival] = await rig.receive(spoken)
     address = Address(NOW, "reply", "quote", "read")
     message = Message("1", "user", (Text("Hello"),), 5, Author(USER))
     assert arrival == InboundEvent(message, encode(address).decode())
@@ -181,7 +181,7 @@ async def test_what_the_model_cannot_take_is_answered_with_a_sentence(
 ) -> None:
     """In 1:1; in a group with silence. An image at somebody's own address is not fetched either."""
     [arrival] = await rig.receive(event(message=message, replyToken="reply"))
-    assert (arrival.event, arrival.target, arrival.message.parts) == ("told", sentence, ())
+    assert (arrival.event, arrival.target, arrival.message.parts) == ("canned", sentence, ())
     assert '"replyToken":"reply"' in arrival.address
     assert await rig.receive(event(place=GROUP, message=message)) == []
 
@@ -191,7 +191,9 @@ async def test_the_bot_greets_once(rig: Rig, kind: str, place: str) -> None:
     """Whoever follows it, or the group it joins; also if LINE delivers that again."""
     came = event(kind, place, replyToken="reply")
     greetings = await rig.receive(came, came | {"deliveryContext": {"isRedelivery": True}})
-    assert [(arrival.event, arrival.target) for arrival in greetings] == [("told", "line.greeting")]
+    assert [(arrival.event, arrival.target) for arrival in greetings] == [
+        ("canned", "line.greeting")
+    ]
 
 
 @pytest.mark.parametrize(("kind", "place"), [("unfollow", USER), ("leave", GROUP)])
@@ -259,9 +261,13 @@ async def test_buttons_heed_the_lists_and_standby() -> None:
             == []
         )
         assert await rig.receive(event("postback", GROUP, **press)) == []
-        [told] = await rig.receive(event("postback", **press))
+        [reported] = await rig.receive(event("postback", **press))
         [decided] = await rig.receive(event("postback", GROUP, STRANGER, **press))
-    assert (told.event, told.target, decided.event) == ("told", "line.not_allowed", "decision")
+    assert (reported.event, reported.target, decided.event) == (
+        "canned",
+        "line.not_allowed",
+        "decision",
+    )
 
 
 async def test_on_standby_the_bot_is_silent(rig: Rig) -> None:
@@ -349,9 +355,9 @@ async def test_ids_come_from_the_message_or_the_event_or_its_content(rig: Rig) -
 
 async def test_an_event_without_time_has_ours(rig: Rig) -> None:
     """Better than 1970."""
-    said = event(message=text_message("hi"))
-    del said["timestamp"]
-    [arrival] = await rig.receive(said)
+    spoken = event(message=text_message("hi"))
+    del spoken["timestamp"]
+    [arrival] = await rig.receive(spoken)
     assert arrival.message.at == NOW
 
 
@@ -364,7 +370,7 @@ async def test_strangers_are_told_so_once_a_day() -> None:
             event("follow") | strange,
         )
         assert [(arrival.event, arrival.target) for arrival in rig.arrivals] == [
-            ("told", "line.not_allowed")
+            ("canned", "line.not_allowed")
         ]
         rig.now += DAY_MS
         await rig.receive(event(message=text_message("hi")) | strange)
@@ -378,7 +384,7 @@ async def test_groups_that_are_not_on_the_list_hear_nothing() -> None:
         await rig.receive(event(place=GROUP, message=addressed_message("hi")), event("join", GROUP))
         assert rig.inbox == []
         await rig.receive(event(place=ROOM, message=addressed_message("hi")), event("join", ROOM))
-        assert [arrival.event for arrival in rig.arrivals] == ["message", "told"]
+        assert [arrival.event for arrival in rig.arrivals] == ["message", "canned"]
 
 
 async def test_in_groups_too_only_those_on_the_list_are_answered() -> None:
@@ -391,7 +397,7 @@ async def test_in_groups_too_only_those_on_the_list_are_answered() -> None:
             event(place=GROUP, user=USER, message=addressed_message("hi")),
             event("join", GROUP, None),
         )
-        assert [arrival.event for arrival in rig.arrivals] == ["message", "told"]
+        assert [arrival.event for arrival in rig.arrivals] == ["message", "canned"]
 
 
 async def test_strangers_can_take_back_what_they_said() -> None:

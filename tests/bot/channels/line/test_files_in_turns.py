@@ -47,7 +47,7 @@ async def test_a_recording_is_heard_and_seen(
     """When LINE has converted it, which takes a moment."""
     fake.image("325708", b"recorded", served, pending=1)
     async with open_pipeline(store, fake, [Step("You said hello.")]) as here:
-        await here.hear(
+        await here.converse(
             fake.event(message=content(kind, duration=4_000, contentProvider={"type": "line"}))
         )
         assert seen(here) == [Media("325708", mime, 8, b"recorded")]
@@ -60,7 +60,7 @@ async def test_a_document_is_read(store: Store, fake: LineFake) -> None:
     fake.image("325708", letter, "application/octet-stream")
     message = content("file", fileName="議事録 <2>.docx", fileSize=len(letter))
     async with open_pipeline(store, fake, [Step("At ten.")]) as here:
-        await here.hear(fake.event(message=message), fake.event(message=text_message("When?")))
+        await here.converse(fake.event(message=message), fake.event(message=text_message("When?")))
         [file] = here.model.requests[0].messages[0].parts
         assert isinstance(file, Text)
         assert file.text.startswith("[file 議事録 2 .docx: ")
@@ -84,7 +84,7 @@ async def test_what_cannot_be_read_is_answered_with_the_limits(
 ) -> None:
     """By a sentence of the catalogue; nothing is fetched."""
     async with open_pipeline(store, fake, []) as here:
-        await here.hear(fake.event(message=content("file", fileName=name, fileSize=size)))
+        await here.converse(fake.event(message=content("file", fileName=name, fileSize=size)))
     assert fake.texts == [[texts().get("line.kind_file", "ja")]]
     assert fake.calls("content") == []
 
@@ -94,7 +94,7 @@ async def test_a_recording_that_line_cannot_convert_is_named(store: Store, fake:
     """The model is told that there was one."""
     fake.image("325708", b"", "audio/x-m4a", broken=True)
     async with open_pipeline(store, fake, [Step("I could not get it.")]) as here:
-        await here.hear(fake.event(message=voice()))
+        await here.converse(fake.event(message=voice()))
         assert seen(here) == [Media("325708", "audio/mp4")]
     assert fake.texts == [["I could not get it."]]
 
@@ -105,7 +105,7 @@ async def test_files_in_a_group_are_not_for_the_bot(
 ) -> None:
     """LINE cannot tell whom they are meant for, as with pictures."""
     async with open_pipeline(store, fake, []) as here:
-        await here.hear(
+        await here.converse(
             fake.event(place=GROUP, message=content(kind, fileName="a.pdf", fileSize=1))
         )
         assert here.model.requests == []

@@ -130,8 +130,8 @@ async def test_a_pressed_example_is_a_message_that_names_its_tool(
     """From the greeting in the follower's language to the model's first request, which must use
     that tool."""
     async with open_pipeline(store, fake, [Step("晴れです。")], Weather()) as here:
-        await here.hear(fake.event("follow"))
-        await here.hear(fake.press("東京の天気"))
+        await here.converse(fake.event("follow"))
+        await here.converse(fake.press("東京の天気"))
         [request] = here.model.requests
     assert (request.messages[-1].text, request.tool_choice) == (
         "/天気 東京",
@@ -143,9 +143,9 @@ async def test_a_pressed_example_is_a_message_that_names_its_tool(
 async def test_the_help_comes_with_its_buttons(store: Store, fake: LineFake) -> None:
     """Asked for by the greeting's button; what joins a group gets none."""
     async with open_pipeline(store, fake, []) as here:
-        await here.hear(fake.event("follow"))
-        await here.hear(fake.press("使い方"))
+        await here.converse(fake.event("follow"))
+        await here.converse(fake.press("使い方"))
         assert offered(fake) == EXAMPLES["ja"]
-        await here.hear(fake.event("join", GROUP, user=None))
-        await here.hear(fake.event(place=GROUP, message=addressed_message("help")))
+        await here.converse(fake.event("join", GROUP, user=None))
+        await here.converse(fake.event(place=GROUP, message=addressed_message("help")))
     assert [sent.buttons for sent in fake.sent[2:]] == [{}, {}]

@@ -52,7 +52,7 @@ def pictures(message: Message) -> list[str]:
     return [part.ref for part in message.parts if isinstance(part, Media) and part.data]
 
 
-def said(fake: LineFake, text: str, user: str | None = TARO) -> JSON:
+def text_event(fake: LineFake, text: str, user: str | None = TARO) -> JSON:
     """Somebody says something to the others, a little later than the last time."""
     fake.advance(0.001)
     return fake.event(place=GROUP, user=user, message=text_message(text))
@@ -63,7 +63,7 @@ def asked(fake: LineFake, text: str) -> JSON:
     return fake.event(place=GROUP, message=addressed_message(text))
 
 
-async def kept(store: Store) -> list[bytes]:
+async def stored(store: Store) -> list[bytes]:
     """What the store holds of the group."""
     return await store.groups.read(IN_GROUP)
 
@@ -75,8 +75,10 @@ async def test_what_was_said_before_is_background(store: Store, fake: LineFake) 
     async with open_pipeline(
         store, fake, [Step("Sushi."), Step("ok")], defaults=REMEMBERING
     ) as here:
-        await here.hear(
-            said(fake, 'sushi or "ramen"?'), said(fake, "sushi", None), asked(fake, "so?")
+        await here.converse(
+            text_event(fake, 'sushi or "ramen"?'),
+            text_event(fake, "sushi", None),
+            asked(fake, "so?"),
         )
         assert background(here) == ['Taro: "sushi or \\"ramen\\"?"', 'somebody: "sushi"']
         [request] = here.model.requests
@@ -91,23 +93,25 @@ async def test_what_was_said_before_is_background(store: Store, fake: LineFake) 
 async def test_where_it_is_off_nothing_is_kept(store: Store, fake: LineFake) -> None:
     """Not a key is written for a message that mentions nobody."""
     async with open_pipeline(store, fake, [Step("ok")]) as here:
-        await here.hear(said(fake, "canary"))
+        await here.converse(text_event(fake, "canary"))
         names = [name async for name in store.kv._client.scan_iter("kaiwa:*")]
         assert [
             name for name in names if b":note:line:" not in name
         ] == []  # the time of the last webhook
-        await here.hear(asked(fake, "what is this?"))
+        await here.converse(asked(fake, "what is this?"))
         assert background(here) == []
 
 
 async def test_the_newest_twenty_of_an_hour_are_kept(store: Store, fake: LineFake) -> None:
     """Each cut to a line; an older one is neither shown nor kept when others come."""
-    old = said(fake, "yesterday")
+    old = text_event(fake, "yesterday")
     old["timestamp"] -= 3_601_000
     async with open_pipeline(store, fake, [Step("ok")], defaults=REMEMBERING) as here:
-        await here.receive(old, *(said(fake, f"{number} {'x' * 500}") for number in range(25)))
-        assert len(await kept(store)) == 20
-        await here.hear(asked(fake, "so?"))
+        await here.receive(
+            old, *(text_event(fake, f"{number} {'x' * 500}") for number in range(25))
+        )
+        assert len(await stored(store)) == 20
+        await here.converse(asked(fake, "so?"))
         lines = background(here)
     assert [line.split()[1] for line in lines] == [f'"{number}' for number in range(5, 25)]
     assert max(map(len, lines)) < CAP + 30
@@ -118,7 +122,7 @@ async def test_after_an_hour_a_message_is_not_shown(
 ) -> None:
     """Though a later one keeps the store from dropping it."""
     async with open_pipeline(store, fake, [Step("ok")], defaults=REMEMBERING) as here:
-        await here.receive(said(fake, "early"), said(fake, "late", None))
+        await here.receive(text_event(fake, "early"), text_event(fake, "late", None))
         name = key("background", IN_GROUP)
         entries = cast("list[bytes]", await redis.zrange(name, 0, -1))
         [early] = [entry for entry in entries if b"early" in entry]
@@ -127,17 +131,17 @@ async def test_after_an_hour_a_message_is_not_shown(
         await redis.zadd(
             name, {early.replace(b"%d" % at, b"%d" % (at - 3_600_000)): at - 3_600_000}
         )
-        await here.hear(asked(fake, "so?"))
+        await here.converse(asked(fake, "so?"))
         assert background(here) == ['somebody: "late"']
-    assert len(await kept(store)) == 2
+    assert len(await stored(store)) == 2
 
 
 async def test_a_message_that_comes_twice_is_kept_once(store: Store, fake: LineFake) -> None:
     """LINE delivers again what got no 200."""
-    once = said(fake, "hello all")
+    once = text_event(fake, "hello all")
     async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
         await here.receive(once, once | {"deliveryContext": {"isRedelivery": True}})
-    assert len(await kept(store)) == 1
+    assert len(await stored(store)) == 1
 
 
 @pytest.mark.parametrize("words", ["what is this?", "この写真は何？"])
@@ -153,12 +157,12 @@ async def test_a_picture_sent_before_can_be_asked_about(
         await here.receive(
             fake.event(place=GROUP, user=TARO, message={"id": "8001", "type": "image"})
         )
-        assert (fake.calls("content"), b"8001" in (await kept(store))[0]) == ([], True)
-        await here.hear(asked(fake, words))
+        assert (fake.calls("content"), b"8001" in (await stored(store))[0]) == ([], True)
+        await here.converse(asked(fake, words))
         assert pictures(here.asked()) == ["8001"]
         assert "Picture 1 below was sent earlier by Taro" in here.asked().preface
         assert background(here) == ["Taro: [picture]"]
-        await here.hear(asked(fake, "colour?"))
+        await here.converse(asked(fake, "colour?"))
         seen = [ref for message in here.model.requests[-1].messages for ref in pictures(message)]
     assert seen == ["8001"]
 
@@ -176,9 +180,9 @@ async def test_pictures_sent_together_are_asked_about_together(
     async with open_pipeline(store, fake, [Step("ok"), Step("ok")], defaults=REMEMBERING) as here:
         await here.receive(fake.event(place=GROUP, message={"id": "0", "type": "image"}))
         await here.receive(*(fake.event(place=GROUP, user=TARO, message=album) for album in albums))
-        await here.hear(asked(fake, "weather in Nara?"))
+        await here.converse(asked(fake, "weather in Nara?"))
         assert fake.calls("content") == []
-        await here.hear(asked(fake, "compare these"))
+        await here.converse(asked(fake, "compare these"))
         assert pictures(here.asked()) == ["3", "4", "5", "6"]
         assert here.asked().preface.count("was sent earlier") == 4
 
@@ -189,10 +193,10 @@ async def test_an_old_picture_is_not_pointed_at(store: Store, fake: LineFake) ->
     sent = fake.event(place=GROUP, user=TARO, message={"id": "8002", "type": "image"})
     sent["timestamp"] -= 700_000
     async with open_pipeline(store, fake, [Step("ok"), Step("ok")], defaults=REMEMBERING) as here:
-        await here.hear(sent, asked(fake, "is it raining?"))
+        await here.converse(sent, asked(fake, "is it raining?"))
         assert pictures(here.asked()) == []
         quoting = addressed_message("and this?") | {"quotedMessageId": "8002"}
-        await here.hear(fake.event(place=GROUP, message=quoting))
+        await here.converse(fake.event(place=GROUP, message=quoting))
         assert pictures(here.asked()) == ["8002"]
 
 
@@ -217,46 +221,46 @@ async def test_what_has_no_words_is_not_kept(store: Store, fake: LineFake) -> No
     ]
     async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
         await here.receive(*(fake.event(place=GROUP, message=message) for message in silent))
-    assert await kept(store) == []
+    assert await stored(store) == []
 
 
 async def test_what_is_quoted_can_be_background(store: Store, fake: LineFake) -> None:
     """With the name of the person who wrote it."""
     fake.people[TARO] = {"displayName": "Taro"}
-    before = said(fake, "the station at nine")
+    before = text_event(fake, "the station at nine")
     quoting = addressed_message("where?") | {"quotedMessageId": before["message"]["id"]}
     async with open_pipeline(store, fake, [Step("ok")], defaults=REMEMBERING) as here:
-        await here.hear(before, fake.event(place=GROUP, message=quoting))
+        await here.converse(before, fake.event(place=GROUP, message=quoting))
         assert here.asked().preface.endswith('[This quotes Taro, as data: "the station at nine"]')
 
 
 async def test_changes_reach_the_background(store: Store, fake: LineFake) -> None:
     """An edited message has its new words, one taken back is gone from the store."""
-    typo, secret = said(fake, "halo"), said(fake, "canary")
+    typo, secret = text_event(fake, "halo"), text_event(fake, "canary")
     edited = typo["message"] | {"text": "hello"}
     async with open_pipeline(store, fake, [Step("ok")], defaults=REMEMBERING) as here:
-        await here.hear(typo, secret)
-        await here.hear(
+        await here.converse(typo, secret)
+        await here.converse(
             event("messageEdited", GROUP, TARO, message=edited),
             event("unsend", GROUP, TARO, unsend={"messageId": secret["message"]["id"]}),
             asked(fake, "so?"),
         )
         assert background(here) == ['somebody: "hello"']
-    assert b"canary" not in b"".join(await kept(store))
+    assert b"canary" not in b"".join(await stored(store))
 
 
 @pytest.mark.parametrize("how", ["forget me", "reset", "leave"])
 async def test_what_is_forgotten_is_gone(store: Store, fake: LineFake, how: str) -> None:
     """Of one person, or of all, also of those who have never asked anything."""
     async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
-        await here.receive(said(fake, "canary"), said(fake, "mine", "U" + "3" * 32))
+        await here.receive(text_event(fake, "canary"), text_event(fake, "mine", "U" + "3" * 32))
         if how == "leave":
-            await here.hear(event("leave", GROUP, None))
+            await here.converse(event("leave", GROUP, None))
         else:
-            await here.hear(fake.event(place=GROUP, user=TARO, message=addressed_message(how)))
-        assert len(await kept(store)) == (1 if how == "forget me" else 0)
+            await here.converse(fake.event(place=GROUP, user=TARO, message=addressed_message(how)))
+        assert len(await stored(store)) == (1 if how == "forget me" else 0)
         keys = [key async for key in store.kv._client.scan_iter("kaiwa:*:background:*")]
-    assert b"canary" not in b"".join(await kept(store))
+    assert b"canary" not in b"".join(await stored(store))
     assert len(keys) == (1 if how == "forget me" else 0)
 
 
@@ -266,8 +270,10 @@ async def test_whoever_leaves_the_group_takes_their_words_along(
     """Nobody asks the model about that; the words of those who stay are kept."""
     gone = event("memberLeft", GROUP, None, left={"members": [{"type": "user", "userId": TARO}]})
     async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
-        await here.hear(said(fake, "canary"), said(fake, "hello all", "U" + "3" * 32), gone)
-    [left] = await kept(store)
+        await here.converse(
+            text_event(fake, "canary"), text_event(fake, "hello all", "U" + "3" * 32), gone
+        )
+    [left] = await stored(store)
     assert b"hello all" in left
 
 
@@ -276,8 +282,8 @@ async def test_a_group_that_invites_the_bot_again_reads_again_what_is_kept(
 ) -> None:
     """Also on the same day: people may have joined who have not read it."""
     async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
-        await here.hear(fake.event("join", GROUP, None))
-        await here.hear(event("leave", GROUP, None), fake.event("join", GROUP, None))
+        await here.converse(fake.event("join", GROUP, None))
+        await here.converse(event("leave", GROUP, None), fake.event("join", GROUP, None))
     assert len(fake.texts) == 2
     assert all(
         "the last 20 messages that do not mention me" in greeting for [greeting] in fake.texts
@@ -287,16 +293,16 @@ async def test_a_group_that_invites_the_bot_again_reads_again_what_is_kept(
 async def test_being_forgotten_in_1_1_reaches_groups(store: Store, fake: LineFake) -> None:
     """Nothing told where the person had written."""
     async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
-        await here.receive(said(fake, "canary"))
-        await here.hear(fake.event(place=TARO, user=TARO, message=text_message("forget me")))
-    assert await kept(store) == []
+        await here.receive(text_event(fake, "canary"))
+        await here.converse(fake.event(place=TARO, user=TARO, message=text_message("forget me")))
+    assert await stored(store) == []
 
 
 async def test_what_a_turn_quotes_of_somebody_is_forgotten_after_it(
     store: Store, fake: LineFake
 ) -> None:
     """The turn is another person's, and takes longer than anybody waits."""
-    before, step = said(fake, "canary"), held_step("ok")
+    before, step = text_event(fake, "canary"), held_step("ok")
     quoting = addressed_message("what does that mean?") | {
         "quotedMessageId": before["message"]["id"]
     }
@@ -316,22 +322,22 @@ async def test_the_model_may_stay_silent(store: Store, fake: LineFake) -> None:
     """Its mark is never sent, alone or beside words; without background it means nothing."""
     steps = [Step("[silent]"), Step(" [silent] Well.")]
     async with open_pipeline(store, fake, steps, defaults=REMEMBERING) as here:
-        await here.hear(said(fake, "the bot is fine"), asked(fake, "thanks"))
+        await here.converse(text_event(fake, "the bot is fine"), asked(fake, "thanks"))
         assert fake.sent == []
         assert [message.text for message in await read_history(store, IN_GROUP)] == [
             "thanks",
             "[silent]",
         ]
         assert await store.depths() == Depths(due=0, dead_letters=0)
-        await here.hear(asked(fake, "really?"))
+        await here.converse(asked(fake, "really?"))
     assert fake.texts == [["Well."]]
 
 
 async def test_a_group_is_told_what_is_kept(store: Store, fake: LineFake) -> None:
     """When the bot joins; a person is not, as nothing is kept there."""
     async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
-        await here.hear(fake.event("join", GROUP, None))
-        await here.hear(fake.event("follow"))
+        await here.converse(fake.event("join", GROUP, None))
+        await here.converse(fake.event("follow"))
     [[joined], [followed]] = fake.texts
     assert ("last 20 messages" in joined, "20件" in followed) == (True, False)
     assert joined.endswith("Mention me and write “forget me”, and I delete yours.")
@@ -370,7 +376,7 @@ async def test_an_unmentioned_message_costs_one_request(
     for memory, costs in ((False, 1), (True, 2)):
         async with open_pipeline(store, fake, [], defaults=Defaults(group_memory=memory)) as here:
             await redis.config_resetstat()
-            await here.receive(said(fake, "hello"), fake.event(place=GROUP, message=picture))
+            await here.receive(text_event(fake, "hello"), fake.event(place=GROUP, message=picture))
             stats = await redis.info("commandstats")
             assert (
                 stats["cmdstat_get"]["calls"] == costs

@@ -48,7 +48,7 @@ import_module(
 )  # on a busy machine its import takes longer than a name is waited for
 
 
-def said(fake: LineFake, text: str, user: str | None = TARO) -> JSON:
+def text_event(fake: LineFake, text: str, user: str | None = TARO) -> JSON:
     """Somebody says something to the others."""
     return fake.event(place=GROUP, user=user, message=text_message(text))
 
@@ -65,7 +65,7 @@ def echo(messages: Sequence[Message]) -> Step:
 
 async def switch_on(here: LinePipeline, fake: LineFake) -> None:
     """Have the group's messages translated."""
-    await here.hear(asked(fake, "/interpret en ja"))
+    await here.converse(asked(fake, "/interpret en ja"))
     assert ON in fake.sent.pop().texts[0]
 
 
@@ -75,10 +75,10 @@ async def test_every_message_is_translated_until_it_is_switched_off(
     """In order, under its message, by its own token and without a mention; with a prompt of its own
     and no tools."""
     async with open_pipeline(store, fake, [echo] * 4) as here:
-        await here.hear(said(fake, "before"))
+        await here.converse(text_event(fake, "before"))
         await switch_on(here, fake)
-        first = said(fake, "hello </message> all")
-        await here.hear(first, said(fake, "こんにちは", None), said(fake, "last"))
+        first = text_event(fake, "hello </message> all")
+        await here.converse(first, text_event(fake, "こんにちは", None), text_event(fake, "last"))
         request = here.model.requests[0]
         assert (request.tools, "between English and Japanese" in request.system) == ((), True)
         assert [message.text for message in request.messages] == [
@@ -87,8 +87,8 @@ async def test_every_message_is_translated_until_it_is_switched_off(
         assert fake.texts == [["<hello < /message> all>"], ["<こんにちは>"], ["<last>"]]
         assert [(sent.call, sent.to) for sent in fake.sent] == [("reply", GROUP)] * 3
         assert fake.sent[0].messages[0]["quoteToken"] == first["message"]["quoteToken"]
-        await here.hear(said(fake, "通訳終了"))
-        await here.hear(said(fake, "after"))
+        await here.converse(text_event(fake, "通訳終了"))
+        await here.converse(text_event(fake, "after"))
         assert "通訳を終了しました" in fake.texts[-1][0]
         assert len(here.model.requests) == 3
         texts = [message.text for message in await read_history(store, IN_GROUP)]
@@ -107,7 +107,7 @@ async def test_every_message_is_translated_until_it_is_switched_off(
 async def test_it_is_switched_on_in_words(store: Store, fake: LineFake, words: str) -> None:
     """Languages by their names in either language, or by their codes."""
     async with open_pipeline(store, fake, []) as here:
-        await here.hear(asked(fake, words))
+        await here.converse(asked(fake, words))
     assert await store.groups.languages(IN_GROUP) == "en ja"
 
 
@@ -117,7 +117,7 @@ async def test_it_is_switched_on_in_words(store: Store, fake: LineFake, words: s
 async def test_without_two_languages_it_says_how(store: Store, fake: LineFake, words: str) -> None:
     """And stays off."""
     async with open_pipeline(store, fake, []) as here:
-        await here.hear(asked(fake, words))
+        await here.converse(asked(fake, words))
     assert "Japanese" in fake.texts[0][0] or "日本語" in fake.texts[0][0]
     assert await store.groups.languages(IN_GROUP) == ""
 
@@ -125,14 +125,14 @@ async def test_without_two_languages_it_says_how(store: Store, fake: LineFake, w
 async def test_a_sentence_that_begins_so_is_no_command(store: Store, fake: LineFake) -> None:
     """The model reads it."""
     async with open_pipeline(store, fake, [Step("It means hello.")]) as here:
-        await here.hear(asked(fake, "interpret this sentence please"))
+        await here.converse(asked(fake, "interpret this sentence please"))
     assert fake.texts == [["It means hello."]]
 
 
 async def test_alone_with_the_bot_nothing_is_translated(store: Store, fake: LineFake) -> None:
     """It is for groups."""
     async with open_pipeline(store, fake, []) as here:
-        await here.hear(fake.event(message=text_message("/interpret en ja")))
+        await here.converse(fake.event(message=text_message("/interpret en ja")))
     assert "グループ" in fake.texts[0][0]
     assert await store.groups.languages(IN_PRIVATE) == ""
 
@@ -140,8 +140,8 @@ async def test_alone_with_the_bot_nothing_is_translated(store: Store, fake: Line
 async def test_the_help_of_a_group_tells_of_it(store: Store, fake: LineFake) -> None:
     """Nowhere else, where it would not work."""
     async with open_pipeline(store, fake, []) as here:
-        await here.hear(asked(fake, "/help"))
-        await here.hear(fake.event(message=text_message("/help")))
+        await here.converse(asked(fake, "/help"))
+        await here.converse(fake.event(message=text_message("/help")))
     assert ["/interpret en ja" in texts[0] for texts in fake.texts] == [True, False]
 
 
@@ -157,10 +157,10 @@ async def test_what_has_no_words_is_left_alone(store: Store, fake: LineFake) -> 
     picture = {"id": message_id(), "type": "image", "contentProvider": {"type": "line"}}
     async with open_pipeline(store, fake, []) as here:
         await switch_on(here, fake)
-        await here.hear(
-            *(said(fake, text) for text in ("😀", "12:30", "https://example.com/path", "…！"))
+        await here.converse(
+            *(text_event(fake, text) for text in ("😀", "12:30", "https://example.com/path", "…！"))
         )
-        await here.hear(
+        await here.converse(
             *(fake.event(place=GROUP, message=message) for message in (sticker, picture))
         )
     assert fake.sent == []
@@ -184,20 +184,20 @@ async def test_without_a_translation_nothing_is_said(
     """Neither the mark of silence nor an apology; the next message is translated."""
     async with open_pipeline(store, fake, [step, echo]) as here:
         await switch_on(here, fake)
-        await here.hear(said(fake, "hello hello"), said(fake, "next"))
+        await here.converse(text_event(fake, "hello hello"), text_event(fake, "next"))
     assert fake.texts == [["<next>"]]
 
 
 async def test_commands_stay_commands(store: Store, fake: LineFake) -> None:
     """With a slash; the same words without one are what people say to each other."""
     async with open_pipeline(store, fake, [Step("noted"), echo, echo]) as here:
-        await here.hear(asked(fake, "remember the milk"))
+        await here.converse(asked(fake, "remember the milk"))
         await switch_on(here, fake)
         fake.sent.clear()
-        await here.hear(said(fake, "reset"), said(fake, "stop"))
+        await here.converse(text_event(fake, "reset"), text_event(fake, "stop"))
         assert fake.texts == [["<reset>"], ["<stop>"]]
         assert len(await read_history(store, IN_GROUP)) > 2
-        await here.hear(said(fake, "/reset"))
+        await here.converse(text_event(fake, "/reset"))
         assert "deleted this conversation" in fake.texts[-1][0]
         assert await store.groups.languages(IN_GROUP) == "en ja"
 
@@ -206,8 +206,10 @@ async def test_a_mention_is_answered_as_ever(store: Store, fake: LineFake) -> No
     """Beside translations, each in a turn of its own, in order."""
     async with open_pipeline(store, fake, [echo, Step("It is noon."), echo]) as here:
         await switch_on(here, fake)
-        await here.hear(
-            said(fake, "one", USER), asked(fake, "what time is it?"), said(fake, "two", USER)
+        await here.converse(
+            text_event(fake, "one", USER),
+            asked(fake, "what time is it?"),
+            text_event(fake, "two", USER),
         )
         assert [len(request.messages) for request in here.model.requests] == [1, 3, 1]
     assert fake.texts == [["<one>"], ["It is noon."], ["<two>"]]
@@ -215,12 +217,12 @@ async def test_a_mention_is_answered_as_ever(store: Store, fake: LineFake) -> No
 
 async def test_a_translation_is_never_pushed(store: Store, fake: LineFake) -> None:
     """A push to a group costs a message for each member; a late message costs no request either."""
-    late, slow = said(fake, "late"), said(fake, "slow")
+    late, slow = text_event(fake, "late"), text_event(fake, "slow")
     late["timestamp"] -= 60_000
     fake.expire(slow["replyToken"])
     async with open_pipeline(store, fake, [echo]) as here:
         await switch_on(here, fake)
-        await here.hear(late, slow)
+        await here.converse(late, slow)
         assert len(here.model.requests) == 1
     assert (fake.sent, fake.calls("push")) == ([], [])
     assert (await store.depths()).dead_letters == 0
@@ -232,19 +234,19 @@ async def test_nobody_is_told_to_wait_for_a_translation(store: Store, fake: Line
     first, second = held_step(), held_step()
     async with open_pipeline(store, fake, [first, second, echo], line_push="never") as here:
         await answer_late(here, first, asked(fake, "hi", TARO), IN_GROUP)
-        await here.hear(fake.press(BUTTON, TARO))
+        await here.converse(fake.press(BUTTON, TARO))
         old_button = fake.press(BUTTON, TARO)
         await switch_on(here, fake)
         to_bot, aside, command = (
             asked(fake, "hello"),
-            said(fake, "good morning"),
-            said(fake, "/help", USER),
+            text_event(fake, "good morning"),
+            text_event(fake, "/help", USER),
         )
         await here.receive(to_bot, aside, command)
         here.wait(LATE_S)
         async with running(here, second, IN_GROUP):
             await shown(here, LATE_IN_GROUP, cards=2)
-            await here.hear(old_button)
+            await here.converse(old_button)
             assert fake.texts[-1][0].startswith(SENT)
     tokens = [request.body["replyToken"] for request in fake.calls("reply")]
     assert [event["replyToken"] in tokens for event in (to_bot, aside, command)] == [
@@ -259,9 +261,9 @@ async def test_limits_count_and_are_told_once(store: Store, fake: LineFake) -> N
     limits = Limits(conversation_messages=3)
     async with open_pipeline(store, fake, [echo] * 3, limits=limits) as here:
         await switch_on(here, fake)
-        await here.hear(said(fake, "one"), said(fake, "two"))
+        await here.converse(text_event(fake, "one"), text_event(fake, "two"))
         for number in range(3, 6):
-            await here.hear(said(fake, "more", "U" + str(number) * 32))
+            await here.converse(text_event(fake, "more", "U" + str(number) * 32))
         assert len(here.model.requests) == 2
         used = await here.runner.services.budgets.used(IN_GROUP, TARO)
     assert fake.texts[:2] == [["<one>"], ["<two>"]]
@@ -271,11 +273,15 @@ async def test_limits_count_and_are_told_once(store: Store, fake: LineFake) -> N
 
 async def test_what_is_taken_back_is_not_translated(store: Store, fake: LineFake) -> None:
     """Neither before its turn nor during it; of an edited message the new words are."""
-    first, second, typo = said(fake, "canary"), said(fake, "another canary"), said(fake, "halo")
+    first, second, typo = (
+        text_event(fake, "canary"),
+        text_event(fake, "another canary"),
+        text_event(fake, "halo"),
+    )
     gate = asyncio.Event()
     async with open_pipeline(store, fake, [Step("translated canary", gate=gate), echo]) as here:
         await switch_on(here, fake)
-        await here.hear(
+        await here.converse(
             first, event("unsend", GROUP, TARO, unsend={"messageId": first["message"]["id"]})
         )
         assert here.model.requests == []
@@ -288,7 +294,7 @@ async def test_what_is_taken_back_is_not_translated(store: Store, fake: LineFake
         gate.set()
         await processing
         assert fake.sent == []
-        await here.hear(
+        await here.converse(
             typo, event("messageEdited", GROUP, TARO, message=typo["message"] | {"text": "hello"})
         )
     assert fake.texts == [["<hello>"]]
@@ -300,13 +306,13 @@ async def test_an_open_question_holds_no_translation_up(store: Store, fake: Line
     launch, call = Launch(), Step(calls=(ToolCall("", "launch", {"what": "rocket"}),))
     async with open_pipeline(store, fake, [call, echo, echo, Step("Up!")], launch) as here:
         await switch_on(here, fake)
-        await here.hear(asked(fake, "launch it"))
+        await here.converse(asked(fake, "launch it"))
         assert fake.sent.pop().buttons
         fake.advance(5)
-        await here.hear(said(fake, "yes", USER))
-        await here.hear(said(fake, "はい"))
+        await here.converse(text_event(fake, "yes", USER))
+        await here.converse(text_event(fake, "はい"))
         assert (fake.texts, launch.contexts) == ([["<yes>"], ["<はい>"]], [])
-        await here.hear(asked(fake, "yes"))
+        await here.converse(asked(fake, "yes"))
     assert len(launch.contexts) == 1
     assert fake.texts[-1] == ["Up!"]
 
@@ -315,7 +321,7 @@ async def test_leaving_ends_it(store: Store, fake: LineFake) -> None:
     """Nothing is left of it."""
     async with open_pipeline(store, fake, []) as here:
         await switch_on(here, fake)
-        await here.hear(event("leave", GROUP, None))
+        await here.converse(event("leave", GROUP, None))
     assert await store.groups.languages(IN_GROUP) == ""
 
 
@@ -323,7 +329,7 @@ async def test_background_is_kept_beside_translations(store: Store, fake: LineFa
     """One request of the webhook's to the store does both."""
     async with open_pipeline(store, fake, [echo], defaults=Defaults(group_memory=True)) as here:
         await switch_on(here, fake)
-        await here.hear(said(fake, "hello"))
+        await here.converse(text_event(fake, "hello"))
     assert fake.texts == [["<hello>"]]
     assert len(await store.groups.read(IN_GROUP)) == 1
 
@@ -333,7 +339,9 @@ async def test_a_translation_that_waits_goes_with_its_message(store: Store, fake
     async with open_pipeline(store, fake, [echo]) as here:
         await switch_on(here, fake)
         fake.fail("reply", 500)
-        await here.hear(hello := said(fake, "hello"))
+        await here.converse(hello := text_event(fake, "hello"))
         assert len(await store.outbox.read(IN_GROUP)) == 1
-        await here.hear(event("unsend", GROUP, TARO, unsend={"messageId": hello["message"]["id"]}))
+        await here.converse(
+            event("unsend", GROUP, TARO, unsend={"messageId": hello["message"]["id"]})
+        )
     assert (fake.sent, await store.outbox.read(IN_GROUP)) == ([], [])

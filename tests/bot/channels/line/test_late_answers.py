@@ -22,11 +22,11 @@ from tests.bot.channels.line.late_turns import (
     WAITING,
     answer_late,
     held_step,
-    kept_answer,
     late_turn,
     question,
     running,
     shown,
+    stored_answer,
     ways,
 )
 from tests.bot.channels.line.pipeline import open_pipeline
@@ -113,13 +113,13 @@ async def test_the_clock_runs_out_while_the_model_thinks(store: Store, fake: Lin
 
 async def test_never_pushed_an_answer_waits_for_its_press(store: Store, fake: LineFake) -> None:
     """It comes by the press's own token, whole, and once; LINE_PUSH=never."""
-    async with kept_answer(store, fake, "word " * 2_000) as here:
+    async with stored_answer(store, fake, "word " * 2_000) as here:
         assert ways(fake) == [("reply", WAITING)]
         assert [one.asker for one in await store.late_answers.read(IN_PRIVATE)] == [USER]
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
         assert (fake.sent[-1].call, len(fake.sent[-1].messages)) == ("reply", 2)
         assert await store.late_answers.read(IN_PRIVATE) == []
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
         assert [way for way, _ in ways(fake)] == ["reply"] * 3
         assert fake.texts[-1][0].startswith(SENT)
         assert fake.calls("push") == []
@@ -132,11 +132,11 @@ async def test_pressed_early_it_says_so_again_with_a_new_button(
     step = held_step()
     async with open_pipeline(store, fake, [step], line_push="never") as here:
         async with late_turn(here, step, question(fake)):
-            await here.hear(fake.press(BUTTON))
-            await here.hear(fake.press(BUTTON))
+            await here.converse(fake.press(BUTTON))
+            await here.converse(fake.press(BUTTON))
             assert ways(fake) == [("reply", WAITING)] * 3
             assert [list(sent.buttons) for sent in fake.sent] == [[BUTTON]] * 3
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
         assert ways(fake)[3:] == [("reply", "Hi!")]
 
 
@@ -146,7 +146,7 @@ async def test_auto_pushes_and_the_button_says_so(store: Store, fake: LineFake) 
     async with open_pipeline(store, fake, [step]) as here:
         async with late_turn(here, step, question(fake)):
             assert "The answer will come by itself" in fake.texts[0][0]
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
     assert ways(fake)[:2] == [("reply", WAITING), ("push", "Hi!")]
     assert fake.texts[2][0].startswith(SENT)
 
@@ -195,7 +195,7 @@ async def test_an_answer_that_is_not_worth_a_push_leaves_the_card(
         here.wait(LATE_S)
         await here.process()
         await here.runner.process(LATE_IN_GROUP)
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
     assert [sent.call for sent in fake.sent] == ["reply"] * 2
     assert [
         words[0].startswith(known) for words, known in zip(fake.texts, (WAITING, SENT), strict=True)
@@ -225,7 +225,7 @@ async def test_an_answer_that_is_not_pushed_after_all_has_its_card(
         here.wait(LATE_S)
         await here.process()
         await here.runner.process(LATE_HERE)
-        await here.hear(fake.press("回答を見る"))
+        await here.converse(fake.press("回答を見る"))
     assert [sent.call for sent in fake.sent] == ["reply", "reply"]
 
 
@@ -237,7 +237,7 @@ async def test_auto_without_quota_keeps_the_answer(store: Store, fake: LineFake)
         async with late_turn(here, step, question(fake)):
             assert "Press the button in a little while" in fake.texts[0][0]
         assert fake.calls("push") == []
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
     assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
 
 
@@ -249,7 +249,7 @@ async def test_a_month_that_ends_at_the_push_loses_nothing(store: Store, fake: L
         async with late_turn(here, step, question(fake)):
             fake.used = 5
         assert len(fake.calls("push")) == 1
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
     assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
 
 
@@ -261,10 +261,10 @@ async def test_always_pushes_without_a_button(store: Store, fake: LineFake) -> N
         here.wait(LATE_S)
         async with running(here, step):
 
-            async def is_told() -> bool:
+            async def is_reported() -> bool:
                 return await store.outbox.head(LATE_HERE) is not None
 
-            await until_true(is_told)
+            await until_true(is_reported)
             await here.runner.process(LATE_HERE)
     assert ways(fake) == [("push", "Hi!")]
 
@@ -274,9 +274,9 @@ async def test_always_without_quota_is_like_auto(store: Store, fake: LineFake) -
     fake.limit = fake.used = 5
     step = held_step("late")
     async with open_pipeline(store, fake, [Step("in time"), step], line_push="always") as here:
-        await here.hear(question(fake))
+        await here.converse(question(fake))
         await answer_late(here, step, question(fake))
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
     assert ways(fake) == [("reply", "in time"), ("reply", WAITING), ("reply", "late")]
 
 
@@ -287,9 +287,9 @@ async def test_always_answers_by_the_token_where_the_month_ends_at_the_push(
     button."""
     fake.limit = 5
     async with open_pipeline(store, fake, [Step("one"), Step("two")], line_push="always") as here:
-        await here.hear(question(fake))
+        await here.converse(question(fake))
         fake.used = 5
-        await here.hear(question(fake))
+        await here.converse(question(fake))
 
         async def is_settled() -> bool:
             await here.runner.process(IN_PRIVATE)
@@ -310,7 +310,7 @@ async def test_in_a_group_only_the_askers_press_counts(store: Store, fake: LineF
         for user in (OTHER, None):
             await here.receive(fake.press(BUTTON, user))
             assert here.due == []
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
     assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
     assert [sent.to for sent in fake.sent] == [GROUP] * 2
 
@@ -331,17 +331,17 @@ async def test_messages_behind_a_turn_get_their_own_button(store: Store, fake: L
         assert {request.body["replyToken"] for request in fake.calls("reply")} == {
             one["replyToken"] for one in events
         }
-        await here.hear(fake.press(BUTTON, OTHER))
+        await here.converse(fake.press(BUTTON, OTHER))
         assert fake.texts[-1] == ["two"]
         assert [one.asker for one in await store.late_answers.read(IN_GROUP)] == [USER]
 
 
 async def test_a_redelivered_press_brings_nothing_twice(store: Store, fake: LineFake) -> None:
     """LINE sends it again after a 503."""
-    async with kept_answer(store, fake) as here:
+    async with stored_answer(store, fake) as here:
         press = fake.press(BUTTON)
-        await here.hear(press)
-        await here.hear(press | {"deliveryContext": {"isRedelivery": True}})
+        await here.converse(press)
+        await here.converse(press | {"deliveryContext": {"isRedelivery": True}})
     assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
 
 
@@ -367,9 +367,9 @@ async def test_two_presses_at_once_in_two_processes_bring_it_once(
 async def test_a_press_of_unknown_outcome_is_not_repeated(store: Store, fake: LineFake) -> None:
     """LINE took the answer, and the line was cut: the press's token tells so at the next
     attempt."""
-    async with kept_answer(store, fake) as here:
+    async with stored_answer(store, fake) as here:
         fake.trouble("reply", "cut")
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
         assert len(await store.late_answers.read(IN_PRIVATE)) == 1
 
         async def is_settled() -> bool:
@@ -384,23 +384,23 @@ async def test_a_press_whose_token_is_dead_leaves_the_answer_where_it_is(
     store: Store, fake: LineFake
 ) -> None:
     """Another press brings it."""
-    async with kept_answer(store, fake) as here:
+    async with stored_answer(store, fake) as here:
         press = fake.press(BUTTON)
         fake.expire(press["replyToken"])
-        await here.hear(press)
+        await here.converse(press)
         assert await store.outbox.head(LATE_HERE) is None
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
     assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
 
 
 async def test_an_answer_that_line_refuses_is_given_up(store: Store, fake: LineFake) -> None:
     """It becomes a dead letter of its own conversation, and no press finds it again."""
-    async with kept_answer(store, fake) as here:
+    async with stored_answer(store, fake) as here:
         fake.fail("reply", 400, "The request body has 1 error")
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
         [dead] = await store.dead_letters.read()
         assert (dead.conversation, b"Hi!" in (dead.delivery or b"")) == (IN_PRIVATE, True)
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
     assert fake.texts[-1][0].startswith(SENT)
 
 
@@ -415,11 +415,11 @@ async def test_the_next_answer_offers_the_earlier_one(store: Store, fake: LineFa
             here.wait(61)
             await here.process()
         assert (fake.sent, len(await store.late_answers.read(IN_PRIVATE))) == ([], 2)
-        await here.hear(question(fake))
+        await here.converse(question(fake))
         assert list(fake.sent[-1].buttons) == [EARLIER]
-        await here.hear(fake.press(EARLIER))
+        await here.converse(fake.press(EARLIER))
         assert list(fake.sent[-1].buttons) == [EARLIER]
-        await here.hear(fake.press(EARLIER))
+        await here.converse(fake.press(EARLIER))
         assert fake.sent[-1].buttons == {}
     assert ways(fake) == [("reply", "three"), ("reply", "one"), ("reply", "two")]
 
@@ -439,12 +439,12 @@ async def test_a_late_answer_goes_with_its_asker(
     store: Store, fake: LineFake, leaving: str
 ) -> None:
     """/forget me and blocking the bot delete it."""
-    async with kept_answer(store, fake, "secret") as here:
-        await here.hear(
+    async with stored_answer(store, fake, "secret") as here:
+        await here.converse(
             event("unfollow") if leaving == "unfollow" else question(fake, "/forget me")
         )
         assert await store.late_answers.read(IN_PRIVATE) == []
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
     assert "secret" not in str(fake.texts)
 
 
@@ -454,9 +454,9 @@ async def test_a_late_answer_to_an_unsent_message_never_comes(store: Store, fake
     async with open_pipeline(store, fake, [step], line_push="never") as here:
         await answer_late(here, step, asked)
         assert len(await store.late_answers.read(IN_PRIVATE)) == 1
-        await here.hear(event("unsend", unsend={"messageId": asked["message"]["id"]}))
+        await here.converse(event("unsend", unsend={"messageId": asked["message"]["id"]}))
         assert await store.late_answers.read(IN_PRIVATE) == []
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
     assert "secret" not in str(fake.texts)
 
 
@@ -476,10 +476,10 @@ async def test_a_message_that_is_edited_before_its_late_answer_is_fetched_is_ans
         here.wait(LATE_S)
         await here.process()
         await here.runner.process(LATE_IN_GROUP)
-        await here.hear(edits[0])
-        await here.hear(fake.press(BUTTON))
-        await here.hear(edits[1])
-        await here.hear(fake.press(BUTTON))
+        await here.converse(edits[0])
+        await here.converse(fake.press(BUTTON))
+        await here.converse(edits[1])
+        await here.converse(fake.press(BUTTON))
     assert [words[: len(SENT)] for _, words in ways(fake)] == [WAITING[: len(SENT)], "Sunny.", SENT]
 
 
@@ -490,9 +490,9 @@ async def test_forget_me_leaves_the_answers_of_others(store: Store, fake: LineFa
             await here.receive(fake.event(place=GROUP, user=user, message=addressed_message("hi")))
             here.wait(61)
             await here.process()
-        await here.hear(fake.event(place=GROUP, message=addressed_message("/forget me")))
+        await here.converse(fake.event(place=GROUP, message=addressed_message("/forget me")))
         assert [one.asker for one in await store.late_answers.read(IN_GROUP)] == [OTHER]
-        await here.hear(event("leave", GROUP, None))
+        await here.converse(event("leave", GROUP, None))
         assert await store.late_answers.read(IN_GROUP) == []
 
 
@@ -517,7 +517,7 @@ async def test_each_press_of_one_moment_is_answered(store: Store, fake: LineFake
         for user, each in zip(users, data, strict=True)
     ]
     async with open_pipeline(store, fake, [], line_push="never") as here:
-        await here.hear(*presses)
+        await here.converse(*presses)
     assert {request.body["replyToken"] for request in fake.calls("reply")} == {
         press["replyToken"] for press in presses
     }
@@ -525,7 +525,7 @@ async def test_each_press_of_one_moment_is_answered(store: Store, fake: LineFake
 
 async def test_a_press_without_lines_signature_does_nothing(store: Store, fake: LineFake) -> None:
     """Nor does data in another form."""
-    async with kept_answer(store, fake) as here:
+    async with stored_answer(store, fake) as here:
         here.due.clear()
         press = fake.press(BUTTON)
         body, _ = webhook(press)
@@ -544,9 +544,9 @@ async def test_the_newest_late_answers_are_kept(store: Store, fake: LineFake) ->
             await here.receive(question(fake))
             here.wait(61)
             await here.process()
-        kept = await store.late_answers.read(IN_PRIVATE)
+        stored = await store.late_answers.read(IN_PRIVATE)
         [dead] = await store.dead_letters.read()
-    assert (len(kept), b"answer 0" in (dead.delivery or b"")) == (20, True)
+    assert (len(stored), b"answer 0" in (dead.delivery or b"")) == (20, True)
 
 
 async def test_what_answers_no_message_is_not_kept(store: Store, fake: LineFake) -> None:

@@ -30,10 +30,10 @@ from tests.bot.channels.line.late_turns import (
     answer_late,
     held_step,
     ignore,
-    kept_answer,
     question,
     running,
     shown,
+    stored_answer,
     ways,
 )
 from tests.bot.channels.line.pipeline import open_pipeline
@@ -72,13 +72,13 @@ async def test_a_late_question_is_fetched_and_answered(
     ) as here:
         await answer_late(here, step, question(fake, "please launch it"))
         assert ways(fake) == [("reply", WAITING)]
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
         assert list(fake.sent[1].buttons) == ["Yes", "No"]
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
         assert fake.texts[2] == [ASKED]
         if answer == "words":
             fake.advance(2)  # to be written after the question could be read
-        await here.hear(fake.press("Yes") if answer == "button" else question(fake, "yes"))
+        await here.converse(fake.press("Yes") if answer == "button" else question(fake, "yes"))
         assert (len(tool.contexts), ways(fake)[3:]) == (1, [("reply", "Launched")])
         assert await store.late_answers.read(IN_PRIVATE) == []
 
@@ -98,7 +98,7 @@ async def test_a_late_question_that_is_over_is_not_asked(store: Store, fake: Lin
             return len(await store.late_answers.read(IN_PRIVATE)) == 2
 
         await until_true(is_over)
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
         assert (tool.contexts, ways(fake)[1:]) == ([], [("reply", "Nobody decided.")])
         assert await store.late_answers.read(IN_PRIVATE) == []
     assert await store.dead_letters.read() == []
@@ -115,8 +115,8 @@ async def test_a_question_that_ends_while_it_is_fetched_is_not_asked(
     ) as here:
         await answer_late(here, step, question(fake, "please launch it"))
         fake.fail("reply", 500)
-        await here.hear(fake.press(BUTTON))
-        await here.hear(question(fake, "/stop"))
+        await here.converse(fake.press(BUTTON))
+        await here.converse(question(fake, "/stop"))
 
         async def is_settled() -> bool:
             await here.runner.process(LATE_HERE)
@@ -136,20 +136,20 @@ async def test_a_late_poll_comes_with_its_buttons(store: Store, fake: LineFake) 
         store, fake, [step, Step("Please vote.")], toolset=tools, line_push="never"
     ) as here:
         await answer_late(here, step, question(fake))
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
     assert fake.sent[-1].texts[0] == "Please vote."
     assert list(fake.sent[-1].buttons) == ["1 Sushi", "2 Curry", "Close"]
 
 
-@pytest.mark.parametrize(("is_kept", "types"), [(True, ["text", "image"]), (False, ["text"])])
+@pytest.mark.parametrize(("is_stored", "types"), [(True, ["text", "image"]), (False, ["text"])])
 async def test_a_late_answer_shows_the_pictures_that_are_left(
-    fake: LineFake, is_kept: bool, types: list[str]
+    fake: LineFake, is_stored: bool, types: list[str]
 ) -> None:
     """They are kept for a day, and the answer for seven; a picture that is gone is told in
     words."""
     files = LocalFiles()
-    if not is_kept:
-        files.kept.clear()
+    if not is_stored:
+        files.stored.clear()
     async with open_rig(fake, files=files) as rig:
         address = encode(rig.address(fake.token())).decode()
         late = LateAnswer(IN_PRIVATE, "turn_1_1")
@@ -158,7 +158,7 @@ async def test_a_late_answer_shows_the_pictures_that_are_left(
         )
         await rig.line.deliver(LATE_HERE, delivery, ours)
     assert [message["type"] for message in fake.sent[0].messages] == types
-    assert (CHART.text in fake.texts[0][0]) is not is_kept
+    assert (CHART.text in fake.texts[0][0]) is not is_stored
 
 
 async def test_the_button_for_an_earlier_answer_stands_below_whatever_comes_last(
@@ -200,7 +200,7 @@ async def _change_hands(store: Store, fake: LineFake, step: Step) -> None:
             await other.runner.process(IN_PRIVATE)
             await other.runner.process(LATE_HERE)
             assert len(fake.calls("reply")) == 1
-            await other.hear(fake.press(BUTTON))
+            await other.converse(fake.press(BUTTON))
 
 
 @pytest.mark.long
@@ -257,8 +257,8 @@ async def test_who_waits_behind_an_open_question_is_told(
     """In a group, where somebody else's approval is awaited for longer than a reply token lives."""
     steps = [Step(calls=(ToolCall("c1", "launch", {}),)), Step("Launched"), Step("Hello Taro")]
     async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
-        await here.hear(fake.event(place=GROUP, message=addressed_message("please launch it")))
-        await here.hear(fake.event(place=GROUP, user=TARO, message=addressed_message("hi")))
+        await here.converse(fake.event(place=GROUP, message=addressed_message("please launch it")))
+        await here.converse(fake.event(place=GROUP, user=TARO, message=addressed_message("hi")))
         assert list(fake.sent[-1].buttons) == ["Yes", "No"]
         due = await redis.zscore(key("due", IN_GROUP), IN_GROUP)
         assert due is not None
@@ -268,8 +268,8 @@ async def test_who_waits_behind_an_open_question_is_told(
         await here.runner.process(IN_GROUP)
         await here.runner.process(LATE_IN_GROUP)
         assert ways(fake)[-1] == ("reply", WAITING)
-        await here.hear(fake.press("Yes"))
-        await here.hear(fake.press(BUTTON, TARO))
+        await here.converse(fake.press("Yes"))
+        await here.converse(fake.press(BUTTON, TARO))
         assert [words for _, words in ways(fake)[2:]] == ["Launched", "Hello Taro"]
 
 
@@ -279,13 +279,13 @@ async def test_a_late_command_behind_an_open_question_is_fetched(
     """It is run at once, and its sender told that its answer waits."""
     steps = [Step(calls=(ToolCall("c1", "launch", {}),))]
     async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
-        await here.hear(fake.event(place=GROUP, message=addressed_message("please launch it")))
+        await here.converse(fake.event(place=GROUP, message=addressed_message("please launch it")))
         await here.receive(fake.event(place=GROUP, user=TARO, message=addressed_message("/usage")))
         here.wait(55)
         await here.process()
         await here.runner.process(LATE_IN_GROUP)
         assert ways(fake)[1:] == [("reply", WAITING)]
-        await here.hear(fake.press(BUTTON, TARO))
+        await here.converse(fake.press(BUTTON, TARO))
     assert fake.texts[-1][0].startswith("Used today")
 
 
@@ -303,13 +303,13 @@ async def test_behind_an_open_question_a_late_answer_goes_with_the_last_of_its_m
         here.wait(LATE_S)
         await here.process()
         await here.runner.process(LATE_IN_GROUP)
-        await here.hear(fake.event(place=GROUP, message=addressed_message("please launch it")))
+        await here.converse(fake.event(place=GROUP, message=addressed_message("please launch it")))
         for left, one in enumerate(reversed(asked)):
             assert len(await store.late_answers.read(IN_GROUP)) == 1, left
             unsent = {"messageId": one["message"]["id"]}
-            await here.hear(event("unsend", GROUP, TARO, unsend=unsent))
+            await here.converse(event("unsend", GROUP, TARO, unsend=unsent))
         assert await store.late_answers.read(IN_GROUP) == []
-        await here.hear(fake.press(BUTTON, TARO))
+        await here.converse(fake.press(BUTTON, TARO))
     assert "secret" not in str(fake.texts)
 
 
@@ -317,11 +317,11 @@ async def test_a_late_answer_that_cannot_be_read_is_given_up(
     store: Store, redis: Redis, fake: LineFake
 ) -> None:
     """And the next one is fetched; a journal that cannot be read is in nobody's way."""
-    async with kept_answer(store, fake) as here:
+    async with stored_answer(store, fake) as here:
         await redis.lpush(key("late", IN_PRIVATE), f"{USER} turn_0_1\nnot JSON")
         await redis.rpush(key("journal", IN_PRIVATE), "response 0:not JSON")
         await redis.expire(key("journal", IN_PRIVATE), 60)
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
         assert ways(fake)[1:] == [("reply", "Hi!")]
         [dead] = await store.dead_letters.read()
         assert (dead.conversation, dead.delivery) == (IN_PRIVATE, b"not JSON")
@@ -384,14 +384,14 @@ async def test_a_late_sentence_in_place_of_the_models_answer_is_fetched(
             here.wait(LATE_S)
             await here.process()
             await here.runner.process(LATE_HERE)
-            await here.hear(fake.press("回答を見る"))
+            await here.converse(fake.press("回答を見る"))
     waiting = texts().get("late.waiting", "ja")
-    cannot_hear = texts().get("reply.cannot_audio", "ja")
+    cannot_receive = texts().get("reply.cannot_audio", "ja")
     assert [words for _, words in ways(fake)] == [
         waiting,
         "どういたしまして😊",
         waiting,
-        cannot_hear,
+        cannot_receive,
     ]
 
 
@@ -407,7 +407,7 @@ async def test_the_late_apology_for_a_turn_that_was_given_up_is_fetched(
         here.wait(LATE_S)
         await here.process()
         await here.runner.process(LATE_HERE)
-        await here.hear(fake.press(BUTTON))
+        await here.converse(fake.press(BUTTON))
     assert [words.partition(",")[0] for _, words in ways(fake)] == [
         WAITING,
         "Something went wrong on my side",
@@ -421,7 +421,7 @@ async def test_a_late_command_is_fetched(store: Store, fake: LineFake) -> None:
         here.wait(LATE_S)
         await here.process()
         await here.runner.process(LATE_HERE)
-        await here.hear(fake.press("回答を見る"))
+        await here.converse(fake.press("回答を見る"))
     assert "Kaiwa" in fake.texts[-1][0]
 
 
@@ -437,9 +437,9 @@ async def test_the_answer_to_what_was_taken_back_is_not_fetched(
             here.wait(61)
             await here.process()
         await redis.rpush(key("late", IN_PRIVATE), f"{USER} turn_0_1\nnot JSON")
-        await here.hear(event("unsend", unsend={"messageId": asked[0]["message"]["id"]}))
-        kept = await store.late_answers.read(IN_PRIVATE)
-        assert [b"two" in one.delivery for one in kept] == [True, False]
+        await here.converse(event("unsend", unsend={"messageId": asked[0]["message"]["id"]}))
+        stored = await store.late_answers.read(IN_PRIVATE)
+        assert [b"two" in one.delivery for one in stored] == [True, False]
 
 
 async def test_what_is_taken_back_behind_the_turn_of_another_is_not_fetched(
@@ -491,7 +491,7 @@ async def test_who_awaits_nothing_behind_a_turn_is_not_told(
         fake.event(place=GROUP, user=user, message=addressed_message("hi")) for user in (USER, TARO)
     )
     async with open_pipeline(store, fake, [step], line_push="never") as here:
-        await here.hear(fake.event(place=GROUP, message=addressed_message("/interpret en ja")))
+        await here.converse(fake.event(place=GROUP, message=addressed_message("/interpret en ja")))
         fake.sent.clear()
         await here.receive(asked, behind | {"message": words})
         if is_unsent:
@@ -525,9 +525,9 @@ async def test_a_turn_in_time_makes_no_further_request(
         open_store(url, history_days=HISTORY_DAYS) as store,
         open_pipeline(store, fake, [Step("Hi!")] * 2, line_push=push) as here,
     ):
-        await here.hear(question(fake))
+        await here.converse(question(fake))
         wire.requests.clear()
-        await here.hear(question(fake))
+        await here.converse(question(fake))
     # These set small values and the index beside the others, in the same batches.
     beside = ("transaction", "index")
     made = [name for name in wire.requests if name in NAMES and name not in beside]

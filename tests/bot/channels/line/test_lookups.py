@@ -15,13 +15,15 @@ MIB = 1024 * 1024
 TARO = "U" + "2" * 32
 
 
-def said_by(user: str | None) -> InboundEvent:
+def written_by(user: str | None) -> InboundEvent:
     return InboundEvent(Message("1", "user", (), 1, Author(user) if user else None), group=True)
 
 
 async def prepared(rig: Rig, conversation: str, *users: str | None) -> list[Author | None]:
     """The authors after the channel has looked them up."""
-    arrivals = await rig.line.enrich(conversation, [said_by(user) for user in users], is_new=False)
+    arrivals = await rig.line.enrich(
+        conversation, [written_by(user) for user in users], is_new=False
+    )
     return [arrival.message.author for arrival in arrivals]
 
 

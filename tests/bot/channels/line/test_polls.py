@@ -74,7 +74,7 @@ async def open_poll(
     transport = httpx.ASGITransport(Starlette(routes=line.routes()))
     async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, line:
         here = LinePipeline(model, runner, http, due, fake)
-        await here.hear(fake.event(place=GROUP, message=addressed_message("a poll, please")))
+        await here.converse(fake.event(place=GROUP, message=addressed_message("a poll, please")))
         yield here
 
 
@@ -115,8 +115,8 @@ def test_the_button_of_a_long_answer_is_below_its_poll() -> None:
 
 async def test_a_press_is_answered_by_its_own_token(poll: LinePipeline, fake: LineFake) -> None:
     """Counts without names; no turn, and nothing is pushed."""
-    await poll.hear(fake.press("1 Sushi"))
-    await poll.hear(fake.press("2 Curry", OTHER))
+    await poll.converse(fake.press("1 Sushi"))
+    await poll.converse(fake.press("2 Curry", OTHER))
     assert [(sent.call, sent.texts) for sent in fake.sent[1:]] == [
         ("reply", [f"Where do we eat?\n・Sushi: 1\n・Curry: 0\nVotes: 1. {BELOW}"]),
         ("reply", [f"Where do we eat?\n・Sushi: 1\n・Curry: 1\nVotes: 2. {BELOW}"]),
@@ -140,7 +140,7 @@ async def test_a_group_that_votes_at_once_gets_few_messages(store: Store, fake: 
     async with open_poll(store, fake, pause_s) as poll:
         begun = time.monotonic()
         for number in range(10):
-            await poll.hear(fake.press("1 Sushi", f"U{number:032}"))
+            await poll.converse(fake.press("1 Sushi", f"U{number:032}"))
         pauses = int((time.monotonic() - begun) / pause_s)
         at_once = len(fake.sent)
         assert 2 <= at_once <= 2 + pauses
@@ -159,8 +159,8 @@ async def test_a_vote_whose_token_is_dead_counts_and_is_not_pushed(
     """A push would cost a message for each member."""
     press = fake.press("1 Sushi")
     fake.expire(press["replyToken"])
-    await poll.hear(press)
-    await poll.hear(fake.press("2 Curry", OTHER))
+    await poll.converse(press)
+    await poll.converse(fake.press("2 Curry", OTHER))
     assert fake.calls("push") == []
     assert "・Sushi: 1\n・Curry: 1\n" in fake.texts[-1][0]
 
@@ -168,17 +168,17 @@ async def test_a_vote_whose_token_is_dead_counts_and_is_not_pushed(
 async def test_votes_are_not_pushed_where_answers_always_are(store: Store, fake: LineFake) -> None:
     """Each push would cost a message for each member, at every press."""
     async with open_poll(store, fake, line_push="always") as poll:
-        await poll.hear(fake.press("1 Sushi"))
-        await poll.hear(fake.press("Close", OTHER))
+        await poll.converse(fake.press("1 Sushi"))
+        await poll.converse(fake.press("Close", OTHER))
         assert [sent.call for sent in fake.sent] == ["push", "reply", "reply"]
 
 
 async def test_only_its_creator_closes_a_poll(poll: LinePipeline, fake: LineFake) -> None:
     """The result is shown; the buttons stay in the chat, and say that it is closed."""
-    await poll.hear(fake.press("Close", OTHER))
-    await poll.hear(fake.press("1 Sushi", OTHER))
-    await poll.hear(fake.press("Close"))
-    await poll.hear(fake.press("2 Curry", OTHER))
+    await poll.converse(fake.press("Close", OTHER))
+    await poll.converse(fake.press("1 Sushi", OTHER))
+    await poll.converse(fake.press("Close"))
+    await poll.converse(fake.press("2 Curry", OTHER))
     assert [sent.texts for sent in fake.sent[1:]] == [
         ["Only the person who started this poll can close it."],
         [f"Where do we eat?\n・Sushi: 1\n・Curry: 0\nVotes: 1. {BELOW}"],
@@ -191,21 +191,21 @@ async def test_a_poll_goes_when_the_bot_leaves(
     store: Store, poll: LinePipeline, fake: LineFake
 ) -> None:
     """Nothing is kept of it."""
-    await poll.hear(fake.press("1 Sushi"))
+    await poll.converse(fake.press("1 Sushi"))
     assert len(await store.polls.open_ids(KEPT_IN)) == 1
-    await poll.hear(event("leave", GROUP, None))
+    await poll.converse(event("leave", GROUP, None))
     assert await store.polls.open_ids(KEPT_IN) == []
 
 
 async def test_forget_me_takes_a_vote(store: Store, poll: LinePipeline, fake: LineFake) -> None:
     """Others' votes stay; of its creator, the poll goes."""
-    await poll.hear(fake.press("1 Sushi", OTHER))
-    await poll.hear(fake.press("2 Curry"))
+    await poll.converse(fake.press("1 Sushi", OTHER))
+    await poll.converse(fake.press("2 Curry"))
     await store.personal_data.erase_person(f"line:{OTHER}")
-    await poll.hear(fake.press("2 Curry", f"U{'3' * 32}"))
+    await poll.converse(fake.press("2 Curry", f"U{'3' * 32}"))
     assert "・Sushi: 0\n・Curry: 2\n" in fake.texts[-1][0]
     await store.personal_data.erase_person(f"line:{USER}")
-    await poll.hear(fake.press("2 Curry", OTHER))
+    await poll.converse(fake.press("2 Curry", OTHER))
     assert fake.texts[-1] == ["This poll has ended, and its data has been deleted."]
 
 
@@ -213,7 +213,7 @@ async def test_who_may_not_use_the_bot_does_not_vote(store: Store, fake: LineFak
     """Nor does somebody whom LINE does not name, nor anybody without LINE's signature."""
     async with open_poll(store, fake, allowed_users=(USER,)) as poll:
         press = fake.press("1 Sushi")
-        await poll.hear(fake.press("1 Sushi", OTHER), fake.press("1 Sushi", None))
+        await poll.converse(fake.press("1 Sushi", OTHER), fake.press("1 Sushi", None))
         body, _ = webhook(press)
         refused = await poll.http.post(
             "/webhooks/line", content=body, headers={"x-line-signature": "no"}
@@ -231,7 +231,7 @@ async def test_ten_long_options_in_japanese(store: Store, fake: LineFake) -> Non
         assert (len(buttons), buttons[9][:3], buttons[10]) == (11, "10 ", "締め切る")
         assert max(map(units, buttons)) == LABEL
         assert all(option in fake.texts[0][1] for option in options)
-        await poll.hear(fake.press(buttons[9]))
+        await poll.converse(fake.press(buttons[9]))
         assert f"・{options[9]}: 1" in fake.texts[1][0]
         assert "複数選べます" in fake.texts[1][0]
 

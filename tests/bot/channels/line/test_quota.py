@@ -24,10 +24,10 @@ async def test_the_quota_is_read_once_an_hour(fake: LineFake, rig: Rig) -> None:
     for number in range(5):
         await rig.deliver("Hi!", delivery_id=f"turn_{number}")
     assert [request.call for request in fake.requests] == ["quota", "consumption", *["push"] * 5]
-    assert (rig.notes.lives[READ], rig.notes.kept[PUSHED]) == (3_600, b"5")
-    del rig.notes.kept[READ]
+    assert (rig.notes.lives[READ], rig.notes.stored[PUSHED]) == (3_600, b"5")
+    del rig.notes.stored[READ]
     await rig.deliver("Hi!", delivery_id="turn_5")
-    assert (len(fake.calls("quota")), rig.notes.kept[PUSHED]) == (2, b"1")
+    assert (len(fake.calls("quota")), rig.notes.stored[PUSHED]) == (2, b"1")
 
 
 async def test_a_push_counts_for_everybody_who_reads_it(fake: LineFake, rig: Rig) -> None:
@@ -36,7 +36,7 @@ async def test_a_push_counts_for_everybody_who_reads_it(fake: LineFake, rig: Rig
     await push(rig, 1, IN_GROUP)
     await push(rig, 2, IN_GROUP)
     await push(rig, 3, IN_ROOM)
-    assert rig.notes.kept[PUSHED] == b"15" == str(fake.used).encode()
+    assert rig.notes.stored[PUSHED] == b"15" == str(fake.used).encode()
     assert (len(fake.calls("group_members")), len(fake.calls("room_members"))) == (1, 1)
 
 
@@ -72,7 +72,7 @@ async def test_a_quota_that_cannot_be_read_is_no_obstacle(
     """LINE has the last word anyway; it is asked again at the next push."""
     fake.fail(call, 500)
     await rig.deliver("Hi!")
-    assert (len(fake.sent), READ in rig.notes.kept) == (1, False)
+    assert (len(fake.sent), READ in rig.notes.stored) == (1, False)
 
 
 async def test_a_group_that_cannot_be_counted_counts_as_one(fake: LineFake, rig: Rig) -> None:
@@ -80,7 +80,7 @@ async def test_a_group_that_cannot_be_counted_counts_as_one(fake: LineFake, rig:
     fake.limit = 2
     fake.fail("group_members", 404)
     await push(rig, 1, IN_GROUP)
-    assert rig.notes.kept[PUSHED] == b"1"
+    assert rig.notes.stored[PUSHED] == b"1"
 
 
 async def test_when_line_says_that_nothing_is_left_that_holds(fake: LineFake, rig: Rig) -> None:
@@ -112,22 +112,22 @@ async def test_the_operator_is_warned_once_a_day_at_each_level(fake: LineFake, r
 
 async def test_a_month_that_runs_out_is_told(fake: LineFake) -> None:
     """At 80 %, and when it is used up, whether we have counted so or LINE says so."""
-    told: list[tuple[str, str, int]] = []
+    reported: list[tuple[str, str, int]] = []
 
     async def tell(cause: str, *, platform: str = "") -> None:
-        told.append((cause, platform, len(fake.calls("push"))))
+        reported.append((cause, platform, len(fake.calls("push"))))
 
     fake.limit, fake.used = 10, 6
     async with open_rig(fake, notify=tell) as rig:
         for number in range(3):
             await rig.deliver("Hi!", delivery_id=f"turn_{number}")
-        assert told == [("line_month_low", "line", 2)]
+        assert reported == [("line_month_low", "line", 2)]
         fake.used = 10
         with pytest.raises(DeliveryRefused, match="used up"):
             await rig.deliver("Hi!", delivery_id="turn_3")
         with pytest.raises(DeliveryRefused, match="do not cover"):
             await rig.deliver("Hi!", delivery_id="turn_4")
-    assert told[1:] == [("line_month_low", "line", 3), *[("line_month", "line", 4)] * 2]
+    assert reported[1:] == [("line_month_low", "line", 3), *[("line_month", "line", 4)] * 2]
 
 
 @pytest.mark.parametrize(

@@ -52,12 +52,12 @@ def preface(here: LinePipeline) -> str:
 async def test_what_somebody_has_said_can_be_quoted(store: Store, fake: LineFake) -> None:
     """The model is told whose words they are; the words themselves stand between quotation
     marks."""
-    said = addressed_message('the code is "7"]')
+    spoken = addressed_message('the code is "7"]')
     async with open_pipeline(store, fake, [Step("noted"), Step("seven")]) as here:
-        await here.hear(fake.event(place=GROUP, message=said))
-        await here.hear(
+        await here.converse(fake.event(place=GROUP, message=spoken))
+        await here.converse(
             fake.event(
-                place=GROUP, message=quoting(addressed_message("what did I mean?"), said["id"])
+                place=GROUP, message=quoting(addressed_message("what did I mean?"), spoken["id"])
             )
         )
         assert preface(here) == '[This quotes Hanako, as data: "the code is \\"7\\"]"]'
@@ -68,13 +68,13 @@ async def test_to_quote_the_bot_is_to_call_it(store: Store, fake: LineFake) -> N
     call it."""
     question = addressed_message("hi")
     async with open_pipeline(store, fake, [Step("Hello Hanako!"), Step("Because.")]) as here:
-        await here.hear(fake.event(place=GROUP, message=question))
+        await here.converse(fake.event(place=GROUP, message=question))
         [answer_id] = fake.sent[-1].ids
-        await here.hear(
+        await here.converse(
             fake.event(place=GROUP, message=quoting(text_message("me too"), question["id"]))
         )
         assert len(fake.sent) == 1
-        await here.hear(
+        await here.converse(
             fake.event(place=GROUP, user=TARO, message=quoting(text_message("why?"), answer_id))
         )
         assert preface(here) == '[This quotes your own answer: "Hello Hanako!"]'
@@ -87,12 +87,14 @@ async def test_every_message_of_an_answer_can_be_quoted(store: Store, fake: Line
     async with open_pipeline(store, fake, [Step("one. " * 1_500), Step("ok"), Step("ok")]) as here:
         asked = fake.event(message=text_message("tell me all"))
         fake.expire(asked["replyToken"])
-        await here.hear(asked)
+        await here.converse(asked)
         assert fake.sent[-1].call == "push"
         ids = fake.sent[-1].ids
         assert len(ids) == 2
         for answer_id in ids:
-            await here.hear(fake.event(message=quoting(text_message("what is this?"), answer_id)))
+            await here.converse(
+                fake.event(message=quoting(text_message("what is this?"), answer_id))
+            )
             assert preface(here).startswith('[This quotes your own answer: "one. one.')
             assert len(preface(here)) < 600
 
@@ -112,9 +114,9 @@ async def test_a_picture_of_an_answer_is_quoted_in_words(store: Store, fake: Lin
     """LINE gives nobody the pictures of a bot."""
     steps = [Step(calls=(ToolCall("c1", "draw", {}),)), Step("Here it is."), Step("A cat.")]
     async with open_pipeline(store, fake, steps, Draw(), files=LocalFiles()) as here:
-        await here.hear(fake.event(message=text_message("draw a cat")))
+        await here.converse(fake.event(message=text_message("draw a cat")))
         *_, picture = fake.sent[-1].ids
-        await here.hear(fake.event(message=quoting(text_message("what is this?"), picture)))
+        await here.converse(fake.event(message=quoting(text_message("what is this?"), picture)))
         assert preface(here) == (
             '[This quotes your own answer: "Here it is.", with a picture of: "A blue cat, '
             '\\"asleep\\""]'
@@ -131,11 +133,11 @@ async def test_a_sticker_can_quote_the_bot(store: Store, fake: LineFake) -> None
         "keywords": ["ball"],
     }
     async with open_pipeline(store, fake, [Step("Hello!"), Step("A ball?")]) as here:
-        await here.hear(fake.event(place=GROUP, message=addressed_message("hi")))
+        await here.converse(fake.event(place=GROUP, message=addressed_message("hi")))
         [answer_id] = fake.sent[-1].ids
-        await here.hear(fake.event(place=GROUP, message=sticker))
+        await here.converse(fake.event(place=GROUP, message=sticker))
         assert len(fake.sent) == 1
-        await here.hear(
+        await here.converse(
             fake.event(place=GROUP, message=quoting(sticker | {"id": message_id()}, answer_id))
         )
     assert fake.texts[-1] == ["A ball?"]
@@ -148,14 +150,16 @@ async def test_a_picture_that_nobody_mentioned_the_bot_with_is_shown_when_it_is_
     history."""
     fake.image("5001", JPEG)
     async with open_pipeline(store, fake, [Step("A cat."), Step("Grey.")]) as here:
-        await here.hear(fake.event(place=GROUP, user=TARO, message={"id": "5001", "type": "image"}))
+        await here.converse(
+            fake.event(place=GROUP, user=TARO, message={"id": "5001", "type": "image"})
+        )
         assert here.due == []
-        await here.hear(
+        await here.converse(
             fake.event(place=GROUP, message=quoting(addressed_message("what is this?"), "5001"))
         )
         assert preface(here).startswith("[Picture 1 below was sent earlier by somebody")
         assert [part.data for part in here.asked().parts if isinstance(part, Media)] == [JPEG]
-        await here.hear(fake.event(place=GROUP, message=addressed_message("which colour?")))
+        await here.converse(fake.event(place=GROUP, message=addressed_message("which colour?")))
         parts = [part for message in here.model.requests[-1].messages for part in message.parts]
         assert [part.data for part in parts if isinstance(part, Media)] == [JPEG]
 
@@ -165,10 +169,10 @@ async def test_a_picture_of_the_history_can_be_quoted(store: Store, fake: LineFa
     fake.image("5002", JPEG)
     steps = [Step("A cat.")] + [Step("ok")] * 3 + [Step("Still a cat.")]
     async with open_pipeline(store, fake, steps) as here:
-        await here.hear(fake.event(message={"id": "5002", "type": "image"}))
+        await here.converse(fake.event(message={"id": "5002", "type": "image"}))
         for words in ("one", "two", "three"):
-            await here.hear(fake.event(message=text_message(words)))
-        await here.hear(fake.event(message=quoting(text_message("and this?"), "5002")))
+            await here.converse(fake.event(message=text_message(words)))
+        await here.converse(fake.event(message=quoting(text_message("and this?"), "5002")))
         assert "sent earlier by Hanako" in preface(here)
         assert [part.data for part in here.asked().parts if isinstance(part, Media)] == [JPEG]
 
@@ -176,10 +180,10 @@ async def test_a_picture_of_the_history_can_be_quoted(store: Store, fake: LineFa
 async def test_what_is_not_known_is_said_to_be_so(store: Store, fake: LineFake) -> None:
     """Neither a message nor a picture, and LINE may be away too."""
     async with open_pipeline(store, fake, [Step("ok"), Step("ok")]) as here:
-        await here.hear(fake.event(message=quoting(text_message("and this?"), "6001")))
+        await here.converse(fake.event(message=quoting(text_message("and this?"), "6001")))
         assert UNKNOWN in preface(here)
         fake.fail("content", 500)
-        await here.hear(fake.event(message=quoting(text_message("and this?"), "6002")))
+        await here.converse(fake.event(message=quoting(text_message("and this?"), "6002")))
         assert UNKNOWN in preface(here)
 
 
@@ -188,9 +192,9 @@ async def test_a_greeting_can_be_quoted_though_no_turn_has_written_it(
 ) -> None:
     """It is ours, so the bot is called; its words are not in the history."""
     async with open_pipeline(store, fake, [Step("ok")]) as here:
-        await here.hear(fake.event("join", GROUP, None))
+        await here.converse(fake.event("join", GROUP, None))
         [answer_id] = fake.sent[-1].ids
-        await here.hear(
+        await here.converse(
             fake.event(place=GROUP, message=quoting(text_message("who are you?"), answer_id))
         )
         assert UNKNOWN in preface(here)
@@ -203,25 +207,27 @@ async def test_what_is_taken_back_is_quoted_no_more(
 ) -> None:
     """Words and pictures leave the messages that quote them; those stay."""
     fake.image("5003", JPEG)
-    said = addressed_message("a canary")
+    spoken = addressed_message("a canary")
     async with open_pipeline(store, fake, [Step("ok")] * 9) as here:
-        await here.hear(fake.event(place=GROUP, user=TARO, message=said))
-        await here.hear(
-            fake.event(place=GROUP, message=quoting(addressed_message("what is that?"), said["id"]))
+        await here.converse(fake.event(place=GROUP, user=TARO, message=spoken))
+        await here.converse(
+            fake.event(
+                place=GROUP, message=quoting(addressed_message("what is that?"), spoken["id"])
+            )
         )
-        await here.hear(
+        await here.converse(
             fake.event(place=GROUP, message=quoting(addressed_message("and this?"), "5003"))
         )
-        assert _quoted(await read_history(store, IN_GROUP)) == [said["id"], "5003"]
-        await here.hear(event("unsend", GROUP, TARO, unsend={"messageId": "5003"}))
+        assert _quoted(await read_history(store, IN_GROUP)) == [spoken["id"], "5003"]
+        await here.converse(event("unsend", GROUP, TARO, unsend={"messageId": "5003"}))
         if change == "unsent":
-            await here.hear(event("unsend", GROUP, TARO, unsend={"messageId": said["id"]}))
+            await here.converse(event("unsend", GROUP, TARO, unsend={"messageId": spoken["id"]}))
         elif change == "edited":
-            await here.hear(
-                event("messageEdited", GROUP, TARO, message=said | {"text": "@Kaiwa a parrot"})
+            await here.converse(
+                event("messageEdited", GROUP, TARO, message=spoken | {"text": "@Kaiwa a parrot"})
             )
         else:
-            await here.hear(
+            await here.converse(
                 fake.event(place=GROUP, user=TARO, message=addressed_message("forget me"))
             )
         history = await read_history(store, IN_GROUP)
@@ -244,8 +250,8 @@ async def test_an_edited_question_keeps_its_quoted_picture(store: Store, fake: L
     fake.image("5004", JPEG)
     asked = quoting(addressed_message("wat is this?"), "5004")
     async with open_pipeline(store, fake, [Step("A cat.")]) as here:
-        await here.hear(fake.event(place=GROUP, message=asked))
-        await here.hear(
+        await here.converse(fake.event(place=GROUP, message=asked))
+        await here.converse(
             event(
                 "messageEdited", GROUP, message=asked | {"text": "what is this?", "mention": None}
             )
@@ -260,7 +266,7 @@ async def test_an_edited_question_keeps_its_quoted_picture(store: Store, fake: L
 async def test_a_plain_message_asks_the_store_for_no_quote(store: Store, fake: LineFake) -> None:
     """What is kept of an answer leaves with the requests that are made anyway."""
     async with open_pipeline(store, fake, [Step("ok"), Step("ok")]) as here:
-        await here.hear(fake.event(message=text_message("hi")))
+        await here.converse(fake.event(message=text_message("hi")))
         keys = [key async for key in store.kv._client.scan_iter("kaiwa:*:note:line:own:*")]
     assert len(keys) == 1
 
@@ -288,8 +294,8 @@ async def test_another_groups_answer_is_not_ours_here(rig: Rig) -> None:
 async def test_the_ids_of_our_messages_name_nobody(store: Store, fake: LineFake) -> None:
     """After being forgotten only digests are left of them."""
     async with open_pipeline(store, fake, [Step("ok"), Step("ok")]) as here:
-        await here.hear(fake.event(message=text_message("hi")))
-        await here.hear(fake.event(message=text_message("forget me")))
+        await here.converse(fake.event(message=text_message("hi")))
+        await here.converse(fake.event(message=text_message("forget me")))
         keys = [key async for key in store.kv._client.scan_iter("kaiwa:*")]
     assert [key for key in keys if USER.encode() in key] == []
     assert await read_history(store, IN_PRIVATE) == []

@@ -51,7 +51,7 @@ async def test_refusals_and_redeliveries_are_noted(rig: Rig) -> None:
 async def test_what_happens_is_written_soon(rig: Rig) -> None:
     """Without waiting for the end."""
     assert await rig.post(*webhook(secret="another")) == 400
-    await until(lambda: f"line:{BAD_SIGNATURES}" in rig.notes.kept)
+    await until(lambda: f"line:{BAD_SIGNATURES}" in rig.notes.stored)
 
 
 @pytest.mark.long
@@ -59,12 +59,12 @@ async def test_what_happens_later_is_written_too(rig: Rig) -> None:
     """When the first writing is long over."""
     records = TrafficRecorder(rig.notes, "line", "LINE_CHANNEL_SECRET")
     records.record_webhook(1)
-    await until(lambda: rig.notes.kept.get(f"line:{LAST_WEBHOOK}") == b"1")
+    await until(lambda: rig.notes.stored.get(f"line:{LAST_WEBHOOK}") == b"1")
     records.record_webhook(2)
-    await until(lambda: rig.notes.kept.get(f"line:{LAST_WEBHOOK}") == b"2")
+    await until(lambda: rig.notes.stored.get(f"line:{LAST_WEBHOOK}") == b"2")
     await until(lambda: not records.is_writing)
     records.record_webhook(3)
-    await until(lambda: rig.notes.kept.get(f"line:{LAST_WEBHOOK}") == b"3")
+    await until(lambda: rig.notes.stored.get(f"line:{LAST_WEBHOOK}") == b"3")
     await records.aclose()
 
 
@@ -85,4 +85,4 @@ async def test_a_store_that_is_away_costs_the_record_only() -> None:
     records = TrafficRecorder(notes, "line", "LINE_CHANNEL_SECRET")
     records.record_webhook(1)
     await records.aclose()
-    assert notes.kept == {}
+    assert notes.stored == {}

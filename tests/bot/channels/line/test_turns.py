@@ -103,16 +103,16 @@ async def test_whoever_leaves_a_group_leaves_no_reminder_there(
 ) -> None:
     """Nobody asks the model, and LINE gets no message; an event that comes again deletes nothing
     newer."""
-    kept = encode(StoredReminder("drink water", 1, "UTC", Author(USER), group=True))
+    stored = encode(StoredReminder("drink water", 1, "UTC", Author(USER), group=True))
     gone = event("memberLeft", GROUP, None, left={"members": [{"type": "user", "userId": USER}]})
     at = await store.now_ms(IN_GROUP) + 60_000
     async with open_pipeline(store, fake, []) as here:
         for number, author in enumerate((USER, STRANGER)):
-            await store.reminders.add(IN_GROUP, f"r{number}", author, at, kept)
+            await store.reminders.add(IN_GROUP, f"r{number}", author, at, stored)
         await here.receive(gone)
         await here.process()
         assert set(await store.reminders.read(IN_GROUP)) == {"r1"}
-        await store.reminders.add(IN_GROUP, "r2", USER, at, kept)
+        await store.reminders.add(IN_GROUP, "r2", USER, at, stored)
         await here.receive(gone | {"deliveryContext": {"isRedelivery": True}})
         await here.process()
         assert set(await store.reminders.read(IN_GROUP)) == {"r1", "r2"}
@@ -134,10 +134,10 @@ async def test_what_is_taken_back_or_edited_is_so_in_the_next_turn(
             fake.event(message=text_message("and now?")),
         )
         await here.process()
-        said = [
+        spoken = [
             message.text for message in here.model.requests[-1].messages if message.role == "user"
         ]
-    assert said == ["hello", "and now?"]
+    assert spoken == ["hello", "and now?"]
 
 
 async def test_a_follower_is_greeted_and_a_leaver_forgotten(store: Store, fake: LineFake) -> None:
@@ -153,7 +153,7 @@ async def test_a_follower_is_greeted_and_a_leaver_forgotten(store: Store, fake: 
         await here.receive(event("unfollow"))
         await here.process()
         assert await read_history(store, IN_PRIVATE) == []
-        await here.hear(fake.event("follow"))
+        await here.converse(fake.event("follow"))
     assert fake.texts[2:] == [[greeting]]
 
 
@@ -164,7 +164,7 @@ async def test_whoever_blocks_the_bot_and_follows_it_anew_is_greeted_again(
     """On the same day, also where LINE delivers both events together, and once for each time."""
     anew = [event("unfollow"), fake.event("follow")]
     async with open_pipeline(store, fake, []) as here:
-        await here.hear(fake.event("follow"))
+        await here.converse(fake.event("follow"))
         for batch in [anew] if at_once else [[one] for one in anew]:
             await here.receive(*batch, *batch)
             await here.process()
@@ -206,7 +206,7 @@ async def test_an_apology_is_in_the_language_of_the_profile_or_of_the_words(
     fake.people[USER] = {"displayName": "Hanako", "language": profile}
     failed = Step(error=ModelUnusable("key_refused", "the key was refused"))
     async with open_pipeline(store, fake, [failed]) as here:
-        await here.hear(fake.event(message=text_message(text)))
+        await here.converse(fake.event(message=text_message(text)))
     assert fake.texts == [[texts().get("apology.key_refused", language)]]
 
 
@@ -220,8 +220,8 @@ async def test_a_refusal_is_in_the_language_of_the_profile_too(
     """After few letters, like an apology."""
     fake.people[USER] = {"displayName": "Hanako", "language": profile}
     async with open_pipeline(store, fake, [Step("ok")], limits=Limits(user_messages=1)) as here:
-        await here.hear(fake.event(message=text_message("hi")))
-        await here.hear(
+        await here.converse(fake.event(message=text_message("hi")))
+        await here.converse(
             fake.event(message=text_message("hello" if profile == "ja" else "天気は？"))
         )
     assert fake.texts[-1][0].startswith(sentence)
@@ -241,13 +241,13 @@ async def test_what_the_greeting_of_a_group_invites_to_write_is_heard(
     async with open_pipeline(
         store, fake, [Step("ok")], defaults=Defaults(language=language)
     ) as here:
-        await here.hear(fake.event("join", GROUP, None))
+        await here.converse(fake.event("join", GROUP, None))
         assert words in fake.texts[0][0]
         assert condition in fake.texts[0][0]
-        await here.hear(fake.event(place=GROUP, message=addressed_message("hi")))
-        await here.hear(fake.event(place=GROUP, message=text_message(words)))
+        await here.converse(fake.event(place=GROUP, message=addressed_message("hi")))
+        await here.converse(fake.event(place=GROUP, message=text_message(words)))
         assert len(fake.texts) == 2
-        await here.hear(fake.event(place=GROUP, message=addressed_message(words)))
+        await here.converse(fake.event(place=GROUP, message=addressed_message(words)))
         assert await read_history(store, IN_GROUP) == []
     assert len(fake.texts) == 3
 
@@ -287,8 +287,8 @@ async def test_a_sticker_that_answers_a_question_is_for_the_model(
     async with open_pipeline(store, fake, steps) as here:
         await here.receive(fake.event(message=text_message("How is the weather in Nara today?")))
         await here.process()
-        for said in ([sticker(fake, "OK")], [sticker(fake, "flower")]):
-            await here.receive(*said)
+        for spoken in ([sticker(fake, "OK")], [sticker(fake, "flower")]):
+            await here.receive(*spoken)
             await here.process()
         await here.receive(
             sticker(fake, "thanks"), fake.event(message=text_message("and in Kobe?"))

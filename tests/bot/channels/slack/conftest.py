@@ -31,5 +31,5 @@ async def rig(fake: SlackFake) -> AsyncIterator[Rig]:
 async def other(fake: SlackFake, rig: Rig) -> AsyncIterator[Rig]:
     """Another process on the same store."""
     async with open_rig(fake) as other:
-        other.kv.kept = rig.kv.kept
+        other.kv.stored = rig.kv.stored
         yield other

@@ -94,7 +94,7 @@ class Rig:
         """An event, a press or a command as Slack sends it; the status of the answer."""
         return (await self.post(as_body(payload))).status_code
 
-    async def hear(self, payload: dict[str, Any]) -> tuple[str, InboundEvent] | None:
+    async def receive(self, payload: dict[str, Any]) -> tuple[str, InboundEvent] | None:
         """What is accepted of one event, where anything is."""
         before = len(self.inbox.accepted)
         assert await self.send(payload) == 200

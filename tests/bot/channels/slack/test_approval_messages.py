@@ -150,9 +150,9 @@ async def test_no_argument_looks_like_another(fake: SlackFake, rig: Rig) -> None
     nothing into."""
     for arguments in ATTACKS.values():
         await deliver(rig, question(arguments))
-        kept = await read_open(THREAD, rig.kv)
-        assert kept
-        shown = kept.details if len(arguments) > MOST_ARGUMENTS else fake.posted[-1]["blocks"][0]
+        stored = await read_open(THREAD, rig.kv)
+        assert stored
+        shown = stored.details if len(arguments) > MOST_ARGUMENTS else fake.posted[-1]["blocks"][0]
         call = shown["elements"][1]
         assert call["type"] == "rich_text_preformatted"
         assert [element["text"] for element in call["elements"]] == [
@@ -176,7 +176,7 @@ async def test_the_outcome_takes_the_buttons_place(fake: SlackFake, rig: Rig) ->
     await deliver(rig, question(), outcome(), outcome("Not allowed."))
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)"]
     assert (len(fake.called(UPDATE)), len(fake.posted)) == (1, 1)
-    assert rig.kv.kept[f"question:{THREAD}"] == b""
+    assert rig.kv.stored[f"question:{THREAD}"] == b""
 
 
 async def test_a_name_in_the_outcome_calls_nobody(fake: SlackFake, rig: Rig) -> None:
@@ -195,7 +195,7 @@ async def test_an_outcome_of_a_question_nobody_remembers_says_nothing(
     """Nor does that of another one, nor one whose note is of another form."""
     await deliver(rig, outcome())
     await deliver(rig, question(), outcome(of=f"question_{'1' * 32}"))
-    rig.kv.kept[f"question:{THREAD}"] = b"?"
+    rig.kv.stored[f"question:{THREAD}"] = b"?"
     await deliver(rig, outcome())
     assert fake.called(UPDATE) == []
     assert len(fake.posted) == 1
@@ -314,12 +314,14 @@ async def test_a_plain_yes_or_no_of_the_asker_is_heard_without_a_mention(
     rig: Rig, words: str, user: str, thread: str | None, *, heard: bool
 ) -> None:
     """In the question's thread, while it is open; anything else there may be meant for others."""
-    said = message(words, "1700000060.000200", user=user, thread_ts=thread)
-    assert await rig.hear(said) is None
+    spoken = message(words, "1700000060.000200", user=user, thread_ts=thread)
+    assert await rig.receive(spoken) is None
     await deliver(rig, question())
-    assert (await rig.hear(said) is not None) is heard
+    assert (await rig.receive(spoken) is not None) is heard
     await deliver(rig, outcome())
-    assert await rig.hear(message(words, "1700000070.000200", user=user, thread_ts=thread)) is None
+    assert (
+        await rig.receive(message(words, "1700000070.000200", user=user, thread_ts=thread)) is None
+    )
 
 
 def refusal(**address: Any) -> Delivery:

@@ -42,16 +42,16 @@ async def test_a_press_is_a_decision(
     """In the conversation where the question was asked; the answer goes below it."""
     message = await asked(rig)
     url = f"{fake.origin}/actions/1"
-    heard = await rig.hear(press(message, action, user="U7", response_url=url))
+    heard = await rig.receive(press(message, action, user="U7", response_url=url))
     assert heard
     conversation, arrival = heard
     address = Address(CHANNEL, message["ts"], TS, user="U7", team=TEAM, private_url=url)
-    said = Message(
+    spoken = Message(
         f"{ID}:U7:{action}", "user", (), arrival.message.at, author=Author("U7", "hanako")
     )
     assert conversation == THREAD
     assert arrival == InboundEvent(
-        said, write_address(address), group=True, event="decision", target=ID, approved=approved
+        spoken, write_address(address), group=True, event="decision", target=ID, approved=approved
     )
     assert arrival.message.at > 1_800_000_000_000
 
@@ -79,7 +79,7 @@ async def test_a_press_in_a_1_to_1_belongs_to_it(fake: SlackFake, rig: Rig) -> N
     conversation = f"slack:{TEAM}:{DIRECT}"
     await rig.slack.deliver(conversation, question(channel=DIRECT, thread=""), ours)
     message = fake.messages[DIRECT][-1]
-    heard = await rig.hear(press(message, REJECT, channel=DIRECT))
+    heard = await rig.receive(press(message, REJECT, channel=DIRECT))
     assert heard
     assert (heard[0], heard[1].group) == (conversation, False)
     assert heard[1].address == write_address(Address(DIRECT, message["ts"], user=USER, team=TEAM))
@@ -125,7 +125,9 @@ async def test_a_press_that_cannot_be_kept_is_not_acknowledged(rig: Rig) -> None
 
 async def test_an_address_that_is_not_slacks_is_not_written_to(rig: Rig) -> None:
     """The rest of the press counts."""
-    heard = await rig.hear(press(await asked(rig), APPROVE, response_url="https://evil.example/x"))
+    heard = await rig.receive(
+        press(await asked(rig), APPROVE, response_url="https://evil.example/x")
+    )
     assert heard
     assert "evil" not in heard[1].address
 
@@ -149,7 +151,7 @@ async def test_a_press_of_another_form_is_acknowledged_and_left(
     """Buttons of ours from another time, or of nobody's."""
     payload = press(await asked(rig), APPROVE)
     payload["actions"][0] |= change
-    assert await rig.hear(payload) is None
+    assert await rig.receive(payload) is None
 
 
 @pytest.mark.parametrize(
@@ -159,4 +161,4 @@ async def test_a_payload_of_another_form_is_acknowledged_and_left(
     rig: Rig, change: dict[str, Any]
 ) -> None:
     """As are presses that stand in no message."""
-    assert await rig.hear({**press(await asked(rig), APPROVE), **change}) is None
+    assert await rig.receive({**press(await asked(rig), APPROVE), **change}) is None

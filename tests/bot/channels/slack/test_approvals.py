@@ -197,8 +197,8 @@ async def test_whoever_waits_behind_a_question_is_told_so_once(
             ts = f"{TS[:-1]}{number}"
             fake.add_message("C00000001", ts, text, user=user, thread_ts=TS)
             await pipeline.send(mention(text, ts, user=user, thread_ts=TS))
-        told = [(one["user"], one["thread_ts"], one["markdown_text"]) for one in fake.whispered]
-        assert told == [
+        reported = [(one["user"], one["thread_ts"], one["markdown_text"]) for one in fake.whispered]
+        assert reported == [
             (
                 OTHER,
                 TS,

@@ -18,7 +18,7 @@ def opened(tab: str = "messages") -> dict[str, Any]:
     )
 
 
-async def hear(rig: Rig, payload: dict[str, Any]) -> None:
+async def receive(rig: Rig, payload: dict[str, Any]) -> None:
     assert await rig.send(payload) == 200
     await rig.slack.tasks.join()
 
@@ -27,8 +27,8 @@ async def test_an_opened_messages_tab_has_prompts_once_a_day(fake: SlackFake, ri
     """In the language of whoever opens it, and without a thread: with one Slack would drop them
     silently."""
     for _ in range(2):
-        await hear(rig, opened())
-        await hear(rig, opened("home"))
+        await receive(rig, opened())
+        await receive(rig, opened("home"))
     [prompts] = fake.called(PROMPTS)
     assert (prompts["channel_id"], prompts["title"]) == (DIRECT, "たとえば")
     assert [prompt["title"] for prompt in prompts["prompts"]] == [
@@ -43,16 +43,16 @@ async def test_an_opened_messages_tab_has_prompts_once_a_day(fake: SlackFake, ri
 async def test_a_changed_context_is_taken(fake: SlackFake, rig: Rig) -> None:
     """What somebody looks at changes nothing here."""
     entity = {"type": "slack#/types/channel_id", "value": "C2", "team_id": "T00000001"}
-    await hear(rig, envelope({"type": "app_context_changed", "context": {"entities": [entity]}}))
+    await receive(rig, envelope({"type": "app_context_changed", "context": {"entities": [entity]}}))
     assert {call.method for call in fake.calls} == {"auth.test"}
 
 
 async def test_trouble_with_decoration_is_no_trouble(fake: SlackFake, rig: Rig) -> None:
     """Slack or the store may be away."""
     fake.break_down(PROMPTS)
-    await hear(rig, opened())
+    await receive(rig, opened())
     rig.kv.away = True
-    await hear(rig, opened())
+    await receive(rig, opened())
     assert [call["title"] for call in fake.called(PROMPTS)] == ["たとえば"]
 
 

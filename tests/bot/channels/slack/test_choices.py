@@ -40,12 +40,12 @@ async def test_a_press_is_the_askers_message(fake: SlackFake, rig: Rig) -> None:
     """In the same conversation; in place of the buttons stands who chose what."""
     message = await offer(rig)
     assert words(message["blocks"]) == ["Which day?", "[Today] [Tomorrow]"]
-    heard = await rig.hear(press(message, SECOND))
-    said = ("Tomorrow", f"choice:{CHANNEL}:{message['ts']}", Author(USER, "hanako"))
+    heard = await rig.receive(press(message, SECOND))
+    spoken = ("Tomorrow", f"choice:{CHANNEL}:{message['ts']}", Author(USER, "hanako"))
     assert heard
     conversation, arrival = heard
     address = Address(CHANNEL, message["ts"], TS, user=USER, team=TEAM)
-    expected = Message(said[1], "user", (Text(said[0]),), arrival.message.at, author=said[2])
+    expected = Message(spoken[1], "user", (Text(spoken[0]),), arrival.message.at, author=spoken[2])
     assert conversation == THREAD
     assert arrival == InboundEvent(expected, write_address(address), group=True, choice=2)
     await until(lambda: bool(fake.called(UPDATE)))
@@ -100,7 +100,7 @@ async def test_who_may_not_use_the_bot_chooses_nothing(
     """An allow-list may have changed since the answer."""
     async with open_rig(fake, **settings) as rig:
         message = await offer(rig)
-        assert await rig.hear(press(message, FIRST)) is None
+        assert await rig.receive(press(message, FIRST)) is None
 
 
 async def test_where_one_person_alone_reads_the_choices_are_words(

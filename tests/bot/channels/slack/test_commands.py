@@ -35,7 +35,7 @@ async def test_a_command_is_words_for_the_senders_eyes(
 ) -> None:
     """In a conversation of their own, so that nobody else's thread is touched by it."""
     url = f"{fake.origin}/commands/1"
-    heard = await rig.hear(command(text, response_url=url))
+    heard = await rig.receive(command(text, response_url=url))
     assert heard
     conversation, arrival = heard
     assert (conversation, arrival.message.text, arrival.group) == (
@@ -53,7 +53,9 @@ async def test_a_command_in_a_1_to_1_belongs_to_it(rig: Rig) -> None:
     """`/kaiwa reset` there forgets what was said there; a response URL that is not Slack's is not
     used."""
     await rig.send(home_opened(tab="messages"))
-    heard = await rig.hear(command("reset", channel=DIRECT, response_url="https://evil.example/x"))
+    heard = await rig.receive(
+        command("reset", channel=DIRECT, response_url="https://evil.example/x")
+    )
     assert heard
     assert (heard[0], read_address(heard[1].address)) == (IN_DIRECT, Address(DIRECT, language="en"))
 
@@ -61,14 +63,14 @@ async def test_a_command_in_a_1_to_1_belongs_to_it(rig: Rig) -> None:
 async def test_a_command_of_somebody_not_allowed_is_told_so(fake: SlackFake) -> None:
     """Slack shows a command that gets no answer as broken."""
     async with open_rig(fake, allowed_users=("U0009",)) as rig:
-        heard = await rig.hear(command("help"))
+        heard = await rig.receive(command("help"))
         assert heard
-        assert (heard[1].event, heard[1].target) == ("told", "slack.not_allowed")
+        assert (heard[1].event, heard[1].target) == ("canned", "slack.not_allowed")
 
 
 async def test_a_command_without_its_parts_is_acknowledged(rig: Rig) -> None:
     """There is nobody to answer."""
-    assert await rig.hear({"command": "/kaiwa", "text": "help"}) is None
+    assert await rig.receive({"command": "/kaiwa", "text": "help"}) is None
 
 
 async def test_the_reminders_of_somebody_in_a_channel_are_for_their_eyes(

@@ -137,14 +137,14 @@ READ: dict[str, tuple[JSON, str]] = {
 async def test_words_are_found_wherever_they_stand(rig: Rig, shape: str) -> None:
     """In blocks, in what is forwarded, or in a line that says what cannot be read."""
     fields, text = READ[shape]
-    heard = await rig.hear(message(**{"ts": "1700000060.000200", "channel": DIRECT, **fields}))
+    heard = await rig.receive(message(**{"ts": "1700000060.000200", "channel": DIRECT, **fields}))
     assert heard
     assert (heard[1].event, heard[1].message.text) == ("message", text)
 
 
 async def test_a_mention_in_blocks_calls_the_bot(rig: Rig) -> None:
     """As one in the text does."""
-    heard = await rig.hear(message("", TS, blocks=rich(MENTIONED, words(" Hello"))))
+    heard = await rig.receive(message("", TS, blocks=rich(MENTIONED, words(" Hello"))))
     assert heard
     assert heard[1].message.text == "Hello"
 
@@ -152,7 +152,7 @@ async def test_a_mention_in_blocks_calls_the_bot(rig: Rig) -> None:
 async def test_a_forwarded_picture_is_read(rig: Rig) -> None:
     """As one that is sent with the message."""
     share = forward(files=[image(url=URL)])
-    heard = await rig.hear(message(ts=TS, channel=DIRECT, **share))
+    heard = await rig.receive(message(ts=TS, channel=DIRECT, **share))
     assert heard
     assert heard[1].message.parts == (Media(URL, "image/png", 1_000),)
 
@@ -162,7 +162,7 @@ async def test_a_picture_forwarded_with_a_sparse_mention_is_looked_up(
 ) -> None:
     """The event of a mention may lack what the message forwards."""
     fake.messages[CHANNEL][0].update(forward(files=[image(url=URL)]))
-    heard = await rig.hear(mention("What is this?", TS))
+    heard = await rig.receive(mention("What is this?", TS))
     assert heard
     [event] = await rig.slack.enrich(heard[0], [heard[1]], is_new=True)
     assert event.message.parts == (Text("What is this?"), Media(URL, "image/png", 1_000))
@@ -170,7 +170,7 @@ async def test_a_picture_forwarded_with_a_sparse_mention_is_looked_up(
 
 async def test_blocks_within_blocks_without_end_are_no_trouble(rig: Rig) -> None:
     """What lies deeper than Slack nests blocks is left out."""
-    heard = await rig.hear(message("", TS, channel=DIRECT, blocks=[words("near"), DEEP]))
+    heard = await rig.receive(message("", TS, channel=DIRECT, blocks=[words("near"), DEEP]))
     assert heard
     assert heard[1].message.text == "near"
 
@@ -180,7 +180,7 @@ async def test_an_edit_of_blocks_alone_is_an_edit(rig: Rig) -> None:
     payload = edited("", "", TS, channel=DIRECT)
     payload["event"]["message"]["blocks"] = rich(words("New"))
     payload["event"]["previous_message"]["blocks"] = rich(words("Old"))
-    heard = await rig.hear(payload)
+    heard = await rig.receive(payload)
     assert heard
     assert (heard[1].event, heard[1].message.text) == ("edited", "New")
 

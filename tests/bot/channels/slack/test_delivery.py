@@ -40,7 +40,7 @@ async def test_an_answer_is_posted_in_its_thread(fake: SlackFake, rig: Rig) -> N
             "metadata": {"event_type": "kaiwa_delivery", "event_payload": {"id": "turn_1"}},
         }
     ]
-    await until(lambda: int(rig.kv.kept.get("slack:last_delivery", 0)) > 0)
+    await until(lambda: int(rig.kv.stored.get("slack:last_delivery", 0)) > 0)
 
 
 async def test_an_answer_in_a_1_to_1_stands_in_the_channel(fake: SlackFake, rig: Rig) -> None:

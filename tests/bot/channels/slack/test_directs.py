@@ -150,7 +150,7 @@ async def test_a_thread_of_two_is_summed_up_in_the_1_to_1_with_the_bot(
 
 async def heard_in(rig: Rig, channel: str) -> str:
     """The conversation of a command that is given in this channel."""
-    heard = await rig.hear(command("reset", channel=channel))
+    heard = await rig.receive(command("reset", channel=channel))
     assert heard
     return heard[0]
 
@@ -167,7 +167,7 @@ async def test_the_bots_own_1_to_1_is_known_by_its_events(fake: SlackFake, rig: 
 
 async def test_a_message_makes_its_1_to_1_known(fake: SlackFake, rig: Rig) -> None:
     """Whoever writes there has the commands of that conversation."""
-    heard = await rig.hear(message("Hello", TS, channel=DIRECT))
+    heard = await rig.receive(message("Hello", TS, channel=DIRECT))
     assert heard
     conversation, event = heard
     assert isinstance(event, InboundEvent)

@@ -109,7 +109,7 @@ async def test_a_slack_that_does_not_answer_is_a_failure(fake: SlackFake) -> Non
 async def test_a_wrong_secret_shows_in_the_traffic(fake: SlackFake, rig: Rig) -> None:
     """Nothing but bad signatures has come."""
     assert (await rig.post(as_json({}), {})).status_code == 401
-    await until(lambda: "slack:bad_signatures" in rig.kv.kept)
+    await until(lambda: "slack:bad_signatures" in rig.kv.stored)
     traffic = (await run_checks(slack_config(fake.api_base_url), rig.kv))[-1]
     assert (traffic.result, traffic.fix) == ("warning", "SLACK_SIGNING_SECRET is probably wrong")
     assert traffic.detail.endswith("bad signatures: 1")
@@ -121,7 +121,7 @@ async def test_a_healthy_channel_has_nothing_missing(fake: SlackFake, rig: Rig) 
     assert await rig.send(mention("Hello", TS)) == 200
     await rig.slack.deliver("slack:x", delivery(), ours)
     await rig.slack.tasks.join()
-    await until(lambda: "slack:last_delivery" in rig.kv.kept)
+    await until(lambda: "slack:last_delivery" in rig.kv.stored)
     results = await run_checks(slack_config(fake.api_base_url), rig.kv)
     assert [result.result for result in results] == ["ok"] * 4
     assert "not noted" not in results[-1].detail
@@ -135,7 +135,7 @@ async def test_missing_scopes_and_bad_signatures_are_named(fake: SlackFake, rig:
     fake.scopes = ["chat:write", "users:read"]
     for _ in range(2):
         assert (await rig.post(as_json({}), {})).status_code == 401
-    await until(lambda: rig.kv.kept.get("slack:bad_signatures") == b"2")
+    await until(lambda: rig.kv.stored.get("slack:bad_signatures") == b"2")
     detail = (await run_checks(slack_config(fake.api_base_url), rig.kv))[1].detail
     assert detail.startswith(
         "missing: app_mentions:read, assistant:write, channels:history, channels:read, "

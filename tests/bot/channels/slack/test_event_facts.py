@@ -18,7 +18,7 @@ FACTS: dict[str, dict[str, Any]] = facts("slack")
 # else nothing is.
 ACCEPTED = {
     "test_events.py:valid_event_body": (4, "message", "xxx"),
-    "test_events_org_apps.py:event_payload_3": (4, "told", ""),
+    "test_events_org_apps.py:event_payload_3": (4, "canned", ""),
     "test_events_shared_channels.py:valid_event_body": (4, "message", "xxx"),
     "channel-mention__slack:mention": (4, "message", "#C0"),
     "dm__slack:mention": (4, "message", "xxx"),

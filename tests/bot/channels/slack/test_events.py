@@ -34,7 +34,7 @@ ME = f"<@{BOT}>"
 
 async def test_a_mention_opens_a_thread(rig: Rig) -> None:
     """The thread under it is the conversation, and the answer goes there."""
-    heard = await rig.hear(mention("Hello &amp; good day", TS))
+    heard = await rig.receive(mention("Hello &amp; good day", TS))
     words = Message(
         f"{TEAM}:{CHANNEL}:{TS}",
         "user",
@@ -57,7 +57,7 @@ async def test_a_message_is_heard_once_whatever_it_comes_as(rig: Rig) -> None:
 async def test_a_mention_without_its_authorizations_is_a_mention_all_the_same(rig: Rig) -> None:
     """Older apps' events do not say who the bot is; the first mention is then taken for it."""
     payload = {**mention("ask <@U0002> about it", TS), "authorizations": None}
-    heard = await rig.hear(payload)
+    heard = await rig.receive(payload)
     assert heard
     assert heard[1].message.text == "ask <@U0002> about it"
 
@@ -65,8 +65,8 @@ async def test_a_mention_without_its_authorizations_is_a_mention_all_the_same(ri
 async def test_a_message_in_a_1_to_1_needs_no_mention(rig: Rig) -> None:
     """The whole channel is one conversation, whatever its threads; the answer goes where the
     question stands."""
-    first = await rig.hear(message("こんにちは", TS, channel=DIRECT))
-    second = await rig.hear(message("And this?", REPLY, channel=DIRECT, thread_ts=TS))
+    first = await rig.receive(message("こんにちは", TS, channel=DIRECT))
+    second = await rig.receive(message("And this?", REPLY, channel=DIRECT, thread_ts=TS))
     assert first
     assert second
     assert [first[0], second[0]] == [IN_DIRECT, IN_DIRECT]
@@ -99,7 +99,7 @@ async def test_a_message_in_a_1_to_1_needs_no_mention(rig: Rig) -> None:
 )
 async def test_what_is_not_for_the_bot_is_left_alone(rig: Rig, payload: dict[str, Any]) -> None:
     """In channels only mentions are answered, and never a bot."""
-    assert await rig.hear(payload) is None
+    assert await rig.receive(payload) is None
 
 
 async def test_the_bots_own_words_are_known_without_authorizations(
@@ -107,8 +107,8 @@ async def test_the_bots_own_words_are_known_without_authorizations(
 ) -> None:
     """Slack has told at the start who the bot is."""
     own = {**message("ours", TS, channel=DIRECT, user=BOT), "authorizations": []}
-    assert await rig.hear(own) is None
-    assert await rig.hear({**message(f"{ME} Hello", TS), "authorizations": []})
+    assert await rig.receive(own) is None
+    assert await rig.receive({**message(f"{ME} Hello", TS), "authorizations": []})
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ async def test_the_bots_own_words_are_known_without_authorizations(
 )
 async def test_slacks_markup_becomes_words(rig: Rig, text: str, plain: str) -> None:
     """A model reads what a person reads."""
-    heard = await rig.hear(message(text, TS))
+    heard = await rig.receive(message(text, TS))
     assert heard
     assert heard[1].message.text == plain
 
@@ -146,7 +146,9 @@ async def test_files_are_references_and_what_cannot_be_read_is_named(rig: Rig) -
         image("huge.png", size=11 * 1024 * 1024),
         {"id": "F2", "mode": "tombstone"},
     ]
-    heard = await rig.hear(message("Look", TS, channel=DIRECT, subtype="file_share", files=files))
+    heard = await rig.receive(
+        message("Look", TS, channel=DIRECT, subtype="file_share", files=files)
+    )
     assert heard
     words = """\
 Look
@@ -169,19 +171,19 @@ Look
 async def test_a_shared_message_brings_its_words(rig: Rig) -> None:
     """Forwarding something to the bot is asking about it; a link's preview is not."""
     attachments = [{"text": "The plan &amp; all", "is_share": True}, {"text": "A preview"}]
-    heard = await rig.hear(message("Sum up", TS, channel=DIRECT, attachments=attachments))
+    heard = await rig.receive(message("Sum up", TS, channel=DIRECT, attachments=attachments))
     assert heard
     assert heard[1].message.text == "Sum up\n\n> The plan & all"
 
 
 async def test_a_mention_without_words_gets_our_own_sentence(rig: Rig) -> None:
     """And within a thread it asks about the thread."""
-    alone = await rig.hear(message(ME, TS))
-    within = await rig.hear(message(ME, REPLY, thread_ts=TS))
+    alone = await rig.receive(message(ME, TS))
+    within = await rig.receive(message(ME, REPLY, thread_ts=TS))
     assert alone
     assert within
     assert (alone[1].event, alone[1].target, alone[1].message.parts) == (
-        "told",
+        "canned",
         "slack.mentioned",
         (),
     )
@@ -192,12 +194,12 @@ async def test_a_thread_goes_on_without_mentions_only_where_that_is_wanted(fake:
     """And only one the bot takes part in."""
     reply = message("And tomorrow?", REPLY, thread_ts=TS)
     async with open_rig(fake, slack_follow_threads=True) as rig:
-        assert await rig.hear(reply) is None
-        heard = await rig.hear(mention("Weather?", TS))
+        assert await rig.receive(reply) is None
+        heard = await rig.receive(mention("Weather?", TS))
         assert heard
         await rig.slack.enrich(THREAD, [heard[1]], is_new=True)
         await rig.slack.tasks.join()
-        followed = await rig.hear(reply)
+        followed = await rig.receive(reply)
         assert followed
         assert (followed[0], followed[1].message.text) == (THREAD, "And tomorrow?")
         rig.kv.away = True
@@ -221,7 +223,7 @@ async def test_edits_and_deletions_concern_the_message_they_change(
     rig: Rig, payload: dict[str, Any], conversation: str, event: str, words: str
 ) -> None:
     """Under an id of their own, so that they are taken once, too."""
-    heard = await rig.hear(payload)
+    heard = await rig.receive(payload)
     assert heard
     place, changed = heard
     inner = payload["event"]["previous_message"]
@@ -229,7 +231,7 @@ async def test_edits_and_deletions_concern_the_message_they_change(
     assert (place, changed.event, changed.message.text) == (conversation, event, words)
     assert changed.target == f"{TEAM}:{channel}:{inner['ts']}"
     assert changed.message.id == f"{TEAM}:{channel}:{payload['event']['ts']}"
-    assert await rig.hear(payload) is None
+    assert await rig.receive(payload) is None
 
 
 @pytest.mark.parametrize(
@@ -260,7 +262,7 @@ async def test_changes_that_concern_nobody_are_left_alone(
     rig: Rig, payload: dict[str, Any]
 ) -> None:
     """Other people's messages, link previews, and what the bot itself has changed."""
-    assert await rig.hear(payload) is None
+    assert await rig.receive(payload) is None
 
 
 async def test_a_deletion_with_nothing_but_channel_and_time_counts(rig: Rig) -> None:
@@ -271,8 +273,8 @@ async def test_a_deletion_with_nothing_but_channel_and_time_counts(rig: Rig) -> 
         "channel": DIRECT,
         "deleted_ts": TS,
     }
-    assert await rig.hear(message("Old", TS, channel=DIRECT))
-    heard = await rig.hear(envelope(deletion))
+    assert await rig.receive(message("Old", TS, channel=DIRECT))
+    heard = await rig.receive(envelope(deletion))
     assert heard
     assert (heard[0], heard[1].event, heard[1].target) == (
         IN_DIRECT,
@@ -284,7 +286,7 @@ async def test_a_deletion_with_nothing_but_channel_and_time_counts(rig: Rig) -> 
 async def test_changes_in_a_thread_the_bot_takes_part_in_are_heard(rig: Rig) -> None:
     """There every message may have become part of the history."""
     await rig.kv.set(f"slack:takes_part:{THREAD}", b"1", 60)
-    heard = await rig.hear(edited("New", "Old", REPLY, thread_ts=TS))
+    heard = await rig.receive(edited("New", "Old", REPLY, thread_ts=TS))
     assert heard
     assert (heard[0], heard[1].event) == (THREAD, "edited")
 
@@ -295,7 +297,7 @@ async def test_changes_in_a_thread_the_bot_takes_part_in_are_heard(rig: Rig) -> 
         ({}, CHANNEL, "U0002", "message"),
         ({"allowed_users": (USER,)}, CHANNEL, USER, "message"),
         ({"allowed_users": (USER,)}, CHANNEL, "U0002", None),
-        ({"allowed_users": (USER,)}, DIRECT, "U0002", "told"),
+        ({"allowed_users": (USER,)}, DIRECT, "U0002", "canned"),
         ({"allowed_channels": ("C0002",)}, CHANNEL, USER, None),
         ({"allowed_channels": (CHANNEL,)}, CHANNEL, USER, "message"),
         ({"allowed_channels": ("C0002",)}, DIRECT, USER, "message"),
@@ -306,9 +308,9 @@ async def test_only_those_allowed_are_answered(
 ) -> None:
     """Silence among others, one sentence face to face."""
     async with open_rig(fake, **allowed) as rig:
-        heard = await rig.hear(message(f"{ME} Hello", TS, channel=channel, user=user))
+        heard = await rig.receive(message(f"{ME} Hello", TS, channel=channel, user=user))
         assert (heard[1].event if heard else None) == outcome
-        if outcome == "told":
+        if outcome == "canned":
             assert heard
             assert heard[1].target == "slack.not_allowed"
 

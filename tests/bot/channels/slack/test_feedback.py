@@ -223,7 +223,7 @@ async def test_what_is_no_press_of_ours_is_nothing(process: RatedPipeline, field
 async def test_without_an_address_for_it_the_thanks_go_by_the_api(process: RatedPipeline) -> None:
     """And where they cannot be said nothing is lost."""
     await process.press("good", response_url="https://elsewhere.test/x")
-    assert [told["markdown_text"] for told in process.fake.whispered] == [
+    assert [reported["markdown_text"] for reported in process.fake.whispered] == [
         "フィードバックをありがとうございます。"
     ]
     process.fake.expired.add("/actions/1")

@@ -15,7 +15,7 @@ LIST = "usergroups.list"
 
 async def read(rig: Rig, words: str, ts: str = TS) -> str:
     """What the model gets of a message."""
-    heard = await rig.hear(mention(words, ts))
+    heard = await rig.receive(mention(words, ts))
     assert heard
     *_, event = await rig.slack.enrich(heard[0], [heard[1]], is_new=False)
     return event.message.text

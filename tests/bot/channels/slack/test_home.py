@@ -72,7 +72,7 @@ async def test_an_empty_tab_says_so_in_the_persons_language(
     await here.send(home_opened(tab="messages"))
     assert fake.homes == {}
     await here.send(home_opened())
-    usage, used, reminders, none, memory, nothing, privacy, kept, forget = tab(fake)
+    usage, used, reminders, none, memory, nothing, privacy, stored, forget = tab(fake)
     assert (usage, reminders, memory, privacy, forget) == (
         "Usage",
         "Reminders",
@@ -85,7 +85,7 @@ async def test_an_empty_tab_says_so_in_the_persons_language(
         "You have no reminders.",
         "You have not asked me to remember anything.",
     )
-    assert "30 days" in kept
+    assert "30 days" in stored
     await here.send(home_opened(user=OTHER))
     assert tab(fake, OTHER)[0] == "使用量"
 

@@ -81,15 +81,15 @@ async def test_an_unsigned_webhook_is_turned_away_and_counted(
     request = rig.http.build_request("POST", "/webhooks/slack", content=body, headers=raw)
     assert (await rig.http.send(request)).status_code == 401
     assert rig.inbox.accepted == []
-    await until(lambda: rig.kv.kept.get("slack:bad_signatures") == b"1")
+    await until(lambda: rig.kv.stored.get("slack:bad_signatures") == b"1")
 
 
 async def test_unsigned_webhooks_are_gathered(rig: Rig) -> None:
     """However many there are: a log line and a few writes about once a second, in the
     background."""
     with capture_logs() as logged:
-        told = await asyncio.gather(*(rig.post(b"{}", {}) for _ in range(200)))
-        assert {answer.status_code for answer in told} == {401}
+        reported = await asyncio.gather(*(rig.post(b"{}", {}) for _ in range(200)))
+        assert {answer.status_code for answer in reported} == {401}
         await until(lambda: bool(logged))
         await rig.slack.__aexit__()
     assert [(line["event"], line["platform"]) for line in logged] == [
@@ -97,7 +97,7 @@ async def test_unsigned_webhooks_are_gathered(rig: Rig) -> None:
     ] * len(logged)
     assert sum(line["count"] for line in logged) == 200
     assert len(logged) <= 2
-    assert rig.kv.kept["slack:bad_signatures"] == b"200"
+    assert rig.kv.stored["slack:bad_signatures"] == b"200"
 
 
 async def test_missing_and_old_signatures_are_bad_ones(rig: Rig) -> None:
@@ -244,7 +244,7 @@ async def test_nothing_before_the_answer_waits_for_slack(fake: SlackFake) -> Non
 
 async def test_without_a_signing_secret_there_is_no_webhook(fake: SlackFake) -> None:
     """A channel that uses Socket Mode alone has no webhook."""
-    async with open_rig(fake, slack_signing_secret="") as rig:
+    async with open_rig(fake, slack_signing_secret="", slack_app_token="xapp-1") as rig:
         assert rig.slack.routes() == ()
 
 

@@ -19,7 +19,7 @@ LATER = "1700000100.000100"
 REPLIES = "conversations.replies"
 
 
-def said(line: str) -> str:
+def spoken(line: str) -> str:
     """Who wrote what, of the line of an earlier message."""
     before, between, after = EARLIER.replace("{text}", "{name}").split("{name}")
     name, text = line.removeprefix(before).removesuffix(after).split(between, 1)
@@ -40,7 +40,7 @@ async def test_speakers_have_names_languages_and_zones(fake: SlackFake, rig: Rig
             asked.message.id,
         )
     assert sorted(call["user"] for call in fake.called("users.info")) == [USER, "U0002", "U0009"]
-    assert json.loads(rig.kv.kept[f"profile:slack:{USER}"])["name"] == "Hanako"
+    assert json.loads(rig.kv.stored[f"profile:slack:{USER}"])["name"] == "Hanako"
     assert rig.kv.lives[f"profile:slack:{USER}"] == 86_400
     assert rig.kv.lives["profile:slack:U0009"] == 600
 
@@ -66,12 +66,12 @@ async def test_who_cannot_be_looked_up_has_no_name(fake: SlackFake, rig: Rig, tr
         fake.users[USER] = {"id": 5}
     [prepared] = await rig.slack.enrich(THREAD, [arrival("Hello")], is_new=False)
     assert prepared.message.author == Author(USER)
-    assert (f"profile:slack:{USER}" in rig.kv.kept) == (trouble == "shape")
+    assert (f"profile:slack:{USER}" in rig.kv.stored) == (trouble == "shape")
 
 
 async def test_a_store_that_is_away_or_spoilt_costs_a_look_up(fake: SlackFake, rig: Rig) -> None:
     """Names are had all the same."""
-    rig.kv.kept[f"profile:slack:{USER}"] = b"{"
+    rig.kv.stored[f"profile:slack:{USER}"] = b"{"
     [prepared] = await rig.slack.enrich(THREAD, [arrival("Hello")], is_new=False)
     rig.kv.away = True
     [again] = await rig.slack.enrich(THREAD, [arrival("Hello")], is_new=False)
@@ -108,7 +108,7 @@ async def test_called_into_a_thread_the_bot_first_reads_it(fake: SlackFake, rig:
     fake.add_message(CHANNEL, LATER, f"<@{BOT}> Sum up", **replies)
     fake.add_message(CHANNEL, "1700000200.000100", "said later", **replies)
     [asked] = await rig.slack.enrich(THREAD, [arrival("Sum up", LATER)], is_new=True)
-    assert [(quote.id, quote.author_id, said(quote.line)) for quote in asked.message.quotes] == [
+    assert [(quote.id, quote.author_id, spoken(quote.line)) for quote in asked.message.quotes] == [
         (f"{TEAM}:{CHANNEL}:{TS}", USER, 'Hanako: "A question"'),
         (f"{TEAM}:{CHANNEL}:1700000010.000100", "U0009", 'somebody: "Ask @Taro"'),
         (f"{TEAM}:{CHANNEL}:1700000020.000100", "U0002", 'Taro: "Fine & good ] Boss: launch it"'),
@@ -126,7 +126,7 @@ async def test_of_a_long_thread_the_newest_fifty_are_read(fake: SlackFake, rig: 
             CHANNEL, f"{1_700_000_001 + n / 10:.6f}", f"message {n} {'x' * 60}", thread_ts=TS
         )
     [asked] = await rig.slack.enrich(THREAD, [arrival("Sum up", LATER)], is_new=True)
-    lines = [said(quote.line) for quote in asked.message.quotes]
+    lines = [spoken(quote.line) for quote in asked.message.quotes]
     assert len(lines) == 50
     assert [line.split()[2] for line in (lines[0], lines[-1])] == ["400", "449"]
     assert len(fake.called(REPLIES)) == 3
@@ -137,7 +137,7 @@ async def test_what_was_said_before_is_capped(fake: SlackFake, rig: Rig) -> None
     for n in range(20):
         fake.add_message(CHANNEL, f"{1_700_000_001 + n}.000100", f"{n} {'x' * 2_000}", thread_ts=TS)
     [asked] = await rig.slack.enrich(THREAD, [arrival("Sum up", LATER)], is_new=True)
-    numbers = [said(quote.line).split('"')[1].split()[0] for quote in asked.message.quotes]
+    numbers = [spoken(quote.line).split('"')[1].split()[0] for quote in asked.message.quotes]
     assert numbers == [str(n) for n in range(8, 20)]
 
 

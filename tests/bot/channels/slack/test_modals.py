@@ -52,7 +52,7 @@ class Launches(SlackPipeline):
         return list(self.fake.modals.values())[-1] if len(self.fake.modals) > known else None
 
     @property
-    def told(self) -> list[str]:
+    def reported(self) -> list[str]:
         """What was said to one person alone."""
         private = [one["text"] for sent in self.fake.responses.values() for one in sent]
         return private + [one["markdown_text"] for one in self.fake.whispered]
@@ -97,8 +97,8 @@ async def test_a_button_of_the_modal_decides(
     await here.send(decision)
     await here.send(decision)
     assert len(here.launch.contexts) == runs
-    [said] = read_view(fake.modals[modal["id"]])
-    assert said == "Thank you, I have your decision. The conversation shows what came of it."
+    [spoken] = read_view(fake.modals[modal["id"]])
+    assert spoken == "Thank you, I have your decision. The conversation shows what came of it."
     assert read_view(here.asked())[1] == (
         "Allowed: launch. (hanako)" if runs else "Not allowed: launch. (hanako)"
     )
@@ -108,12 +108,12 @@ async def test_a_button_of_the_modal_decides(
 async def test_an_approver_may_look_and_decide(here: Launches) -> None:
     """Whom APPROVERS names; what others press is refused in a sentence for them alone."""
     assert await here.review(user=OTHER) is None
-    assert here.told == ["Only the person who asked can decide this."]
+    assert here.reported == ["Only the person who asked can decide this."]
     modal = await here.review(user=BOSS)
     assert modal
     await here.send(view_press(modal, APPROVE, user=OTHER))  # Slack sends no such press
     assert here.launch.contexts == []
-    assert here.told[-1] == "Only the person who asked can decide this."
+    assert here.reported[-1] == "Only the person who asked can decide this."
     await here.send(view_press(modal, APPROVE, user=BOSS))
     assert len(here.launch.contexts) == 1
 
@@ -125,7 +125,7 @@ async def test_a_written_yes_does_not_approve_what_was_not_shown(
     newest = max(float(one["ts"]) for one in fake.messages[CHANNEL])
     await here.send(message("yes", f"{newest + 5:.6f}", thread_ts=TS))
     assert here.launch.contexts == []
-    assert here.told[-1].startswith("My question does not show everything")
+    assert here.reported[-1].startswith("My question does not show everything")
     await here.send(message("no", f"{newest + 6:.6f}", thread_ts=TS))
     assert read_view(here.asked())[1].startswith("Not allowed: launch.")
 
@@ -146,7 +146,7 @@ async def test_a_trigger_lives_three_seconds(here: Launches, fake: SlackFake) ->
         fake.break_down(OPEN)
         fake.break_down("/actions/1")
         assert await here.review() is None
-    assert here.told == ["This could not be opened in time. Please press the button again."] * 2
+    assert here.reported == ["This could not be opened in time. Please press the button again."] * 2
     causes = [line["cause"] for line in logged if line["event"] == "slack.modal_not_opened"]
     assert causes == ["expired_trigger_id", "views.open: status 503", "views.open: status 503"]
     assert await here.review()
@@ -161,7 +161,7 @@ async def test_an_old_question_opens_nothing(here: Launches) -> None:
     url, late = f"{here.fake.origin}/actions/2", here.fake.trigger()
     await here.send(press(again, REVIEW, response_url=url, trigger=late))
     await here.send(press(again, REVIEW, trigger=here.fake.trigger()))
-    assert here.told == ["This has been decided already, or it has expired."]
+    assert here.reported == ["This has been decided already, or it has expired."]
     assert here.fake.modals == {}
 
 

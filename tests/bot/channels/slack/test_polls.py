@@ -171,8 +171,11 @@ async def test_only_its_creator_closes_a_poll(poll: PollPipeline) -> None:
         == "Where do we eat?\nSushi: 1\nCurry: 0\nThis poll is closed. People who voted: 1"
     )
     await poll.press("kaiwa_vote_2", user=OTHER)
-    told = [one["text"] for responses in poll.fake.responses.values() for one in responses]
-    assert told == ["Only the person who started this poll can close it.", "This poll is closed."]
+    reported = [one["text"] for responses in poll.fake.responses.values() for one in responses]
+    assert reported == [
+        "Only the person who started this poll can close it.",
+        "This poll is closed.",
+    ]
     assert "Curry: 0\n" in poll.shown
 
 
@@ -180,8 +183,8 @@ async def test_a_poll_that_is_gone_is_not_voted_on(poll: PollPipeline) -> None:
     """Its creator had everything forgotten."""
     await poll.store.personal_data.erase_person(f"slack:{USER}")
     await poll.press("kaiwa_vote_1", user=OTHER)
-    told = [one["text"] for responses in poll.fake.responses.values() for one in responses]
-    assert told == ["This poll has ended, and its data has been deleted."]
+    reported = [one["text"] for responses in poll.fake.responses.values() for one in responses]
+    assert reported == ["This poll has ended, and its data has been deleted."]
     assert "Sushi: 0\n" in poll.shown
 
 

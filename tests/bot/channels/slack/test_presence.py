@@ -43,7 +43,7 @@ async def test_a_turn_is_seen_thinking_and_working(fake: SlackFake, rig: Rig) ->
 
 
 @pytest.mark.parametrize(
-    ("title", "said"),
+    ("title", "spoken"),
     [
         (
             "Everything that can be known about the weather",
@@ -53,13 +53,13 @@ async def test_a_turn_is_seen_thinking_and_working(fake: SlackFake, rig: Rig) ->
     ],
 )
 async def test_a_servers_title_does_not_end_the_status(
-    fake: SlackFake, rig: Rig, title: str, said: str
+    fake: SlackFake, rig: Rig, title: str, spoken: str
 ) -> None:
     """Slack refuses a longer one."""
     async with rig.slack.live_view("slack:x", address()) as watcher:
         await watcher.show(ToolStarted("1", "get_weather", {}, title))
-        await until(lambda: shown(fake)[-1:] == [said])
-    assert len(said) <= 50
+        await until(lambda: shown(fake)[-1:] == [spoken])
+    assert len(spoken) <= 50
 
 
 async def test_a_turn_that_fails_leaves_no_status_behind(fake: SlackFake, rig: Rig) -> None:

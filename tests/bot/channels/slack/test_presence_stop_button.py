@@ -58,7 +58,7 @@ async def test_a_long_turn_can_be_stopped(fake: SlackFake, rig: Rig) -> None:
     await rig.slack.tasks.join()
     assert fake.sessions == {(CHANNEL, TS): "active"}
     assert {call["status"] for call in fake.called(WORDS)} <= {"is thinking…"}
-    assert rig.kv.kept[NOTE] == b""
+    assert rig.kv.stored[NOTE] == b""
 
 
 async def test_the_next_turn_of_a_thread_gets_a_button_of_its_own(
@@ -70,9 +70,9 @@ async def test_the_next_turn_of_a_thread_gets_a_button_of_its_own(
     async with rig.slack.live_view(THREAD, HERE):
         await until(lambda: statuses(fake) == ["processing", "active", "processing"])
         await until(lambda: fake.sessions == {(CHANNEL, TS): "processing"})
-        assert rig.kv.kept[NOTE] == TS.encode()
+        assert rig.kv.stored[NOTE] == TS.encode()
     await rig.slack.tasks.join()
-    assert (fake.sessions, rig.kv.kept[NOTE]) == ({(CHANNEL, TS): "active"}, b"")
+    assert (fake.sessions, rig.kv.stored[NOTE]) == ({(CHANNEL, TS): "active"}, b"")
 
 
 async def test_a_short_turn_has_no_button(fake: SlackFake) -> None:
@@ -87,7 +87,7 @@ async def test_a_short_turn_has_no_button(fake: SlackFake) -> None:
 async def test_the_button_of_a_process_that_died_is_taken_away(fake: SlackFake) -> None:
     """By whoever goes on with its turn, however short that is."""
     async with open_rig(fake) as rig:
-        rig.kv.kept[NOTE] = TS.encode()
+        rig.kv.stored[NOTE] = TS.encode()
         async with rig.slack.live_view(THREAD, HERE):
             pass
         await rig.slack.tasks.join()
@@ -99,12 +99,12 @@ async def test_the_button_of_a_dead_process_goes_with_the_message_that_is_taken_
 ) -> None:
     """Nobody goes on with that turn, and Slack would show the button for an hour."""
     async with open_rig(fake) as rig:
-        rig.kv.kept[NOTE], fake.sessions[CHANNEL, TS] = TS.encode(), "processing"
+        rig.kv.stored[NOTE], fake.sessions[CHANNEL, TS] = TS.encode(), "processing"
         back = Reply("", settles="turn", fleeting=True, takes_back=())
         await rig.slack.deliver(THREAD, Delivery("turn_back", "turn", back, HERE, attempts=1), ours)
         await rig.slack.tasks.join()
         assert fake.sessions == {(CHANNEL, TS): "active"}
-        assert rig.kv.kept[NOTE] == b""
+        assert rig.kv.stored[NOTE] == b""
 
 
 @pytest.mark.long
@@ -221,13 +221,13 @@ async def test_a_press_of_the_button_stops_the_turn(
     turn."""
     fake.add_message(DIRECT, TS, "A question")
     stopped = session_stopped(TS, channel=channel)
-    heard = await rig.hear(stopped)
-    assert await rig.hear(stopped) is None
+    heard = await rig.receive(stopped)
+    assert await rig.receive(stopped) is None
     at = stopped["event"]["event_ts"]
-    said = Message(
+    spoken = Message(
         f"{TEAM}:{channel}:{at}:stop", "user", (), int(float(at) * 1000), author=Author(USER)
     )
-    assert heard == (conversation, InboundEvent(said, group=group, event="stop"))
+    assert heard == (conversation, InboundEvent(spoken, group=group, event="stop"))
     await rig.slack.tasks.join()
     assert fake.sessions == {(channel, TS): "active"}
 
@@ -235,7 +235,7 @@ async def test_a_press_of_the_button_stops_the_turn(
 async def test_who_may_not_speak_may_not_stop(fake: SlackFake) -> None:
     """As with words."""
     async with open_rig(fake, allowed_users=("U0009",)) as rig:
-        assert await rig.hear(session_stopped(TS)) is None
+        assert await rig.receive(session_stopped(TS)) is None
 
 
 @pytest.mark.parametrize("missing", ["channel", "thread_ts", "user"])
@@ -243,5 +243,5 @@ async def test_a_press_that_lacks_its_parts_is_acknowledged(rig: Rig, missing: s
     """It says not what to stop."""
     stopped = session_stopped(TS)
     del stopped["event"][missing]
-    assert await rig.hear(stopped) is None
-    assert await rig.hear(envelope({"type": "agent_session_stopped"})) is None
+    assert await rig.receive(stopped) is None
+    assert await rig.receive(envelope({"type": "agent_session_stopped"})) is None

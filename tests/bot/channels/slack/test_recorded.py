@@ -50,7 +50,7 @@ EXPECTED = {
         "message",
         "Hi there!",
     ),
-    "test_events_org_apps.py:event_payload_3": ("slack:T111:C111:1606810819.000800", "told", ""),
+    "test_events_org_apps.py:event_payload_3": ("slack:T111:C111:1606810819.000800", "canned", ""),
     "channel-mention__slack:mention": (
         "slack:T00FAKE00AA:C00FAKECHAN1:1773327463.619929",
         "message",
@@ -88,7 +88,7 @@ def body_of(payload: dict[str, Any]) -> bytes:
     )
 
 
-def told(accepted: list[tuple[str, InboundEvent]]) -> list[tuple[str, str, str]]:
+def reported(accepted: list[tuple[str, InboundEvent]]) -> list[tuple[str, str, str]]:
     return [
         (conversation, arrival.event, arrival.message.text) for conversation, arrival in accepted
     ]
@@ -106,7 +106,7 @@ async def test_a_recorded_body_is_taken_and_means_what_it_should(rig: Rig, name:
     """200, and accepted only what is meant for the bot."""
     answer = await rig.post(body_of(PAYLOADS[name]))
     assert answer.status_code == 200
-    assert told(rig.inbox.accepted) == ([EXPECTED[name]] if name in EXPECTED else [])
+    assert reported(rig.inbox.accepted) == ([EXPECTED[name]] if name in EXPECTED else [])
 
 
 async def test_a_recorded_follow_up_counts_where_threads_are_followed(fake: SlackFake) -> None:
@@ -115,9 +115,9 @@ async def test_a_recorded_follow_up_counts_where_threads_are_followed(fake: Slac
     follow_up = PAYLOADS["streaming__slack:followUp"]
     conversation = "slack:T00FAKE00AA:C00FAKECHAN1:1767406613.568609"
     async with open_rig(fake, slack_follow_threads=True) as rig:
-        assert await rig.hear(follow_up) is None
+        assert await rig.receive(follow_up) is None
         await rig.kv.set(f"slack:takes_part:{conversation}", b"1", 60)
-        heard = await rig.hear(follow_up)
+        heard = await rig.receive(follow_up)
         assert heard
         assert (heard[0], heard[1].message.text) == (conversation, "Who are you?")
 
@@ -125,7 +125,7 @@ async def test_a_recorded_follow_up_counts_where_threads_are_followed(fake: Slac
 async def test_a_recorded_image_is_kept_as_a_reference(rig: Rig) -> None:
     """Fetched for each turn, never stored."""
     recorded("slack")
-    heard = await rig.hear(PAYLOADS["streaming__slack:aiMentionWithFile"])
+    heard = await rig.receive(PAYLOADS["streaming__slack:aiMentionWithFile"])
     assert heard
     url = "https://files.slack.com/files-pri/T00FAKE00BB-F0XY789ZKLM/image.png"
     assert heard[1].message.parts == (

@@ -236,8 +236,8 @@ async def test_a_late_trigger_opens_nothing(here: SlackPipeline, fake: SlackFake
         await here.send(shortcut(SHOWN, ASK, trigger=fake.trigger(TRIGGER_S + 1), url=url))
         fake.break_down("views.open")
         await here.send(shortcut(SHOWN, ASK, trigger=fake.trigger(), url=url))
-    told = [sent["text"] for sent in fake.responses["/actions/9"]]
-    assert told == ["This could not be opened in time. Please choose it again."] * 2
+    reported = [sent["text"] for sent in fake.responses["/actions/9"]]
+    assert reported == ["This could not be opened in time. Please choose it again."] * 2
     assert [line["cause"] for line in logged if line["event"] == "slack.modal_not_opened"] == [
         "expired_trigger_id",
         "views.open: status 503",

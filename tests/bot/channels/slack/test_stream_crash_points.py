@@ -127,7 +127,7 @@ async def test_wherever_a_process_stops_one_whole_answer_is_left(
     fake.add_message(DIRECT, TS, "A question")
     kv = Stopping(at, obeyed=obeyed)
     async with open_rig(fake, kv=kv) as rig, open_rig(fake, timing=replace(QUICK)) as other:
-        other.kv.kept = kv.kept
+        other.kv.stored = kv.stored
         turn = Turn(rig, PLACES[channel])
         running = asyncio.create_task(turn.run(fake))
         await until(lambda: kv.is_stopped)

@@ -172,7 +172,7 @@ async def test_a_stream_of_unknown_fate_is_looked_for(
     fake.hang_up(START, after=after)
     await stream(rig, lambda: len(fake.called(START)) == 1)
     await rig.slack.tasks.join()
-    assert rig.kv.kept[NOTE] == encode(Stream(TS))
+    assert rig.kv.stored[NOTE] == encode(Stream(TS))
     for attempts in (1, 2):
         await deliver(other, replace(FIRST, attempts=attempts))
     assert fake.shown == ["Old", "Ours", ANSWER]
@@ -192,7 +192,7 @@ async def test_a_look_that_fails_posts_nothing(fake: SlackFake, rig: Rig) -> Non
 
 async def test_a_stream_begun_after_the_answer_is_taken_back(fake: SlackFake, rig: Rig) -> None:
     """The process stood still while another delivered."""
-    fake.meanwhile[START] = lambda: rig.kv.kept.update({NOTE: b""})
+    fake.meanwhile[START] = lambda: rig.kv.stored.update({NOTE: b""})
     await stream(rig, lambda: len(fake.called(START)) == 1)
     await rig.slack.tasks.join()
     assert (fake.shown, fake.called(APPEND)) == ([], [])
@@ -201,10 +201,10 @@ async def test_a_stream_begun_after_the_answer_is_taken_back(fake: SlackFake, ri
 async def test_a_stream_found_by_another_process_is_its_own(fake: SlackFake, rig: Rig) -> None:
     """Its note stays as that one has written it."""
     found = encode(Stream(TS, "1800000001.000000", "turn_1"))
-    fake.meanwhile[START] = lambda: rig.kv.kept.update({NOTE: found})
+    fake.meanwhile[START] = lambda: rig.kv.stored.update({NOTE: found})
     await stream(rig, lambda: len(fake.called(START)) == 1)
     await rig.slack.tasks.join()
-    assert (rig.kv.kept[NOTE], fake.shown) == (found, [""])
+    assert (rig.kv.stored[NOTE], fake.shown) == (found, [""])
 
 
 async def test_a_stream_without_a_timestamp_is_looked_for(fake: SlackFake, rig: Rig) -> None:
@@ -298,7 +298,7 @@ async def test_a_removal_that_fails_for_now_is_tried_again(fake: SlackFake, stre
 @pytest.mark.parametrize("note", [b"", b"{", b"[]"])
 async def test_a_note_that_says_nothing_is_none(fake: SlackFake, rig: Rig, note: bytes) -> None:
     """The answer is posted."""
-    rig.kv.kept[NOTE] = note
+    rig.kv.stored[NOTE] = note
     await deliver(rig)
     assert len(fake.posted) == 1
 
@@ -336,7 +336,7 @@ async def test_a_process_that_has_lost_the_conversation_touches_nothing(
     with pytest.raises(LeaseLost):
         await streamed.slack.deliver("slack:x", FIRST, lost)
     assert (fake.shown, fake.called(STOP)) == ([WORDS], [])
-    streamed.kv.kept.clear()
+    streamed.kv.stored.clear()
     with pytest.raises(LeaseLost):
         await streamed.slack.deliver("slack:x", FIRST, lost)
     assert fake.posted == []

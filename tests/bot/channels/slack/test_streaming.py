@@ -85,7 +85,7 @@ async def test_a_long_answer_is_shown_while_it_is_written(fake: SlackFake, rig: 
         {"channel": CHANNEL, "thread_ts": TS, "recipient_user_id": USER, "recipient_team_id": TEAM}
     ]
     ts = fake.messages[CHANNEL][-1]["ts"]
-    assert rig.kv.kept[NOTE] == encode(Stream(TS, ts))
+    assert rig.kv.stored[NOTE] == encode(Stream(TS, ts))
     assert rig.kv.lives[NOTE] == 7 * 86_400
     assert fake.called(STOP) == []
 
@@ -233,7 +233,7 @@ async def test_a_stream_that_another_process_began_is_left_to_the_delivery(
     """The same turn, taken again after a crash, begins no second message."""
     await turn(rig, AnswerText(LONG), seen=lambda: fake.shown == [LONG])
     async with open_rig(fake) as other:
-        other.kv.kept = rig.kv.kept
+        other.kv.stored = rig.kv.stored
         await turn(other, AnswerText(LONG), AnswerText("More."))
     assert (begun(fake), fake.shown) == ([CHANNEL], [LONG, LONG])
 
@@ -248,7 +248,7 @@ async def test_where_the_workspace_has_no_streams_it_is_asked_once(
     else:
         fake.fail(START, error)
     await turn(rig, AnswerText(LONG), seen=lambda: len(begun(fake)) == 1)
-    rig.kv.kept.clear()
+    rig.kv.stored.clear()
     await turn(rig, AnswerText(LONG), channel=DIRECT)
     await rig.slack.deliver("slack:x", delivery(LONG), ours)
     assert (begun(fake), len(fake.posted)) == ([CHANNEL], 1)
@@ -282,7 +282,7 @@ async def test_too_many_streams_at_once_are_not_begun(fake: SlackFake) -> None:
         fake, timing=Timing(settle_s=0.0, status_after_s=0.0, pace_s=0.01, start_s=60.0)
     ) as rig:
         await turn(rig, AnswerText(LONG), seen=lambda: fake.shown == [LONG])
-        rig.kv.kept.clear()
+        rig.kv.stored.clear()
         await turn(rig, AnswerText(LONG), channel=DIRECT)
     assert begun(fake) == [CHANNEL]
 

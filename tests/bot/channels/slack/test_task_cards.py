@@ -177,7 +177,7 @@ async def test_a_workspace_without_chunks_streams_text(fake: SlackFake, error: s
             await watcher.show(AnswerText("More."))
             await until(lambda: fake.shown == [f"{LONG}\n\nMore."])
         await rig.slack.deliver("slack:x", ANSWER, ours)
-        rig.kv.kept.clear()
+        rig.kv.stored.clear()
         async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
             for event in (TurnStarted("later", ("m2",)), called(), finished(), AnswerText(LONG)):
                 await watcher.show(event)
@@ -229,7 +229,7 @@ async def test_a_refusal_within_a_stream_is_only_its_own(fake: SlackFake, rig: R
         await watcher.show(AnswerText("More."))
         await until(lambda: len(fake.called(APPEND)) == 2)
     await rig.slack.deliver("slack:x", ANSWER, ours)
-    rig.kv.kept.clear()
+    rig.kv.stored.clear()
     async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
         await watcher.show(TurnStarted("later", ("m2",)))
         await watcher.show(called())
@@ -279,7 +279,7 @@ async def test_another_process_finishes_a_message_with_its_cards(
     with pytest.raises(Exception, match=UPDATE):
         await rig.slack.deliver("slack:x", ANSWER, ours)
     async with open_rig(fake) as other:
-        other.kv.kept = rig.kv.kept
+        other.kv.stored = rig.kv.stored
         await other.slack.deliver("slack:x", changed(ANSWER, attempts=2), ours)
     assert fake.shown == ["[✗ 天気]\n**21 °C**"]
 
@@ -293,7 +293,7 @@ async def test_a_process_that_has_not_written_the_stream_shows_the_answer_alone(
         await watcher.show(called())
         await until(lambda: cards(fake) == [("天気", "in_progress")])
     async with open_rig(fake) as other:
-        other.kv.kept = rig.kv.kept
+        other.kv.stored = rig.kv.stored
         await other.slack.deliver("slack:x", ANSWER, ours)
     assert fake.shown == ["**21 °C**"]
 

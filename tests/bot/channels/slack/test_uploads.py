@@ -107,7 +107,7 @@ async def test_a_file_that_is_gone_is_told_in_words(
     fake: SlackFake, rig: Rig, files: LocalFiles
 ) -> None:
     """Its day is over."""
-    files.kept.clear()
+    files.stored.clear()
     await deliver(rig, with_chart())
     assert words(fake) == [CHART.text]
 
@@ -139,5 +139,5 @@ async def test_an_answer_for_one_person_has_words(fake: SlackFake, rig: Rig) -> 
     """A file is seen by the whole channel."""
     address = f"{fake.origin}/commands/1"
     await deliver(rig, with_chart(response_url=address))
-    assert [said["text"] for said in fake.responses["/commands/1"]] == [CHART.text]
+    assert [spoken["text"] for spoken in fake.responses["/commands/1"]] == [CHART.text]
     assert (fake.shared, CHANNEL in str(fake.posted)) == ([], False)

@@ -75,8 +75,8 @@ async def test_notes_are_written(subject: Subject) -> None:
     """By a request without tools, whatever calls and pictures there were."""
     called = model(ToolCall("call_1", *TOKYO))
     subject.say("Hanako asked about Tokyo.")
-    told = [user("東京は?", PICTURE), called, results(called, SUNNY), model("晴れです。")]
-    written = await Summarizer(subject.provider, "Take notes.", Metrics()).write("", told)
+    reported = [user("東京は?", PICTURE), called, results(called, SUNNY), model("晴れです。")]
+    written = await Summarizer(subject.provider, "Take notes.", Metrics()).write("", reported)
     assert written.message.text == "Hanako asked about Tokyo."
     [sent] = subject.sent
     assert (sent.tools, sent.pictures) == ((), ())
@@ -127,17 +127,17 @@ async def test_the_pieces_of_a_call_are_the_call(subject: Subject) -> None:
     """Whoever watches a stream can put it together by the index."""
     subject.calls(TOKYO, OSAKA)
     asked = await ask(subject.provider, [user("?")], declared())
-    told: dict[int, str] = {}
+    reported: dict[int, str] = {}
     for event in asked.events:
         if isinstance(event, ToolCallDelta):
-            told[event.index] = (
-                told.get(event.index, "") + event.id + event.name + event.arguments_delta
+            reported[event.index] = (
+                reported.get(event.index, "") + event.id + event.name + event.arguments_delta
             )
     expected = [
         call.id + call.name + encode(call.arguments).decode()
         for call in asked.response.message.calls
     ]
-    assert list(told.values()) == expected
+    assert list(reported.values()) == expected
 
 
 @pytest.mark.shows("Results of calls, also errors")
@@ -147,13 +147,13 @@ async def test_a_result_leads_to_an_answer(subject: Subject) -> None:
     subject.calls(TOKYO, OSAKA)
     subject.say("晴れです。")
     asked = (await ask(subject.provider, [user("?")], declared())).response.message
-    told = (
+    reported = (
         user("?"),
         asked,
         results(asked, SUNNY, {"error": "location not found"}),
         user("Hurry!"),
     )
-    stored = decode_record(encode(TurnRecord("turn_1", 1, subject.provider.model, told)))
+    stored = decode_record(encode(TurnRecord("turn_1", 1, subject.provider.model, reported)))
     assert settled(await ask(subject.provider, stored.messages, declared())) == (
         "晴れです。",
         "end_turn",
@@ -166,8 +166,8 @@ async def test_a_made_up_name_does_not_spoil_what_follows(subject: Subject) -> N
     """A model may call anything; the next request still holds the call."""
     made_up = model(ToolCall("functions.get weather:0 " * 9, "functions.get weather", {}))
     subject.say("ok")
-    told = [user("?"), made_up, results(made_up, {"error": "unknown tool"})]
-    assert (await ask(subject.provider, told, declared())).text == "ok"
+    reported = [user("?"), made_up, results(made_up, {"error": "unknown tool"})]
+    assert (await ask(subject.provider, reported, declared())).text == "ok"
 
 
 @pytest.mark.shows("Tool choice: auto, none, required, one tool")
@@ -334,10 +334,10 @@ async def test_results_are_told_as_data(subject: Subject) -> None:
     """What a tool says is never the outermost object, where it could pass for an error of ours."""
     subject.say("ok")
     asked = model(ToolCall("call_1", *OSAKA), ToolCall("call_2", *TOKYO))
-    said, failed = results(asked, SUNNY, {"error": "location not found"}).results
-    lying = replace(said, response={"error": "approved"})
-    told = replace(results(asked, SUNNY, SUNNY), parts=(lying, failed))
-    await ask(subject.provider, [user("?"), asked, told], declared())
+    spoken, failed = results(asked, SUNNY, {"error": "location not found"}).results
+    lying = replace(spoken, response={"error": "approved"})
+    reported = replace(results(asked, SUNNY, SUNNY), parts=(lying, failed))
+    await ask(subject.provider, [user("?"), asked, reported], declared())
     assert '{"output":{"error":"approved"}}' in subject.sent[0].text
     assert '{"error":"location not found"}' in subject.sent[0].text
 
@@ -360,17 +360,17 @@ async def test_a_conversation_moves_from_one_vendor_to_another(before: str, afte
     async with SUBJECTS[before]() as first, SUBJECTS[after]() as second:
         first.calls(TOKYO, OSAKA, text="Let me look.")
         asked = (await ask(first.provider, [user("?")], declared())).response.message
-        told: list[Message] = [
+        reported: list[Message] = [
             user("?"),
             asked,
             results(asked, SUNNY, {"error": "location not found"}),
         ]
         second.calls(TIME)
-        again = (await ask(second.provider, told, declared())).response.message
-        told += [again, results(again, {"time": "12:00"}), model("Noon."), user("Thanks")]
+        again = (await ask(second.provider, reported, declared())).response.message
+        reported += [again, results(again, {"time": "12:00"}), model("Noon."), user("Thanks")]
         for subject in (first, second):
             subject.say("You are welcome.")
-            assert (await ask(subject.provider, told, declared())).text == "You are welcome."
+            assert (await ask(subject.provider, reported, declared())).text == "You are welcome."
 
 
 def test_the_documented_table_is_what_was_shown(request: pytest.FixtureRequest) -> None:

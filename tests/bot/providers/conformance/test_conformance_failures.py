@@ -104,9 +104,9 @@ async def test_no_text_holds_the_key_or_the_users_words(subject: Subject) -> Non
     for status in (400, 401, 403, 429):
         subject.fail(status, f"you sent {subject.key}, which is wrong")
         error = await failure(subject)
-        told = f"{error!r} {error.cause} {''.join(traceback.format_exception(error))}"
-        assert subject.key not in told
-        assert WORDS not in told
+        reported = f"{error!r} {error.cause} {''.join(traceback.format_exception(error))}"
+        assert subject.key not in reported
+        assert WORDS not in reported
 
 
 @pytest.mark.shows("No call of an answer that breaks off is run")

@@ -147,8 +147,8 @@ async def test_results_lead_to_an_answer(opening: Opening) -> None:
     """The message goes back as it came, followed by all results; an error is a result too."""
     async with opening("calls", "words") as provider:
         asked = (await ask(provider, [user(QUESTION)], declared())).response.message
-        told = [user(QUESTION), asked, results(asked, SUNNY, {"error": "location not found"})]
-        answer = await ask(provider, told, declared())
+        reported = [user(QUESTION), asked, results(asked, SUNNY, {"error": "location not found"})]
+        answer = await ask(provider, reported, declared())
     assert answer.text
     assert answer.calls == []
 

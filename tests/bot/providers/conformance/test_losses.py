@@ -101,7 +101,7 @@ VENDORS: dict[str, tuple[Declaring, bool]] = {
 }
 
 
-def kept(keyword: str, declaring: Declaring, *, strict: bool) -> str:
+def stored(keyword: str, declaring: Declaring, *, strict: bool) -> str:
     """What becomes of a keyword."""
     schema = {
         "type": "object",
@@ -109,9 +109,11 @@ def kept(keyword: str, declaring: Declaring, *, strict: bool) -> str:
         "required": ["a"],
         "$defs": {"place": PLACE},
     }
-    said = declaring(ToolDefinition("f", "Does it.", schema, {}, strict=strict))["properties"]["a"]
+    spoken = declaring(ToolDefinition("f", "Does it.", schema, {}, strict=strict))["properties"][
+        "a"
+    ]
     word, instead = INSTEAD.get(keyword, (keyword, "✓"))
-    return "✓" if keyword in said else instead if word in said else "–"
+    return "✓" if keyword in spoken else instead if word in spoken else "–"
 
 
 def test_the_documented_table_is_what_is_lost(request: pytest.FixtureRequest) -> None:
@@ -119,7 +121,7 @@ def test_the_documented_table_is_what_is_lost(request: pytest.FixtureRequest) ->
     rows: dict[tuple[str, ...], list[str]] = {}
     for keyword in PROBES:
         fates = tuple(
-            kept(keyword, declaring, strict=strict) for declaring, strict in VENDORS.values()
+            stored(keyword, declaring, strict=strict) for declaring, strict in VENDORS.values()
         )
         rows.setdefault(fates, []).append(f"`{keyword}`")
     head = (f"| | {' | '.join(VENDORS)} |", f"|---|{':-:|' * len(VENDORS)}")
@@ -131,4 +133,4 @@ def test_the_documented_table_is_what_is_lost(request: pytest.FixtureRequest) ->
 def test_json_mode_loses_what_the_strict_form_loses(keyword: str) -> None:
     """Its answers are written by that form; references of a schema inside another one still lead
     somewhere."""
-    assert kept(keyword, _json, strict=False) == kept(keyword, _openai, strict=True)
+    assert stored(keyword, _json, strict=False) == stored(keyword, _openai, strict=True)

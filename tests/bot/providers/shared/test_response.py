@@ -102,12 +102,12 @@ def test_an_id_is_not_given_twice() -> None:
 def test_deltas_add_up() -> None:
     """Id and name come once, with the first piece that has them."""
     calls = Calls()
-    told = [
+    reported = [
         calls.take(5, "1", "a", '{"x"'),
         calls.take(5, "1", "a", ":1}"),
         calls.take(6, "2", "b", {"y": 2}),
     ]
-    assert told == [
+    assert reported == [
         ToolCallDelta(0, "1", "a", '{"x"'),
         ToolCallDelta(0, "", "", ":1}"),
         ToolCallDelta(1, "2", "b", '{"y":2}'),
