@@ -133,7 +133,8 @@ async def test_a_tool_may_allow_few_calls_at_once() -> None:
 async def test_one_conversation_leaves_places_to_others() -> None:
     """Half of them, whatever it asks for; its further calls wait for its own."""
     tool = doer(concurrency=2, timeout_s=0.5)
-    slow = [asyncio.create_task(tool.call({"do": "wait"}, context())) for _ in range(3)]
+    turns = [context(), context(seconds=0.1), context(seconds=0.1)]
+    slow = [asyncio.create_task(tool.call({"do": "wait"}, turn)) for turn in turns]
     await asyncio.sleep(0)
     other = replace(context(), conversation="console:other")
     assert await tool.call({"do": "it"}, other) == ToolOutcome({"done": "yes"})
