@@ -93,7 +93,7 @@ class Line(Channel):
         self._client = Client(token, url, data_url, timeout_s, shown)
         self._sdk = Sdk(token, url, data_url, timeout_s)
         self._traffic = TrafficRecorder(host.kv, self.name, "LINE_CHANNEL_SECRET")
-        self._people = People(self._sdk, host.kv)
+        self._people = People(self._client, host.kv)
         self._enricher = Enricher(self._people)
         self._formatter = Formatter(host.texts, host.language)
         self._texts, self._language = host.texts, host.language

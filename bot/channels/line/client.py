@@ -1,5 +1,5 @@
 """LINE's Messaging API over one session of our own, for what is in most turns: replies, pushes, the
-loading animation, the mark as read, and files. LINE's refusals are translated here.
+loading animation, the mark as read, profiles, and files. LINE's refusals are translated here.
 
 The SDK's own calls (``sdk``) take five times the CPU time: each walks its models again and again.
 Models of a card alone take a millisecond, so requests are JSON from the start; tests compare them
@@ -13,20 +13,22 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib import parse
 
 from msgspec import Struct
 
 from bot.channels import Take
 from bot.channels.line.flex import action_of, flex_contents
-from bot.channels.line.types import JSON, Appearance, LineMessage
+from bot.channels.line.types import JSON, Appearance, Chat, LineMessage, Person
 from bot.http import open_session, read_beginning
 from bot.transcript import encode
 from toolset.web.decoding import decode_json
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
+
+Read = TypeVar("Read", bound=Struct)
 
 CONNECTIONS = 50
 CONNECT_S = 5.0
@@ -133,6 +135,22 @@ class Client:
     async def mark_as_read(self, token: str) -> None:
         """Mark a message, and those before it, as read."""
         await self._call("chat/markAsRead", {"markAsReadToken": token})
+
+    async def get_person(self, chat: Chat, user: str) -> Person:
+        """A person's profile, as far as a chat shows it.
+
+        Not by the SDK: the first turn of everybody asks for it, and the SDK's models make such a
+        turn a tenth dearer.
+
+        https://developers.line.biz/en/reference/messaging-api/#get-profile
+        """
+        path = f"profile/{quote(user)}"
+        if chat.is_group:
+            path = f"{chat.kind}/{quote(chat.id)}/member/{quote(user)}"
+        async with self._send("GET", f"{self._base_url}/v2/bot/{path}") as response:
+            body = await read_beginning(response, MAX_ANSWER)
+        profile = _decode(body, _Profile)
+        return Person(profile.display_name, profile.language or "")
 
     async def fetch_content(
         self, message_id: str, family: str, take: Take, timeout_s: float | None = None
@@ -243,10 +261,19 @@ class _Sent(Struct, rename="camel"):
     sent_messages: list[_SentMessage]
 
 
+class _Profile(Struct, rename="camel"):
+    display_name: str
+    language: str | None = None
+
+
 def _ids_of(body: bytes) -> list[str]:
     """The ids of the messages that LINE has sent."""
+    return [message.id for message in _decode(body, _Sent).sent_messages]
+
+
+def _decode(body: bytes, kind: type[Read]) -> Read:
     try:
-        return [message.id for message in decode_json(body, _Sent).sent_messages]
+        return decode_json(body, kind)
     except ValueError as error:  # a proxy has answered instead of LINE
         raise Failure(UNREADABLE, maybe_done=True) from error
 

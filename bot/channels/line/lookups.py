@@ -10,8 +10,7 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.channels import InboundEvent, KeyValue
-from bot.channels.line.client import Failure
-from bot.channels.line.sdk import Sdk
+from bot.channels.line.client import Client, Failure
 from bot.channels.line.types import Chat, Person, chat_of
 from bot.errors import StoreUnavailable
 from bot.transcript import Author, encode
@@ -55,8 +54,8 @@ def _with_author(arrival: InboundEvent, people: dict[str, Person]) -> InboundEve
 class People:
     """Looks users up. An unknown user is a person without a name."""
 
-    def __init__(self, sdk: Sdk, kv: KeyValue) -> None:
-        self._sdk = sdk
+    def __init__(self, client: Client, kv: KeyValue) -> None:
+        self._client = client
         self._kv = kv
 
     def prefetch(self, chat: Chat, user: str) -> None:
@@ -76,7 +75,7 @@ class People:
                 if (known := await self._kv.get(key)) is not None:
                     return _decode(known)
                 try:
-                    person, keep_s = await self._sdk.get_person(chat, user), DAY_S
+                    person, keep_s = await self._client.get_person(chat, user), DAY_S
                 except Failure as failure:
                     log.info("line.profile_unknown", cause=str(failure))
                     person, keep_s = NOBODY, UNKNOWN_S

@@ -1,9 +1,9 @@
-"""LINE's Messaging API by LINE's SDK, for what is not in every turn: profiles, members, quota,
-menu, webhook.
+"""LINE's Messaging API by LINE's SDK, for what is not in a turn: members, quota, menu,
+webhook.
 
 Importing ``linebot.v3.messaging`` takes a second and 35 MB, and each of its calls five times the
 CPU time of our own. The first call imports it, in a thread: neither the start nor a webhook waits
-for it, and a process that only answers people whom it knows never imports it.
+for it, and a process that only answers never imports it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,12 @@ from bot.channels.line.types import (
     JSON,
     BotInfo,
     Chat,
-    Person,
     Quota,
     RichMenu,
     WebhookEndpoint,
     WebhookTest,
 )
 from bot.http import open_sdk_session
-from bot.safe_text.glyphs import without_surrogates
 
 
 class Opened(NamedTuple):
@@ -78,18 +76,6 @@ class Sdk:
         if self._opened is not None:
             await self._opened.api.api_client.close()
             await self._opened.files.api_client.close()
-
-    async def get_person(self, chat: Chat, user: str) -> Person:
-        """A person's profile, as far as a chat shows it."""
-        async with self._call() as sdk:
-            if chat.kind == "group":
-                member = await sdk.api.get_group_member_profile(chat.id, user)
-                return Person(without_surrogates(member.display_name))
-            if chat.kind == "room":
-                member = await sdk.api.get_room_member_profile(chat.id, user)
-                return Person(without_surrogates(member.display_name))
-            profile = await sdk.api.get_profile(user)
-            return Person(without_surrogates(profile.display_name), profile.language or "")
 
     async def count_members(self, chat: Chat) -> int:
         """The number of people in a group or room."""
