@@ -51,7 +51,7 @@ check: dev ## format, lint, types, import directions, tests with coverage; stops
 
 nightly: PROPERTIES = --hypothesis-profile=nightly
 nightly: check ## the gate with long property runs, then kills around questions and chaos; SEED=7 draws it again
-	$(call step,kills,$(BIN)/pytest --quiet --numprocesses=auto tests/nightly,see the tests above)
+	$(call step,kills,$(BIN)/pytest --quiet --numprocesses=auto tests/process/nightly,see the tests above)
 	$(call step,chaos,$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED)),see the report above)
 
 test-llm: dev ## talk to a real small model on this machine; downloads 125 MB once
