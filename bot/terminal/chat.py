@@ -163,8 +163,9 @@ class Chat:
 
     async def _is_done(self, seconds: float) -> bool:
         """Whether there is nothing more to wait for, after so long at most."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._done.wait(), seconds)
+        if not self._done.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._done.wait(), seconds)
         return self._done.is_set()
 
     async def _follow(self) -> None:
