@@ -52,10 +52,10 @@ class Declarations:
             if len(self._known) == MOST_KNOWN:
                 self._known.clear()
             # The tools are kept, so no others can have their id.
-            reported = tuple(
+            declared = tuple(
                 _with_reason(tool) if asks_for_reason(tool) else tool for tool in tools
             )
-            self._known[id(tools)] = tools, reported
+            self._known[id(tools)] = tools, declared
         return self._known[id(tools)][1]
 
 

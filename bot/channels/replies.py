@@ -158,7 +158,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         return not (is_more or may_get_lost)
 
     @property
-    def reported_choices(self) -> str:
+    def choices_in_words(self) -> str:
         """The choices in words, one a line; empty without any."""
         return "\n".join(f"・{choice}" for choice in self.choices)
 

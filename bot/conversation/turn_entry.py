@@ -25,11 +25,11 @@ def encode_turn(record: TurnRecord) -> bytes:
         record = replace(record, messages=messages)
         entry = encode(record)
     if len(entry) > HISTORY_BYTES:
-        spoken = tuple(
+        dialogue = tuple(
             message for message in record.messages if message.role == "user" or message.is_answer
         )
-        excess = len(encode(replace(record, messages=spoken))) - HISTORY_BYTES
-        entry = encode(replace(record, messages=_without_largest(spoken, Text, excess)))
+        excess = len(encode(replace(record, messages=dialogue))) - HISTORY_BYTES
+        entry = encode(replace(record, messages=_without_largest(dialogue, Text, excess)))
     return entry
 
 

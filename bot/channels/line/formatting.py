@@ -64,7 +64,7 @@ class Formatter:
             )
         # A press comes back without a mention, so in a group nobody would answer it.
         if chat.is_group and reply.choices:
-            in_words = "\n\n".join(filter(None, (in_words, reply.reported_choices)))
+            in_words = "\n\n".join(filter(None, (in_words, reply.choices_in_words)))
         beside = _cards(reply.cards)
         if reply.poll:
             beside.append(poll_card(reply.poll, self._texts))

@@ -39,7 +39,7 @@ def blocks_beside(outbound: OutboundMessage) -> list[Block]:
     if not reply.choices:
         return cards
     if outbound.address.response_url or not asker:
-        return [*cards, rich_text(rich_section(words(reply.reported_choices)))]
+        return [*cards, rich_text(rich_section(words(reply.choices_in_words)))]
     return [*cards, _buttons(outbound.conversation, asker, reply.choices)]
 
 
