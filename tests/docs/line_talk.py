@@ -44,9 +44,9 @@ class LineTalk:
         self.in_group = False
         self.transcript = transcript
         self._fake = fake
-        self._reported = 0  # messages
+        self._transcribed = 0  # messages
         self._loading = 0  # animations
-        self._loading_reported = 0
+        self._loading_transcribed = 0
         self._words: dict[str, str] = {}  # by quote token
         self._meanwhile: JSON | None = None
 
@@ -88,7 +88,7 @@ class LineTalk:
         """
         message = addressed_message(words) if mention else text_message(words)
         quotes = f"> {self._words_of(quoting)}\n" if quoting else ""
-        self.transcript.spoken(self.name, f"{quotes}{message['text']}")
+        self.transcript.add_words(self.name, f"{quotes}{message['text']}")
         if unsent:
             self._meanwhile = line_events.event(
                 "unsend", self._place, self._user, unsend={"messageId": message["id"]}
@@ -101,7 +101,7 @@ class LineTalk:
         """They send a picture, a recording or a file; its id."""
         message = {"id": message_id(), "type": kind, "quoteToken": "q", **fields}
         self._fake.image(message["id"], content, mime)
-        self.transcript.spoken(self.name, f"[{described}]")
+        self.transcript.add_words(self.name, f"[{described}]")
         await self._send(message)
         return str(message["id"])
 
@@ -141,14 +141,14 @@ class LineTalk:
         self._loading = len(self._fake.loading)
         await self.pipeline.receive("/webhooks/line", *webhook(event))
         self._note_loading()
-        new, self._reported = self._fake.sent[self._reported :], len(self._fake.sent)
+        new, self._transcribed = self._fake.sent[self._transcribed :], len(self._fake.sent)
         for sent in new:
             note(self.transcript, sent, self._words)
 
     def _note_loading(self) -> None:
-        if len(self._fake.loading) > self._loading_reported:
+        if len(self._fake.loading) > self._loading_transcribed:
             self.transcript.happened("the loading animation")
-        self._loading_reported = len(self._fake.loading)
+        self._loading_transcribed = len(self._fake.loading)
 
 
 def note(transcript: Transcript, sent: Sent, quotable: Mapping[str, str]) -> None:
@@ -160,6 +160,6 @@ def note(transcript: Transcript, sent: Sent, quotable: Mapping[str, str]) -> Non
     for message, text in zip(sent.messages, sent.texts, strict=True):
         quoted = quotable.get(message.get("quoteToken", ""))
         words = "[picture]" if message["type"] == "image" else text
-        transcript.spoken("Kaiwa", f"> {quoted}\n{words}" if quoted else words)
+        transcript.add_words("Kaiwa", f"> {quoted}\n{words}" if quoted else words)
     if sent.buttons:
         transcript.happened("buttons: " + " · ".join(sent.buttons))

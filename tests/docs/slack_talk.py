@@ -57,14 +57,14 @@ class SlackTalk:
         self._fake = fake
         self.transcript = transcript
         self._slack: Slack
-        self._reported = 0  # calls
+        self._transcribed = 0  # calls
         self._homes: dict[str, list[str]] = {}
         self._shown: set[str] = set()  # timestamps of messages
         self._answered = 0  # response URLs
         self._ts = 0
         self._thread = ""
         self._is_alone = False  # the answer goes to a 1:1
-        self._speak = "", ""  # the newest message: timestamp and text
+        self._newest = "", ""  # message: timestamp and text
 
     @asynccontextmanager
     async def channel(self, host: Host) -> AsyncIterator[Slack]:
@@ -103,13 +103,13 @@ class SlackTalk:
         ts = f"17000000{self._ts:02}.000100"
         self._thread = self._thread if in_thread else ts
         self._fake.add_message(CHANNEL, ts, words, user=self.user, thread_ts=self._thread)
-        self.transcript.spoken(self.name, f"@Kaiwa {words}" if mentioned else words)
-        self._speak = ts, f"<@{BOT}> {words}"
+        self.transcript.add_words(self.name, f"@Kaiwa {words}" if mentioned else words)
+        self._newest = ts, f"<@{BOT}> {words}"
         return ts
 
     async def delete(self) -> None:
         """They delete what they have written last."""
-        ts, old = self._speak
+        ts, old = self._newest
         self.transcript.happened(f"{self.name} deletes the message")
         await self._receive(as_json(slack_events.deleted(old, ts, user=self.user)))
 
@@ -165,7 +165,7 @@ class SlackTalk:
     async def choose(self, shortcut: str, callback_id: str) -> None:
         """They choose a shortcut in the menu of the newest message."""
         self.transcript.happened(f"{self.name} chooses “{shortcut}” in the menu of this message")
-        chosen = next(one for one in self._fake.messages[CHANNEL] if one["ts"] == self._speak[0])
+        chosen = next(one for one in self._fake.messages[CHANNEL] if one["ts"] == self._newest[0])
         trigger = self._fake.trigger()
         self._is_alone = True
         await self._receive(
@@ -206,7 +206,7 @@ class SlackTalk:
 
     @property
     def _new(self) -> list[Call]:
-        return self._fake.calls[self._reported :]
+        return self._fake.calls[self._transcribed :]
 
     async def _receive(self, body: bytes, pressed: str = "") -> None:
         """Post a webhook, and note what Slack shows of all that follows.
@@ -218,7 +218,7 @@ class SlackTalk:
         await until(lambda: not self._status)
         await self._slack.tasks.join()
         messages = iter([message for message in self._messages if message["ts"] not in self._shown])
-        new, self._reported = self._new, len(self._fake.calls)
+        new, self._transcribed = self._new, len(self._fake.calls)
         for call in sorted(
             new, key=lambda call: call.method != CHANGE or call.arguments["ts"] != pressed
         ):
@@ -241,11 +241,11 @@ class SlackTalk:
             self._shown.add(message["ts"])
             if call.method == STREAM or message["ts"] in changed:
                 self.transcript.happened("the answer appears while it is written")
-            self.transcript.spoken("Kaiwa", _words(message))
+            self.transcript.add_words("Kaiwa", _words(message))
         elif call.method == UPLOAD:
             message = next(messages)
             self._shown.add(message["ts"])
-            self.transcript.spoken("Kaiwa", f"[picture: {message['files'][0]['name']}]")
+            self.transcript.add_words("Kaiwa", f"[picture: {message['files'][0]['name']}]")
         elif call.method == DELETE:
             self.transcript.happened("the answer disappears")
         elif call.method == CHANGE and arguments["ts"] == pressed:
@@ -257,14 +257,14 @@ class SlackTalk:
         elif call.method == HOME:
             self._note_home(read_view(arguments["view"]))
         elif call.method in (OPEN, UPDATE):
-            self.transcript.spoken("Modal", _named("\n".join(_modal(arguments["view"]))))
+            self.transcript.add_words("Modal", _named("\n".join(_modal(arguments["view"]))))
 
     def _note_home(self, lines: list[str]) -> None:
         """All of a tab that is opened; what is new on one that changes."""
         before = self._homes.get(self.name)
         self._homes[self.name] = lines
         if before is None:
-            self.transcript.spoken("Home", _named("\n".join(lines)))
+            self.transcript.add_words("Home", _named("\n".join(lines)))
         else:
             new = (line for line in lines if line not in before)
             self.transcript.happened(f"the tab now says: {' '.join(new)}")

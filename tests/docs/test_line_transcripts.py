@@ -236,7 +236,7 @@ async def test_a_late_answer(store: Store, line: LineFake, write: bool) -> None:
                 await here.converse(line.press(label, user))
                 note(transcript, line.sent[-1], {})
 
-            transcript.spoken(name, words)
+            transcript.add_words(name, words)
             async with late_turn(here, step, asked, f"line:{BOT}:user:{user}"):
                 transcript.happened("45 seconds later")
                 note(transcript, line.sent[-1], {})

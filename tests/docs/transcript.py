@@ -19,7 +19,7 @@ class Transcript:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def spoken(self, name: str, text: str) -> None:
+    def add_words(self, name: str, text: str) -> None:
         """Somebody's words, below their name; dates, times and tokens, which differ each day, are
         always the same."""
         text = DATES.sub(

@@ -56,14 +56,14 @@ class PetsFake(Failing):
     document: dict[str, Any] = field(default_factory=document)
     requests: list[str] = field(default_factory=list)
     body: Any = None
-    _speak: tuple[bytes, str] | None = None
+    _fixed: tuple[bytes, str] | None = None
 
     def __post_init__(self) -> None:
         super().__init__()
 
     def say(self, body: bytes, content_type: str = "application/json") -> None:
         """Give this body to every request."""
-        self._speak = body, content_type
+        self._fixed = body, content_type
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Answer one request."""
@@ -72,8 +72,8 @@ class PetsFake(Failing):
         self.requests.append(f"{request.method} {request.raw_path}")
         if failure := await self.failed(request):
             return failure
-        if self._speak:
-            body, content_type = self._speak
+        if self._fixed:
+            body, content_type = self._fixed
             return web.Response(body=body, headers={"Content-Type": content_type})
         method, path = request.method, request.raw_path.partition("?")[0].removeprefix("/v1")
         if request.cookies or request.headers.get("Accept-Encoding") != "identity":

@@ -88,20 +88,20 @@ class InjectedGroup:
         self.model = model
         self.launch = launch
         self.wttr = wttr
-        self._speak = 0
+        self._sent = 0
 
     async def say(self, text: str, user: str = "u1") -> None:
         """Let somebody speak."""
-        self._speak += 1
+        self._sent += 1
         message = Message(
-            f"m{self._speak}", "user", (Text(text),), 1_000, Author(user, user.upper())
+            f"m{self._sent}", "user", (Text(text),), 1_000, Author(user, user.upper())
         )
         await self._take(InboundEvent(message, group=True))
 
     async def press(self, question: str, approved: bool, user: str) -> None:
         """Let somebody press a button."""
-        self._speak += 1
-        message = Message(f"p{self._speak}", "user", (), 1_000, Author(user, user.upper()))
+        self._sent += 1
+        message = Message(f"p{self._sent}", "user", (), 1_000, Author(user, user.upper()))
         await self._take(
             InboundEvent(message, group=True, event="decision", target=question, approved=approved)
         )
@@ -124,7 +124,7 @@ class InjectedGroup:
         return "\n".join([*(encode(one).decode() for one in (*box.delivered, *box.seen)), *targets])
 
     @property
-    def reported_to_the_model(self) -> str:
+    def model_input(self) -> str:
         """Everything the model was sent."""
         requests = self.harness.model.requests
         return "\n".join(

@@ -84,7 +84,7 @@ def assert_shown(place: InjectedGroup) -> None:
 
 def assert_nothing_leaves(place: InjectedGroup, logged: str) -> None:
     """No secret in anything that has left, nor in anything that the model could have told."""
-    for where in (place.reported_to_the_model, place.gone_out, logged):
+    for where in (place.model_input, place.gone_out, logged):
         assert [secret for secret in (*CANARIES, OTHERS) if secret in where] == []
     assert all(
         "/../" not in request.target and "@" not in request.target

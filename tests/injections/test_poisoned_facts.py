@@ -45,12 +45,12 @@ class Gullible:
             ]
         )
         self.harness = Harness(store, [self._step] * 20, None, tools)
-        self._speak = 0
+        self._sent = 0
 
     async def say(self, text: str) -> None:
         """Let the user speak."""
-        self._speak += 1
-        await self.harness.receive(text, f"m{self._speak}")
+        self._sent += 1
+        await self.harness.receive(text, f"m{self._sent}")
         await self.harness.runner.process(HERE)
 
     def _step(self, messages: Sequence[Message]) -> Step:

@@ -45,12 +45,12 @@ class Gullible:
             tokens=1_000,
             summarises=True,
         )
-        self._speak = 0
+        self._sent = 0
 
     async def say(self, text: str) -> None:
         """Let the user speak, and the model take its notes."""
-        self._speak += 1
-        await self.harness.receive(text, f"m{self._speak}")
+        self._sent += 1
+        await self.harness.receive(text, f"m{self._sent}")
         await self.harness.runner.process(HERE)
         await asyncio.gather(*self.harness.notes.writing.values())
 

@@ -118,8 +118,8 @@ async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(sto
     await low.receive("hi", "m9")
     await low.runner.process(HERE)
     await low.budgets.flush()
-    (reported_low,) = await notices(store, low)
-    assert reported_low.startswith("80 % of today's tokens are spent (105 / 110).")
+    (notice,) = await notices(store, low)
+    assert notice.startswith("80 % of today's tokens are spent (105 / 110).")
 
 
 async def test_what_only_the_operator_can_fix_is_told(store: Store) -> None:

@@ -207,14 +207,14 @@ class Workers(Bench):
 
     @under_way
     @rule(
-        is_spoken=st.booleans(),
+        has_entry=st.booleans(),
         count=st.integers(0, 2),
         given_up=st.sampled_from(["", "poison"]),
         unless=conditions,
     )
-    def commit(self, is_spoken: bool, count: int, given_up: str, unless: Condition) -> None:
+    def commit(self, has_entry: bool, count: int, given_up: str, unless: Condition) -> None:
         """Not while a change waits of what is answered."""
-        entry = self.fresh("entry") if is_spoken else None
+        entry = self.fresh("entry") if has_entry else None
         deliveries = [self.fresh("delivery") for _ in range(count)]
         commit = partial(self.store.journal.commit, given_up=given_up, unless=unless)
         if self.model.is_changed(list(unless.message_ids), only_unsent=unless.only_unsent):
