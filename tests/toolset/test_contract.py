@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -24,43 +24,46 @@ from tests.toolset.arguments import sample
 from tests.toolset.contexts import RemindersInMemory, context
 from tests.toolset.workspaces import why_no_sandbox
 from toolset.sources import own_tools
-from toolset.tool import Tool, ToolDefinition, ToolOutcome, ValidatedTool, read_schemas
+from toolset.tool import Tool, ToolOutcome, ValidatedTool, read_schemas
 from toolset.tool_map import FIND_TOOLS, ToolMap
 from toolset.workspace import RunCommand
 
-ACTING = {
-    *(
-        "add",
-        "book",
-        "buy",
-        "call",
-        "cancel",
-        "change",
-        "create",
-        "delete",
-        "edit",
-        "execute",
-        "insert",
-        "invite",
-        "make",
-    ),
-    *(
-        "move",
-        "order",
-        "pay",
-        "post",
-        "publish",
-        "put",
-        "remove",
-        "rename",
-        "reply",
-        "reserve",
-        "run",
-        "save",
-        "send",
-    ),
-    *("set", "start", "stop", "submit", "turn", "update", "upload", "write"),
-}
+ACTING = [
+    "add",
+    "book",
+    "buy",
+    "call",
+    "cancel",
+    "change",
+    "create",
+    "delete",
+    "edit",
+    "execute",
+    "insert",
+    "invite",
+    "make",
+    "move",
+    "order",
+    "pay",
+    "post",
+    "publish",
+    "put",
+    "remove",
+    "rename",
+    "reply",
+    "reserve",
+    "run",
+    "save",
+    "send",
+    "set",
+    "start",
+    "stop",
+    "submit",
+    "turn",
+    "update",
+    "upload",
+    "write",
+]
 # made up, as an error text
 SECRET = "10.1.2.3 failed in /secret/path with key sk-secret, see https://inside.example"
 SECRETS = (
@@ -111,7 +114,7 @@ async def tools(
 ) -> AsyncIterator[ToolMap]:
     """The test's own tool or all, also those that are off by default, with default settings and
     without a network."""
-    own_tool = request.node.callspec.params.get("tool")
+    own_tool = getattr(request.node, "callspec", None) and request.node.callspec.params["tool"]
     if own_tool is RunCommand and (why := why_no_sandbox()):
         pytest.skip(why)
     keys = {"brave_api_key": SecretStr("sk-secret"), "gemini_api_key": SecretStr("sk-secret")}
@@ -129,49 +132,23 @@ async def tools(
 
 
 @every_tool
-def test_its_schemas_are_valid_and_closed(tool: type[Tool]) -> None:
-    """Draft 2020-12; no property slips through in either direction, and each argument is
-    explained."""
+def test_what_it_declares(tool: type[Tool]) -> None:
+    """Schemas of draft 2020-12 that let no property slip through in either direction; arguments
+    that are explained and bounded; a description by which the model chooses. Nobody is asked about
+    a low-risk call, so none comes by chance: a name that acts is one of a high risk, or of what
+    changes only what Kaiwa stores."""
     for schema in read_schemas(tool.name):
         Draft202012Validator.check_schema(schema)
         assert (schema["type"], schema["additionalProperties"]) == ("object", False)
-    parameters, _ = read_schemas(tool.name)
-    assert [
-        name for name, rule in parameters["properties"].items() if not rule.get("description")
-    ] == []
-
-
-@every_tool
-def test_its_arguments_are_bounded(tool: type[Tool]) -> None:
-    """Every text and every list has a limit."""
     limits = {"string": "maxLength", "array": "maxItems"}
-    rules = read_schemas(tool.name)[0]["properties"]
-    assert [
-        name
-        for name, rule in rules.items()
-        if "enum" not in rule and limits.get(rule["type"], "type") not in rule
-    ] == []
-
-
-@every_tool
-def test_its_description_says_when_to_use_it(tool: type[Tool]) -> None:
-    """The model chooses by it."""
+    for rule in read_schemas(tool.name)[0]["properties"].values():
+        assert rule.get("description")
+        assert "enum" in rule or limits.get(rule["type"], "type") in rule
     assert "Use it " in tool.description
     assert 40 < len(tool.description) < 700
-
-
-@every_tool
-def test_it_declares_its_risk_and_is_high_where_its_name_says_that_it_acts(
-    tool: type[Tool],
-) -> None:
-    """Nobody is asked about a low-risk call, so none comes by chance; it may change what Kaiwa
-    stores, and says so."""
     assert "risk" in vars(tool)
-    assert (
-        tool.risk == "high"
-        or getattr(tool, "writes", False)
-        or tool.name.partition("_")[0] not in ACTING
-    )
+    writes = tool.risk == "high" or getattr(tool, "writes", False)
+    assert writes or tool.name.partition("_")[0] not in ACTING
 
 
 def test_every_folder_of_schemas_belongs_to_a_tool() -> None:
@@ -181,64 +158,44 @@ def test_every_folder_of_schemas_belongs_to_a_tool() -> None:
     assert sorted(path.parent.name for path in folder.glob("*/*.json")) == sorted([*names, *names])
 
 
-def _for_gemini(definitions: Sequence[ToolDefinition]) -> None:
+def test_gemini_takes_all_of_them(tools: ToolMap) -> None:
     """The stand-in refuses what the service refuses."""
+    not_offered = [RunCommand.name] if why_no_sandbox() else []
+    named = [*(one.name for one in tools.definitions), *not_offered]
+    assert sorted(named) == [tool.name for tool in toolset.find()]
     body = {
         "contents": [{"role": "user", "parts": [{"text": "hello"}]}],
-        "tools": gemini.declarations(definitions),
-        "toolConfig": gemini.tool_config(ToolChoice("one", definitions[0].name)),
+        "tools": gemini.declarations(tools.definitions),
+        "toolConfig": gemini.tool_config(ToolChoice("one", tools.definitions[0].name)),
     }
     gemini_rules.check("gemini-3-flash", json.dumps(body).encode(), [])
 
 
-@pytest.mark.parametrize("accept", [_for_gemini], ids=["gemini"])
-def test_every_provider_takes_all_of_them(
-    accept: Callable[[Sequence[ToolDefinition]], None], tools: ToolMap
-) -> None:
-    """In the form that its converter gives them."""
-    not_offered = [RunCommand.name] if why_no_sandbox() else []
-    named = [*(one.name for one in tools.definitions), *not_offered]
-    assert sorted(named) == [tool.name for tool in toolset.find()]
-    accept(tools.definitions)
+ANSWERS: list[Exception | tuple[int, str]] = [
+    httpx.ConnectError(SECRET),
+    httpx.ReadTimeout(SECRET),
+    RuntimeError(SECRET),
+    (500, SECRET),
+    (302, SECRET),
+    (200, f"<html>{SECRET}</html>"),
+    (200, json.dumps({"data": {"error": SECRET}})),
+]
 
 
 @every_tool
-@pytest.mark.parametrize(
-    "answer",
-    [
-        httpx.ConnectError(SECRET),
-        httpx.ReadTimeout(SECRET),
-        RuntimeError(SECRET),
-        (500, SECRET),
-        (302, SECRET),
-        (200, f"<html>{SECRET}</html>"),
-        (200, json.dumps({"data": {"error": SECRET}})),
-    ],
-    ids=["unreachable", "silent", "crash", "error", "elsewhere", "page", "json"],
-)
 async def test_whatever_happens_inside_nothing_leaks(
-    tool: type[Tool],
-    answer: Exception | tuple[int, str],
-    tools: ToolMap,
-    outside: Outside,
-    tmp_path: Path,
+    tool: type[Tool], tools: ToolMap, outside: Outside, tmp_path: Path
 ) -> None:
-    """A network that fails in any way: a result, or a plain error."""
-    outside.answer = answer
-    outcome = await tools.call(tool.name, sample(read_schemas(tool.name)[0]), context())
-    text = json.dumps(outcome.response)
-    assert [secret for secret in (*SECRETS, str(tmp_path)) if secret in text] == []
-    assert outcome.is_error == ("error" in outcome.response)
-    if not isinstance(answer, RuntimeError):
-        assert "failed unexpectedly" not in text
-
-
-@every_tool
-async def test_what_reads_changes_nothing_outside(
-    tool: type[Tool], tools: ToolMap, outside: Outside
-) -> None:
-    """A low-risk call gets, and never posts, puts or deletes."""
-    await tools.call(tool.name, sample(read_schemas(tool.name)[0]), context())
+    """A network that fails in any way: a result, or a plain error. A low-risk call gets, and never
+    posts, puts or deletes."""
+    for answer in ANSWERS:
+        outside.answer = answer
+        outcome = await tools.call(tool.name, sample(read_schemas(tool.name)[0]), context())
+        text = json.dumps(outcome.response)
+        assert [secret for secret in (*SECRETS, str(tmp_path)) if secret in text] == []
+        assert outcome.is_error == ("error" in outcome.response)
+        if not isinstance(answer, RuntimeError):
+            assert "failed unexpectedly" not in text
     assert tool.risk == "high" or outside.methods <= {"GET", "HEAD"}
 
 
@@ -272,16 +229,15 @@ async def test_what_it_did_not_promise_is_no_response(tool: type[Tool]) -> None:
 
 
 @every_tool
-@pytest.mark.parametrize("nothing", [None, "", {}], ids=["null", "empty", "object"])
 async def test_no_arguments_are_refused_exactly_where_some_are_required(
-    tool: type[Tool], nothing: object, tools: ToolMap
+    tool: type[Tool], tools: ToolMap
 ) -> None:
     """Null and an empty string count as none."""
     required = read_schemas(tool.name)[0].get("required", [])
-    outcome = await tools.call(tool.name, nothing, context(reminders=RemindersInMemory()))
-    if required:
-        assert outcome == ToolOutcome.error(
-            f"invalid parameters: {required[0]!r} is a required property"
-        )
-    else:
-        assert "invalid parameters" not in outcome.response.get("error", "")
+    for nothing in (None, "", {}):
+        outcome = await tools.call(tool.name, nothing, context(reminders=RemindersInMemory()))
+        if required:
+            complaint = f"invalid parameters: {required[0]!r} is a required property"
+            assert outcome == ToolOutcome.error(complaint)
+        else:
+            assert "invalid parameters" not in outcome.response.get("error", "")

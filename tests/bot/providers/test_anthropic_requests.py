@@ -122,23 +122,6 @@ async def test_without_system_prompt_and_tools_those_fields_are_left_out(
     assert not {"system", "tools", "tool_choice"} & fake.messages[0].keys()
 
 
-async def test_pictures_are_blocks(fake: AnthropicFake, anthropic: Anthropic) -> None:
-    """Of the four kinds Anthropic knows; for others, and for what is gone, there is a word."""
-    png, heic, gone = (
-        Media("1", "image/png", 1, b"x"),
-        Media("2", "image/heic", 1, b"x"),
-        Media("3", "audio/mp4"),
-    )
-    [message] = await sent(fake, anthropic, user("Look", png, heic, gone))
-    source = {"type": "base64", "media_type": "image/png", "data": "eA=="}
-    assert message["content"] == [
-        {"type": "text", "text": "Look"},
-        {"type": "image", "source": source},
-        {"type": "text", "text": "[image: not available]"},
-        {"type": "text", "text": "[audio: not available]"},
-    ]
-
-
 async def test_a_picture_that_anthropic_refuses_is_left_out(
     fake: AnthropicFake, anthropic: Anthropic
 ) -> None:
@@ -164,17 +147,6 @@ async def test_blank_words_and_empty_messages_are_left_out(
         ("assistant", ["b"]),
         ("user", ["c"]),
     ]
-
-
-async def test_other_providers_ids_and_names_are_made_to_fit(
-    fake: AnthropicFake, anthropic: Anthropic
-) -> None:
-    """A call and its result still belong together."""
-    foreign = model(ToolCall("functions.get:0", "get weather", {}))
-    spoken = await sent(fake, anthropic, user("?"), foreign, results(foreign, {}))
-    [used], [result] = spoken[1]["content"], spoken[2]["content"]
-    assert used["id"] == result["tool_use_id"]
-    assert used["name"] == "get_weather"
 
 
 async def test_thoughts_go_back_unchanged_within_their_turn(

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import pytest
 from structlog.testing import capture_logs
 
-from bot.errors import ModelError, TryAgain
-from bot.providers import Completed, Restarted, TextDelta
+from bot.errors import ModelError
 from bot.providers.fallback import Candidate, FallbackProvider
 from bot.providers.retry_policy import BREAKER_FAILURES, BREAKER_OPEN_S, RetryPolicy
 from bot.providers.scripted import Scripted, ScriptedAnswer, Step
@@ -141,16 +140,6 @@ def test_a_model_with_others_behind_it_has_a_share_of_the_time(time: Time) -> No
     assert course.first_token_timeout_s == pytest.approx(6)
 
 
-async def test_words_of_a_model_that_broke_off_are_voided(time: Time) -> None:
-    """The next one begins anew."""
-    events = [
-        event
-        async for event in time.around([fails(REFUSED, "It is")], [OK]).stream("", [user("hi")], ())
-        if not isinstance(event, Completed)
-    ]
-    assert events == [TextDelta("It "), TextDelta("is"), Restarted(), TextDelta("Hello")]
-
-
 async def test_a_model_that_keeps_failing_is_left_alone(time: Time) -> None:
     """Once its breaker is open the next model is asked at once; one request in ten seconds tries
     it."""
@@ -207,14 +196,3 @@ async def test_the_operator_is_told_once(
         )
         == 5
     )
-
-
-async def test_the_time_limit_holds_over_all_models(time: Time) -> None:
-    """Twenty seconds after the question nobody else is asked."""
-
-    def late(_: object) -> Step:
-        time.now += 20
-        return fails(SLOW)
-
-    assert isinstance(await error_of(time.around([late], [OK])), TryAgain)
-    assert time.requests == [1, 0]

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from bot.errors import TryAgain
-from bot.providers import Completed, StreamEvent, TextDelta, ToolCallDelta
+from bot.providers import StreamEvent, TextDelta, ToolCallDelta
 from bot.providers.gemini.client import Gemini
-from bot.transcript import Text, ToolCall, Usage
+from bot.transcript import Text, Usage
 from tests.bot.providers.asking import Reply, ask, results, user
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.gemini_answers import SSE, answer_of, event
@@ -19,28 +19,20 @@ JSON = dict[str, Any]
 
 CALL = {"functionCall": {"name": "calculate", "args": {"expression": "1+1"}}}
 BLOCKING = [
-    *(
-        "SAFETY",
-        "RECITATION",
-        "LANGUAGE",
-        "BLOCKLIST",
-        "PROHIBITED_CONTENT",
-        "SPII",
-        "MODEL_ARMOR",
-        "ESCALATION",
-    ),
-    *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "IMAGE_OTHER"),
+    "SAFETY",
+    "RECITATION",
+    "LANGUAGE",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "MODEL_ARMOR",
+    "ESCALATION",
+    "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT",
+    "IMAGE_RECITATION",
+    "IMAGE_OTHER",
 ]
-OTHERS = [
-    *(
-        "OTHER",
-        "FINISH_REASON_UNSPECIFIED",
-        "TOO_MANY_TOOL_CALLS",
-        "MISSING_THOUGHT_SIGNATURE",
-        "CONTINUATION",
-    ),
-    *("NO_IMAGE", "SOMETHING_NEW"),
-]
+OTHERS = ["OTHER", "FINISH_REASON_UNSPECIFIED", "TOO_MANY_TOOL_CALLS", "SOMETHING_NEW"]
 
 
 async def answered(
@@ -67,19 +59,6 @@ def sse(*events: JSON) -> bytes:
     return b"".join(b"data: " + msgspec.json.encode(one) + b"\r\n\r\n" for one in events)
 
 
-async def test_text_streams_piece_by_piece(fake: GeminiFake, gemini: Gemini) -> None:
-    """Each event is a delta; the answer holds the whole text as one part, its tokens and its
-    model."""
-    fake.say("It is ", "sunny.", "")
-    asked = await ask(gemini, [user("?")])
-    assert asked.events[:-1] == (TextDelta("It is "), TextDelta("sunny."))
-    assert asked.response.message.parts == (Text("It is sunny."),)
-    assert asked.response.stop_reason == "end_turn"
-    assert asked.response.usage == Usage(input=100, cached=40, output=10, thinking=5)
-    assert asked.response.model == "gemini-3.5-flash"
-    assert asked.response.detail == ""
-
-
 async def test_calls_stream_whole(fake: GeminiFake, gemini: Gemini) -> None:
     """Text beside calls is kept, parallel calls keep their order, and deltas and calls share their
     ids."""
@@ -94,14 +73,6 @@ async def test_calls_stream_whole(fake: GeminiFake, gemini: Gemini) -> None:
         ToolCallDelta(1, second.id, "b", "{}"),
     )
     assert asked.response.stop_reason == "tool_use"
-
-
-async def test_calls_of_one_turn_may_come_in_separate_events(
-    fake: GeminiFake, gemini: Gemini
-) -> None:
-    """They are one answer all the same."""
-    fake.calls(("a", {}), ("b", {}), ("c", {}), split=True)
-    assert [name for name, _ in (await ask(gemini, [user("?")])).calls] == ["a", "b", "c"]
 
 
 async def test_a_missing_id_becomes_our_own(fake: GeminiFake, gemini: Gemini) -> None:
@@ -173,12 +144,12 @@ async def test_an_answer_that_says_nothing_is_malformed(
     assert (await answered(fake, gemini, parts)).response.stop_reason == "malformed"
 
 
-@pytest.mark.parametrize("reason", BLOCKING)
-async def test_a_blocked_answer_is_blocked(fake: GeminiFake, gemini: Gemini, reason: str) -> None:
+async def test_a_blocked_answer_is_blocked(fake: GeminiFake, gemini: Gemini) -> None:
     """Whatever the filter is called; its name goes into the detail."""
-    fake.finish(reason, "No.")
-    response = (await ask(gemini, [user("?")])).response
-    assert (response.stop_reason, response.detail) == ("blocked", f"{reason} No.")
+    for reason in BLOCKING:
+        fake.finish(reason, "No.")
+        response = (await ask(gemini, [user("?")])).response
+        assert (response.stop_reason, response.detail) == ("blocked", f"{reason} No.")
 
 
 async def test_a_blocked_prompt_is_blocked(fake: GeminiFake, gemini: Gemini) -> None:
@@ -328,14 +299,6 @@ async def test_parts_that_no_request_can_hold_are_not_sent_back(
     assert (await ask(gemini, [user("?"), answer, user("!")])).text == "ok"
 
 
-async def test_a_lost_connection_is_tried_again(fake: GeminiFake, gemini: Gemini) -> None:
-    """The words so far have been streamed; there is no completed answer."""
-    fake.say("It is ", end="cut")
-    seen, error = await broken(gemini)
-    assert error.apology == "model_down"
-    assert seen == [TextDelta("It is ")]
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -343,49 +306,16 @@ async def test_a_lost_connection_is_tried_again(fake: GeminiFake, gemini: Gemini
         b"data: [1]\n\n",
         b'data: {"candidates": 5}\n\n',
         b'data: {"modelVersion": "\xff"}\n\n',
+        b'data: {"candidates": [{"content": {"parts": [{"text": 5}]}}]}\n\n',
+        b"<html>Sign in to the network</html>",
+        b'{"candidates": []}',
     ],
 )
 async def test_what_cannot_be_read_is_tried_again(
     fake: GeminiFake, gemini: Gemini, body: bytes
 ) -> None:
-    """A garbled event is no answer."""
-    fake.raw(body)
+    """A garbled event or part, a proxy's page, JSON where a stream was asked for."""
+    fake.raw(body, content_type=SSE if body.startswith(b"data") else "text/html")
     with pytest.raises(TryAgain) as raised:
         await ask(gemini, [user("?")])
     assert raised.value.apology == "malformed"
-
-
-@pytest.mark.parametrize("body", [b"<html>Sign in to the network</html>", b'{"candidates": []}'])
-async def test_an_answer_that_is_no_stream_is_tried_again(
-    fake: GeminiFake, gemini: Gemini, body: bytes
-) -> None:
-    """A proxy's page, or JSON where a stream was asked for."""
-    fake.raw(body, content_type="text/html")
-    with pytest.raises(TryAgain) as raised:
-        await ask(gemini, [user("?")])
-    assert raised.value.apology == "malformed"
-
-
-async def test_a_part_that_cannot_be_read_is_tried_again(fake: GeminiFake, gemini: Gemini) -> None:
-    """Also inside an event that can be."""
-    fake.raw(sse({"candidates": [{"content": {"parts": [{"text": 5}]}, "finishReason": "STOP"}]}))
-    with pytest.raises(TryAgain) as raised:
-        await ask(gemini, [user("?")])
-    assert raised.value.apology == "malformed"
-
-
-async def test_an_answer_survives_the_transcript(fake: GeminiFake, gemini: Gemini) -> None:
-    """A call's arguments come out as plain objects."""
-    fake.call("get_weather", {"location": "東京", "days": [1, 2.5, None]})
-    response = (await ask(gemini, [user("?")])).response
-    [call] = response.message.calls
-    assert call == ToolCall(call.id, "get_weather", {"location": "東京", "days": [1, 2.5, None]})
-
-
-async def test_the_completed_answer_is_the_last_event(fake: GeminiFake, gemini: Gemini) -> None:
-    """And the only one of its kind."""
-    fake.raw(
-        sse(event([{"text": "hi"}]), {"candidates": [{"finishReason": "STOP"}]}), content_type=SSE
-    )
-    asked = await ask(gemini, [user("?")])
-    assert [type(one) for one in asked.events] == [TextDelta, Completed]

@@ -13,12 +13,12 @@ from google.oauth2.credentials import Credentials
 from structlog.contextvars import bound_contextvars, merge_contextvars
 from structlog.testing import capture_logs
 
-from bot.errors import ModelError, RequestRefused, TryAgain
+from bot.errors import RequestRefused, TryAgain
 from bot.providers import AUTO, NONE, ToolChoice
 from bot.providers.gemini.client import MOST_PREFIXES, Gemini
 from bot.providers.gemini.vertex import Vertex
 from bot.transcript import Message, Usage
-from tests.bot.providers.asking import Reply, results, user
+from tests.bot.providers.asking import Reply, user
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.gemini_answers import answer_of
 from tests.fakes.vertex import LOCATION, PROJECT, TOKEN, vertex_fake
@@ -233,21 +233,6 @@ async def test_a_prompt_that_google_finds_too_small_raises_the_bar(
     assert fake.caches.log == ["POST", "POST"]
 
 
-async def test_signatures_go_back_as_they_came(fake: GeminiFake, gemini: Gemini) -> None:
-    """What is cached has nothing to do with what was said."""
-    name = await cached(fake, gemini)
-    fake.call("look_up", {"snake_case": "東京"})
-    called = (await ask(fake, gemini)).response.message
-    asked = await ask(fake, gemini, user("?"), called, results(called, {"found": 1}))
-    assert called.opaque is not None
-    signature = fake.requests[-1].body["contents"][1]["parts"][0]["thoughtSignature"]
-    assert (asked.text, names(fake)[-1], signature.encode() in called.opaque.data) == (
-        "ok",
-        name,
-        True,
-    )
-
-
 async def test_what_is_cached_is_deleted_at_the_end(fake: GeminiFake) -> None:
     """Nothing is paid for that nobody can use."""
     provider = Gemini(KEY, MODEL, fake.base_url)
@@ -302,16 +287,6 @@ async def test_vertex_caches_in_the_projects_region(vertex: tuple[Any, Vertex]) 
     fake.caches.stored.clear()
     assert (await ask(fake, provider)).text == "ok"
     assert names(fake)[-2:] == [name, ""]
-
-
-async def test_a_refused_account_is_still_told_of(vertex: tuple[Any, Vertex]) -> None:
-    """The second attempt's failure is the one that is told."""
-    fake, provider = vertex
-    await cached(fake, provider)
-    fake.fail(403)
-    fake.fail(403)
-    with pytest.raises(ModelError, match=f"GOOGLE_CLOUD_PROJECT: {PROJECT} refused access"):
-        await ask(fake, provider)
 
 
 async def test_a_prefix_is_written_once_for_the_same_tools(

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from bot.providers import AUTO, NONE, ToolChoice
+from bot.providers import NONE
 from bot.providers.gemini.client import Gemini
 from bot.providers.gemini.request import thinking_config
-from bot.transcript import Media, Message, Opaque, Text, ToolCall, ToolResult
-from tests.bot.providers.asking import ask, declared, model, results, user
+from bot.transcript import Message, Opaque, Text, ToolCall
+from tests.bot.providers.asking import ask, model, results, user
 from tests.fakes.gemini import KEY, GeminiFake
 from toolset.tool import ToolDefinition
 
@@ -101,32 +101,6 @@ async def test_without_system_prompt_and_tools_those_fields_are_left_out(
     assert fake.requests[0].body.keys() == {"contents", "generationConfig"}
 
 
-@pytest.mark.parametrize(
-    ("choice", "calling"),
-    [
-        (AUTO, {"mode": "AUTO"}),
-        (NONE, {"mode": "NONE"}),
-        (ToolChoice("required"), {"mode": "ANY"}),
-        (ToolChoice("one", "calculate"), {"mode": "ANY", "allowedFunctionNames": ["calculate"]}),
-    ],
-)
-async def test_tool_choices_are_modes(
-    fake: GeminiFake, gemini: Gemini, choice: ToolChoice, calling: JSON
-) -> None:
-    """Each choice has its function calling mode, and the tools stay declared under all of them."""
-    fake.say("ok")
-    await ask(gemini, [user("hello")], TOOLS, choice)
-    body = fake.requests[0].body
-    assert body["toolConfig"] == {"functionCallingConfig": calling}
-    assert len(body["tools"][0]["functionDeclarations"]) == 2
-
-
-async def test_the_projects_own_tools_are_taken(fake: GeminiFake, gemini: Gemini) -> None:
-    """Names and schemas of toolset/ pass the rules of the service."""
-    fake.say("ok")
-    assert (await ask(gemini, [user("hello")], declared())).text == "ok"
-
-
 async def test_system_and_tools_are_the_same_bytes_in_every_request(
     fake: GeminiFake, gemini: Gemini
 ) -> None:
@@ -170,15 +144,6 @@ async def test_adjacent_user_messages_are_one_content(fake: GeminiFake, gemini: 
         {"role": "model", "parts": [{"text": "c"}]},
         {"role": "user", "parts": [{"text": "d"}]},
     ]
-
-
-async def test_a_file_has_a_placeholder(fake: GeminiFake, gemini: Gemini) -> None:
-    """The model learns that there was something."""
-    contents = await sent(
-        fake, gemini, user(Media("ref", "image/png"), Media("ref", "audio/mp4"), "what is it?")
-    )
-    texts = [part["text"] for part in contents[0]["parts"]]
-    assert texts == ["[image: not available]", "[audio: not available]", "what is it?"]
 
 
 async def test_empty_texts_and_messages_are_left_out(fake: GeminiFake, gemini: Gemini) -> None:
@@ -295,18 +260,6 @@ async def test_unsigned_calls_of_another_gemini_carry_it_too(
     )
     contents = await sent(fake, gemini, user("?"), older, results(older, {}))
     assert contents[1]["parts"][0]["thoughtSignature"] == "skip_thought_signature_validator"
-
-
-async def test_a_result_without_its_call_is_refused_by_the_service(
-    fake: GeminiFake, gemini: Gemini
-) -> None:
-    """The stand-in is as strict as the service: nothing here hides a transcript that lost its other
-    half."""
-    lonely = Message("m", "tool", (ToolResult("a", "calculate", {}),), 0)
-    with pytest.raises(
-        Exception, match="function response turn comes immediately after a function call turn"
-    ):
-        await sent(fake, gemini, user("?"), lonely)
 
 
 @pytest.mark.parametrize(

@@ -350,14 +350,6 @@ async def test_a_bad_key_is_refused_once(fake: GeminiFake) -> None:
     assert len(bodies(fake)) == 1
 
 
-async def test_an_older_model_refuses_named_tools(fake: GeminiFake) -> None:
-    """The stand-in's own refusal."""
-    older = Gemini(KEY, "gemini-2.5-flash", fake.base_url, Options(server_tools=("google_search",)))
-    fake.say("ok")
-    assert NOT_COMBINED in (await ask(older, [user("?")], TOOLS)).response.refusal
-    await older.aclose()
-
-
 @pytest.mark.parametrize(
     ("details", "after"),
     [

@@ -13,7 +13,7 @@ from bot.providers import AUTO, NONE, TextDelta, ToolChoice
 from bot.providers.ollama.client import Ollama, address_of
 from bot.providers.shared.entry import Options
 from bot.transcript import Media, Message, ToolCall, Usage, encode
-from tests.bot.providers.asking import ask, declared, model, results, user
+from tests.bot.providers.asking import ask, model, results, user
 from tests.fakes.ollama import OllamaFake, call, line, ollama_fake
 from tests.fakes.streams import Outgoing
 from toolset.tool import ToolDefinition
@@ -320,10 +320,3 @@ async def test_check_looks_the_model_up(fake: OllamaFake, ollama: Ollama) -> Non
 def test_the_address_is_read_as_ollamas_own_clients_read_it(host: str, address: str) -> None:
     """What a server listens on is no address, but its operator has one variable for both."""
     assert address_of(host) == address
-
-
-async def test_the_projects_own_tools_are_taken(fake: OllamaFake, ollama: Ollama) -> None:
-    """All of them."""
-    fake.say("ok")
-    await ask(ollama, [user("?")], declared())
-    assert len(fake.chats[0]["tools"]) == len(declared())

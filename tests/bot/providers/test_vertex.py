@@ -110,18 +110,6 @@ async def test_requests_at_once_share_a_renewed_token() -> None:
     assert credentials.renewals == 1
 
 
-async def test_a_key_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor another project: the SDK would look there."""
-    monkeypatch.setenv("GOOGLE_API_KEY", KEY)
-    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "another")
-    monkeypatch.setenv("GOOGLE_CLOUD_LOCATION", "another")
-    with vertex_fake() as fake:
-        fake.say("ok")
-        provider = Vertex(PROJECT, MODEL, LOCATION, fake.base_url, credentials=signed_in())
-        assert (await ask(provider, [user("?")])).text == "ok"
-        await provider.aclose()
-
-
 async def test_signatures_of_the_other_service_are_foreign() -> None:
     """Each gets its own back, word for word, and the sign for a foreign call in the place of the
     other's."""
@@ -182,14 +170,3 @@ async def test_a_sign_in_that_fails(error: Exception, expected: object) -> None:
             Vertex(PROJECT, MODEL, LOCATION, fake.base_url, credentials=Broken(error))
         )
     assert (type(failed), failed.apology) == expected
-
-
-@pytest.mark.parametrize("body", [b"[]", b'{"candidates": []}', b"not JSON"])
-async def test_an_answer_that_is_no_stream_cannot_be_read(body: bytes) -> None:
-    """The user gets an apology."""
-    with vertex_fake() as fake:
-        fake.raw(body, content_type="application/json")
-        failed = await failure(
-            Vertex(PROJECT, MODEL, LOCATION, fake.base_url, credentials=signed_in())
-        )
-    assert (type(failed), failed.apology) == (TryAgain, "malformed")

@@ -12,7 +12,7 @@ from bot.providers.fallback import FallbackProvider
 from bot.providers.gemini.client import Gemini
 from bot.providers.openai.client import OpenAI
 from bot.telemetry import Metrics
-from tests.bot.providers.asking import ask, declared, results, user
+from tests.bot.providers.asking import ask, user
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.openai import KEY as OPENAI_KEY
 from tests.fakes.openai import OpenAIFake, openai_fake
@@ -64,25 +64,6 @@ async def test_a_long_wait_is_spent_elsewhere(
     assert len(fake.requests) == 1
 
 
-@pytest.mark.parametrize("trouble", ["key", "model"])
-async def test_what_cannot_pass_is_not_retried(
-    second: OpenAIFake, fake: GeminiFake, trouble: str
-) -> None:
-    """A refused key and an unknown model are asked once."""
-    gemini = Gemini(
-        "wrong" if trouble == "key" else KEY,
-        "gemini-3.5-flash" if trouble == "key" else "gemini-9",
-        fake.base_url,
-    )
-    models = FallbackProvider(
-        [gemini, OpenAI(OPENAI_KEY, "gpt-5-mini", second.base_url)], Metrics()
-    )
-    second.say("Hello")
-    assert (await ask(models, [user("hi")])).text == "Hello"
-    assert len(fake.requests) == 1
-    await models.aclose()
-
-
 async def test_an_answer_that_is_cut_is_begun_anew(
     models: FallbackProvider, fake: GeminiFake, second: OpenAIFake
 ) -> None:
@@ -102,21 +83,3 @@ async def test_an_answer_that_is_cut_is_begun_anew(
         Restarted(),
         TextDelta("Sunny"),
     ]
-
-
-async def test_a_conversation_goes_on_wherever_it_is_answered(
-    models: FallbackProvider, fake: GeminiFake, second: OpenAIFake
-) -> None:
-    """Calls and results of one vendor are history to the other, there and back again."""
-    fake.calls(TOKYO, text="Let me see.")
-    history = [user("東京は?")]
-    asked = await ask(models, history, declared())
-    history += [asked.response.message, results(asked.response.message, {"condition": "Sunny"})]
-    fake.fail(429, "quota", retry_delay="48s")
-    second.calls(TOKYO)
-    asked = await ask(models, history, declared())
-    assert asked.calls == [TOKYO]
-    history += [asked.response.message, results(asked.response.message, {"condition": "Sunny"})]
-    second.fail(401)
-    fake.say("晴れです。")
-    assert (await ask(models, history, declared())).text == "晴れです。"
