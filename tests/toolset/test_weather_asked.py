@@ -7,12 +7,10 @@ from urllib.parse import unquote
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from tests.fakes.wttr import WttrFake
 from tests.toolset.contexts import context
 from toolset.tool import ToolOutcome, ValidatedTool
-from toolset.weather import WeatherConfig
 
 
 @pytest.mark.parametrize(
@@ -77,31 +75,3 @@ async def test_no_place_reaches_another_path_or_host(
         assert not set("/@:?#~").intersection(unquote(path[1:]))
         assert unquote(path[1:]).isprintable()
         assert query == "format=j1"
-
-
-@pytest.mark.parametrize(
-    "base_url",
-    [
-        "",
-        "wttr.in",
-        "ftp://wttr.in",
-        "https://",
-        "https://wttr.in/path",
-        "https://a@wttr.in",
-        "https://wttr.in?x",
-        "https://wttr.in#x",
-    ],
-)
-def test_a_base_url_is_scheme_host_and_port(base_url: str) -> None:
-    """Anything else stops start-up."""
-    with pytest.raises(ValidationError, match="without a path"):
-        WeatherConfig(wttr_base_url=base_url)
-
-
-def test_a_base_url_may_end_in_a_slash() -> None:
-    """By default it is the public service, for three seconds."""
-    assert (
-        WeatherConfig(wttr_base_url="http://127.0.0.1:8080/").wttr_base_url
-        == "http://127.0.0.1:8080"
-    )
-    assert WeatherConfig() == WeatherConfig(wttr_base_url="https://wttr.in", weather_timeout_s=3)

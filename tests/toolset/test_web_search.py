@@ -16,11 +16,9 @@ from tests.fakes.brave import BraveFake, brave_fake
 from tests.fakes.failures import FAILURES
 from tests.fakes.tavily import TavilyFake, tavily_fake
 from tests.toolset.contexts import UsesInMemory, context, http_client
-from toolset.tool import USED_UP, ToolError, ToolOutcome, ValidatedTool, read_schemas
+from toolset.tool import USED_UP, ToolOutcome, ValidatedTool, read_schemas
 from toolset.web_search import WebSearch, WebSearchConfig
 from toolset.websearch import NO_QUOTA, SNIPPET_CAP, TITLE_CAP, WRONG_KEY
-from toolset.websearch.brave import BraveSearch
-from toolset.websearch.tavily import TavilySearch
 
 Fake = BraveFake | TavilyFake
 SOURCES = {BraveFake: "Brave Search", TavilyFake: "Tavily"}
@@ -150,19 +148,6 @@ async def test_a_person_searches_a_hundred_times_a_day(
     refused = await web_search.call({"query": "autumn"}, beyond)
     assert refused == ToolOutcome.error(USED_UP.format(name="web_search", limit=100))
     assert len(fake.requests) == 1
-
-
-@pytest.mark.parametrize("failure", ["stalled", "dripping"])
-async def test_a_slow_provider_is_given_up(
-    http: httpx.AsyncClient, fake: Fake, failure: str
-) -> None:
-    """After three seconds in all; here sooner."""
-    fake.fail(failure)
-    kind, key = (
-        (BraveSearch, brave.KEY) if isinstance(fake, BraveFake) else (TavilySearch, tavily.KEY)
-    )
-    with pytest.raises(ToolError, match=r"^API request failed: timeout$"):
-        await kind(http, fake.base_url, SecretStr(key), 0.2).search("autumn", 5, "")
 
 
 @pytest.mark.parametrize(

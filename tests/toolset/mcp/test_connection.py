@@ -13,7 +13,6 @@ from tests.toolset.mcp.servers import REAL, MemoryPins, Served, serving
 from tests.waiting import until
 from toolset.mcp.config import ServerConfig
 from toolset.tool import FOREIGN_PER_TURN, ToolOutcome
-from toolset.tool_map import ToolMap
 
 TOKEN = MappingProxyType({"Authorization": "Bearer right"})
 NAMES = ["add", "greet", "launch", "draw", "fail", "wait", "environment", "die", "learn"]
@@ -137,10 +136,3 @@ async def test_without_the_store_nothing_is_trusted(monkeypatch: pytest.MonkeyPa
         assert {tool.definition.risk for tool in served.tools.values()} == {"high"}
         pins.away = False
         await until(lambda: served.tools["real_add"].definition.risk == "low")
-
-
-async def test_read_only_offers_what_reads() -> None:
-    """Of servers as of Kaiwa."""
-    async with serving(REAL, tools=ToolMap([]).low_risk()) as served:
-        assert "real_greet" in served.tools
-        assert "real_launch" not in served.tools

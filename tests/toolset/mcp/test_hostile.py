@@ -12,7 +12,7 @@ import pytest
 from tests.toolset.mcp.servers import TEXT, Hostile, MemoryPins, is_alive, listed, serving
 from tests.waiting import until
 from toolset.mcp.stdio import GUARD
-from toolset.tool import OUTPUT_CAP, ValidatedTool
+from toolset.tool import ValidatedTool
 
 pytestmark = pytest.mark.process
 
@@ -198,15 +198,6 @@ async def test_wrong_answers_are_errors(hostile: Hostile) -> None:
         assert await served.text("bad_good") == "fine"
 
 
-async def test_long_answers_are_cut(hostile: Hostile) -> None:
-    """As those of any tool."""
-    answers = {"do": {"content": [{"type": "text", "text": "x" * 100_000}]}}
-    async with serving(hostile.says(tools=[listed("do")], answers=answers)) as served:
-        output = (await served.call("bad_do")).response["output"]
-        assert "[truncated: " in output
-        assert len(output) < OUTPUT_CAP + 100
-
-
 async def test_other_contents_are_told_in_words(hostile: Hostile) -> None:
     """Files and sounds, which cannot be shown."""
     content = [
@@ -225,15 +216,6 @@ async def test_other_contents_are_told_in_words(hostile: Hostile) -> None:
             "c: file:///c",
         ]
         assert await served.text("bad_do") == "\n".join(lines)
-
-
-async def test_a_call_without_an_answer_ends(hostile: Hostile) -> None:
-    """Others are answered meanwhile."""
-    config = hostile.says(tools=[listed("mute"), listed("do")], answers={"do": TEXT})
-    async with serving(config) as served:
-        silent = asyncio.create_task(served.call("bad_mute", within=1))
-        assert await served.text("bad_do") == "fine"
-        assert (await silent).response == {"error": "timed out after 1 s"}
 
 
 async def test_a_change_during_a_call_is_noticed_after_it(hostile: Hostile) -> None:

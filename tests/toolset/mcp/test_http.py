@@ -163,14 +163,6 @@ async def flooding(how: str) -> AsyncIterator[Served]:
 
 
 @pytest.mark.process
-async def test_an_answer_nested_too_deeply_is_an_error_at_once() -> None:
-    """Its call does not wait until its time is over."""
-    async with flooding("ends") as served:
-        outcome = await served.call("s_do", levels=20_000)
-        assert outcome.response == {"error": "the server's answer is not one of MCP"}
-
-
-@pytest.mark.process
 @pytest.mark.parametrize("how", ["spam", "returns", "ends", "grows"])
 async def test_a_flood_leaves_time_to_others(how: str) -> None:
     """Whatever the stream is made of; calls are answered meanwhile."""

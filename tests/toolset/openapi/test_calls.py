@@ -13,13 +13,11 @@ import pytest
 from pydantic import BaseModel
 
 from bot.cli.add_api import write_api
-from bot.providers.gemini import request as gemini
-from tests.fakes import gemini_rules
 from tests.fakes.failures import FAILURES
 from tests.fakes.pets import KEY, PASSWORD, TOKEN, USER, PetsFake, pets_fake
 from tests.toolset.contexts import context
 from toolset.openapi.tool import load_api_tools
-from toolset.tool import FOREIGN_PER_TURN, ToolOutcome, ToolSetupError
+from toolset.tool import ToolOutcome, ToolSetupError
 from toolset.tool_map import ToolMap
 
 ALL = ["listPets", "addPet", "getPet", "deletePet", "GET /old/{petId}", "elsewhere", "loop", "echo"]
@@ -66,11 +64,6 @@ async def tools(pets: PetsFake, tmp_path: Path) -> AsyncIterator[ToolMap]:
 
 async def call(tools: ToolMap, name: str, **arguments: Any) -> ToolOutcome:
     return await tools.call(f"pets_demo_{name}", arguments, context())
-
-
-async def test_a_turn_calls_each_of_them_eight_times(tools: ToolMap) -> None:
-    """They ask a server that is not Kaiwa's."""
-    assert {tool.per_turn for tool in tools.values()} == {FOREIGN_PER_TURN}
 
 
 async def test_reading_is_low_risk_and_all_else_high(tools: ToolMap) -> None:
@@ -126,15 +119,6 @@ async def test_every_argument_is_bounded_and_described(tools: ToolMap) -> None:
         "required": ["body"],
         "additionalProperties": False,
     }
-
-
-async def test_gemini_takes_them(tools: ToolMap) -> None:
-    """In the form that its converter gives them."""
-    body = {
-        "contents": [{"role": "user", "parts": [{"text": "hello"}]}],
-        "tools": gemini.declarations(tools.definitions),
-    }
-    gemini_rules.check("gemini-3-flash", json.dumps(body).encode(), [])
 
 
 async def test_arguments_go_where_they_belong(tools: ToolMap, pets: PetsFake) -> None:

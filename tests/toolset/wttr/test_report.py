@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fakes.wttr_bodies import Weather, report
-from tests.shared_data import recorded
 from toolset.forecast.report import Day, Place, Report, Slot
 from toolset.tool import ToolError
 from toolset.wttr.report import read
@@ -35,56 +34,6 @@ def now(**changes: Any) -> dict[str, Any]:
 def read_object(answer: object, language: str = "") -> Report:
     """Read it as it comes over the wire."""
     return read(json.dumps(answer).encode(), language)
-
-
-@pytest.mark.parametrize(
-    "name", ["01_heideck_de_2026-04_root.json", "02_heideck_de_2026-04_data_wrapped.json"]
-)
-def test_the_servers_own_answer_is_read_with_or_without_its_wrapper(name: str) -> None:
-    """The server's test data, at the root and under ``data``."""
-    heideck = read(recorded("wttr", name).read_bytes(), "")
-    assert heideck.place == Place("Heideck", "Bayern", "Germany")
-    assert heideck.observed == datetime(2026, 4, 3, 22, 37)
-    assert (heideck.condition, heideck.temp_c) == ("Overcast", "9")
-    assert (heideck.feels_like_c, heideck.humidity) == ("8", "58")
-    assert (heideck.wind_kmh, heideck.wind_direction) == ("8", "SW")
-    assert [(day.date, day.high_c, day.low_c) for day in heideck.days] == [
-        (date(2026, 4, 3), "11", "1"),
-        (date(2026, 4, 4), "9", "6"),
-        (date(2026, 4, 5), "19", "5"),
-    ]
-    assert heideck.days[0].slots == (
-        Slot(0, "Clear", 0, 0),
-        Slot(3, "Partly Cloudy", 0, 0),
-        Slot(6, "Cloudy", 0, 0),
-        Slot(9, "Patchy rain nearby", 89, 0),
-        Slot(12, "Patchy rain nearby", 75, 0),
-        Slot(15, "Patchy rain nearby", 100, 0),
-        Slot(18, "Patchy rain nearby", 89, 0),
-        Slot(21, "Partly Cloudy", 0, 0),
-    )
-
-
-def test_an_upstream_answer_with_numbers_among_its_strings_is_read() -> None:
-    """World Weather Online's own form."""
-    vero = read(
-        recorded("wttr", "03_vero_beach_us_2020_data_wrapped_upstream.json").read_bytes(), ""
-    )
-    assert vero.place == Place("Vero Beach", "Florida", "United States of America")
-    assert vero.observed == datetime(2020, 4, 26, 6, 24)
-    assert (vero.condition, vero.temp_c) == ("Mist", "22")
-    assert [(day.date, day.high_c, day.low_c) for day in vero.days] == [
-        (date(2020, 4, 26), "30", "23"),
-        (date(2020, 4, 27), "24", "19"),
-        (date(2020, 4, 28), "25", "19"),
-    ]
-    assert [slot.rain for slot in vero.days[1].slots] == [77, 51, 0, 0, 0, 0, 0, 0]
-
-
-def test_a_mock_of_zeros_is_no_weather() -> None:
-    """No frost is reported where nothing was measured."""
-    with pytest.raises(ToolError, match=NO_WEATHER):
-        read(recorded("wttr", "06_python-weather_mock_zeroed_no_request.json").read_bytes(), "")
 
 
 def test_an_answer_of_ours_reads_like_a_recorded_one() -> None:
