@@ -11,11 +11,8 @@ from fractions import Fraction
 from operator import add, floordiv, mod, mul, sub, truediv
 from typing import Any, ClassVar
 
-import httpx
-from pydantic import BaseModel
-
 from toolset.titles import Words
-from toolset.tool import NoConfig, Risk, ToolContext, ToolError
+from toolset.tool import NoSettings, Risk, ToolContext, ToolError
 
 LENGTH = 500  # characters, which bounds parentheses and operations inside each other too
 BITS = 8192  # of a numerator or denominator: about 2,400 digits
@@ -48,7 +45,7 @@ TOO_LARGE = "the numbers get too large"
 UNREADABLE = "cannot read the expression"
 
 
-class Calculate:
+class Calculate(NoSettings):
     """Calculates with fractions, so that 0.1 + 0.2 is 0.3."""
 
     name: ClassVar[str] = "calculate"
@@ -59,12 +56,6 @@ class Calculate:
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Calculator", "ja": "計算"}
     commands: ClassVar[tuple[str, ...]] = ("calculate", "計算")
-    Config: ClassVar[type[BaseModel]] = NoConfig
-
-    @classmethod
-    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> Calculate:
-        """Uses neither argument."""
-        return cls()
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Work out ``expression``.

@@ -3,20 +3,17 @@ writing."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
-
-import httpx
-from pydantic import BaseModel
+from typing import Any, ClassVar
 
 from toolset.shown import Shown, bounded_choices
 from toolset.titles import Words
-from toolset.tool import NoConfig, Risk, ToolContext, ToolError
+from toolset.tool import NoSettings, Risk, ToolContext, ToolError
 
 NO_WORDS = "invalid parameters: write at least two different choices in words"
 OFFERED = "below your answer: ask the question there, do not list the choices"
 
 
-class OfferChoices:
+class OfferChoices(NoSettings):
     """Of several calls in a turn the last one counts."""
 
     name: ClassVar[str] = "offer_choices"
@@ -27,12 +24,6 @@ class OfferChoices:
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Offer choices", "ja": "選択肢を示す"}
     needs_conversation: ClassVar[bool] = True
-    Config: ClassVar[type[BaseModel]] = NoConfig
-
-    @classmethod
-    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> Self:
-        """Uses neither argument."""
-        return cls()
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> Shown:
         """Offer the choices.

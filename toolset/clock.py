@@ -9,14 +9,11 @@ from difflib import get_close_matches
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo, available_timezones
 
-import httpx
-from pydantic import BaseModel
-
 from toolset.titles import Words
-from toolset.tool import NoConfig, Risk, ToolContext, ToolError
+from toolset.tool import NoSettings, Risk, ToolContext, ToolError
 
 
-class GetCurrentTime:
+class GetCurrentTime(NoSettings):
     """The time in a zone, by default the user's.
 
     Args:
@@ -32,15 +29,9 @@ class GetCurrentTime:
     public: ClassVar[bool] = True
     titles: ClassVar[Words] = {"en": "Time and date", "ja": "日時"}
     commands: ClassVar[tuple[str, ...]] = ("time", "時刻")
-    Config: ClassVar[type[BaseModel]] = NoConfig
 
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._now = now
-
-    @classmethod
-    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> GetCurrentTime:
-        """Uses neither argument."""
-        return cls()
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Read the clock.

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import httpx
-from pydantic import BaseModel
-
 from toolset.titles import Words
-from toolset.tool import NoConfig, Risk, ToolContext, ToolError
+from toolset.tool import NoSettings, Risk, ToolContext, ToolError
 
 NOWHERE = "nothing is remembered here: it is not known who asks"
 
 
-class ForgetFact:
+class ForgetFact(NoSettings):
     """A second call for the same fact succeeds too, so a call may be repeated after a crash."""
 
     name: ClassVar[str] = "forget_fact"
@@ -26,12 +23,6 @@ class ForgetFact:
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Forget a fact", "ja": "覚えたことを忘れる"}
     writes: ClassVar[bool] = True
-    Config: ClassVar[type[BaseModel]] = NoConfig
-
-    @classmethod
-    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> ForgetFact:
-        """Uses neither argument."""
-        return cls()
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Delete the fact.

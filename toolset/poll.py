@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
-
-import httpx
-from pydantic import BaseModel
+from typing import Any, ClassVar
 
 from toolset.titles import Words
-from toolset.tool import NoConfig, Risk, ToolContext, ToolError
+from toolset.tool import NoSettings, Risk, ToolContext, ToolError
 
 NOWHERE = (
     "no poll can be started here: only one person sees this answer, or it is not known who asks"
 )
 
 
-class StartPoll:
+class StartPoll(NoSettings):
     """A repeated call starts no second poll."""
 
     name: ClassVar[str] = "start_poll"
@@ -27,12 +24,6 @@ class StartPoll:
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Start a poll", "ja": "投票を始める"}
     writes: ClassVar[bool] = True
-    Config: ClassVar[type[BaseModel]] = NoConfig
-
-    @classmethod
-    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> Self:
-        """Uses neither argument."""
-        return cls()
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Start the poll.

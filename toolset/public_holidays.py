@@ -8,11 +8,8 @@ from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import httpx
-from pydantic import BaseModel
-
 from toolset.titles import Words
-from toolset.tool import NoConfig, Risk, ToolContext, ToolError
+from toolset.tool import NoSettings, Risk, ToolContext, ToolError
 
 if TYPE_CHECKING:
     from holidays import HolidayBase
@@ -23,7 +20,7 @@ REGIONS_SHOWN = 60
 SOURCE = "the Python library holidays"
 
 
-class GetHolidays:
+class GetHolidays(NoSettings):
     """Reads the library's rules; nothing is asked over the network.
 
     Args:
@@ -45,15 +42,9 @@ class GetHolidays:
     titles: ClassVar[Words] = {"en": "Holidays", "ja": "祝日"}
     timeout_s: ClassVar[float] = 3
     commands: ClassVar[tuple[str, ...]] = ("holidays", "祝日")
-    Config: ClassVar[type[BaseModel]] = NoConfig
 
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._now = now
-
-    @classmethod
-    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> GetHolidays:
-        """Uses neither argument."""
-        return cls()
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """List the holidays of ``country``.

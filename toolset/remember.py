@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import httpx
-from pydantic import BaseModel
-
 from toolset.titles import Words
-from toolset.tool import NoConfig, Risk, ToolContext, ToolError
+from toolset.tool import NoSettings, Risk, ToolContext, ToolError
 
 NOWHERE = "nothing can be remembered here: it is not known who asks"
 
 
-class Remember:
+class Remember(NoSettings):
     """Facts belong to one person in one place; ``context.facts`` is bound to both."""
 
     name: ClassVar[str] = "remember"
@@ -27,12 +24,6 @@ class Remember:
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Remember", "ja": "覚える"}
     writes: ClassVar[bool] = True
-    Config: ClassVar[type[BaseModel]] = NoConfig
-
-    @classmethod
-    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> Remember:
-        """Uses neither argument."""
-        return cls()
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Keep the fact.

@@ -11,13 +11,10 @@ from hashlib import sha256
 from typing import Any, ClassVar, cast
 from zoneinfo import ZoneInfo
 
-import httpx
-from pydantic import BaseModel
-
 from toolset.recurrence import BadRuleError, is_hourly, next_time
 from toolset.stores import Reminder, Reminders
 from toolset.titles import Words
-from toolset.tool import NoConfig, Risk, ToolContext, ToolError
+from toolset.tool import NoSettings, Risk, ToolContext, ToolError
 from toolset.web.text import one_line
 
 FARTHEST = timedelta(days=2 * 366)
@@ -39,7 +36,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class SetReminder:
+class SetReminder(NoSettings):
     """Keeps a reminder or a routine."""
 
     name: ClassVar[str] = "set_reminder"
@@ -52,15 +49,9 @@ class SetReminder:
     titles: ClassVar[Words] = {"en": "Set a reminder", "ja": "リマインダーを設定"}
     writes: ClassVar[bool] = True
     timeout_s: ClassVar[float] = 5
-    Config: ClassVar[type[BaseModel]] = NoConfig
 
     def __init__(self, now: Callable[[], datetime] = _now) -> None:
         self._now = now
-
-    @classmethod
-    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> SetReminder:
-        """It needs nothing of its own."""
-        return cls()
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Keep it.
@@ -91,7 +82,7 @@ class SetReminder:
         return _shown(reminder)
 
 
-class ListReminders:
+class ListReminders(NoSettings):
     """Lists them."""
 
     name: ClassVar[str] = "list_reminders"
@@ -103,19 +94,13 @@ class ListReminders:
     needs_conversation: ClassVar[bool] = True
     titles: ClassVar[Words] = {"en": "List reminders", "ja": "リマインダー一覧"}
     timeout_s: ClassVar[float] = 5
-    Config: ClassVar[type[BaseModel]] = NoConfig
-
-    @classmethod
-    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> ListReminders:
-        """It needs nothing of its own."""
-        return cls()
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """All of the user's, the next first."""
         return {"reminders": [_shown(reminder) for reminder in await _reminders(context).read()]}
 
 
-class CancelReminder:
+class CancelReminder(NoSettings):
     """Deletes one."""
 
     name: ClassVar[str] = "cancel_reminder"
@@ -127,12 +112,6 @@ class CancelReminder:
     titles: ClassVar[Words] = {"en": "Cancel a reminder", "ja": "リマインダーを取り消す"}
     writes: ClassVar[bool] = True
     timeout_s: ClassVar[float] = 5
-    Config: ClassVar[type[BaseModel]] = NoConfig
-
-    @classmethod
-    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> CancelReminder:
-        """It needs nothing of its own."""
-        return cls()
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Delete it.

@@ -5,32 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Self
-
-import httpx
-from pydantic import BaseModel
+from typing import Any, ClassVar
 
 from toolset.shown import MOST_ROWS, Card, Shown
 from toolset.stores import ListItem, Lists
 from toolset.titles import Words, words_in
-from toolset.tool import NoConfig, Risk, ToolContext, ToolError
+from toolset.tool import NoSettings, Risk, ToolContext, ToolError
 
 NOWHERE = "there are no lists here"
 MORE = {"en": "{more} more", "ja": "ほか{more}件"}
 
 
-class _ListTool:
-    """What the three have in common."""
-
-    Config: ClassVar[type[BaseModel]] = NoConfig
-
-    @classmethod
-    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> Self:
-        """Uses neither argument."""
-        return cls()
-
-
-class AddToList(_ListTool):
+class AddToList(NoSettings):
     """A repeated call adds nothing twice."""
 
     name: ClassVar[str] = "add_to_list"
@@ -56,7 +42,7 @@ class AddToList(_ListTool):
         return Shown({"numbers": added})
 
 
-class ShowList(_ListTool):
+class ShowList(NoSettings):
     """A list that nobody has begun has no items."""
 
     name: ClassVar[str] = "show_list"
@@ -82,7 +68,7 @@ class ShowList(_ListTool):
         )
 
 
-class Tick(_ListTool):
+class Tick(NoSettings):
     """Ticking twice is ticking once."""
 
     name: ClassVar[str] = "tick"

@@ -15,10 +15,10 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from typing import Any, ClassVar, Literal, Protocol, Self, get_args
 from zoneinfo import ZoneInfo
 
 import httpx
@@ -171,6 +171,17 @@ class ToolContext:
 
 class NoConfig(BaseModel):
     """The ``Config`` of a tool without variables."""
+
+
+class NoSettings:
+    """The beginning of a tool that has no variables and asks nobody over HTTP."""
+
+    Config: ClassVar[type[BaseModel]] = NoConfig
+
+    @classmethod
+    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> Self:
+        """Uses neither argument."""
+        return cls()
 
 
 class Tool(Protocol):
@@ -401,27 +412,19 @@ def read_schemas(name: str, folder: Traversable | None = None) -> tuple[Any, Any
 
 def _definition(tool: Tool, parameters: Any, response: Any, *, own: bool) -> ToolDefinition:
     """The tool's attributes, with the defaults of those that are optional."""
-    titles, labels = getattr(tool, "titles", {}), getattr(tool, "labels", {})
-    if wrong := complaint(titles, labels, parameters):
+    declared: dict[str, Any] = {"idempotent": tool.risk == "low"}
+    for one in fields(ToolDefinition):
+        if hasattr(tool, one.name):
+            declared[one.name] = getattr(tool, one.name)
+    reads_response = bool(getattr(tool, "declares_response", ""))
+    declared |= {
+        "parameters": parameters,
+        "response": response if reads_response else {},
+        "own": own,
+    }
+    if wrong := complaint(declared.get("titles", {}), declared.get("labels", {}), parameters):
         raise ToolSetupError(f"tool {tool.name}: {wrong}")
-    return ToolDefinition(
-        name=tool.name,
-        description=tool.description,
-        parameters=parameters,
-        response=response if getattr(tool, "declares_response", "") else {},
-        risk=tool.risk,
-        idempotent=bool(getattr(tool, "idempotent", tool.risk == "low")),
-        strict=bool(getattr(tool, "strict", False)),
-        writes=bool(getattr(tool, "writes", False)),
-        own=own,
-        needs_conversation=bool(getattr(tool, "needs_conversation", False)),
-        titles=titles,
-        labels=labels,
-        unaccepted=bool(getattr(tool, "unaccepted", False)),
-        public=bool(getattr(tool, "public", False)),
-        addresses=tuple(getattr(tool, "addresses", ())),
-        keywords=str(getattr(tool, "keywords", "")),
-    )
+    return ToolDefinition(**declared)
 
 
 def _size(tool: ToolDefinition) -> int:

@@ -7,11 +7,8 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import httpx
-from pydantic import BaseModel
-
 from toolset.titles import Words
-from toolset.tool import NoConfig, Risk, ToolContext, ToolError
+from toolset.tool import NoSettings, Risk, ToolContext, ToolError
 from toolset.web.cache import SharedCache
 
 if TYPE_CHECKING:
@@ -28,7 +25,7 @@ def load_registry() -> Registry:
     return Registry()
 
 
-class ConvertUnits:
+class ConvertUnits(NoSettings):
     """Loads the units at the first call.
 
     Args:
@@ -53,16 +50,10 @@ class ConvertUnits:
     titles: ClassVar[Words] = {"en": "Unit conversion", "ja": "単位の換算"}
     timeout_s: ClassVar[float] = 3
     commands: ClassVar[tuple[str, ...]] = ("units", "単位")
-    Config: ClassVar[type[BaseModel]] = NoConfig
 
     def __init__(self, load: Callable[[], Registry] = load_registry) -> None:
         self._load = load
         self._loaded: SharedCache[Registry] = SharedCache(KEEP_S, 1)
-
-    @classmethod
-    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> ConvertUnits:
-        """Uses neither argument."""
-        return cls()
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Convert ``value``.

@@ -21,7 +21,7 @@ from toolset.confined.archive import copy_back, pack
 from toolset.confined.box import Box, check_sandbox
 from toolset.confined.sandbox import PROGRAMS, NoSandbox, Sandbox
 from toolset.confined.workspace import Workspace
-from toolset.ordering import OrderedLocks
+from toolset.shares import Shares
 from toolset.titles import Words
 from toolset.tool import Risk, ToolContext, ToolError
 
@@ -184,7 +184,7 @@ class SearchFiles(_InWorkspace):
 
 
 class WriteFile(_InWorkspace):
-    """Writes whole files; in call order within a conversation, so that its limits hold."""
+    """Writes whole files; one after another within a conversation, so that its limits hold."""
 
     name: ClassVar[str] = "write_file"
     description: ClassVar[str] = (
@@ -204,7 +204,7 @@ class WriteFile(_InWorkspace):
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
-        self._locks = OrderedLocks()
+        self._locks = Shares(1)
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Write a file.
@@ -213,7 +213,7 @@ class WriteFile(_InWorkspace):
             ToolError: the path is not allowed, or the workspace is full.
         """
         path, content = arguments["path"], _encode(arguments["content"])
-        async with self._locks.hold(context.conversation, context):
+        async with self._locks.of(context.conversation):
             await self._with_folder(
                 context, lambda folder: files.write(folder, path, content, self._workspace.owner)
             )

@@ -3,8 +3,8 @@
     before → go on, perhaps with other arguments · refuse · answer instead of the tool · abort the
     turn after  → change the outcome
 
-Hooks run in the same order before and after a call. A hook sees one call at a time; order or
-exclusion between calls belongs into the tool (``toolset.ordering``).
+Hooks run in the same order before and after a call. A hook sees one call at a time; exclusion
+between calls belongs into the tool (``toolset.shares``).
 """
 
 from __future__ import annotations

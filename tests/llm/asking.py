@@ -72,7 +72,7 @@ def assert_valid(message: Message) -> None:
     """Calls with ids of their own, of tools that there are, with arguments as they were asked
     for."""
     schemas = {
-        tool.name: Schema(adapt(tool.parameters, COMPATIBLE.strict).schema) for tool in TOOLS
+        tool.name: Schema(adapt(tool.parameters, COMPATIBLE.strict)) for tool in TOOLS
     }
     assert len({call.id for call in message.calls} - {""}) == len(message.calls) > 0
     assert [schemas[call.name].complaint(call.arguments) for call in message.calls] == [""] * len(

@@ -234,7 +234,8 @@ async def test_no_arguments_are_refused_exactly_where_some_are_required(
 ) -> None:
     """Null and an empty string count as none."""
     required = read_schemas(tool.name)[0].get("required", [])
-    for nothing in (None, "", {}):
+    none_given: list[object] = [None, "", {}]
+    for nothing in none_given:
         outcome = await tools.call(tool.name, nothing, context(reminders=RemindersInMemory()))
         if required:
             complaint = f"invalid parameters: {required[0]!r} is a required property"

@@ -79,7 +79,8 @@ def test_wrong_arguments_are_named_in_few_words(tool: type[Tool]) -> None:
             assert (complaint.startswith(begun), complaint.endswith("is too long")) == (True, True)
     unexpected = "Additional properties are not allowed ('api_key' was unexpected)"
     assert spy.of_others(api_key="x") == f"invalid parameters: {unexpected}"
-    for no_object in ([], "x", 7, True):
+    no_objects: list[object] = [[], "x", 7, True]
+    for no_object in no_objects:
         expected = f"invalid parameters: {no_object!r} is not of type 'object'"
         assert spy.refusal(no_object) == expected
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolset.tool import ToolSetupError
+from toolset.web.json_values import target_of
 from toolset.web.text import one_line
 
 SCHEMA_BYTES = 16 * 1024
@@ -124,13 +125,8 @@ class _Inliner:
         return self.node(value, through, depth + 1)
 
     def _target(self, ref: Any) -> Mapping[str, Any]:
-        target: Any = None
-        if isinstance(ref, str) and ref.startswith("#"):
-            target = self._root
-        for part in str(ref)[1:].split("/")[1:]:
-            name = part.replace("~1", "/").replace("~0", "~")
-            target = target.get(name) if isinstance(target, Mapping) else None
-        if not isinstance(target, Mapping):
+        target = target_of(ref, self._root)
+        if not isinstance(target, dict):
             raise ToolSetupError("its schema refers to something that is not in it")
         return target
 

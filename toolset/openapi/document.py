@@ -28,7 +28,7 @@ from toolset.openapi.api_file import (
     checked_server,
 )
 from toolset.openapi.schemas import JSON, BadDocument, SchemaReader, summary
-from toolset.web.json_values import as_list, as_object
+from toolset.web.json_values import as_list, as_object, target_of
 
 METHODS = ("get", "put", "post", "delete", "patch")
 # References to references are followed so far.
@@ -222,22 +222,14 @@ class Document:
         Raises:
             BadDocument: nothing, or another document.
         """
-        here: Any = self._root
         if not ref.startswith("#/"):
             raise BadDocument(
                 f"{summary(ref, 100)} is in another document; put all of it into one first"
             )
-        for step in unquote(ref[2:]).split("/"):
-            key = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(here, dict) and key in here:
-                here = here[key]
-            elif (
-                isinstance(here, list) and key.isdecimal() and len(key) < 6 and int(key) < len(here)
-            ):
-                here = here[int(key)]
-            else:
-                raise BadDocument(f"{summary(ref, 100)} leads nowhere")
-        return here
+        target = target_of(unquote(ref), self._root)
+        if target is None:
+            raise BadDocument(f"{summary(ref, 100)} leads nowhere")
+        return target
 
     def _resolved(self, node: Any) -> Any:
         for _ in range(MAX_HOPS):

@@ -18,3 +18,20 @@ def as_list(value: object) -> list[Any]:
 def entries(value: object) -> list[dict[str, Any]]:
     """The objects of a list."""
     return [entry for entry in as_list(value) if isinstance(entry, dict)]
+
+
+def target_of(ref: object, root: Any) -> Any:
+    """What a reference such as ``#/$defs/place`` leads to in a document; None where it leads out of
+    it or nowhere."""
+    if not isinstance(ref, str) or not ref.startswith("#"):
+        return None
+    here = root
+    for step in ref[1:].split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(here, dict):
+            here = here.get(name)
+        elif isinstance(here, list) and name.isdecimal() and len(name) < 6:
+            here = dict(enumerate(here)).get(int(name))
+        else:
+            return None
+    return here

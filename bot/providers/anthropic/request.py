@@ -17,7 +17,14 @@ from bot.providers.shared.request import (
     portable_name,
     visible_parts,
 )
-from bot.providers.shared.schema_dialect import VOCABULARY, Dialect, adapt, strict_form
+from bot.providers.shared.schema_dialect import (
+    STRICT_FORMATS,
+    STRICT_KEYWORDS,
+    VOCABULARY,
+    Dialect,
+    adapt,
+    strict_form,
+)
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult, encode
 from toolset.tool import ToolDefinition
 
@@ -44,28 +51,7 @@ CACHEABLE = 2000
 # Anthropic refuses only a union at the top.
 DIALECT = Dialect(VOCABULARY)
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs
-STRICT_DIALECT = Dialect(
-    frozenset(
-        (
-            *("type", "title", "description", "enum", "const", "format", "anyOf"),
-            *("properties", "required", "additionalProperties", "items"),
-        )
-    ),
-    frozenset(
-        (
-            "date-time",
-            "time",
-            "date",
-            "duration",
-            "email",
-            "hostname",
-            "uri",
-            "ipv4",
-            "ipv6",
-            "uuid",
-        )
-    ),
-)
+STRICT_DIALECT = Dialect(STRICT_KEYWORDS, STRICT_FORMATS | {"uri"})
 
 _blocks = Decoder(list[JSON]).decode
 
@@ -167,7 +153,7 @@ def began_without_thought(messages: Sequence[Message], model: str) -> bool:
 
 def _declaration(tool: ToolDefinition, capabilities: Capabilities) -> JSON:
     if tool.strict and capabilities.takes_strict_tools:
-        strict = strict_form(adapt(tool.parameters, STRICT_DIALECT).schema)
+        strict = strict_form(adapt(tool.parameters, STRICT_DIALECT))
         if strict is not None:
             return {
                 "name": tool.name,
@@ -175,7 +161,7 @@ def _declaration(tool: ToolDefinition, capabilities: Capabilities) -> JSON:
                 "input_schema": strict,
                 "strict": True,
             }
-    schema = adapt(tool.parameters, DIALECT).schema
+    schema = adapt(tool.parameters, DIALECT)
     return {"name": tool.name, "description": tool.description, "input_schema": schema}
 
 

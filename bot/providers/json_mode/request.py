@@ -153,7 +153,7 @@ def _call(tool: ToolDefinition) -> JSON:
         "type": "object",
         "properties": {
             "name": {"type": "string", "enum": [tool.name]},
-            "arguments": adapt(tool.parameters, WHOLE).schema,
+            "arguments": adapt(tool.parameters, WHOLE),
         },
         "required": ["name", "arguments"],
         "additionalProperties": False,

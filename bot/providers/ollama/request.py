@@ -37,7 +37,7 @@ def declarations(tools: Sequence[ToolDefinition]) -> list[JSON]:
     """The tools as Ollama declares functions."""
     declared: list[JSON] = []
     for tool in tools:
-        parameters = adapt(tool.parameters, DIALECT).schema
+        parameters = adapt(tool.parameters, DIALECT)
         function = {"name": tool.name, "description": tool.description, "parameters": parameters}
         declared.append({"type": "function", "function": function})
     return declared

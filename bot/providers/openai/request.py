@@ -20,7 +20,13 @@ from bot.providers.shared.request import (
     portable_name,
     visible_parts,
 )
-from bot.providers.shared.schema_dialect import Dialect, adapt, strict_form
+from bot.providers.shared.schema_dialect import (
+    STRICT_FORMATS,
+    STRICT_KEYWORDS,
+    Dialect,
+    adapt,
+    strict_form,
+)
 from bot.transcript import Media, Message, Text, ToolResult, encode
 from toolset.tool import ToolDefinition
 
@@ -32,32 +38,18 @@ PARAGRAPH = "\n\n"
 
 # The keywords of OpenAI's strict mode: https://platform.openai.com/docs/guides/structured-outputs
 STRICT = Dialect(
-    frozenset(
-        {
-            "type",
-            "properties",
-            "required",
-            "additionalProperties",
-            "items",
-            "enum",
-            "const",
-            "anyOf",
-            "title",
-            "description",
-            "pattern",
-            "format",
-            "multipleOf",
-            "minimum",
-            "maximum",
-            "exclusiveMinimum",
-            "exclusiveMaximum",
-            "minItems",
-            "maxItems",
-        }
-    ),
-    frozenset(
-        {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
-    ),
+    STRICT_KEYWORDS
+    | {
+        "pattern",
+        "multipleOf",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "minItems",
+        "maxItems",
+    },
+    STRICT_FORMATS,
 )
 # Beyond strict mode, more hints are taken; references and unions fail on many servers.
 LOOSE = Dialect(STRICT.keywords | {"default", "examples", "minLength", "maxLength", "uniqueItems"})
@@ -112,10 +104,10 @@ def tool_choice_of(choice: ToolChoice) -> str | JSON:
 
 def response_format(schema: JSON, dialects: Dialects) -> JSON:
     """Text by a schema, strict where the schema has a strict form."""
-    strict = strict_form(adapt(schema, dialects.strict).schema)
+    strict = strict_form(adapt(schema, dialects.strict))
     form: JSON = {
         "name": "answer",
-        "schema": strict or adapt(schema, dialects.loose).schema,
+        "schema": strict or adapt(schema, dialects.loose),
         "strict": strict is not None,
     }
     return {"type": "json_schema", "json_schema": form}
@@ -152,9 +144,9 @@ def chat(
 
 def _function(tool: ToolDefinition, dialects: Dialects) -> JSON:
     function: JSON = {"name": tool.name, "description": tool.description}
-    if tool.strict and (strict := strict_form(adapt(tool.parameters, dialects.strict).schema)):
+    if tool.strict and (strict := strict_form(adapt(tool.parameters, dialects.strict))):
         return {**function, "parameters": strict, "strict": True}
-    return {**function, "parameters": adapt(tool.parameters, dialects.loose).schema}
+    return {**function, "parameters": adapt(tool.parameters, dialects.loose)}
 
 
 def _content(message: Message, capabilities: Capabilities, inline: Inline) -> str | list[JSON]:

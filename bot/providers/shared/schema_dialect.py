@@ -3,70 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+from toolset.schema import INNER_SCHEMAS, KEYWORDS, LISTED_SCHEMAS, NAMED_SCHEMAS
+from toolset.web.json_values import as_object, target_of
 
 JSON = dict[str, Any]
 
 INLINED = {"$ref", "$defs", "definitions"}
-# These keywords mean nothing to a model.
-SILENT = {"$schema", "$id", "$comment", "$anchor"}
-SCHEMAS = {
-    "items",
-    "additionalProperties",
-    "not",
-    "if",
-    "then",
-    "else",
-    "contains",
-    "propertyNames",
-}
-LISTS = {"anyOf", "oneOf", "allOf", "prefixItems"}
-MAPS = {"properties", "patternProperties", "dependentSchemas"}
-VOCABULARY = frozenset(
-    {
+# What a vendor takes that has no dialect of its own.
+VOCABULARY = frozenset(keyword for keyword in KEYWORDS if not keyword.startswith("$")) - INLINED
+# What every vendor's strict mode takes.
+STRICT_KEYWORDS = frozenset(
+    (
         "type",
         "title",
         "description",
-        "default",
-        "examples",
-        "deprecated",
         "enum",
         "const",
         "format",
+        "anyOf",
         "properties",
         "required",
         "additionalProperties",
-        "patternProperties",
-        "propertyNames",
-        "minProperties",
-        "maxProperties",
-        "dependentRequired",
-        "dependentSchemas",
         "items",
-        "prefixItems",
-        "contains",
-        "minContains",
-        "maxContains",
-        "minItems",
-        "maxItems",
-        "uniqueItems",
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "not",
-        "if",
-        "then",
-        "else",
-        "pattern",
-        "minLength",
-        "maxLength",
-        "multipleOf",
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-    }
+    )
+)
+STRICT_FORMATS = frozenset(
+    ("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid")
 )
 UNIONS = {"anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "else"}
 
@@ -84,27 +49,15 @@ class Dialect:
     formats: frozenset[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AdaptedSchema:
-    """A schema that fits, and its losses, such as ``/properties/location: pattern``."""
-
-    schema: JSON
-    losses: tuple[str, ...]
-
-
-def adapt(schema: Mapping[str, Any], dialect: Dialect) -> AdaptedSchema:
-    """Inline references, drop keywords that the vendor does not take, and list each loss.
+def adapt(schema: Mapping[str, Any], dialect: Dialect) -> JSON:
+    """Inline references, and drop keywords that the vendor does not take.
 
     The result describes an object and has no union at its top, which no vendor takes for arguments.
     """
-    adapter = _Adapter(schema, dialect)
-    top = adapter.adapt(schema, "", ())
-    for keyword in sorted(top.keys() & UNIONS):
-        adapter.lose("", keyword)
+    top = _Adapter(schema, dialect).adapt(schema, ())
+    for keyword in top.keys() & UNIONS:
         del top[keyword]
-    return AdaptedSchema(
-        {**top, "type": "object", "properties": top.get("properties", {})}, tuple(adapter.losses)
-    )
+    return {**top, "type": "object", "properties": top.get("properties", {})}
 
 
 def strict_form(schema: JSON) -> JSON | None:
@@ -145,30 +98,22 @@ def _strict_value(keyword: str, value: Any) -> Any:
     return value
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Adapter:
     root: Mapping[str, Any]
     dialect: Dialect
-    losses: list[str] = field(default_factory=list)
 
-    def lose(self, where: str, keyword: str) -> None:
-        self.losses.append(f"{where or '/'}: {keyword}")
-
-    def adapt(self, schema: Any, where: str, through: tuple[str, ...]) -> JSON:
+    def adapt(self, schema: Any, through: tuple[str, ...]) -> JSON:
         """One schema; ``through`` holds the references that led here."""
         # True and false are schemas too.
         if not isinstance(schema, Mapping):
             return {}
         if "$ref" in schema:
-            return self._inlined(schema, where, through)
+            return self._inlined(schema, through)
         adapted: JSON = {}
-        for keyword, value in self._rephrased(schema, where).items():
-            if keyword in INLINED or keyword in SILENT:
-                continue
+        for keyword, value in self._rephrased(schema).items():
             if keyword in self.dialect.keywords and self._is_known(keyword, value):
-                adapted[keyword] = self._value(keyword, value, f"{where}/{keyword}", through)
-            else:
-                self.lose(where, keyword)
+                adapted[keyword] = self._value(keyword, value, through)
         if adapted.get("type") == "array" and "items" in self.dialect.keywords:
             adapted.setdefault("items", {})
         return adapted
@@ -176,50 +121,32 @@ class _Adapter:
     def _is_known(self, keyword: str, value: Any) -> bool:
         return keyword != "format" or self.dialect.formats is None or value in self.dialect.formats
 
-    def _value(self, keyword: str, value: Any, where: str, through: tuple[str, ...]) -> Any:
-        if keyword in SCHEMAS and not isinstance(value, bool):
-            return self.adapt(value, where, through)
-        if keyword in LISTS:
-            return [self.adapt(one, f"{where}/{place}", through) for place, one in enumerate(value)]
-        if keyword in MAPS:
-            return {
-                name: self.adapt(one, f"{where}/{name}", through) for name, one in value.items()
-            }
+    def _value(self, keyword: str, value: Any, through: tuple[str, ...]) -> Any:
+        if keyword in INNER_SCHEMAS and not isinstance(value, bool):
+            return self.adapt(value, through)
+        if keyword in LISTED_SCHEMAS:
+            return [self.adapt(one, through) for one in value]
+        if keyword in NAMED_SCHEMAS:
+            return {name: self.adapt(one, through) for name, one in value.items()}
         return value
 
-    def _inlined(self, schema: Mapping[str, Any], where: str, through: tuple[str, ...]) -> JSON:
+    def _inlined(self, schema: Mapping[str, Any], through: tuple[str, ...]) -> JSON:
         """The target of a reference merged with its sibling keywords; a reference to itself allows
         anything."""
         ref = schema["$ref"]
-        target = self._target(ref)
         beside = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
-        if target is None or ref in through:
-            self.lose(where, "$ref")
-            return self.adapt(beside, where, through)
-        return self.adapt({**target, **beside}, where, (*through, ref))
+        target = {} if ref in through else target_of(ref, self.root)
+        return self.adapt({**as_object(target), **beside}, (*through, ref))
 
-    def _target(self, ref: Any) -> Mapping[str, Any] | None:
-        """The target of a reference inside the schema; None for any other reference."""
-        here: Any = self.root
-        if not isinstance(ref, str) or not ref.startswith("#"):
-            return None
-        for step in ref[1:].split("/")[1:]:
-            name = step.replace("~1", "/").replace("~0", "~")
-            if not isinstance(here, Mapping):
-                return None
-            here = here.get(name)
-        return here if isinstance(here, Mapping) else None
-
-    def _rephrased(self, schema: Mapping[str, Any], where: str) -> JSON:
+    def _rephrased(self, schema: Mapping[str, Any]) -> JSON:
         """The same with keywords the vendor may take: const as enum, oneOf as anyOf, allOf
         merged."""
         known = self.dialect.keywords
         read = dict(schema)
         if "const" in read and "const" not in known and "enum" in known:
             read.setdefault("enum", [read.pop("const")])
-        if "oneOf" in read and "oneOf" not in known and "anyOf" in known and "anyOf" not in read:
-            read["anyOf"] = read.pop("oneOf")
-            self.lose(where, "oneOf read as anyOf")
+        if "oneOf" in read and "oneOf" not in known and "anyOf" in known:
+            read.setdefault("anyOf", read.pop("oneOf"))
         if "allOf" in read and "allOf" not in known:
             read = self._united(read)
         return read
@@ -228,7 +155,7 @@ class _Adapter:
         united = {keyword: value for keyword, value in schema.items() if keyword != "allOf"}
         for part in schema["allOf"]:
             if "$ref" in part:
-                part = self._target(part["$ref"]) or {}
+                part = as_object(target_of(part["$ref"], self.root))
             for keyword, value in part.items():
                 if keyword == "properties":
                     united[keyword] = {**united.get(keyword, {}), **value}
