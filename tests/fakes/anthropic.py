@@ -10,19 +10,15 @@ with anthropic_fake() as fake:
 from __future__ import annotations
 
 import secrets
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
 from tests.fakes import anthropic_rules
 from tests.fakes.anthropic_rules import JSON, MODELS, THOUGHTS, Refused
-from tests.fakes.serving import serving
-from tests.fakes.streams import End, Outgoing, send
+from tests.fakes.streams import Arrived, End, ModelFake, Outgoing, json_of
 
 KEY = "test-key"
 TYPES = {
@@ -44,39 +40,16 @@ AT_START = {
 AT_END = {"output_tokens": 15, "output_tokens_details": {"thinking_tokens": 5}}
 
 
-@dataclass(frozen=True, slots=True)
-class AnthropicRequest:
-    """One request as it came in; names of headers in small letters."""
-
-    method: str
-    path: str
-    headers: dict[str, str]
-    raw: bytes
-
-    @property
-    def body(self) -> Any:
-        """The decoded JSON."""
-        return msgspec.json.decode(self.raw)
-
-
-class AnthropicFake:
-    """The service: a queue of answers, and the requests so far.
+class AnthropicFake(ModelFake):
+    """The service.
 
     Attributes:
-        base_url: what ANTHROPIC_BASE_URL must be.
-        requests: all that came in, refused ones included, in order.
         thoughts: what it has thought, by model; it takes no others back.
-        streaming: answers that are going out right now.
-        connections: where requests for an answer have come from.
     """
 
     def __init__(self) -> None:
-        self.base_url = ""
-        self.requests: list[AnthropicRequest] = []
+        super().__init__()
         self.thoughts: dict[str, list[JSON]] = {}
-        self.streaming = 0
-        self.connections: set[object] = set()
-        self._answers: deque[Outgoing | list[JSON]] = deque()
 
     @property
     def messages(self) -> list[JSON]:
@@ -96,81 +69,56 @@ class AnthropicFake:
 
     def blocks(self, *blocks: JSON, stop: str = "end_turn") -> None:
         """Whole blocks, streamed as Anthropic streams them."""
-        self._answers.append([START, *events_of(blocks), *ending(stop)])
+        self.events(START, *events_of(blocks), *ending(stop))
+
+    def next(self, request: Arrived) -> Outgoing:
+        """The next answer; the model that was asked takes its thoughts back."""
+        answer = super().next(request)
+        written = [one.partition(b"data: ")[2] for one in answer.pieces if b"event: " in one[:7]]
+        had = self.thoughts.setdefault(request.body["model"], [])
+        had += thoughts_in(list(map(msgspec.json.decode, written)))
+        return answer
 
     def events(self, *events: JSON, end: End = "whole") -> None:
         """Events exactly as given."""
         self.answer(Outgoing(tuple(sse(event) for event in events), end))
 
-    def fail(
-        self, status: int, message: str = "refused", *, kind: str = "", **headers: str
-    ) -> None:
-        """An error in Anthropic's form; ``retry_after`` becomes its header."""
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        self.answer(failure(status, message, kind=kind, headers=named))
+    def failure(
+        self, status: int, message: str, *, headers: Mapping[str, str] | None = None
+    ) -> Outgoing:
+        return json_of(error_of(TYPES.get(status, "api_error"), message), status, headers)
 
-    def stall(self) -> None:
-        """Take the request and never answer."""
-        self.answer(Outgoing(end="stalled"))
+    def reply(self, request: Arrived) -> Outgoing | None:
+        return self._refusal(request) or self._card(request)
 
-    def answer(self, answer: Outgoing) -> None:
-        """Anything else."""
-        self._answers.append(answer)
-
-    async def respond(self, request: web.Request) -> web.StreamResponse:
-        """Serve one request."""
-        arrived = AnthropicRequest(
-            request.method, request.path, _lower(request.headers), await request.read()
-        )
-        self.requests.append(arrived)
-        self.connections.add(request.transport and request.transport.get_extra_info("peername"))
-        answer = self._refusal(arrived) or self._card(arrived) or self._next(arrived)
-        self.streaming += 1
-        try:
-            return await send(request, answer)
-        finally:
-            self.streaming -= 1
-
-    def _refusal(self, request: AnthropicRequest) -> Outgoing | None:
+    def _refusal(self, request: Arrived) -> Outgoing | None:
         bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
         if KEY not in (request.headers.get("x-api-key"), bearer):
-            return failure(401, "invalid x-api-key")
+            return self.failure(401, "invalid x-api-key")
         if "anthropic-version" not in request.headers:
-            return failure(400, "anthropic-version: header is required")
+            return self.failure(400, "anthropic-version: header is required")
         if request.method == "GET":
             return None
         try:
             body = request.body
             if body.get("model") not in MODELS:
-                return failure(404, f"model: {body.get('model')}")
+                return self.failure(404, f"model: {body.get('model')}")
             anthropic_rules.check(body, self.thoughts)
         except msgspec.DecodeError:
-            return failure(400, "The request body is not valid JSON")
+            return self.failure(400, "The request body is not valid JSON")
         except Refused as refused:
-            return failure(400, str(refused))
+            return self.failure(400, str(refused))
         return None
 
-    def _card(self, request: AnthropicRequest) -> Outgoing | None:
+    def _card(self, request: Arrived) -> Outgoing | None:
         if request.method != "GET":
             return None
         model = request.path.removeprefix("/v1/models/")
         if model not in MODELS:
-            return failure(404, f"model: {model}")
+            return self.failure(404, f"model: {model}")
         named = {"type": "model", "id": model, "display_name": model.replace("-", " ").title()}
         card = {**named, "created_at": "2026-01-01T00:00:00Z", "lifecycle": "active"}
-        return Outgoing((msgspec.json.encode(card),), content_type="application/json")
-
-    def _next(self, request: AnthropicRequest) -> Outgoing:
-        answer = (
-            self._answers.popleft()
-            if self._answers
-            else failure(500, "the stand-in has no answer left")
-        )
-        if isinstance(answer, Outgoing):
-            return answer
-        had = self.thoughts.setdefault(request.body["model"], [])
-        had += thoughts_in(answer)
-        return Outgoing(tuple(sse(event) for event in answer))
+        return json_of(card)
 
 
 START: JSON = {
@@ -297,27 +245,10 @@ def error_of(kind: str, message: str) -> JSON:
     return {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_01"}
 
 
-def failure(
-    status: int, message: str, *, kind: str = "", headers: Mapping[str, str] | None = None
-) -> Outgoing:
-    """An error in the place of an answer."""
-    body = msgspec.json.encode(error_of(kind or TYPES.get(status, "api_error"), message))
-    return Outgoing((body,), status=status, content_type="application/json", headers=headers or {})
-
-
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}
-
-
 def _delta(index: int, kind: str, field: str, piece: str) -> JSON:
     return {"type": "content_block_delta", "index": index, "delta": {"type": kind, field: piece}}
 
 
-@contextmanager
-def anthropic_fake() -> Iterator[AnthropicFake]:
+def anthropic_fake() -> AbstractContextManager[AnthropicFake]:
     """The service on a free port, in a thread of its own."""
-    fake = AnthropicFake()
-    application = web.Application(client_max_size=1 << 24)
-    application.router.add_route("*", "/v1/{path:.*}", fake.respond)
-    with serving(application) as fake.base_url:
-        yield fake
+    return AnthropicFake().served()

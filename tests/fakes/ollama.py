@@ -10,17 +10,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections import deque
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
-from tests.fakes.serving import serving
-from tests.fakes.streams import End, Outgoing, send
+from tests.fakes.streams import Arrived, End, ModelFake, Outgoing, json_of
 
 JSON = dict[str, Any]
 NDJSON = "application/x-ndjson"
@@ -41,42 +37,18 @@ class Refused(Exception):
     """A 400 with this text."""
 
 
-@dataclass(frozen=True, slots=True)
-class OllamaRequest:
-    """One request as it came in."""
-
-    path: str
-    headers: dict[str, str]
-    raw: bytes
-
-    @property
-    def body(self) -> Any:
-        """The decoded JSON."""
-        return msgspec.json.decode(self.raw)
-
-
-class OllamaFake:
-    """The server: a queue of answers, and the requests so far.
+class OllamaFake(ModelFake):
+    """The server.
 
     Attributes:
-        base_url: what OLLAMA_HOST must be.
-        requests: all that came in, refused ones included, in order.
         wants_key: as a server on the internet does.
         loads: the answer to a request without messages, which loads the model.
-        streaming: answers that are going out right now.
-        connections: where requests for an answer have come from.
     """
 
     def __init__(self) -> None:
-        self.base_url = ""
-        self.requests: list[OllamaRequest] = []
+        super().__init__()
         self.wants_key = False
-        self.loads = Outgoing(
-            (msgspec.json.encode({"done": True, "done_reason": "load"}),), content_type=NDJSON
-        )
-        self.streaming = 0
-        self.connections: set[object] = set()
-        self._answers: deque[Outgoing] = deque()
+        self.loads = json_of({"done": True, "done_reason": "load"})
 
     @property
     def chats(self) -> list[JSON]:
@@ -111,62 +83,39 @@ class OllamaFake:
             )
         )
 
-    def fail(self, status: int, message: str = "refused", **headers: str) -> None:
-        """An error in Ollama's form; ``retry_after`` becomes its header."""
-        self.answer(
-            failure(
-                status, message, {name.replace("_", "-"): value for name, value in headers.items()}
-            )
-        )
+    def failure(
+        self, status: int, message: str, *, headers: Mapping[str, str] | None = None
+    ) -> Outgoing:
+        return json_of({"error": message}, status, headers)
 
-    def stall(self) -> None:
-        """Take the request and never answer."""
-        self.answer(Outgoing(end="stalled"))
+    def reply(self, request: Arrived) -> Outgoing | None:
+        return self._refusal(request) or self._card(request) or self._load(request)
 
-    def answer(self, answer: Outgoing) -> None:
-        """Anything else."""
-        self._answers.append(answer)
-
-    async def respond(self, request: web.Request) -> web.StreamResponse:
-        """Serve one request."""
-        arrived = OllamaRequest(request.path, dict(request.headers), await request.read())
-        self.requests.append(arrived)
-        self.connections.add(request.transport and request.transport.get_extra_info("peername"))
-        answer = self._refusal(arrived) or self._card(arrived) or self._load(arrived)
-        answer = answer or (
-            self._answers.popleft() if self._answers else failure(500, "no answer is left")
-        )
-        self.streaming += 1
-        try:
-            return await send(request, answer)
-        finally:
-            self.streaming -= 1
-
-    def _refusal(self, request: OllamaRequest) -> Outgoing | None:
+    def _refusal(self, request: Arrived) -> Outgoing | None:
         if self.wants_key and request.headers.get("Authorization") != f"Bearer {KEY}":
-            return failure(401, "unauthorized")
+            return self.failure(401, "unauthorized")
         if request.path not in ("/api/chat", "/api/show"):
             return Outgoing((b"404 page not found",), status=404, content_type="text/plain")
         try:
             model = request.body["model"]
             if model not in MODELS:
-                return failure(404, f"model '{model}' not found")
+                return self.failure(404, f"model '{model}' not found")
             if request.path == "/api/chat":
                 check(request.body, MODELS[model])
         except (msgspec.DecodeError, KeyError):
-            return failure(400, "model is required")
+            return self.failure(400, "model is required")
         except Refused as refused:
-            return failure(400, str(refused))
+            return self.failure(400, str(refused))
         return None
 
-    def _load(self, request: OllamaRequest) -> Outgoing | None:
+    def _load(self, request: Arrived) -> Outgoing | None:
         return None if request.body["messages"] else self.loads
 
-    def _card(self, request: OllamaRequest) -> Outgoing | None:
+    def _card(self, request: Arrived) -> Outgoing | None:
         if request.path != "/api/show":
             return None
         card = {"details": {}, "model_info": {}, "capabilities": MODELS[request.body["model"]]}
-        return Outgoing((msgspec.json.encode(card),), content_type="application/json")
+        return json_of(card)
 
 
 def check(body: JSON, abilities: tuple[str, ...]) -> None:
@@ -237,17 +186,6 @@ def line(message: JSON, **fields: Any) -> JSON:
     return {**named, "done": False, **fields}
 
 
-def failure(status: int, message: str, headers: Mapping[str, str] | None = None) -> Outgoing:
-    """An error in the place of an answer."""
-    body = msgspec.json.encode({"error": message})
-    return Outgoing((body,), status=status, content_type="application/json", headers=headers or {})
-
-
-@contextmanager
-def ollama_fake() -> Iterator[OllamaFake]:
+def ollama_fake() -> AbstractContextManager[OllamaFake]:
     """The server on a free port, in a thread of its own."""
-    fake = OllamaFake()
-    application = web.Application(client_max_size=1 << 24)
-    application.router.add_route("*", "/{path:.*}", fake.respond)
-    with serving(application) as fake.base_url:
-        yield fake
+    return OllamaFake().served()

@@ -71,9 +71,7 @@ def assert_whole(asked: Reply, most: int) -> None:
 def assert_valid(message: Message) -> None:
     """Calls with ids of their own, of tools that there are, with arguments as they were asked
     for."""
-    schemas = {
-        tool.name: Schema(adapt(tool.parameters, COMPATIBLE.strict)) for tool in TOOLS
-    }
+    schemas = {tool.name: Schema(adapt(tool.parameters, COMPATIBLE.strict)) for tool in TOOLS}
     assert len({call.id for call in message.calls} - {""}) == len(message.calls) > 0
     assert [schemas[call.name].complaint(call.arguments) for call in message.calls] == [""] * len(
         message.calls

@@ -98,7 +98,7 @@ class Source:
         Raises:
             ToolError: one text per kind of failure.
         """
-        return await self._in_time(path, params or {}, headers or {}, None)
+        return await self._in_time("GET", path, params=params, headers=headers)
 
     async def get_json(
         self,
@@ -123,47 +123,39 @@ class Source:
             ToolError: one text per kind of failure.
         """
         typed = {"Content-Type": "application/json", **(headers or {})}
-        return _decoded(await self._in_time(path, {}, typed, msgspec.json.encode(content)))
+        body = msgspec.json.encode(content)
+        return _decoded(await self._in_time("POST", path, headers=typed, content=body))
 
     async def _in_time(
-        self,
-        path: str,
-        params: Mapping[str, str],
-        headers: Mapping[str, str],
-        content: bytes | None,
+        self, method: str, path: str, headers: Mapping[str, str] | None, **parts: Any
     ) -> bytes:
+        request = self._http.build_request(
+            method,
+            f"{self._base_url}{path}",
+            headers={**UNCOMPRESSED, **(headers or {})},
+            timeout=None,  # httpx would limit each read separately
+            **parts,
+        )
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await self._get_twice(path, params, headers, content)
+                return await self._send_twice(request)
         except TimeoutError as error:
             raise ToolError("API request failed: timeout") from error
 
-    async def _get_twice(
-        self,
-        path: str,
-        params: Mapping[str, str],
-        headers: Mapping[str, str],
-        content: bytes | None,
-    ) -> bytes:
+    async def _send_twice(self, request: httpx.Request) -> bytes:
         loop = asyncio.get_running_loop()
         half_time = loop.time() + self._timeout_s / 2
         try:
-            return await self._get(path, params, headers, content)
+            return await self._send(request)
         except TemporaryError:
             if loop.time() + RETRY_PAUSE_S > half_time:
                 raise
         await asyncio.sleep(RETRY_PAUSE_S)
-        return await self._get(path, params, headers, content)
+        return await self._send(request)
 
-    async def _get(
-        self,
-        path: str,
-        params: Mapping[str, str],
-        headers: Mapping[str, str],
-        content: bytes | None,
-    ) -> bytes:
+    async def _send(self, request: httpx.Request) -> bytes:
         try:
-            status, body = await self._exchange(path, params, headers, content)
+            status, body = await self._exchange(request)
         except httpx.ConnectError as error:
             raise TemporaryError("API request failed: connection failed") from error
         except httpx.HTTPError as error:
@@ -173,22 +165,8 @@ class Source:
             raise refusal
         return body
 
-    async def _exchange(
-        self,
-        path: str,
-        params: Mapping[str, str],
-        headers: Mapping[str, str],
-        content: bytes | None,
-    ) -> tuple[int, bytes]:
+    async def _exchange(self, request: httpx.Request) -> tuple[int, bytes]:
         """Status and body of one request; redirects are not followed."""
-        request = self._http.build_request(
-            "GET" if content is None else "POST",
-            f"{self._base_url}{path}",
-            params=dict(params),
-            content=content,
-            headers={**UNCOMPRESSED, **headers},
-            timeout=None,  # httpx would limit each read separately
-        )
         response = await self._http.send(request, stream=True, follow_redirects=False)
         try:
             body = bytearray()

@@ -29,10 +29,10 @@ from bot.providers.anthropic.request import (
     tool_choice_of,
 )
 from bot.providers.anthropic.response import Answer
-from bot.providers.retry_policy import CONNECT_TIMEOUT_S, FIRST_TOKEN_TIMEOUT_S
+from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures
-from bot.providers.shared.httpx2_client import open_client
+from bot.providers.shared.generated_sdk import client_options
 from bot.providers.shared.request import Attachments, Body, Inline, in_base64, length_of
 from bot.providers.shared.server_tools import ServerTools
 from bot.providers.shared.streaming import events_of, stream_answer
@@ -71,10 +71,7 @@ class Anthropic:
         self._client = anthropic.AsyncAnthropic(
             api_key=api_key,
             base_url=base_url or ANTHROPIC,
-            max_retries=0,
-            timeout=anthropic.Timeout(None, connect=CONNECT_TIMEOUT_S),
-            default_headers={"accept-encoding": "identity"},
-            http_client=open_client(anthropic.DefaultAioHttpClient),
+            **client_options(anthropic.DefaultAioHttpClient),
         )
 
     @property

@@ -3,46 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from functools import partial
 
-import aiohttp
 import anthropic
-import httpx2
-from msgspec import DecodeError
 
 from bot.errors import ModelError
-from bot.providers.shared.failures import Failures, retry_after, root_of
-
-OUTAGES = (
-    anthropic.AnthropicError,
-    aiohttp.ClientError,
-    httpx2.HTTPError,
-    httpx2.StreamError,
-    OSError,
-)
-UNREADABLE = (anthropic.APIResponseValidationError, DecodeError, UnicodeError, json.JSONDecodeError)
+from bot.providers.shared.failures import Failures, retry_after
+from bot.providers.shared.generated_sdk import translating_sdk
 
 
-@contextmanager
-def translating(failures: Failures) -> Iterator[None]:
-    """Translate exceptions raised inside; no text of a translation holds the key.
-
-    Raises:
-        ModelError: for each exception of the SDK, its transport and the network.
-    """
-    try:
-        yield
-    except anthropic.APIStatusError as error:
-        # The error is not chained: the service may quote the key.
-        raise _refusal(error, failures) from None
-    except UNREADABLE as error:
-        raise failures.unreadable() from error
-    except OUTAGES as error:
-        root = root_of(error)
-        if isinstance(root, TimeoutError):
-            raise failures.timed_out() from error
-        raise failures.unreachable(root) from error
+def translating(failures: Failures) -> AbstractContextManager[None]:
+    """Translate exceptions raised inside, as ``translating_sdk``."""
+    return translating_sdk(anthropic, failures, partial(_refusal, failures=failures))
 
 
 def cause_of(error: anthropic.APIStatusError, failures: Failures) -> str:

@@ -34,13 +34,12 @@ from bot.providers.openai.request import (
 )
 from bot.providers.openai.response import DONE, Answer
 from bot.providers.retry_policy import (
-    CONNECT_TIMEOUT_S,
     FIRST_TOKEN_TIMEOUT_S,
     LAST_BYTES_TIMEOUT_S,
 )
 from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures
-from bot.providers.shared.httpx2_client import open_client
+from bot.providers.shared.generated_sdk import client_options
 from bot.providers.shared.request import Attachments, length_of, remember_last
 from bot.providers.shared.streaming import events_of, stream_answer
 from bot.transcript import Message, encode
@@ -80,10 +79,7 @@ class OpenAI:
             # The SDK must not take this key from the environment.
             admin_api_key="",
             base_url=_with_path(base_url) if base_url else OPENAI,
-            max_retries=0,
-            timeout=openai.Timeout(None, connect=CONNECT_TIMEOUT_S),
-            default_headers={"accept-encoding": "identity"},
-            http_client=open_client(openai.DefaultAioHttpClient),
+            **client_options(openai.DefaultAioHttpClient),
         )
 
     @property

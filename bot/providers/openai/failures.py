@@ -3,46 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from functools import partial
 
 import aiohttp
-import httpx2
 import openai
-from msgspec import DecodeError
 
 from bot.errors import ModelError
 from bot.providers.shared.failures import Failures, retry_after, root_of
+from bot.providers.shared.generated_sdk import translating_sdk
 
 # llama.cpp writes this about a malformed call of its model.
 ILL_WRITTEN = "does not match the expected"
-OUTAGES = (openai.OpenAIError, aiohttp.ClientError, httpx2.HTTPError, httpx2.StreamError, OSError)
 
 
-@contextmanager
-def translating(failures: Failures) -> Iterator[None]:
-    """Translate exceptions raised inside; no text of a translation holds the key.
-
-    Raises:
-        ModelError: for each exception of the SDK, its transport and the network.
-    """
-    try:
-        yield
-    except openai.APIStatusError as error:
-        # The error is not chained: the service may quote the key.
-        raise _refusal(error, failures) from None
-    except (
-        openai.APIResponseValidationError,
-        DecodeError,
-        UnicodeError,
-        json.JSONDecodeError,
-    ) as error:
-        raise failures.unreadable() from error
-    except OUTAGES as error:
-        root = root_of(error)
-        if isinstance(root, TimeoutError):
-            raise failures.timed_out() from error
-        raise failures.unreachable(root) from error
+def translating(failures: Failures) -> AbstractContextManager[None]:
+    """Translate exceptions raised inside, as ``translating_sdk``."""
+    return translating_sdk(openai, failures, partial(_refusal, failures=failures))
 
 
 def is_disconnect(error: BaseException) -> bool:

@@ -11,7 +11,7 @@ from bot.transcript import Message
 from tests.bot.providers.asking import Reply, ask, results, user
 from tests.bot.providers.subjects.all import SUBJECTS, Subject
 from tests.facts.read import Answer, answers
-from tests.fakes.anthropic import START, ending, events_of, sse, thoughts_in
+from tests.fakes.anthropic import START, ending, events_of
 from tests.fakes.gemini_answers import Answer as GeminiAnswer
 from tests.fakes.streams import Outgoing
 from toolset.tool import ToolDefinition
@@ -40,9 +40,7 @@ def give(vendor: str, fake: Any, answer: Answer) -> None:
         for _ in range(1 if answer.status == 200 else 2):
             fake.raw(body, answer.status, kind)
     elif vendor == "anthropic" and answer.status == 200:
-        events = stream_of(answer)
-        fake.thoughts["claude-haiku-4-5"] = thoughts_in(events)
-        fake.answer(Outgoing(tuple(map(sse, events))))
+        fake.events(*stream_of(answer))
     else:
         fake.answer(Outgoing((body,), status=answer.status, content_type=kind))
 

@@ -12,7 +12,8 @@ from bot.providers.openai.client import OpenAI
 from bot.providers.openai.request import reasoning_effort
 from bot.transcript import Media, Text, ToolCall
 from tests.bot.providers.asking import ask, model, results, user
-from tests.fakes.openai import KEY, Answer, OpenAIFake, openai_fake
+from tests.fakes.openai import KEY, OpenAIFake, openai_fake
+from tests.fakes.streams import Outgoing
 from toolset.tool import ToolDefinition
 
 MODEL = "gpt-4o-mini"
@@ -151,7 +152,7 @@ async def test_the_environment_does_not_change_who_is_asked(
 
 async def test_a_redirect_is_not_followed(fake: OpenAIFake, openai: OpenAI) -> None:
     """The key goes to one host."""
-    fake.answer(Answer(body=b"", status=302, headers={"Location": f"{fake.base_url}/elsewhere"}))
+    fake.answer(Outgoing(status=302, headers={"Location": f"{fake.base_url}/elsewhere"}))
     with pytest.raises(RequestRefused):
         await ask(openai, [user("?")])
     assert len(fake.requests) == 1

@@ -15,7 +15,7 @@ from bot.providers.openai.client import OpenAI
 from bot.providers.openai.request import COMPATIBLE, OPENAIS, declarations, response_format
 from bot.transcript import Media, Opaque, Usage, encode
 from tests.bot.providers.asking import ask, declared, model, user
-from tests.fakes.openai import KEY, Answer, OpenAIFake, chunk, openai_fake, stream_of
+from tests.fakes.openai import DONE, KEY, OpenAIFake, chunk, openai_fake
 from toolset.tool import ToolDefinition
 
 MODEL = "gpt-4o-mini"
@@ -149,9 +149,9 @@ async def test_an_answer_that_is_not_streamed_is_read(fake: OpenAIFake, openai: 
 
 async def test_the_end_is_known_by_its_mark_too(fake: OpenAIFake, openai: OpenAI) -> None:
     """A server may leave the finish reason out, but then it must say that it is done."""
-    fake.raw(stream_of([chunk({"content": "ok"})]))
+    fake.events(chunk({"content": "ok"}), DONE)
     assert (await ask(openai, [user("?")])).response.stop_reason == "end_turn"
-    fake.raw(stream_of([chunk({"content": "ok"})]).removesuffix(b"data: [DONE]\n\n"))
+    fake.events(chunk({"content": "ok"}))
     with pytest.raises(TryAgain) as raised:
         await ask(openai, [user("?")])
     assert raised.value.cause == f"{MODEL}'s answer broke off before its end"
@@ -200,8 +200,7 @@ async def test_reasoning_is_not_sent_to_a_server_that_refuses_it(
 
 async def test_what_follows_the_end_is_not_waited_for(fake: OpenAIFake, openai: OpenAI) -> None:
     """A server that keeps the connection open has nothing more to say."""
-    events = (chunk({"content": "ok"}, "stop"),)
-    fake.answer(Answer(events, end="stalled"))
+    fake.events(chunk({"content": "ok"}, "stop"), DONE, end="stalled")
     assert (await ask(openai, [user("?")])).text == "ok"
 
 
@@ -270,7 +269,7 @@ async def test_a_call_that_its_server_cannot_read_is_asked_for_again(
 ) -> None:
     """As llama.cpp says it, inside a stream: the model is at fault, the server is there."""
     error = {"error": {"code": 500, "message": ILL_WRITTEN, "type": "server_error"}}
-    fake.answer(Answer((chunk({"role": "assistant", "content": None}), error), done=False))
+    fake.events(chunk({"role": "assistant", "content": None}), error)
     with pytest.raises(TryAgain) as raised:
         await ask(openai, [user("?")], TOOLS)
     assert raised.value.apology == "malformed"

@@ -14,7 +14,7 @@ from bot.providers.openai.client import OpenAI
 from bot.providers.shared.entry import USUAL, Options
 from tests.bot.providers.subjects.openai import ERROR, FINISH, sent_of
 from tests.bot.providers.subjects.subject import WHOLE, Sent, Subject
-from tests.fakes.openai import KEY, Answer, OpenAIFake, chunk, openai_fake
+from tests.fakes.openai import KEY, OpenAIFake, chunk, openai_fake
 
 OPENING = '{"thought": "", "tool_call": null, "reply": "'
 
@@ -50,8 +50,7 @@ class JsonSubject(Subject):
         super().begin(OPENING, *map(_escaped, pieces), end=end)
 
     def break_off(self, *pieces: str) -> None:
-        events = (chunk({"content": piece}) for piece in pieces)
-        self.fake.answer(Answer((*events, ERROR), done=False))
+        self.fake.events(*(chunk({"content": piece}) for piece in pieces), ERROR)
 
     def calls(
         self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False

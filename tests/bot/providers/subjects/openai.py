@@ -12,7 +12,7 @@ from bot.providers import StopReason, ToolChoice
 from bot.providers.openai.client import OpenAI
 from bot.providers.shared.entry import USUAL, Options
 from tests.bot.providers.subjects.subject import Sent, Subject, text_of, with_json
-from tests.fakes.openai import KEY, Answer, OpenAIFake, chunk, openai_fake
+from tests.fakes.openai import KEY, OpenAIFake, chunk, openai_fake
 
 FINISH = {
     "end_turn": "stop",
@@ -45,8 +45,7 @@ class OpenAISubject(Subject):
         self.fake.say(*pieces, finish=FINISH[stop])
 
     def break_off(self, *pieces: str) -> None:
-        events = tuple(chunk({"content": piece}) for piece in pieces)
-        self.fake.answer(Answer((*events, ERROR), done=False))
+        self.fake.events(*(chunk({"content": piece}) for piece in pieces), ERROR)
 
     def calls(
         self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False
