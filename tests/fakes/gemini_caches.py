@@ -61,7 +61,7 @@ class CachedContents:
 
     Attributes:
         stored: the contents by name; a test may take one away.
-        log: what was asked for so far, such as ``POST`` or ``DELETE cachedContents/1``.
+        log: what was asked for so far, such as ``POST`` or ``PATCH cachedContents/1``.
         refusal: status and text for whatever is to be made or kept for longer.
         gate: nothing is answered before it is set.
     """
@@ -84,7 +84,7 @@ class CachedContents:
         """
         name = f"{self._parent}cachedContents/{key}" if key else ""
         self.log.append(f"{method} {name}".strip())
-        if self.refusal and method != "DELETE":
+        if self.refusal:
             status, text = self.refusal
             raise Refused(text, status)
         match method, bool(key):
@@ -92,9 +92,6 @@ class CachedContents:
                 return self._create(gemini_rules.known(raw, CREATED), models)
             case "PATCH", True:
                 return self._update(name, gemini_rules.known(raw, UPDATED))
-            case "DELETE", True:
-                del self.stored[self._find(name).name]
-                return {}
         raise Refused("The requested URL was not found on this server.", 404)
 
     def used(self, model: str, body: Mapping[str, Any]) -> int:

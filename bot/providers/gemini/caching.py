@@ -11,7 +11,6 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,7 +32,6 @@ TTL = f"{LIFETIME_S:.0f}s"
 MARGIN_S = 30.0
 # Creating or renewing a content takes so long at most.
 RENEWAL_S = 30.0
-CLOSE_S = 2.0
 PAUSE_S = 3600.0
 # So many prefixes are cached; each channel has one.
 MOST = 8
@@ -118,13 +116,10 @@ class CachedContents:
                 self._pause("a cached content was refused")
 
     async def aclose(self) -> None:
-        """Delete the cached contents within ``CLOSE_S``; the others expire."""
+        """Leave what is being created; all contents expire by themselves."""
         for task in self._tasks:
             task.cancel()
-        deleting = [self._delete(cached.name) for cached in self._cached.values() if cached.name]
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_S):
-                await asyncio.gather(*self._tasks, *deleting, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _touch(self, key: bytes) -> _Cached:
         """The entry of a prefix, as the last used one; beyond ``MOST`` entries the least recently
@@ -132,9 +127,7 @@ class CachedContents:
         cached = self._cached.pop(key, None) or _Cached(key)
         self._cached[key] = cached
         if len(self._cached) > MOST:
-            unused = self._cached.pop(next(iter(self._cached)))
-            if unused.name and not unused.is_busy:
-                self._begin(self._delete(unused.name))
+            del self._cached[next(iter(self._cached))]
         return cached
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
@@ -159,8 +152,6 @@ class CachedContents:
             self._has_warned = False
         finally:
             cached.is_busy = False
-        if cached.name and self._cached.get(cached.prefix) is not cached:
-            await self._delete(cached.name)
 
     async def _create(self, prefix: bytes) -> str:
         return await (await self._sdk()).create_cached(
@@ -170,10 +161,6 @@ class CachedContents:
     async def _extend(self, name: str) -> str:
         await (await self._sdk()).extend_cached(name, TTL)
         return name
-
-    async def _delete(self, name: str) -> None:
-        with suppress(*FAILURES):
-            await (await self._sdk()).delete_cached(name)
 
     def _give_up(self, cached: _Cached, error: Exception) -> None:
         """Drop a content after a failure; after "too small", prefixes of that size are no longer

@@ -161,7 +161,7 @@ class GenerateContent:
         return answers
 
     async def aclose(self) -> None:
-        """Delete the cached contents and close the connections."""
+        """Close the connections."""
         await self._cached.aclose()
         if self._sdk is not None:
             await self._sdk.aclose()

@@ -95,10 +95,6 @@ class Sdk:
         with our_errors():
             await self._client.aio.caches.update(name=name, config={"ttl": ttl})
 
-    async def delete_cached(self, name: str) -> None:
-        with our_errors():
-            await self._client.aio.caches.delete(name=name)
-
     async def upload(self, data: bytes, mime: str) -> StoredFile:
         """Upload a file, in pieces of 8 MiB."""
         with our_errors():

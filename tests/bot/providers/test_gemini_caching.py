@@ -233,15 +233,6 @@ async def test_a_prompt_that_google_finds_too_small_raises_the_bar(
     assert fake.caches.log == ["POST", "POST"]
 
 
-async def test_what_is_cached_is_deleted_at_the_end(fake: GeminiFake) -> None:
-    """Nothing is paid for that nobody can use."""
-    provider = Gemini(KEY, MODEL, fake.base_url)
-    names = [await cached(fake, provider, style) for style in ("Be kind.", "Be brief.")]
-    await provider.aclose()
-    assert fake.caches.stored == {}
-    assert sorted(fake.caches.log[2:]) == sorted(f"DELETE {name}" for name in names)
-
-
 async def test_a_cache_in_the_making_does_not_hold_up_the_end(fake: GeminiFake) -> None:
     """It runs out by itself."""
     provider = Gemini(KEY, MODEL, fake.base_url)
@@ -251,17 +242,6 @@ async def test_a_cache_in_the_making_does_not_hold_up_the_end(fake: GeminiFake) 
     await until(lambda: fake.caches.log == ["POST"])
     async with asyncio.timeout(1):
         await provider.aclose()
-
-
-@pytest.mark.long
-async def test_a_silent_service_does_not_hold_up_the_end(fake: GeminiFake) -> None:
-    """Two seconds are what it gets."""
-    provider = Gemini(KEY, MODEL, fake.base_url)
-    name = await cached(fake, provider)
-    fake.caches.gate = Event()
-    async with asyncio.timeout(4):
-        await provider.aclose()
-    assert fake.caches.log[-1] == f"DELETE {name}"
 
 
 @pytest.fixture
