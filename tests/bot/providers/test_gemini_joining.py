@@ -28,28 +28,6 @@ async def answered(gemini: Gemini, *heard: TurnUpdate) -> list[str]:
     return [message.role for message in turn.added]
 
 
-async def test_a_message_that_has_joined_is_a_content_of_its_own(
-    fake: GeminiFake, gemini: Gemini
-) -> None:
-    """Two that have joined together are one content, as adjacent messages always are; calls may
-    follow them."""
-    fake.call("echo", {"city": "Tokyo"})
-    fake.call("echo", {"city": "Osaka"})
-    fake.say("Both are sunny.")
-    roles = await answered(gemini, TurnUpdate((words("m2", "And Osaka?"), words("m3", "Please."))))
-    assert roles == ["user", "model", "tool", "user", "user", "model", "tool", "model"]
-    contents = fake.requests[-1].body["contents"]
-    assert [(content["role"], [*content["parts"][0]][:1]) for content in contents] == [
-        ("user", ["text"]),
-        ("model", ["functionCall"]),
-        ("user", ["functionResponse"]),
-        ("user", ["text"]),
-        ("model", ["functionCall"]),
-        ("user", ["functionResponse"]),
-    ]
-    assert contents[3] == {"role": "user", "parts": [{"text": "And Osaka?"}, {"text": "Please."}]}
-
-
 async def test_a_question_taken_back_leaves_no_call_behind_it(
     fake: GeminiFake, gemini: Gemini
 ) -> None:
