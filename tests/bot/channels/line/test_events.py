@@ -111,12 +111,6 @@ async def test_a_mention_at_an_impossible_place_breaks_nothing(rig: Rig, place: 
     assert arrival.message.text
 
 
-async def test_a_speaker_whom_line_does_not_name_has_no_author(rig: Rig) -> None:
-    """In groups the user id may be absent."""
-    [arrival] = await rig.receive(event(place=GROUP, user=None, message=addressed_message("hi")))
-    assert arrival.message.author is None
-
-
 @pytest.mark.parametrize(
     ("message", "part"),
     [
@@ -148,15 +142,6 @@ async def test_stickers_places_and_images_are_given_to_the_model(
     [arrival] = await rig.receive(event(message=message))
     assert (arrival.event, arrival.message.parts) == ("message", (part,))
     assert await rig.receive(event(place=GROUP, message=message)) == []
-
-
-async def test_images_sent_together_are_one_album(rig: Rig) -> None:
-    """Each says of how many; an older app leaves that out."""
-    album = content("image", imageSet={"id": "E0", "index": 1, "total": 2})
-    [arrival] = await rig.receive(event(message=album))
-    assert (arrival.album, arrival.album_size) == ("E0", 2)
-    [arrival] = await rig.receive(event(message=album | {"id": "2", "imageSet": {"id": "E0"}}))
-    assert (arrival.album, arrival.album_size) == ("E0", 0)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ from tests.fakes.tools import Launch
 from tests.waiting import until
 
 TARO = "U" + "2" * 32
-ON, OFF = "between English and Japanese", "no longer translate"
+ON = "between English and Japanese"
 
 import_module(
     "linebot.v3.messaging"

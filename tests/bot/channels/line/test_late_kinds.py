@@ -414,17 +414,6 @@ async def test_the_late_apology_for_a_turn_that_was_given_up_is_fetched(
     ]
 
 
-async def test_a_late_command_is_fetched(store: Store, fake: LineFake) -> None:
-    """In the language of the profile."""
-    async with open_pipeline(store, fake, [], line_push="never") as here:
-        await here.receive(question(fake, "/help"))
-        here.wait(LATE_S)
-        await here.process()
-        await here.runner.process(LATE_HERE)
-        await here.converse(fake.press("回答を見る"))
-    assert "Kaiwa" in fake.texts[-1][0]
-
-
 async def test_the_answer_to_what_was_taken_back_is_not_fetched(
     store: Store, redis: Redis, fake: LineFake
 ) -> None:

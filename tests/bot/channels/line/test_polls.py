@@ -30,8 +30,8 @@ from tests.bot.channels.line.pipeline import LinePipeline
 from tests.bot.channels.line.rig import IN_GROUP, line_config
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_buttons import LABEL, units
 from tests.fakes.line_events import GROUP, USER, addressed_message, event, webhook
+from tests.fakes.line_rules import LABEL, units
 from tests.waiting import until_true
 from toolset.poll import StartPoll
 from toolset.tool import ValidatedTool, read_schemas

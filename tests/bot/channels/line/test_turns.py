@@ -26,7 +26,6 @@ from tests.fakes.line_events import (
     message_id,
     text_message,
 )
-from tests.waiting import until_true
 
 STRANGER = "U" + "9" * 32
 JPEG = b"\xff\xd8\xff\xe0picture"
@@ -51,21 +50,6 @@ async def test_the_newest_token_of_a_turn_is_used(store: Store, fake: LineFake) 
         await here.process()
         [request] = fake.calls("reply")
     assert request.body["replyToken"] == second["replyToken"]
-
-
-async def test_a_group_is_answered_with_the_speakers_name_known(
-    store: Store, fake: LineFake
-) -> None:
-    """The model is told who asks; the answer quotes the question."""
-    async with open_pipeline(store, fake, [Step("Hi Hanako!")]) as here:
-        await here.receive(
-            fake.event(place=GROUP, message=addressed_message("hi") | {"quoteToken": "q"})
-        )
-        assert here.due == [IN_GROUP]
-        await here.process()
-        assert "from Hanako" in here.asked().context
-    [sent] = fake.sent
-    assert (sent.to, sent.messages[0]["quoteToken"]) == (GROUP, "q")
 
 
 @pytest.mark.long
@@ -170,23 +154,6 @@ async def test_whoever_blocks_the_bot_and_follows_it_anew_is_greeted_again(
             await here.process()
     [[first], [again]] = fake.texts
     assert (again, "30日間保存します" in again) == (first, True)
-
-
-@pytest.mark.long
-async def test_an_answer_whose_fate_is_unknown_is_said_once(store: Store, fake: LineFake) -> None:
-    """The line was cut after LINE had taken it; the next attempt finds that out by the token."""
-    fake.trouble("reply", "cut")
-    async with open_pipeline(store, fake, [Step("Hi!")]) as here:
-        await here.receive(fake.event(message=text_message("Hello")))
-        conversation = here.due[0]
-        await here.process()
-
-        async def tried_again() -> bool:
-            await here.runner.process(conversation)
-            return len(fake.calls("reply")) == 2
-
-        await until_true(tried_again)
-    assert (fake.texts, [sent.call for sent in fake.sent]) == ([["Hi!"]], ["reply"])
 
 
 @pytest.mark.parametrize(

@@ -289,16 +289,6 @@ async def test_a_question_leaves_nothing_of_a_stream_above_it(
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)", "Launched"]
 
 
-async def test_a_question_waits_where_it_is_not_known_what_was_streamed(
-    fake: SlackFake, rig: Rig
-) -> None:
-    """Until the store tells."""
-    rig.kv.away = True
-    with pytest.raises(DeliverLater, match="whether something was streamed"):
-        await deliver(rig, question())
-    assert fake.posted == []
-
-
 @pytest.mark.parametrize(
     ("words", "user", "thread", "heard"),
     [

@@ -40,13 +40,6 @@ async def test_an_opened_messages_tab_has_prompts_once_a_day(fake: SlackFake, ri
     assert rig.inbox.accepted == []
 
 
-async def test_a_changed_context_is_taken(fake: SlackFake, rig: Rig) -> None:
-    """What somebody looks at changes nothing here."""
-    entity = {"type": "slack#/types/channel_id", "value": "C2", "team_id": "T00000001"}
-    await receive(rig, envelope({"type": "app_context_changed", "context": {"entities": [entity]}}))
-    assert {call.method for call in fake.calls} == {"auth.test"}
-
-
 async def test_trouble_with_decoration_is_no_trouble(fake: SlackFake, rig: Rig) -> None:
     """Slack or the store may be away."""
     fake.break_down(PROMPTS)

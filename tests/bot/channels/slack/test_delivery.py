@@ -107,18 +107,6 @@ async def test_half_a_character_in_a_thread_keeps_no_answer_back(fake: SlackFake
     assert texts(fake) == ["Hello"]
 
 
-async def test_a_cut_connection_is_no_refusal(fake: SlackFake, rig: Rig) -> None:
-    """Whether it was posted is not known until it is looked for; nothing tries again by itself."""
-    fake.hang_up(POST, after=True)
-    with pytest.raises(
-        DeliverLater, match=r"chat\.postMessage: (ServerDisconnectedError|ClientOSError)"
-    ):
-        await deliver(rig, delivery())
-    assert len(fake.called(POST)) == 1
-    await deliver(rig, delivery(attempts=2))
-    assert texts(fake) == ["Hello"]
-
-
 async def test_an_answer_that_cannot_be_looked_for_is_posted(fake: SlackFake, rig: Rig) -> None:
     """Rather twice than never, where the app lacks the right to read."""
     fake.scopes = ["chat:write"]

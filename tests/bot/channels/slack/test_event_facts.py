@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from tests.bot.channels.slack.rig import TS, Rig
-from tests.bot.channels.slack.test_recorded import body_of
 from tests.facts.read import facts, paths
 from tests.fakes import slack_events
 
@@ -36,6 +35,14 @@ OURS = {
 }
 # What Slack documents and the recorded bodies happen to lack.
 DOCUMENTED = {"message.ts"}
+
+
+def body_of(payload: dict[str, Any]) -> bytes:
+    """The bytes as Slack sends them; a bare inner event gets its envelope."""
+    is_interaction = payload.get("type") in slack_events.INTERACTIONS
+    if is_interaction or {"command", "event", "challenge"} & payload.keys():
+        return slack_events.as_body(payload)
+    return slack_events.as_body(slack_events.envelope(payload))
 
 
 def known_fields(kind: str) -> set[str]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bot.file_types import MIB
 from bot.providers import MediaSupport
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -122,14 +121,3 @@ async def test_a_canvas_is_read(pipeline: FilePipeline) -> None:
     assert isinstance(plan, str)
     assert plan.startswith("[file Plan: ")
     assert "\n# Plan\nWe meet on Monday.\n- Bring tea\n" in plan
-
-
-async def test_a_file_that_is_too_large_is_named_with_the_limit(pipeline: FilePipeline) -> None:
-    """And not fetched."""
-    film = image(
-        "film.mp4", f"{pipeline.fake.origin}/files-pri/film", mimetype="video/mp4", size=33 * MIB
-    )
-    [words] = await pipeline.take(mention("watch this", TS, files=[film]))
-    assert (
-        words == "watch this\n\n[attached file, larger than the 32 MB that can be read: film.mp4]"
-    )

@@ -14,12 +14,11 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall
 from tests.bot.channels.slack.pipeline import SlackPipeline
-from tests.bot.channels.slack.rig import THREAD, TS
-from tests.fakes.slack import APP_TOKEN, SlackFake
+from tests.bot.channels.slack.rig import TS
+from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, JSON, USER, mention, message, press, view_press
 from tests.fakes.slack_views import TRIGGER_S, read_view
 from tests.fakes.tools import Launch, tool_map
-from tests.waiting import until
 
 REVIEW, APPROVE, REJECT = "kaiwa_review", "kaiwa_approve", "kaiwa_reject"
 ARGUMENTS = {"what": "rocket", "where": "<!channel> `moon`", "when": "now\nor later", "crew": 3}
@@ -201,14 +200,3 @@ async def test_three_arguments_stay_in_the_message(fake: SlackFake, store: Store
         call, buttons = read_view(here.asked())
         assert "▸ what: rocket" in call
         assert buttons.startswith("[")
-
-
-async def test_a_modal_opens_over_socket_mode(fake: SlackFake, store: Store) -> None:
-    """One path for all."""
-    async with Launches(store, fake, slack_signing_secret="", slack_app_token=APP_TOKEN) as here:
-        await until(lambda: fake.connected == 1)
-        fake.send(mention("Launch", TS))
-        await until(lambda: here.due == [THREAD])
-        await here.process()
-        fake.send(press(here.asked(), REVIEW, trigger=fake.trigger()), "interactive")
-        await until(lambda: len(fake.modals) == 1)

@@ -265,14 +265,6 @@ async def test_ten_options_in_japanese(fake: SlackFake, store: Store) -> None:
         assert lines[12].endswith("[候補10] [締め切る]")
 
 
-async def test_a_poll_in_a_1_to_1(fake: SlackFake, store: Store) -> None:
-    """It stands there without a thread."""
-    opening = message("a poll, please", TS, channel=DIRECT)
-    async with open_poll(fake, store, opening) as poll:
-        await poll.press("kaiwa_vote_1", channel=DIRECT)
-        assert "Sushi: 1\n" in poll.shown
-
-
 async def test_a_command_in_a_channel_starts_no_poll(fake: SlackFake, store: Store) -> None:
     """Its answer is for the sender alone; in a 1:1 there is nobody else."""
     async with SlackPipeline(store, fake) as here:

@@ -108,9 +108,7 @@ async def test_the_button_of_a_dead_process_goes_with_the_message_that_is_taken_
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("channel", "text"), [(CHANNEL, "/stop"), (DIRECT, "/stop"), (DIRECT, "And tomorrow?")]
-)
+@pytest.mark.parametrize(("channel", "text"), [(CHANNEL, "/stop"), (DIRECT, "And tomorrow?")])
 async def test_the_button_of_a_process_that_died_after_its_answer_goes_with_the_next_message(
     store: Store, fake: SlackFake, channel: str, text: str
 ) -> None:

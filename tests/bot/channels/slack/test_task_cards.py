@@ -22,12 +22,7 @@ from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, TEAM, USER
 from tests.waiting import until
 
-START, APPEND, STOP, UPDATE = (
-    "chat.startStream",
-    "chat.appendStream",
-    "chat.stopStream",
-    "chat.update",
-)
+APPEND, UPDATE = "chat.appendStream", "chat.update"
 SLOW: Timing = replace(QUICK, card_s=0.01)
 LONG = "It is sunny in Tokyo, and it will stay so. " * 3
 ADDRESS = write_address(Address(CHANNEL, TS, TS, language="ja", user=USER, team=TEAM))
@@ -94,16 +89,6 @@ async def test_quick_calls_begin_no_stream(fake: SlackFake) -> None:
         await until(lambda: fake.shown == [LONG])
         assert cards(fake) == [("天気", "error")]
         assert len(fake.called(APPEND)) == 1
-
-
-async def test_a_call_that_was_broken_off_has_failed(fake: SlackFake, rig: Rig) -> None:
-    """The turn is over, and nothing runs any more."""
-    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-        await watcher.show(BEGUN)
-        await watcher.show(called())
-        await until(lambda: cards(fake) == [("天気", "in_progress")])
-    await rig.slack.deliver("slack:x", changed(ANSWER, reply=Reply("Stopped.")), ours)
-    assert fake.shown == ["[✗ 天気]\nStopped."]
 
 
 async def test_a_call_ends_also_where_slack_is_away(fake: SlackFake, rig: Rig) -> None:
