@@ -221,20 +221,6 @@ async def test_a_process_that_has_lost_its_turn_spends_no_token(
         assert (fake.sent, await store.outbox.head(LATE_HERE)) == ([], None)
 
 
-async def test_the_age_of_a_token_is_told_by_the_stores_clock(store: Store) -> None:
-    """Machines whose clocks are half a minute apart agree on it."""
-    real = StoreClock()
-    await real.read(store.now_ms)
-    for wrong_ms in (-30_000, 30_000):
-
-        def local(wrong_ms: int = wrong_ms) -> int:
-            return real() + wrong_ms
-
-        clock = StoreClock(local)
-        await clock.read(store.now_ms)
-        assert abs(clock() - real()) < 2_000
-
-
 async def test_the_clocks_are_compared_again_and_again(store: Store) -> None:
     """A machine's clock may be set while Kaiwa runs."""
     wrong_ms = 0
@@ -490,17 +476,6 @@ async def test_who_awaits_nothing_behind_a_turn_is_not_told(
             await shown(here, LATE_IN_GROUP)
         await here.runner.process(LATE_IN_GROUP)
         assert ways(fake) == [("reply", WAITING)]
-
-
-async def test_who_has_taken_a_late_message_back_is_not_told(store: Store, fake: LineFake) -> None:
-    """Nobody answers it."""
-    async with open_pipeline(store, fake, [], line_push="never") as here:
-        asked = question(fake)
-        await here.receive(asked, event("unsend", unsend={"messageId": asked["message"]["id"]}))
-        here.wait(LATE_S)
-        await here.process()
-        await here.runner.process(LATE_HERE)
-    assert fake.sent == []
 
 
 @pytest.mark.parametrize("push", ["auto", "never"])
