@@ -19,7 +19,6 @@ from bot.providers import TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
-from bot.transcript import ToolCall
 from tests.bot.channels.line.late_turns import (
     BUTTON,
     EARLIER,
@@ -50,7 +49,6 @@ from tests.fakes.slack import SlackFake, slack_fake
 from tests.fakes.slack_events import BOT, CHANNEL, TEAM, USER, bare
 from tests.fakes.slack_rules import JSON
 from tests.fakes.stored_files import CHART, LocalFiles
-from tests.fakes.tools import Launch
 from tests.waiting import until, until_true
 
 WORDS = (
@@ -324,28 +322,6 @@ async def test_a_press_meanwhile_does_not_bring_the_old_words(store: Store, line
             await here.runner.process(LATE_IN_GROUP)
         await here.converse(line.press(BUTTON))
     assert [words for _, words in ways(line)] == [WAITING, WAITING, "Hello Taro", "Sunny."]
-
-
-async def test_behind_an_open_question_no_old_words_are_fetched(
-    store: Store, line: LineFake
-) -> None:
-    """Somebody else has to decide first."""
-    steps = [
-        Step("What?"),
-        Step(calls=(ToolCall("c1", "launch", {}),)),
-        Step("Launched"),
-        Step("Sunny."),
-    ]
-    async with open_pipeline(store, line, steps, Launch(), line_push="never") as here:
-        first = in_group(line, "Wether?")
-        await ask_late(here, first)
-        await here.converse(in_group(line, "please launch it", TARO))
-        await here.converse(edit(first, "Weather?"))
-        await here.converse(line.press(BUTTON))
-        assert ways(line)[2:] == [("reply", WAITING)]
-        await here.converse(line.press("Yes", TARO))
-        await here.converse(line.press(BUTTON))
-    assert [words for _, words in ways(line)[3:]] == ["Launched", "Sunny."]
 
 
 async def test_two_edited_questions_are_both_answered_anew(store: Store, line: LineFake) -> None:

@@ -3,23 +3,20 @@ where it was decided."""
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from bot.conversation.cancellation import TOPIC
 from bot.conversation.services import Policy
 from bot.providers.scripted import Step
 from bot.safe_text.arguments import SHOWN
 from bot.store import Store
 from bot.transcript import ToolCall, ToolResult
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
-from tests.bot.channels.line.rig import IN_PRIVATE
 from tests.bot.conversation.longest_questions import TitledLaunch, longest_call, wordy_reviewers
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, event, text_message
+from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, text_message
 from tests.fakes.tools import Launch
 
 OTHER = "U" + "9" * 32
@@ -238,24 +235,6 @@ async def test_an_approver_decides_for_those_who_are_not_known(
         assert pad.launched == 1
 
 
-async def test_stop_ends_an_answer_under_way(store: Store, fake: LineFake) -> None:
-    """Any member may say so, with a mention; the last word goes by the token of that."""
-    endless = Step("A long story", gate=asyncio.Event())
-    async with (
-        store.live.subscribe(TOPIC),
-        open_pipeline(store, fake, [endless]) as here,
-        here.runner.cancellations.listen(),
-    ):
-        await here.receive(in_group(fake, "tell me a story"))
-        telling = asyncio.create_task(here.process())
-        await endless.at_gate.wait()
-        stop = in_group(fake, "止めて", OTHER)
-        await here.receive(stop)
-        await telling
-    assert fake.texts == [[texts().get("apology.stopped", "ja")]]
-    assert fake.calls("reply")[-1].body["replyToken"] == stop["replyToken"]
-
-
 @pytest.mark.parametrize(("words", "language"), [("/stop", "en"), ("止めて", "ja")])
 async def test_stop_ends_what_waits_for_a_decision(
     store: Store, fake: LineFake, words: str, language: str
@@ -276,22 +255,3 @@ async def test_stop_ends_what_waits_for_a_decision(
             assert fake.texts[-1] == [texts().get("apology.stopped", reply_language)]
             await here.converse(fake.press("Yes"))
         assert (pad.launched, fake.texts[-1]) == (0, [over])
-
-
-@pytest.mark.parametrize("ending", ["stop", "unsend"])
-async def test_a_question_that_line_has_not_taken_goes_with_its_turn(
-    store: Store, fake: LineFake, ending: str
-) -> None:
-    """Nobody can answer it any more: the words behind it come at once, and no operator is
-    called."""
-    pad, asked = Pad(store, fake), fake.event(message=text_message("launch the rocket"))
-    fake.fail("reply", 500)
-    async with pad.open() as here:
-        await here.converse(asked)
-        unsend = event("unsend", unsend={"messageId": asked["message"]["id"]})
-        await here.converse(
-            unsend if ending == "unsend" else fake.event(message=text_message("/stop"))
-        )
-        assert await store.outbox.read(IN_PRIVATE) == []
-    assert fake.texts == ([["止めました。"]] if ending == "stop" else [])
-    assert (pad.launched, await store.dead_letters.read()) == (0, [])

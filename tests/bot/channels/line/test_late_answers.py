@@ -242,17 +242,6 @@ async def test_always_pushes_without_a_button(store: Store, fake: LineFake) -> N
     assert ways(fake) == [("push", "Hi!")]
 
 
-async def test_always_without_quota_is_like_auto(store: Store, fake: LineFake) -> None:
-    """In time by the token, late by the button."""
-    fake.limit = fake.used = 5
-    step = held_step("late")
-    async with open_pipeline(store, fake, [Step("in time"), step], line_push="always") as here:
-        await here.converse(question(fake))
-        await answer_late(here, step, question(fake))
-        await here.converse(fake.press(BUTTON))
-    assert ways(fake) == [("reply", "in time"), ("reply", WAITING), ("reply", "late")]
-
-
 async def test_always_answers_by_the_token_where_the_month_ends_at_the_push(
     store: Store, fake: LineFake
 ) -> None:

@@ -104,29 +104,6 @@ async def test_a_late_question_that_is_over_is_not_asked(store: Store, fake: Lin
     assert await store.dead_letters.read() == []
 
 
-@pytest.mark.long
-async def test_a_question_that_ends_while_it_is_fetched_is_not_asked(
-    store: Store, fake: LineFake
-) -> None:
-    """The press had been taken, and LINE was away; no dead letter is left of it."""
-    step, tool = launch(), Launch()
-    async with open_pipeline(
-        store, fake, [step, Step("Stopped.")], tool, line_push="never"
-    ) as here:
-        await answer_late(here, step, question(fake, "please launch it"))
-        fake.fail("reply", 500)
-        await here.converse(fake.press(BUTTON))
-        await here.converse(question(fake, "/stop"))
-
-        async def is_settled() -> bool:
-            await here.runner.process(LATE_HERE)
-            return await store.outbox.head(LATE_HERE) is None
-
-        await until_true(is_settled)
-        assert [words for _, words in ways(fake)][1:] == ["止めました。"]
-    assert await store.dead_letters.read() == []
-
-
 async def test_a_late_poll_comes_with_its_buttons(store: Store, fake: LineFake) -> None:
     """Below the words of the answer."""
     food = {"question": "Where do we eat?", "options": ["Sushi", "Curry"]}
@@ -257,22 +234,6 @@ async def test_who_waits_behind_an_open_question_is_told(
         await here.converse(fake.press("Yes"))
         await here.converse(fake.press(BUTTON, TARO))
         assert [words for _, words in ways(fake)[2:]] == ["Launched", "Hello Taro"]
-
-
-async def test_a_late_command_behind_an_open_question_is_fetched(
-    store: Store, fake: LineFake
-) -> None:
-    """It is run at once, and its sender told that its answer waits."""
-    steps = [Step(calls=(ToolCall("c1", "launch", {}),))]
-    async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
-        await here.converse(fake.event(place=GROUP, message=addressed_message("please launch it")))
-        await here.receive(fake.event(place=GROUP, user=TARO, message=addressed_message("/usage")))
-        here.wait(55)
-        await here.process()
-        await here.runner.process(LATE_IN_GROUP)
-        assert ways(fake)[1:] == [("reply", WAITING)]
-        await here.converse(fake.press(BUTTON, TARO))
-    assert fake.texts[-1][0].startswith("Used today")
 
 
 async def test_behind_an_open_question_a_late_answer_goes_with_the_last_of_its_messages(

@@ -321,21 +321,6 @@ def refusal(**address: Any) -> Delivery:
     )
 
 
-async def test_a_refusal_is_seen_by_one_person_alone(fake: SlackFake, rig: Rig) -> None:
-    """In the thread, by the press's own address."""
-    await deliver(rig, refusal(private_url=f"{fake.origin}/actions/1"))
-    assert fake.responses["/actions/1"] == [
-        {
-            "response_type": "ephemeral",
-            "replace_original": False,
-            "text": "Only the asker can.",
-            "blocks": [{"type": "markdown", "text": "Only the asker can."}],
-            "thread_ts": TS,
-        }
-    ]
-    assert (fake.posted, fake.whispered) == ([], [])
-
-
 async def test_a_refusal_that_comes_too_late_for_its_address_is_whispered(
     fake: SlackFake, rig: Rig
 ) -> None:

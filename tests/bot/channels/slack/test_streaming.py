@@ -287,19 +287,6 @@ async def test_too_many_streams_at_once_are_not_begun(fake: SlackFake) -> None:
     assert begun(fake) == [CHANNEL]
 
 
-@pytest.mark.long
-async def test_too_many_words_at_once_wait(fake: SlackFake, rig: Rig) -> None:
-    """They are shown with the next."""
-    fake.limit(APPEND, 1)
-    async with rig.slack.live_view("slack:x", address()) as watcher:
-        await watcher.show(BEGUN)
-        await watcher.show(AnswerText(LONG))
-        await until(lambda: len(fake.called(APPEND)) == 1)
-        await watcher.show(AnswerText("More."))
-        await until(lambda: fake.shown == [f"{LONG}More."])
-    await rig.slack.tasks.join()
-
-
 @pytest.mark.parametrize(
     "trouble", [SlackFake.break_down, SlackFake.hang_up, lambda fake, _: fake.expire()]
 )
