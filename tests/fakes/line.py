@@ -24,7 +24,7 @@ from typing import Any, Literal
 from aiohttp import web
 
 from tests.fakes import line_events, line_rules
-from tests.fakes.line_events import BOT, JSON, TOKEN, USER
+from tests.fakes.line_events import BOT, GROUP, JSON, TOKEN, USER
 from tests.fakes.line_menus import Menus
 from tests.fakes.line_refusals import Refused
 from tests.fakes.line_traffic import Image, Request, Sent, Token
@@ -102,15 +102,21 @@ class LineFake:
             kind, place, user, **{"replyToken": token, "timestamp": timestamp, **fields}
         )
 
+    def text(self, text: str, place: str = USER, user: str | None = USER) -> JSON:
+        """The event of a text."""
+        return self.event(place=place, user=user, message=line_events.text_message(text))
+
+    def mention(self, text: str, place: str = GROUP, user: str | None = USER) -> JSON:
+        """The event of a text that mentions the bot first."""
+        return self.event(place=place, user=user, message=line_events.addressed_message(text))
+
     def press(self, label: str, user: str | None = USER) -> JSON:
         """The event of a button being pressed, where it was shown last."""
         sent = next(sent for sent in reversed(self.sent) if label in sent.buttons)
         action = sent.buttons[label]
         if action["type"] == "postback":
             return self.event("postback", sent.to, user, postback={"data": action["data"]})
-        return self.event(
-            "message", sent.to, user, message=line_events.text_message(action["text"])
-        )
+        return self.text(action["text"], sent.to, user)
 
     def token(self, place: str = USER) -> str:
         """A reply token that works."""

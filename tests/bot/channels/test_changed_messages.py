@@ -43,7 +43,7 @@ from tests.bot.channels.slack.questions import (
 from tests.bot.channels.slack.rig import TS, Rig, open_rig
 from tests.bot.harness import ours
 from tests.fakes.line import LineFake, line_fake
-from tests.fakes.line_events import GROUP, addressed_message, event
+from tests.fakes.line_events import GROUP, event
 from tests.fakes.line_events import USER as HANAKO
 from tests.fakes.slack import SlackFake, slack_fake
 from tests.fakes.slack_events import BOT, CHANNEL, TEAM, USER, bare
@@ -243,18 +243,6 @@ async def test_pictures_and_polls_are_deleted_too(slack: SlackFake, rig: Rig) ->
     assert rig.slack.split(BACK) == [BACK]
 
 
-async def test_what_slack_does_not_delete_stays(slack: SlackFake, rig: Rig) -> None:
-    """A retention policy may forbid it; the new answer comes all the same."""
-    await rig.slack.deliver(
-        "slack:x", Delivery("turn_1", "turn", Reply("Sunny."), ADDRESS, attempts=1), ours
-    )
-    slack.fail("chat.delete", "cant_delete_message")
-    await rig.slack.deliver(
-        "slack:x", Delivery("turn_back", "turn", BACK, ADDRESS, attempts=1), ours
-    )
-    assert slack.shown == ["Sunny."]
-
-
 async def test_a_store_that_does_not_know_the_files_is_waited_for(
     slack: SlackFake, rig: Rig
 ) -> None:
@@ -274,7 +262,7 @@ def edit(question: JSON, text: str) -> JSON:
 
 
 def in_group(line: LineFake, words: str, user: str = HANAKO) -> JSON:
-    return line.event(place=GROUP, user=user, message=addressed_message(words))
+    return line.mention(words, user=user)
 
 
 async def ask_late(here: LinePipeline, question: JSON) -> None:

@@ -142,20 +142,6 @@ LAUNCH = Question("question_1", "call_1", "launch", {"what": "a\nrocket"}, until
 ASKED = ApprovalAsked("question_1", "call_1", "launch", '▸ what: "a\\nrocket"', 1_763_703_600_000)
 
 
-async def test_a_question_comes_with_title_labels_and_remarks(rig: Rig) -> None:
-    """Names stay beside what people call them."""
-    words = {
-        "title": "Launch",
-        "labels": {"what": "Vehicle"},
-        "remarks": ("Reviewer a has not voted.",),
-    }
-    # three kinds
-    rig.question = Question("q1", "c1", "launch", {"what": "rocket"}, until=9, **words)  # type: ignore[arg-type]
-    assert await rig.console.open_question(HERE) == ApprovalAsked(
-        "q1", "c1", "Launch (launch)", "▸ Vehicle (what): rocket", 9, ("Reviewer a has not voted.",)
-    )
-
-
 async def test_a_question_and_its_outcome_are_shown(rig: Rig) -> None:
     """With the arguments as they may be shown; what is said beside the turns ends none."""
     rig.question = LAUNCH

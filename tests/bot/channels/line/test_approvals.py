@@ -16,7 +16,7 @@ from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.conversation.longest_questions import TitledLaunch, longest_call, wordy_reviewers
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, text_message
+from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, again, text_message
 from tests.fakes.tools import Launch
 
 OTHER = "U" + "9" * 32
@@ -56,7 +56,7 @@ def result(here: LinePipeline) -> ToolResult:
 
 def in_group(fake: LineFake, words: str, user: str | None = USER) -> JSON:
     """Words to the bot among others."""
-    return fake.event(place=GROUP, user=user, message=addressed_message(words))
+    return fake.mention(words, user=user)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ async def test_a_call_that_acts_is_asked_about_with_two_buttons(
 ) -> None:
     """In the asker's language: all of the call in words, then the buttons, by one reply token."""
     async with Pad(store, fake).open() as here:
-        await here.converse(fake.event(message=text_message(words)))
+        await here.converse(fake.text(words))
     [sent] = fake.sent
     assert (sent.call, sent.texts, list(sent.buttons)) == (
         "reply",
@@ -118,7 +118,7 @@ async def test_the_longest_question_with_every_reviewers_words_is_asked(
     async with open_pipeline(
         store, fake, [step, Step("Up")], launch, reviewers=wordy_reviewers(letter)
     ) as here:
-        await here.converse(fake.event(message=text_message("打ち上げて")))
+        await here.converse(fake.text("打ち上げて"))
         [question, _] = fake.texts[0]
         assert (
             SHOWN - 12 < len(question.split("\n\n")[1]) <= SHOWN
@@ -135,7 +135,7 @@ async def test_the_press_brings_the_token_that_its_answer_goes_by(
     again."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.converse(fake.event(message=text_message("launch the rocket")))
+        await here.converse(fake.text("launch the rocket"))
         press = fake.press("Yes")
         await here.converse(press)
     assert pad.launched == 1
@@ -148,10 +148,10 @@ async def test_a_button_that_is_pressed_again_changes_nothing(store: Store, fake
     not even heard."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.converse(fake.event(message=text_message("launch the rocket")))
+        await here.converse(fake.text("launch the rocket"))
         press = fake.press("Yes")
         await here.converse(press)
-        await here.converse(press | {"deliveryContext": {"isRedelivery": True}})
+        await here.converse(again(press))
         await here.converse(fake.press("No"))
     assert (pad.launched, fake.texts[1:]) == (1, [["Launched"], [OVER]])
 
@@ -187,9 +187,9 @@ async def test_words_decide_too(store: Store, fake: LineFake, words: str, launch
     """Alone with the bot."""
     pad = Pad(store, fake, "Well")
     async with pad.open() as here:
-        await here.converse(fake.event(message=text_message("launch the rocket")))
+        await here.converse(fake.text("launch the rocket"))
         fake.advance(2)
-        spoken = fake.event(message=text_message(words))
+        spoken = fake.text(words)
         await here.converse(spoken)
     assert (pad.launched, fake.texts[1:]) == (launched, [["Well"]])
     assert fake.calls("reply")[-1].body["replyToken"] == spoken["replyToken"]
@@ -200,7 +200,7 @@ async def test_among_others_words_decide_with_a_mention_only(store: Store, fake:
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
         await here.converse(in_group(fake, "launch the rocket"))
-        await here.converse(fake.event(place=GROUP, message=text_message("はい")))
+        await here.converse(fake.text("はい", GROUP))
         assert (pad.launched, len(fake.sent)) == (0, 1)
         fake.advance(2)
         await here.converse(in_group(fake, "はい"))
@@ -247,9 +247,7 @@ async def test_stop_ends_what_waits_for_a_decision(
     for place, over, reply_language in ((USER, OVER, "ja"), (GROUP, OVER_IN_GROUP, language)):
         pad = Pad(store, fake)
         async with pad.open() as here:
-            await here.converse(
-                fake.event(place=place, message=addressed_message("launch the rocket"))
-            )
+            await here.converse(fake.mention("launch the rocket", place))
             spoken = text_message(words) if place == USER else addressed_message(words)
             await here.converse(fake.event(place=place, message=spoken))
             assert fake.texts[-1] == [texts().get("apology.stopped", reply_language)]

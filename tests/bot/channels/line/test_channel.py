@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from bot import texts
 from bot.channels import Delivery, Poll, Question, Reply
 from bot.channels.line import describe
 from tests.bot.channels.line.rig import UNREACHABLE, Rig, line_config, open_rig
@@ -17,19 +16,6 @@ from tests.fakes.line_events import GROUP, ROOM, USER
 from tests.project import ROOT, environment
 
 PARAGRAPH = "All work and no play makes Jack a dull boy. " * 90
-
-
-async def test_a_long_answer_is_parted_at_its_paragraphs(fake: LineFake, rig: Rig) -> None:
-    """All bubbles go by one token."""
-    paragraph = PARAGRAPH.strip()
-    await rig.deliver(f"{paragraph}\n\n{paragraph}", rig.address(fake.token()))
-    assert fake.texts == [[paragraph, paragraph]]
-
-
-async def test_a_text_of_emoji_is_counted_as_line_counts(fake: LineFake, rig: Rig) -> None:
-    """Each is two units, and none is torn."""
-    await rig.deliver("🍎" * 3_000, rig.address(fake.token()))
-    assert [len(bubble) for bubble in fake.texts[0]] == [2_500, 500]
 
 
 async def test_every_message_has_the_name_and_the_icon_that_are_set(fake: LineFake) -> None:
@@ -94,13 +80,6 @@ def test_the_sdk_is_not_loaded_for_people_who_are_known() -> None:
         check=True,
     )
     assert done.stdout == "Hanako [['Hello!']] False\nTrue\n"
-
-
-def test_the_greeting_names_itself_and_says_what_is_kept() -> None:
-    """In both languages: name, three examples, how long."""
-    for language in texts.LANGUAGES:
-        greeting = texts.load().get("line.greeting", language, bot_name="Kaiwa", days=30)
-        assert (greeting.count("・"), "Kaiwa" in greeting, "30" in greeting) == (3, True, True)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, open_rig
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import BOT, GROUP, JSON, USER, addressed_message, event
+from tests.fakes.line_events import BOT, GROUP, JSON, USER, event
 from tests.fakes.tools import Echo
 from tests.waiting import until_true
 from toolset.reminders import SetReminder
@@ -58,7 +58,7 @@ async def ring(
 
 
 def hello(fake: LineFake, user: str = USER) -> JSON:
-    return fake.event(place=GROUP, user=user, message=addressed_message("hello"))
+    return fake.mention("hello", user=user)
 
 
 async def test_a_reminder_beyond_the_limit_comes_with_the_next_reply(
@@ -122,7 +122,7 @@ async def test_what_may_get_lost_brings_nothing(store: Store, fake: LineFake) ->
     async with open_pipeline(store, fake, [Step("Hi!")], line_push="never") as here:
         await ring(here, store, "bread", conversation=IN_GROUP)
         await here.process()
-        await here.converse(fake.event(place=GROUP, message=addressed_message("/memory")))
+        await here.converse(fake.mention("/memory"))
         await here.converse(hello(fake))
     assert ["⏰ bread" in text for [text] in fake.texts] == [False, True]
 

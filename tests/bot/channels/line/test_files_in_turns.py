@@ -12,7 +12,7 @@ from bot.store import Store
 from bot.transcript import Media, Text
 from tests.bot.channels.line.pipeline import open_pipeline
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import JSON, text_message
+from tests.fakes.line_events import JSON
 from tests.toolset.webpage.office_files import word
 
 
@@ -38,7 +38,7 @@ async def test_a_document_is_read(store: Store, fake: LineFake) -> None:
     fake.image("325708", letter, "application/octet-stream")
     message = content("file", fileName="議事録 <2>.docx", fileSize=len(letter))
     async with open_pipeline(store, fake, [Step("At ten.")]) as here:
-        await here.converse(fake.event(message=message), fake.event(message=text_message("When?")))
+        await here.converse(fake.event(message=message), fake.text("When?"))
         [file] = here.model.requests[0].messages[0].parts
         assert isinstance(file, Text)
         assert file.text.startswith("[file 議事録 2 .docx: ")

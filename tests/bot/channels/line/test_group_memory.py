@@ -27,9 +27,11 @@ from tests.fakes.line_events import (
     GROUP,
     JSON,
     addressed_message,
+    again,
     event,
     message_id,
     text_message,
+    unsend,
 )
 
 JPEG = b"\xff\xd8\xff\xe0picture"
@@ -55,12 +57,12 @@ def pictures(message: Message) -> list[str]:
 def text_event(fake: LineFake, text: str, user: str | None = TARO) -> JSON:
     """Somebody says something to the others, a little later than the last time."""
     fake.advance(0.001)
-    return fake.event(place=GROUP, user=user, message=text_message(text))
+    return fake.text(text, GROUP, user)
 
 
 def asked(fake: LineFake, text: str) -> JSON:
     """Hanako asks the bot."""
-    return fake.event(place=GROUP, message=addressed_message(text))
+    return fake.mention(text)
 
 
 async def stored(store: Store) -> list[bytes]:
@@ -140,7 +142,7 @@ async def test_a_message_that_comes_twice_is_kept_once(store: Store, fake: LineF
     """LINE delivers again what got no 200."""
     once = text_event(fake, "hello all")
     async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
-        await here.receive(once, once | {"deliveryContext": {"isRedelivery": True}})
+        await here.receive(once, again(once))
     assert len(await stored(store)) == 1
 
 
@@ -242,7 +244,7 @@ async def test_changes_reach_the_background(store: Store, fake: LineFake) -> Non
         await here.converse(typo, secret)
         await here.converse(
             event("messageEdited", GROUP, TARO, message=edited),
-            event("unsend", GROUP, TARO, unsend={"messageId": secret["message"]["id"]}),
+            unsend(secret),
             asked(fake, "so?"),
         )
         assert background(here) == ['somebody: "hello"']
@@ -257,7 +259,7 @@ async def test_what_is_forgotten_is_gone(store: Store, fake: LineFake, how: str)
         if how == "leave":
             await here.converse(event("leave", GROUP, None))
         else:
-            await here.converse(fake.event(place=GROUP, user=TARO, message=addressed_message(how)))
+            await here.converse(fake.mention(how, user=TARO))
         assert len(await stored(store)) == (1 if how == "forget me" else 0)
         keys = [key async for key in store.kv._client.scan_iter("kaiwa:*:background:*")]
     assert b"canary" not in b"".join(await stored(store))
@@ -294,7 +296,7 @@ async def test_being_forgotten_in_1_1_reaches_groups(store: Store, fake: LineFak
     """Nothing told where the person had written."""
     async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
         await here.receive(text_event(fake, "canary"))
-        await here.converse(fake.event(place=TARO, user=TARO, message=text_message("forget me")))
+        await here.converse(fake.text("forget me", TARO, TARO))
     assert await stored(store) == []
 
 

@@ -32,10 +32,9 @@ from tests.fakes.line_events import (
     GROUP,
     JSON,
     USER,
-    addressed_message,
     event,
     message_id,
-    text_message,
+    unsend,
 )
 from tests.fakes.tools import Launch
 from tests.waiting import until
@@ -50,12 +49,12 @@ import_module(
 
 def text_event(fake: LineFake, text: str, user: str | None = TARO) -> JSON:
     """Somebody says something to the others."""
-    return fake.event(place=GROUP, user=user, message=text_message(text))
+    return fake.text(text, GROUP, user)
 
 
 def asked(fake: LineFake, text: str, user: str = USER) -> JSON:
     """Somebody calls the bot."""
-    return fake.event(place=GROUP, user=user, message=addressed_message(text))
+    return fake.mention(text, user=user)
 
 
 def echo(messages: Sequence[Message]) -> Step:
@@ -132,7 +131,7 @@ async def test_a_sentence_that_begins_so_is_no_command(store: Store, fake: LineF
 async def test_alone_with_the_bot_nothing_is_translated(store: Store, fake: LineFake) -> None:
     """It is for groups."""
     async with open_pipeline(store, fake, []) as here:
-        await here.converse(fake.event(message=text_message("/interpret en ja")))
+        await here.converse(fake.text("/interpret en ja"))
     assert "グループ" in fake.texts[0][0]
     assert await store.groups.languages(IN_PRIVATE) == ""
 
@@ -141,7 +140,7 @@ async def test_the_help_of_a_group_tells_of_it(store: Store, fake: LineFake) -> 
     """Nowhere else, where it would not work."""
     async with open_pipeline(store, fake, []) as here:
         await here.converse(asked(fake, "/help"))
-        await here.converse(fake.event(message=text_message("/help")))
+        await here.converse(fake.text("/help"))
     assert ["/interpret en ja" in texts[0] for texts in fake.texts] == [True, False]
 
 
@@ -281,16 +280,12 @@ async def test_what_is_taken_back_is_not_translated(store: Store, fake: LineFake
     gate = asyncio.Event()
     async with open_pipeline(store, fake, [Step("translated canary", gate=gate), echo]) as here:
         await switch_on(here, fake)
-        await here.converse(
-            first, event("unsend", GROUP, TARO, unsend={"messageId": first["message"]["id"]})
-        )
+        await here.converse(first, unsend(first))
         assert here.model.requests == []
         await here.receive(second)
         processing = asyncio.create_task(here.process())
         await until(lambda: bool(here.model.requests))
-        await here.receive(
-            event("unsend", GROUP, TARO, unsend={"messageId": second["message"]["id"]})
-        )
+        await here.receive(unsend(second))
         gate.set()
         await processing
         assert fake.sent == []
@@ -341,7 +336,5 @@ async def test_a_translation_that_waits_goes_with_its_message(store: Store, fake
         fake.fail("reply", 500)
         await here.converse(hello := text_event(fake, "hello"))
         assert len(await store.outbox.read(IN_GROUP)) == 1
-        await here.converse(
-            event("unsend", GROUP, TARO, unsend={"messageId": hello["message"]["id"]})
-        )
+        await here.converse(unsend(hello))
     assert (fake.sent, await store.outbox.read(IN_GROUP)) == ([], [])

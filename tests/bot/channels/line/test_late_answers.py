@@ -33,7 +33,7 @@ from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, USER, addressed_message, event
+from tests.fakes.line_events import GROUP, USER, again, event
 from tests.waiting import until, until_true
 
 OTHER = f"U{'2' * 32}"
@@ -109,7 +109,7 @@ async def test_never_pushed_an_answer_waits_for_its_press(store: Store, fake: Li
         press = fake.press(BUTTON)
         await here.converse(press)
         assert (fake.sent[-1].call, len(fake.sent[-1].messages)) == ("reply", 2)
-        await here.converse(press | {"deliveryContext": {"isRedelivery": True}})
+        await here.converse(again(press))
         assert await store.late_answers.read(IN_PRIVATE) == []
         await here.converse(fake.press(BUTTON))
         assert [way for way, _ in ways(fake)] == ["reply"] * 3
@@ -180,7 +180,7 @@ async def test_an_answer_that_is_not_worth_a_push_leaves_the_card(
 ) -> None:
     """In a group, to one person alone: the button says that nothing waits, and so what to do."""
     async with open_pipeline(store, fake, []) as here:
-        await here.receive(fake.event(place=GROUP, message=addressed_message("/memory")))
+        await here.receive(fake.mention("/memory"))
         here.wait(LATE_S)
         await here.process()
         await here.runner.process(LATE_IN_GROUP)
@@ -264,7 +264,7 @@ async def test_always_answers_by_the_token_where_the_month_ends_at_the_push(
 
 async def test_in_a_group_only_the_askers_press_counts(store: Store, fake: LineFake) -> None:
     """Others press in vain: nothing is said, stored or paid."""
-    step, asked = held_step(), fake.event(place=GROUP, message=addressed_message("hi"))
+    step, asked = held_step(), fake.mention("hi")
     async with open_pipeline(store, fake, [step], line_push="never") as here:
         async with late_turn(here, step, asked, IN_GROUP):
             assert "Only the person who asked can fetch the answer." in fake.texts[0][0]
@@ -281,10 +281,7 @@ async def test_in_a_group_only_the_askers_press_counts(store: Store, fake: LineF
 async def test_messages_behind_a_turn_get_their_own_button(store: Store, fake: LineFake) -> None:
     """In a group, where turns of several people follow each other."""
     step = held_step("one")
-    events = [
-        fake.event(place=GROUP, user=user, message=addressed_message("hi"))
-        for user in (USER, OTHER)
-    ]
+    events = [fake.mention("hi", user=user) for user in (USER, OTHER)]
     async with open_pipeline(store, fake, [step, Step("two")], line_push="never") as here:
         await here.receive(*events)
         here.wait(LATE_S)
@@ -396,10 +393,10 @@ async def test_forget_me_leaves_the_answers_of_others(store: Store, fake: LineFa
     """In a group; and when the bot leaves, nothing is kept."""
     async with open_pipeline(store, fake, [Step("one"), Step("two")], line_push="never") as here:
         for user in (USER, OTHER):
-            await here.receive(fake.event(place=GROUP, user=user, message=addressed_message("hi")))
+            await here.receive(fake.mention("hi", user=user))
             here.wait(61)
             await here.process()
-        await here.converse(fake.event(place=GROUP, message=addressed_message("/forget me")))
+        await here.converse(fake.mention("/forget me"))
         assert [one.asker for one in await store.late_answers.read(IN_GROUP)] == [OTHER]
         await here.converse(event("leave", GROUP, None))
         assert await store.late_answers.read(IN_GROUP) == []
@@ -447,7 +444,7 @@ async def test_the_newest_late_answers_are_kept(store: Store, fake: LineFake) ->
 
 async def test_what_answers_no_message_is_not_kept(store: Store, fake: LineFake) -> None:
     """Of somebody whom LINE does not name, nobody could press."""
-    unknown = fake.event(place=GROUP, user=None, message=addressed_message("hi"))
+    unknown = fake.mention("hi", user=None)
     async with open_pipeline(store, fake, [Step("Hi!")], line_push="never") as here:
         await here.receive(unknown)
         here.wait(LATE_S)

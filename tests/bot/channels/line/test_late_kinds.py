@@ -43,7 +43,7 @@ from tests.bot.store.turns import key, leased
 from tests.crash.simulation import HISTORY_DAYS, SCRIPTS
 from tests.fakes.cut_wire import Cut, CutWire
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, USER, addressed_message, event, text_message
+from tests.fakes.line_events import GROUP, USER, addressed_message, event, text_message, unsend
 from tests.fakes.stored_files import CHART, LocalFiles
 from tests.fakes.tools import Launch
 from tests.waiting import until, until_true
@@ -220,8 +220,8 @@ async def test_who_waits_behind_an_open_question_is_told(
     """In a group, where somebody else's approval is awaited for longer than a reply token lives."""
     steps = [Step(calls=(ToolCall("c1", "launch", {}),)), Step("Launched"), Step("Hello Taro")]
     async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
-        await here.converse(fake.event(place=GROUP, message=addressed_message("please launch it")))
-        await here.converse(fake.event(place=GROUP, user=TARO, message=addressed_message("hi")))
+        await here.converse(fake.mention("please launch it"))
+        await here.converse(fake.mention("hi", user=TARO))
         assert list(fake.sent[-1].buttons) == ["Yes", "No"]
         due = await redis.zscore(key("due", IN_GROUP), IN_GROUP)
         assert due is not None
@@ -241,16 +241,13 @@ async def test_behind_an_open_question_a_late_answer_goes_with_the_last_of_its_m
 ) -> None:
     """In a group: nobody need decide before."""
     steps = [Step("secret"), Step(calls=(ToolCall("c1", "launch", {}),))]
-    asked = [
-        fake.event(place=GROUP, user=TARO, message=addressed_message(words))
-        for words in ("one", "two")
-    ]
+    asked = [fake.mention(words, user=TARO) for words in ("one", "two")]
     async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
         await here.receive(*asked)
         here.wait(LATE_S)
         await here.process()
         await here.runner.process(LATE_IN_GROUP)
-        await here.converse(fake.event(place=GROUP, message=addressed_message("please launch it")))
+        await here.converse(fake.mention("please launch it"))
         for left, one in enumerate(reversed(asked)):
             assert len(await store.late_answers.read(IN_GROUP)) == 1, left
             unsent = {"messageId": one["message"]["id"]}
@@ -373,7 +370,7 @@ async def test_the_answer_to_what_was_taken_back_is_not_fetched(
             here.wait(61)
             await here.process()
         await redis.rpush(key("late", IN_PRIVATE), f"{USER} turn_0_1\nnot JSON")
-        await here.converse(event("unsend", unsend={"messageId": asked[0]["message"]["id"]}))
+        await here.converse(unsend(asked[0]))
         stored = await store.late_answers.read(IN_PRIVATE)
         assert [b"two" in one.delivery for one in stored] == [True, False]
 
@@ -383,16 +380,16 @@ async def test_what_is_taken_back_behind_the_turn_of_another_is_not_fetched(
 ) -> None:
     """In a group, where that turn has not read the retraction."""
     step = held_step("Hello Taro")
-    asked = fake.event(place=GROUP, message=addressed_message("hi"))
+    asked = fake.mention("hi")
     async with open_pipeline(store, fake, [Step("secret"), step], line_push="never") as here:
         await here.receive(asked)
         here.wait(LATE_S)
         await here.process()
         await here.runner.process(LATE_IN_GROUP)
         assert len(await store.late_answers.read(IN_GROUP)) == 1
-        await here.receive(fake.event(place=GROUP, user=TARO, message=addressed_message("hi")))
+        await here.receive(fake.mention("hi", user=TARO))
         async with running(here, step, IN_GROUP):
-            await here.receive(event("unsend", GROUP, unsend={"messageId": asked["message"]["id"]}))
+            await here.receive(unsend(asked))
             await here.receive(fake.press(BUTTON))
             await here.runner.process(LATE_IN_GROUP)
             assert ways(fake)[1][1].startswith(SENT)
@@ -423,11 +420,9 @@ async def test_who_awaits_nothing_behind_a_turn_is_not_told(
 ) -> None:
     """In a group: a message that was taken back, and one for the interpreter."""
     step, words = held_step(), addressed_message("Oops") if is_unsent else text_message("hello all")
-    asked, behind = (
-        fake.event(place=GROUP, user=user, message=addressed_message("hi")) for user in (USER, TARO)
-    )
+    asked, behind = (fake.mention("hi", user=user) for user in (USER, TARO))
     async with open_pipeline(store, fake, [step], line_push="never") as here:
-        await here.converse(fake.event(place=GROUP, message=addressed_message("/interpret en ja")))
+        await here.converse(fake.mention("/interpret en ja"))
         fake.sent.clear()
         await here.receive(asked, behind | {"message": words})
         if is_unsent:

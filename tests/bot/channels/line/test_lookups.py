@@ -122,11 +122,6 @@ async def test_what_is_no_image_is_left(fake: LineFake, rig: Rig, content_type: 
     assert await fetched(rig.line, IN_PRIVATE, IMAGE) is None
 
 
-async def test_an_image_that_is_gone_is_none(fake: LineFake, rig: Rig) -> None:
-    """LINE keeps them for a while only."""
-    assert await fetched(rig.line, IN_PRIVATE, IMAGE) is None
-
-
 async def test_a_line_that_is_silent_or_away_has_no_images(fake: LineFake) -> None:
     """The turn goes on without."""
     fake.trouble("content", "stalled")

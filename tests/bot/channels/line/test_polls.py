@@ -22,7 +22,7 @@ from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, USER, addressed_message, event, webhook
+from tests.fakes.line_events import GROUP, USER, event, webhook
 from tests.fakes.line_rules import LABEL, units
 from tests.waiting import until_true
 from toolset.poll import StartPoll
@@ -50,7 +50,7 @@ async def open_poll(
         line = here.runner.services.channels["line"]
         assert isinstance(line, Line)
         line.poll_pause_s = pause_s
-        await here.converse(fake.event(place=GROUP, message=addressed_message("a poll, please")))
+        await here.converse(fake.mention("a poll, please"))
         yield here
 
 

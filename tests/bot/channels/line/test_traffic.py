@@ -17,11 +17,6 @@ from tests.fakes.line_events import event, text_message, webhook
 from tests.waiting import until
 
 
-async def test_nothing_was_noted_yet() -> None:
-    """A channel that has just been set up."""
-    assert await read_traffic(LocalKeyValue(), "line") == Traffic()
-
-
 async def test_webhooks_deliveries_and_bad_signatures_are_noted(fake: LineFake, rig: Rig) -> None:
     """With the times of the last ones, off the path of a webhook."""
     await rig.receive(event(message=text_message("hi")))

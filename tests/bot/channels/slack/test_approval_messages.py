@@ -55,29 +55,6 @@ def question(
     return Delivery(ID, "turn", Reply(text, question=asked), write_address(where), attempts)
 
 
-async def test_titles_labels_and_remarks_are_shown_apart(fake: SlackFake, rig: Rig) -> None:
-    """A title beside the name; what models say in a block of its own, below the arguments."""
-    asked = Question(
-        ID,
-        "c1",
-        "launch",
-        {"what": "rocket"},
-        until=UNTIL,
-        title="Launch",
-        labels={"what": "Vehicle"},
-        remarks=("The model's reason: “Fun”", "Reviewer a has not voted."),
-    )
-    address = write_address(Address(CHANNEL, TS, TS, user=USER, team="T1"))
-    await deliver(rig, Delivery(ID, "turn", Reply(ENGLISH, question=asked), address))
-    [posted] = fake.posted
-    texts = [
-        "".join(part.get("text", "") for part in one["elements"])
-        for one in posted["blocks"][0]["elements"]
-    ]
-    assert texts[1:3] == ["Launch (launch)\n▸ Vehicle (what): rocket", "\n".join(asked.remarks)]
-    assert posted["text"] == "May I run Launch (launch)?"
-
-
 def outcome(text: str = "Allowed: launch. (hanako)", of: str = ID) -> Delivery:
     return Delivery(
         f"{of}_settled", "turn", Reply(text, settles=of), write_address(Address(CHANNEL, TS, TS))

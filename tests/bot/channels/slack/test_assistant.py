@@ -62,14 +62,6 @@ async def test_a_thread_of_a_1_to_1_gets_its_first_words_as_title(
     ]
 
 
-async def test_short_words_are_a_title_as_they_are(fake: SlackFake, rig: Rig) -> None:
-    """And channels have none."""
-    await rig.slack.enrich(IN_DIRECT, [arrival("Weather?", channel=DIRECT)], is_new=False)
-    await rig.slack.enrich("slack:T00000001:C00000001:x", [arrival("Weather?")], is_new=False)
-    await rig.slack.tasks.join()
-    assert fake.called(TITLE) == [{"channel_id": DIRECT, "thread_ts": TS, "title": "Weather?"}]
-
-
 async def test_a_note_that_cannot_be_written_does_not_stop_a_turn(rig: Rig) -> None:
     """That the bot talks here is then not known until its next turn."""
     rig.kv.away = True

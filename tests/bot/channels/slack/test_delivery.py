@@ -191,16 +191,6 @@ async def test_an_outage_is_waited_for_ever_longer(
     assert failed.value.after == {1: 5, 3: 20, 9: 600}[attempts]
 
 
-@pytest.mark.parametrize("status", [200, 403])
-async def test_html_with_a_friendly_status_is_an_outage_too(
-    fake: SlackFake, rig: Rig, status: int
-) -> None:
-    """Slack's own pages, and those of proxies."""
-    fake.break_down(POST, status=status)
-    with pytest.raises(DeliverLater):
-        await deliver(rig, delivery())
-
-
 async def test_json_that_is_none_is_an_outage_too(fake: SlackFake, rig: Rig) -> None:
     """Cut off on the way, or words of a proxy's."""
     fake.garble(POST, '{"ok": tr', "application/json")

@@ -140,12 +140,6 @@ async def test_what_kaiwa_says_itself_is_not_asked_about(fake: SlackFake, store:
     assert [buttons_of(posted) for posted in fake.posted] == [[]] * len(fake.posted)
 
 
-async def test_a_long_answer_is_asked_about_once(fake: SlackFake, rig: Rig) -> None:
-    """Below its last part; files and polls follow it."""
-    parts = rig.slack.split(Reply("\n\n".join(f"{n} " + "x" * 8_000 for n in range(3)), model="m"))
-    assert [part.model for part in parts] == ["", "", "m"]
-
-
 async def test_a_forgotten_person_has_rated_nothing(fake: SlackFake, store: Store) -> None:
     """/forget me takes it back, and leaves others' ratings."""
     fake.add_message(DIRECT, TS, "hello")

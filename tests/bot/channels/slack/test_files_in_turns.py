@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.providers import MediaSupport
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.texts import load
 from bot.transcript import Media, Text
 from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import TS
@@ -93,17 +91,6 @@ async def test_a_voice_clip_is_heard(pipeline: FilePipeline, mime: str, heard: s
     [voice] = await pipeline.take(body)
     assert isinstance(voice, Media)
     assert (voice.mime, voice.data) == (heard, b"sound")
-
-
-async def test_a_clip_alone_for_a_deaf_model_is_answered_by_a_sentence(
-    pipeline: FilePipeline,
-) -> None:
-    """In the person's language."""
-    pipeline.model.media = MediaSupport(frozenset(("image",)))
-    clip = pipeline.file("audio_message.m4a", b"sound", "audio/mp4", subtype="slack_audio")
-    body = message("", TS, channel=DIRECT, channel_type="im", subtype="file_share", files=[clip])
-    assert await pipeline.take(body) == []
-    assert pipeline.fake.shown == [load().get("reply.cannot_audio", "ja")]
 
 
 async def test_a_canvas_is_read(pipeline: FilePipeline) -> None:

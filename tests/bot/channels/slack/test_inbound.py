@@ -153,29 +153,6 @@ async def test_what_nobody_knows_is_acknowledged(rig: Rig, payload: dict[str, An
     assert rig.inbox.accepted == []
 
 
-@pytest.mark.parametrize(
-    "payload",
-    [
-        {"type": "view_submission", "view": {"callback_id": 5, "type": "modal"}},
-        {"type": "view_submission", "view": "modal"},
-        {"type": "view_closed", "view": {"callback_id": []}},
-        {"type": "message_action", "callback_id": 5},
-        {"type": "shortcut", "callback_id": {}},
-        {"type": "block_suggestion", "action_id": 5},
-        {"type": "dialog_submission", "callback_id": 5},
-        {"type": ["event_callback"], "event": {}},
-    ],
-)
-async def test_interactions_of_another_form_are_acknowledged(
-    rig: Rig, payload: dict[str, Any]
-) -> None:
-    """Nobody waits for them here, so nobody trips over them."""
-    assert (
-        await rig.post(as_interaction({"user": {"id": "U1"}, "team": {"id": "T1"}} | payload))
-    ).status_code == 200
-    assert rig.inbox.accepted == []
-
-
 async def test_the_address_is_verified(rig: Rig) -> None:
     """Slack sends a challenge when the address is entered in its settings."""
     answer = await rig.post(as_json({"type": "url_verification", "challenge": "abc", "token": "x"}))

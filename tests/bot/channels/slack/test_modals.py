@@ -129,13 +129,6 @@ async def test_a_written_yes_does_not_approve_what_was_not_shown(
     assert read_view(here.asked())[1].startswith("Not allowed: launch.")
 
 
-async def test_reject_needs_no_look(here: Launches) -> None:
-    """The button stands below the question."""
-    await here.send(press(here.asked(), REJECT))
-    assert here.launch.contexts == []
-    assert read_view(here.asked())[1] == "Not allowed: launch. (hanako)"
-
-
 async def test_a_trigger_lives_three_seconds(here: Launches, fake: SlackFake) -> None:
     """After that, and where Slack does not answer, the person is asked to press again."""
     with capture_logs() as logged:

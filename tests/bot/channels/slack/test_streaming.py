@@ -170,12 +170,6 @@ async def test_what_cannot_be_a_stream_is_none(
     assert begun(fake) == []
 
 
-async def test_an_answer_in_a_thread_of_a_1_to_1_is_shown_too(fake: SlackFake, rig: Rig) -> None:
-    """The assistant's pane has nothing but threads."""
-    fake.add_message(DIRECT, TS, "A question")
-    await turn(rig, AnswerText(LONG), seen=lambda: fake.shown == [LONG], channel=DIRECT)
-
-
 async def test_words_before_a_tool_are_shown_only_where_they_are_many(
     fake: SlackFake, rig: Rig
 ) -> None:
