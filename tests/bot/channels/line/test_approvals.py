@@ -16,7 +16,7 @@ from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.conversation.longest_questions import TitledLaunch, longest_call, wordy_reviewers
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, again, text_message
+from tests.fakes.line_events import GROUP, USER, addressed_message, again, text_message
 from tests.fakes.tools import Launch
 
 OTHER = "U" + "9" * 32
@@ -52,11 +52,6 @@ class Pad:
 def result(here: LinePipeline) -> ToolResult:
     """What the model was told of the call."""
     return here.model.requests[-1].messages[-1].results[0]
-
-
-def in_group(fake: LineFake, words: str, user: str | None = USER) -> JSON:
-    """Words to the bot among others."""
-    return fake.mention(words, user=user)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +159,7 @@ async def test_among_others_whoever_asked_is_named_and_decides(
     fake.people[OTHER] = {"displayName": "Taro"}
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.converse(in_group(fake, "launch the rocket"))
+        await here.converse(fake.mention("launch the rocket"))
         assert fake.texts[0] == [
             # nothing of words that nobody would hear
             "May I do this? launch with\n\n▸ what: rocket\n▸ to: 月",
@@ -199,11 +194,11 @@ async def test_among_others_words_decide_with_a_mention_only(store: Store, fake:
     """What people say to one another is not for the bot, also while it waits."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.converse(in_group(fake, "launch the rocket"))
+        await here.converse(fake.mention("launch the rocket"))
         await here.converse(fake.text("はい", GROUP))
         assert (pad.launched, len(fake.sent)) == (0, 1)
         fake.advance(2)
-        await here.converse(in_group(fake, "はい"))
+        await here.converse(fake.mention("はい"))
     assert (pad.launched, fake.texts[1:]) == (1, [["Launched"]])
 
 
@@ -214,7 +209,7 @@ async def test_whoever_cannot_be_told_from_others_is_not_asked(
     at once."""
     pad = Pad(store, fake, "I cannot")
     async with pad.open() as here:
-        await here.converse(in_group(fake, "launch the rocket", user=None))
+        await here.converse(fake.mention("launch the rocket", user=None))
         assert "it is not known who asked" in str(result(here).response)
         assert result(here).is_rejected
     assert (pad.launched, fake.texts) == (0, [["I cannot"]])
@@ -226,10 +221,10 @@ async def test_an_approver_decides_for_those_who_are_not_known(
     """Nobody else: two members without ids are not one person."""
     pad = Pad(store, fake, "Launched", policy=Policy(approvers=(OTHER,)))
     async with pad.open() as here:
-        await here.converse(in_group(fake, "launch the rocket", user=None))
+        await here.converse(fake.mention("launch the rocket", user=None))
         assert fake.texts[0][1] == texts().get("line.confirm_unknown", "en", tool="launch")
         await here.converse(fake.press("Yes", None))
-        await here.converse(in_group(fake, "yes", user=None))
+        await here.converse(fake.mention("yes", user=None))
         assert (pad.launched, fake.texts[1:]) == (0, [[REFUSED]])
         await here.converse(fake.press("Yes", OTHER))
         assert pad.launched == 1

@@ -60,11 +60,6 @@ def text_event(fake: LineFake, text: str, user: str | None = TARO) -> JSON:
     return fake.text(text, GROUP, user)
 
 
-def asked(fake: LineFake, text: str) -> JSON:
-    """Hanako asks the bot."""
-    return fake.mention(text)
-
-
 async def stored(store: Store) -> list[bytes]:
     """What the store holds of the group."""
     return await store.groups.read(IN_GROUP)
@@ -80,7 +75,7 @@ async def test_what_was_said_before_is_background(store: Store, fake: LineFake) 
         await here.converse(
             text_event(fake, 'sushi or "ramen"?'),
             text_event(fake, "sushi", None),
-            asked(fake, "so?"),
+            fake.mention("so?"),
         )
         assert background(here) == ['Taro: "sushi or \\"ramen\\"?"', 'somebody: "sushi"']
         [request] = here.model.requests
@@ -100,7 +95,7 @@ async def test_where_it_is_off_nothing_is_kept(store: Store, fake: LineFake) -> 
         assert [
             name for name in names if b":note:line:" not in name
         ] == []  # the time of the last webhook
-        await here.converse(asked(fake, "what is this?"))
+        await here.converse(fake.mention("what is this?"))
         assert background(here) == []
 
 
@@ -113,7 +108,7 @@ async def test_the_newest_twenty_of_an_hour_are_kept(store: Store, fake: LineFak
             old, *(text_event(fake, f"{number} {'x' * 500}") for number in range(25))
         )
         assert len(await stored(store)) == 20
-        await here.converse(asked(fake, "so?"))
+        await here.converse(fake.mention("so?"))
         lines = background(here)
     assert [line.split()[1] for line in lines] == [f'"{number}' for number in range(5, 25)]
     assert max(map(len, lines)) < CAP + 30
@@ -133,7 +128,7 @@ async def test_after_an_hour_a_message_is_not_shown(
         await redis.zadd(
             name, {early.replace(b"%d" % at, b"%d" % (at - 3_600_000)): at - 3_600_000}
         )
-        await here.converse(asked(fake, "so?"))
+        await here.converse(fake.mention("so?"))
         assert background(here) == ['somebody: "late"']
     assert len(await stored(store)) == 2
 
@@ -160,11 +155,11 @@ async def test_a_picture_sent_before_can_be_asked_about(
             fake.event(place=GROUP, user=TARO, message={"id": "8001", "type": "image"})
         )
         assert (fake.calls("content"), b"8001" in (await stored(store))[0]) == ([], True)
-        await here.converse(asked(fake, words))
+        await here.converse(fake.mention(words))
         assert pictures(here.asked()) == ["8001"]
         assert "Picture 1 below was sent earlier by Taro" in here.asked().preface
         assert background(here) == ["Taro: [picture]"]
-        await here.converse(asked(fake, "colour?"))
+        await here.converse(fake.mention("colour?"))
         seen = [ref for message in here.model.requests[-1].messages for ref in pictures(message)]
     assert seen == ["8001"]
 
@@ -182,9 +177,9 @@ async def test_pictures_sent_together_are_asked_about_together(
     async with open_pipeline(store, fake, [Step("ok"), Step("ok")], defaults=REMEMBERING) as here:
         await here.receive(fake.event(place=GROUP, message={"id": "0", "type": "image"}))
         await here.receive(*(fake.event(place=GROUP, user=TARO, message=album) for album in albums))
-        await here.converse(asked(fake, "weather in Nara?"))
+        await here.converse(fake.mention("weather in Nara?"))
         assert fake.calls("content") == []
-        await here.converse(asked(fake, "compare these"))
+        await here.converse(fake.mention("compare these"))
         assert pictures(here.asked()) == ["3", "4", "5", "6"]
         assert here.asked().preface.count("was sent earlier") == 4
 
@@ -195,7 +190,7 @@ async def test_an_old_picture_is_not_pointed_at(store: Store, fake: LineFake) ->
     sent = fake.event(place=GROUP, user=TARO, message={"id": "8002", "type": "image"})
     sent["timestamp"] -= 700_000
     async with open_pipeline(store, fake, [Step("ok"), Step("ok")], defaults=REMEMBERING) as here:
-        await here.converse(sent, asked(fake, "is it raining?"))
+        await here.converse(sent, fake.mention("is it raining?"))
         assert pictures(here.asked()) == []
         quoting = addressed_message("and this?") | {"quotedMessageId": "8002"}
         await here.converse(fake.event(place=GROUP, message=quoting))
@@ -245,7 +240,7 @@ async def test_changes_reach_the_background(store: Store, fake: LineFake) -> Non
         await here.converse(
             event("messageEdited", GROUP, TARO, message=edited),
             unsend(secret),
-            asked(fake, "so?"),
+            fake.mention("so?"),
         )
         assert background(here) == ['somebody: "hello"']
     assert b"canary" not in b"".join(await stored(store))
@@ -324,14 +319,14 @@ async def test_the_model_may_stay_silent(store: Store, fake: LineFake) -> None:
     """Its mark is never sent, alone or beside words; without background it means nothing."""
     steps = [Step("[silent]"), Step(" [silent] Well.")]
     async with open_pipeline(store, fake, steps, defaults=REMEMBERING) as here:
-        await here.converse(text_event(fake, "the bot is fine"), asked(fake, "thanks"))
+        await here.converse(text_event(fake, "the bot is fine"), fake.mention("thanks"))
         assert fake.sent == []
         assert [message.text for message in await read_history(store, IN_GROUP)] == [
             "thanks",
             "[silent]",
         ]
         assert await store.depths() == Depths(due=0, dead_letters=0)
-        await here.converse(asked(fake, "really?"))
+        await here.converse(fake.mention("really?"))
     assert fake.texts == [["Well."]]
 
 

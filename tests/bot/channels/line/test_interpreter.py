@@ -52,11 +52,6 @@ def text_event(fake: LineFake, text: str, user: str | None = TARO) -> JSON:
     return fake.text(text, GROUP, user)
 
 
-def asked(fake: LineFake, text: str, user: str = USER) -> JSON:
-    """Somebody calls the bot."""
-    return fake.mention(text, user=user)
-
-
 def echo(messages: Sequence[Message]) -> Step:
     """The text of the request, marked."""
     return Step("<" + messages[-1].text.splitlines()[1] + ">", usage=Usage(100, 0, 10))
@@ -64,7 +59,7 @@ def echo(messages: Sequence[Message]) -> Step:
 
 async def switch_on(here: LinePipeline, fake: LineFake) -> None:
     """Have the group's messages translated."""
-    await here.converse(asked(fake, "/interpret en ja"))
+    await here.converse(fake.mention("/interpret en ja"))
     assert ON in fake.sent.pop().texts[0]
 
 
@@ -106,7 +101,7 @@ async def test_every_message_is_translated_until_it_is_switched_off(
 async def test_it_is_switched_on_in_words(store: Store, fake: LineFake, words: str) -> None:
     """Languages by their names in either language, or by their codes."""
     async with open_pipeline(store, fake, []) as here:
-        await here.converse(asked(fake, words))
+        await here.converse(fake.mention(words))
     assert await store.groups.languages(IN_GROUP) == "en ja"
 
 
@@ -116,7 +111,7 @@ async def test_it_is_switched_on_in_words(store: Store, fake: LineFake, words: s
 async def test_without_two_languages_it_says_how(store: Store, fake: LineFake, words: str) -> None:
     """And stays off."""
     async with open_pipeline(store, fake, []) as here:
-        await here.converse(asked(fake, words))
+        await here.converse(fake.mention(words))
     assert "Japanese" in fake.texts[0][0] or "日本語" in fake.texts[0][0]
     assert await store.groups.languages(IN_GROUP) == ""
 
@@ -124,7 +119,7 @@ async def test_without_two_languages_it_says_how(store: Store, fake: LineFake, w
 async def test_a_sentence_that_begins_so_is_no_command(store: Store, fake: LineFake) -> None:
     """The model reads it."""
     async with open_pipeline(store, fake, [Step("It means hello.")]) as here:
-        await here.converse(asked(fake, "interpret this sentence please"))
+        await here.converse(fake.mention("interpret this sentence please"))
     assert fake.texts == [["It means hello."]]
 
 
@@ -139,7 +134,7 @@ async def test_alone_with_the_bot_nothing_is_translated(store: Store, fake: Line
 async def test_the_help_of_a_group_tells_of_it(store: Store, fake: LineFake) -> None:
     """Nowhere else, where it would not work."""
     async with open_pipeline(store, fake, []) as here:
-        await here.converse(asked(fake, "/help"))
+        await here.converse(fake.mention("/help"))
         await here.converse(fake.text("/help"))
     assert ["/interpret en ja" in texts[0] for texts in fake.texts] == [True, False]
 
@@ -190,7 +185,7 @@ async def test_without_a_translation_nothing_is_said(
 async def test_commands_stay_commands(store: Store, fake: LineFake) -> None:
     """With a slash; the same words without one are what people say to each other."""
     async with open_pipeline(store, fake, [Step("noted"), echo, echo]) as here:
-        await here.converse(asked(fake, "remember the milk"))
+        await here.converse(fake.mention("remember the milk"))
         await switch_on(here, fake)
         fake.sent.clear()
         await here.converse(text_event(fake, "reset"), text_event(fake, "stop"))
@@ -207,7 +202,7 @@ async def test_a_mention_is_answered_as_ever(store: Store, fake: LineFake) -> No
         await switch_on(here, fake)
         await here.converse(
             text_event(fake, "one", USER),
-            asked(fake, "what time is it?"),
+            fake.mention("what time is it?"),
             text_event(fake, "two", USER),
         )
         assert [len(request.messages) for request in here.model.requests] == [1, 3, 1]
@@ -232,12 +227,12 @@ async def test_nobody_is_told_to_wait_for_a_translation(store: Store, fake: Line
     is awaited."""
     first, second = held_step(), held_step()
     async with open_pipeline(store, fake, [first, second, echo], line_push="never") as here:
-        await answer_late(here, first, asked(fake, "hi", TARO), IN_GROUP)
+        await answer_late(here, first, fake.mention("hi", user=TARO), IN_GROUP)
         await here.converse(fake.press(BUTTON, TARO))
         old_button = fake.press(BUTTON, TARO)
         await switch_on(here, fake)
         to_bot, aside, command = (
-            asked(fake, "hello"),
+            fake.mention("hello"),
             text_event(fake, "good morning"),
             text_event(fake, "/help", USER),
         )
@@ -301,13 +296,13 @@ async def test_an_open_question_holds_no_translation_up(store: Store, fake: Line
     launch, call = Launch(), Step(calls=(ToolCall("", "launch", {"what": "rocket"}),))
     async with open_pipeline(store, fake, [call, echo, echo, Step("Up!")], launch) as here:
         await switch_on(here, fake)
-        await here.converse(asked(fake, "launch it"))
+        await here.converse(fake.mention("launch it"))
         assert fake.sent.pop().buttons
         fake.advance(5)
         await here.converse(text_event(fake, "yes", USER))
         await here.converse(text_event(fake, "はい"))
         assert (fake.texts, launch.contexts) == ([["<yes>"], ["<はい>"]], [])
-        await here.converse(asked(fake, "yes"))
+        await here.converse(fake.mention("yes"))
     assert len(launch.contexts) == 1
     assert fake.texts[-1] == ["Up!"]
 
