@@ -13,12 +13,14 @@ from tests.fakes.line_events import JSON
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it came in; ``call`` is the route's name, ``at`` seconds since the epoch."""
+    """A request as it came in; ``call`` is the route's name, ``places`` what stands in its path,
+    ``at`` seconds since the epoch."""
 
     call: str
     path: str
     headers: dict[str, str]
     raw: bytes
+    places: dict[str, str] = field(default_factory=dict)
     at: float = field(default_factory=time.time, compare=False)
 
     @property

@@ -16,7 +16,7 @@ from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.conversation.longest_questions import TitledLaunch, longest_call, wordy_reviewers
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, USER, addressed_message, again, text_message
+from tests.fakes.line_events import GROUP, again
 from tests.fakes.tools import Launch
 
 OTHER = "U" + "9" * 32
@@ -200,51 +200,3 @@ async def test_among_others_words_decide_with_a_mention_only(store: Store, fake:
         fake.advance(2)
         await here.converse(fake.mention("はい"))
     assert (pad.launched, fake.texts[1:]) == (1, [["Launched"]])
-
-
-async def test_whoever_cannot_be_told_from_others_is_not_asked(
-    store: Store, fake: LineFake
-) -> None:
-    """LINE keeps the ids of some members back: where nobody else may approve, the call is refused
-    at once."""
-    pad = Pad(store, fake, "I cannot")
-    async with pad.open() as here:
-        await here.converse(fake.mention("launch the rocket", user=None))
-        assert "it is not known who asked" in str(result(here).response)
-        assert result(here).is_rejected
-    assert (pad.launched, fake.texts) == (0, [["I cannot"]])
-
-
-async def test_an_approver_decides_for_those_who_are_not_known(
-    store: Store, fake: LineFake
-) -> None:
-    """Nobody else: two members without ids are not one person."""
-    pad = Pad(store, fake, "Launched", policy=Policy(approvers=(OTHER,)))
-    async with pad.open() as here:
-        await here.converse(fake.mention("launch the rocket", user=None))
-        assert fake.texts[0][1] == texts().get("line.confirm_unknown", "en", tool="launch")
-        await here.converse(fake.press("Yes", None))
-        await here.converse(fake.mention("yes", user=None))
-        assert (pad.launched, fake.texts[1:]) == (0, [[REFUSED]])
-        await here.converse(fake.press("Yes", OTHER))
-        assert pad.launched == 1
-
-
-@pytest.mark.parametrize(("words", "language"), [("/stop", "en"), ("止めて", "ja")])
-async def test_stop_ends_what_waits_for_a_decision(
-    store: Store, fake: LineFake, words: str, language: str
-) -> None:
-    """In the chat with the bot, and among others when it is mentioned; the button is of no use
-    afterwards.
-
-    The profile says Japanese; LINE tells a person's language in the chat with the bot only.
-    """
-    for place, over, reply_language in ((USER, OVER, "ja"), (GROUP, OVER_IN_GROUP, language)):
-        pad = Pad(store, fake)
-        async with pad.open() as here:
-            await here.converse(fake.mention("launch the rocket", place))
-            spoken = text_message(words) if place == USER else addressed_message(words)
-            await here.converse(fake.event(place=place, message=spoken))
-            assert fake.texts[-1] == [texts().get("apology.stopped", reply_language)]
-            await here.converse(fake.press("Yes"))
-        assert (pad.launched, fake.texts[-1]) == (0, [over])

@@ -402,18 +402,6 @@ async def test_forget_me_leaves_the_answers_of_others(store: Store, fake: LineFa
         assert await store.late_answers.read(IN_GROUP) == []
 
 
-async def test_presses_do_not_pile_up(store: Store, fake: LineFake) -> None:
-    """Five of one person wait at most, however often somebody presses."""
-    step = held_step()
-    async with (
-        open_pipeline(store, fake, [step], line_push="never") as here,
-        late_turn(here, step, question(fake)),
-    ):
-        for _ in range(30):
-            await here.receive(fake.press(BUTTON))
-        assert len(await store.outbox.read(LATE_HERE)) == 5
-
-
 async def test_each_press_of_one_moment_is_answered(store: Store, fake: LineFake) -> None:
     """In a group, where many wait for an answer."""
     users = [f"U{number:032}" for number in range(30)]
@@ -427,19 +415,6 @@ async def test_each_press_of_one_moment_is_answered(store: Store, fake: LineFake
     assert {request.body["replyToken"] for request in fake.calls("reply")} == {
         press["replyToken"] for press in presses
     }
-
-
-async def test_the_newest_late_answers_are_kept(store: Store, fake: LineFake) -> None:
-    """Of more than twenty, the oldest becomes a dead letter."""
-    steps = [Step(f"answer {number}") for number in range(21)]
-    async with open_pipeline(store, fake, steps, line_push="never") as here:
-        for _ in steps:
-            await here.receive(question(fake))
-            here.wait(61)
-            await here.process()
-        stored = await store.late_answers.read(IN_PRIVATE)
-        [dead] = await store.dead_letters.read()
-    assert (len(stored), b"answer 0" in (dead.delivery or b"")) == (20, True)
 
 
 async def test_what_answers_no_message_is_not_kept(store: Store, fake: LineFake) -> None:

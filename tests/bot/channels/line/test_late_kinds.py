@@ -153,33 +153,6 @@ async def test_the_button_for_an_earlier_answer_stands_below_whatever_comes_last
             assert last["quickReply"]["items"][-1]["action"]["label"] == EARLIER
 
 
-async def test_a_turn_that_changes_hands_shows_one_button(store: Store, fake: LineFake) -> None:
-    """Its first process is killed after the button; the next one neither repeats it nor tries the
-    spent token."""
-    step = held_step()
-    with structlog.testing.capture_logs() as logs:
-        await _change_hands(store, fake, step)
-    assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
-    assert [log["event"] for log in logs].count("late.told") == 1
-
-
-async def _change_hands(store: Store, fake: LineFake, step: Step) -> None:
-    async with open_pipeline(store, fake, [step], line_push="never") as killed:
-        await killed.receive(question(fake))
-        killed.wait(LATE_S)
-        turn = asyncio.create_task(killed.runner.process(IN_PRIVATE))
-        await until(step.at_gate.is_set, WAIT_S)
-        await shown(killed)
-        turn.cancel()
-        await asyncio.wait([turn])
-        async with open_pipeline(store, fake, [Step("Hi!")], line_push="never") as other:
-            other.ahead_ms = killed.ahead_ms
-            await other.runner.process(IN_PRIVATE)
-            await other.runner.process(LATE_HERE)
-            assert len(fake.calls("reply")) == 1
-            await other.converse(fake.press(BUTTON))
-
-
 @pytest.mark.long
 async def test_a_process_that_has_lost_its_turn_spends_no_token(
     store: Store, redis: Redis, fake: LineFake

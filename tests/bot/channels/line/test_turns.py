@@ -6,12 +6,11 @@ import pytest
 
 from bot.channels.line.stickers import courtesy_of
 from bot.conversation.history import read_history
-from bot.conversation.reminders import StoredReminder
 from bot.conversation.services import Defaults
 from bot.errors import ModelUnusable
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.transcript import Author, Media, encode
+from bot.transcript import Media
 from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
 from tests.bot.harness import texts
@@ -23,10 +22,8 @@ from tests.fakes.line_events import (
     again,
     event,
     message_id,
-    text_message,
 )
 
-STRANGER = "U" + "9" * 32
 JPEG = b"\xff\xd8\xff\xe0picture"
 
 
@@ -79,65 +76,6 @@ async def test_images_sent_together_are_one_question(store: Store, fake: LineFak
     ]
     assert seen == [JPEG + b"1", JPEG + b"2"]
     assert fake.texts == [["Two pictures."]]
-
-
-async def test_whoever_leaves_a_group_leaves_no_reminder_there(
-    store: Store, fake: LineFake
-) -> None:
-    """Nobody asks the model, and LINE gets no message; an event that comes again deletes nothing
-    newer."""
-    stored = encode(StoredReminder("drink water", 1, "UTC", Author(USER), group=True))
-    gone = event("memberLeft", GROUP, None, left={"members": [{"type": "user", "userId": USER}]})
-    at = await store.now_ms(IN_GROUP) + 60_000
-    async with open_pipeline(store, fake, []) as here:
-        for number, author in enumerate((USER, STRANGER)):
-            await store.reminders.add(IN_GROUP, f"r{number}", author, at, stored)
-        await here.receive(gone)
-        await here.process()
-        assert set(await store.reminders.read(IN_GROUP)) == {"r1"}
-        await store.reminders.add(IN_GROUP, "r2", USER, at, stored)
-        await here.receive(again(gone))
-        await here.process()
-        assert set(await store.reminders.read(IN_GROUP)) == {"r1", "r2"}
-    assert (here.model.requests, fake.sent) == ([], [])
-
-
-async def test_what_is_taken_back_or_edited_is_so_in_the_next_turn(
-    store: Store, fake: LineFake
-) -> None:
-    """The history is what people see of it."""
-    secret, typo = text_message("my secret"), text_message("halo")
-    async with open_pipeline(store, fake, [Step("ok"), Step("ok"), Step("done")]) as here:
-        for message in (secret, typo):
-            await here.receive(fake.event(message=message))
-            await here.process()
-        await here.receive(
-            event("unsend", unsend={"messageId": secret["id"]}),
-            event("messageEdited", message=typo | {"text": "hello"}),
-            fake.text("and now?"),
-        )
-        await here.process()
-        spoken = [
-            message.text for message in here.model.requests[-1].messages if message.role == "user"
-        ]
-    assert spoken == ["hello", "and now?"]
-
-
-async def test_a_follower_is_greeted_and_a_leaver_forgotten(store: Store, fake: LineFake) -> None:
-    """By reply token; afterwards nothing of the conversation is kept."""
-    async with open_pipeline(store, fake, [Step("ok")]) as here:
-        await here.receive(fake.event("follow"))
-        await here.process()
-        [[greeting]] = fake.texts
-        assert "Kaiwa" in greeting
-        await here.receive(fake.text("hi"))
-        await here.process()
-        assert await read_history(store, IN_PRIVATE)
-        await here.receive(event("unfollow"))
-        await here.process()
-        assert await read_history(store, IN_PRIVATE) == []
-        await here.converse(fake.event("follow"))
-    assert fake.texts[2:] == [[greeting]]
 
 
 @pytest.mark.parametrize("at_once", [False, True])

@@ -19,7 +19,7 @@ from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig
 from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import CHANNEL, DIRECT, JSON, TEAM, USER, mention, message, press
+from tests.fakes.slack_events import CHANNEL, JSON, TEAM, USER, mention, press
 from tests.fakes.slack_streams import asks_for_feedback
 
 NATIVE, PLAIN = "context_actions", "actions"
@@ -138,17 +138,6 @@ async def test_what_kaiwa_says_itself_is_not_asked_about(fake: SlackFake, store:
         await process.send(mention("/usage", "1700000000.000400", thread_ts=TS))
     assert len(fake.posted) == 3
     assert [buttons_of(posted) for posted in fake.posted] == [[]] * len(fake.posted)
-
-
-async def test_a_forgotten_person_has_rated_nothing(fake: SlackFake, store: Store) -> None:
-    """/forget me takes it back, and leaves others' ratings."""
-    fake.add_message(DIRECT, TS, "hello")
-    async with RatedPipeline(store, fake, [Step("Hi."), Step("Hello.")]) as process:
-        await process.send(mention("hello", TS))
-        await process.press("good")
-        await process.press("bad", user=OTHER)
-        await process.send(message("/forget me", "1700000000.000500", channel=DIRECT))
-        assert [rating.is_good for rating in await process.ratings()] == [False]
 
 
 @pytest.mark.parametrize(

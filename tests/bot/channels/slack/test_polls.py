@@ -8,10 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from redis.asyncio import Redis
 
-from bot.channels.slack.polls import PAUSE_S
-from bot.conversation.undelivered import decode_delivery
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall
@@ -28,16 +25,13 @@ from tests.fakes.slack_events import (
     command,
     home_opened,
     mention,
-    message,
     press,
     signed,
 )
-from tests.waiting import until_true
 from toolset.poll import StartPoll
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
-LATER = "1700000100.000100"
 UPDATE = "chat.update"
 OTHER = "U00000002"
 CLOSE = "kaiwa_vote_0"
@@ -138,28 +132,6 @@ async def test_a_press_that_slack_sends_again_counts_once(poll: PollPipeline) ->
     assert len(poll.fake.called(UPDATE)) == 1
 
 
-@pytest.mark.long
-async def test_a_burst_of_presses_makes_few_updates(poll: PollPipeline) -> None:
-    """One shows all votes that have come; the next waits a while."""
-    poll.slack.poll_pause_s = 1.5
-    for number in range(20):
-        await poll.post(poll.pressed("kaiwa_vote_2", user=f"U9{number:07}"))
-    await poll.process()
-    assert "Curry: 20\n" in poll.shown
-    for number in range(20):
-        await poll.press("kaiwa_vote_1", user=f"U8{number:07}")
-    assert len(poll.fake.called(UPDATE)) <= 3
-    poll.due = [KEPT_IN]
-
-    async def all_shown() -> bool:
-        await poll.runner.process(KEPT_IN)
-        return "Sushi: 20\n" in poll.shown
-
-    await until_true(all_shown)
-    assert len(poll.fake.called(UPDATE)) <= 5
-    assert PAUSE_S >= 1.2  # Slack takes 50 a minute
-
-
 async def test_only_its_creator_closes_a_poll(poll: PollPipeline) -> None:
     """Others are told so alone; then the buttons are gone, and who presses one that is still shown
     is told."""
@@ -186,45 +158,6 @@ async def test_a_poll_that_is_gone_is_not_voted_on(poll: PollPipeline) -> None:
     reported = [one["text"] for responses in poll.fake.responses.values() for one in responses]
     assert reported == ["This poll has ended, and its data has been deleted."]
     assert "Sushi: 0\n" in poll.shown
-
-
-async def test_forget_me_takes_what_waits_to_show_a_vote(poll: PollPipeline, redis: Redis) -> None:
-    """Its address names the person; others' votes are shown as before."""
-    poll.fake.break_down(UPDATE)
-    await poll.press("kaiwa_vote_2")
-    await poll.post(poll.pressed("kaiwa_vote_1", user=OTHER))
-    await poll.post(message("forget me", LATER, channel=DIRECT, user=OTHER))
-    poll.due.remove(KEPT_IN)
-    await poll.process()
-    assert poll.fake.shown[-1].startswith(
-        "あなたについて保存していたものを、IDや名前も含めて削除しました"
-    )
-    [left] = await poll.store.outbox.read(KEPT_IN)
-    assert USER.encode() in left
-    values = [await redis.lrange(key, 0, -1) async for key in redis.scan_iter("*:outbox:*")]
-    assert OTHER not in str(values)
-    assert await poll.store.leases.acquire(KEPT_IN)
-
-
-async def test_a_poll_that_goes_while_its_votes_wait_is_not_shown(poll: PollPipeline) -> None:
-    """The delivery is dropped."""
-    await poll.post(poll.pressed("kaiwa_vote_1"))
-    await poll.store.personal_data.erase_person(f"slack:{USER}")
-    await poll.process()
-    assert await poll.store.outbox.read(KEPT_IN) == []
-    assert poll.fake.called(UPDATE) == []
-
-
-async def test_an_update_that_fails_is_made_again(poll: PollPipeline) -> None:
-    """Later, with the votes that came meanwhile."""
-    poll.fake.break_down(UPDATE)
-    for action in ("kaiwa_vote_1", "kaiwa_vote_2"):
-        await poll.press(action)
-    assert "Sushi: 0\nCurry: 0\n" in poll.shown
-    first, second = (decode_delivery(raw) for raw in await poll.store.outbox.read(KEPT_IN))
-    assert (first.attempts, first.not_before > 0, second.attempts) == (1, True, 0)
-    assert first.reply.poll
-    assert first.reply.poll.counts == (1, 0)
 
 
 async def test_a_message_that_is_gone_is_not_updated(poll: PollPipeline) -> None:
