@@ -21,7 +21,6 @@ from bot.store import Store
 from bot.store.keys import Keys
 from tests.bot.channels.line.late_turns import (
     BUTTON,
-    EARLIER,
     LATE_IN_GROUP,
     LATE_S,
     SENT,
@@ -193,28 +192,6 @@ async def test_no_further_piece_of_a_long_answer_follows(store: Store, slack: Sl
     assert (len(slack.posted), slack.shown) == (1, [])
 
 
-@pytest.mark.long
-async def test_a_process_dies_before_it_deletes(
-    store: Store, redis: Redis, slack: SlackFake
-) -> None:
-    """The outbox holds what is to be deleted; the next process does it."""
-    question, _, deletion = in_channel(slack)
-    async with SlackPipeline(store, slack, [Step("Sunny.")]) as here:
-        await here.send(question)
-        slack.break_down("chat.delete")
-        await here.send(deletion)
-        assert slack.shown == ["Sunny."]
-        [conversation] = [name async for name in redis.scan_iter("*:outbox:slack:*")]
-    async with SlackPipeline(store, slack) as other:
-
-        async def is_deleted() -> bool:
-            await other.runner.process(conversation.decode().partition(":outbox:")[2])
-            return slack.shown == []
-
-        await until_true(is_deleted, 20)
-    assert await store.leases.due(10) == []
-
-
 async def test_pictures_and_polls_are_deleted_too(slack: SlackFake, rig: Rig) -> None:
     """And nothing else: not people's messages, not other answers, not other files."""
     poll = Poll("poll_" + "0" * 32, "slack:polls:C00000001", "Where?", ("Here", "There"), (0, 0))
@@ -310,19 +287,6 @@ async def test_a_press_meanwhile_does_not_bring_the_old_words(store: Store, line
             await here.runner.process(LATE_IN_GROUP)
         await here.converse(line.press(BUTTON))
     assert [words for _, words in ways(line)] == [WAITING, WAITING, "Hello Taro", "Sunny."]
-
-
-async def test_two_edited_questions_are_both_answered_anew(store: Store, line: LineFake) -> None:
-    """One after the other, though their edits came together."""
-    steps = [Step("one"), Step("two"), Step("three"), Step("one anew"), Step("two anew")]
-    async with open_pipeline(store, line, steps, line_push="never") as here:
-        await ask_late(here, first := in_group(line, "1?"))
-        await ask_late(here, second := in_group(line, "2?"))
-        await here.converse(in_group(line, "3?", TARO))
-        await here.converse(edit(first, "1!"), edit(second, "2!"))
-        await here.converse(line.press(BUTTON))
-        await here.converse(line.press(EARLIER))
-    assert [words for _, words in ways(line)[2:]] == ["three", "one anew", "two anew"]
 
 
 async def test_a_question_whose_turn_the_history_has_lost_keeps_its_answer(

@@ -131,13 +131,6 @@ async def test_who_watches_sees_the_turn_and_its_end(rig: Rig) -> None:
     assert rig.live.viewers == 0
 
 
-async def test_watchers_are_kept_as_long_as_somebody_uses_them(rig: Rig) -> None:
-    """Two steps of one turn share a watcher; finished turns leave none behind."""
-    watcher = rig.console.watcher(HERE)
-    assert rig.console.watcher(HERE) is watcher
-    assert rig.console.watcher("console:another_one") is not watcher
-
-
 LAUNCH = Question("question_1", "call_1", "launch", {"what": "a\nrocket"}, until=1_763_703_600_000)
 ASKED = ApprovalAsked("question_1", "call_1", "launch", '▸ what: "a\\nrocket"', 1_763_703_600_000)
 

@@ -13,10 +13,7 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, ToolCall, encode
 from tests.bot.channels.line.late_turns import (
-    BUTTON,
     EARLIER,
-    answer_late,
-    held_step,
     question,
     ways,
 )
@@ -193,18 +190,6 @@ async def test_a_reminder_that_the_limit_can_never_pay_is_refused(
         "20 a day; "
     )
     assert result.response.get("error", why).startswith(why)
-
-
-async def test_a_late_answer_beyond_the_limit_is_fetched(store: Store, fake: LineFake) -> None:
-    """Its card says so, as where nothing is pushed."""
-    step = held_step("Sunny.")
-    async with open_pipeline(store, fake, [step], line_daily_user_pushes=1) as here:
-        await ring(here, store, "tea")
-        await here.process()
-        await answer_late(here, step, question(fake))
-        assert "Press the button in a little while" in fake.texts[-1][0]
-        await here.converse(fake.press(BUTTON))
-    assert ways(fake)[2:] == [("reply", "Sunny.")]
 
 
 async def test_where_all_is_pushed_tokens_serve_beyond_the_limit(

@@ -7,9 +7,9 @@ import uuid
 import pytest
 
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable, TokenRefused
-from tests.bot.channels.line.rig import IN_GROUP, IN_ROOM, Rig, open_rig
+from tests.bot.channels.line.rig import IN_GROUP, Rig, open_rig
 from tests.fakes.line import LineFake, Trouble
-from tests.fakes.line_events import GROUP, ROOM, USER
+from tests.fakes.line_events import GROUP, USER
 
 
 def ways(fake: LineFake) -> list[str]:
@@ -45,12 +45,6 @@ async def test_a_token_that_is_too_old_is_not_tried(fake: LineFake, rig: Rig, ag
     assert uuid.UUID(key).version == 5
     await rig.deliver("Hi!", rig.address(fake.token(), age_s), delivery_id="another")
     assert fake.requests[-1].headers["X-Line-Retry-Key"] != key
-
-
-async def test_words_without_a_token_are_pushed(fake: LineFake, rig: Rig) -> None:
-    """As a reminder is."""
-    await rig.deliver("Hi!", conversation=IN_ROOM)
-    assert [(sent.call, sent.to) for sent in fake.sent] == [("push", ROOM)]
 
 
 @pytest.mark.parametrize("trouble", ["cut", "garbled", "stalled"])

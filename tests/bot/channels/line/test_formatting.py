@@ -131,14 +131,3 @@ async def test_a_pressed_example_is_a_message_that_names_its_tool(
         ToolChoice("one", "get_weather"),
     )
     assert fake.texts[1:] == [["晴れです。"]]
-
-
-async def test_the_help_comes_with_its_buttons(store: Store, fake: LineFake) -> None:
-    """Asked for by the greeting's button; what joins a group gets none."""
-    async with open_pipeline(store, fake, []) as here:
-        await here.converse(fake.event("follow"))
-        await here.converse(fake.press("使い方"))
-        assert offered(fake) == EXAMPLES["ja"]
-        await here.converse(fake.event("join", GROUP, user=None))
-        await here.converse(fake.mention("help"))
-    assert [sent.buttons for sent in fake.sent[2:]] == [{}, {}]

@@ -19,7 +19,7 @@ from bot.store import Depths, Store
 from bot.transcript import BACKGROUND_ID, Author, Media, Message, Text
 from tests.bot.channels.line.late_turns import held_step, running
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
-from tests.bot.channels.line.rig import IN_GROUP, Rig, open_rig
+from tests.bot.channels.line.rig import IN_GROUP, open_rig
 from tests.bot.store.turns import key, leased
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import (
@@ -349,20 +349,6 @@ async def test_who_is_not_allowed_is_not_kept() -> None:
         await rig.receive(event(place=GROUP, message=text_message("hi")))
         await rig.receive(event(place=GROUP, user=TARO, message=text_message("hi")))
         assert [one.author_id for one in rig.overheard] == [TARO]
-
-
-async def test_an_unmentioned_message_is_passed_on_as_such(rig: Rig) -> None:
-    """The whole text, pictures too; a message to the bot is none."""
-    picture = {"id": "8003", "type": "image", "contentProvider": {"type": "line"}}
-    await rig.receive(
-        event(place=GROUP, message=text_message("hi")), event(place=GROUP, message=picture)
-    )
-    assert [(one.message.parts, one.unmentioned) for one in rig.overheard] == [
-        (one.message.parts, True) for one in rig.overheard
-    ]
-    assert [one.message.text for one in rig.overheard] == ["hi", ""]
-    [called] = await rig.receive(event(place=GROUP, message=addressed_message("hi")))
-    assert not called.unmentioned
 
 
 async def test_an_unmentioned_message_costs_one_request(

@@ -164,12 +164,6 @@ async def test_half_a_character_costs_only_itself(rig: Rig) -> None:
     assert file.name == "\ufffd.pdf"
 
 
-async def test_a_redelivered_event_is_the_same_message(rig: Rig) -> None:
-    """LINE sends what it believes lost again, under the same ids."""
-    again = {**HELLO, "deliveryContext": {"isRedelivery": True}}
-    assert len(await rig.receive(HELLO, again)) == 1
-
-
 async def test_a_body_over_one_mebibyte_is_refused(rig: Rig) -> None:
     """However it is signed."""
     limit = 1024 * 1024

@@ -20,7 +20,6 @@ from tests.bot.channels.line.late_turns import (
     LATE_S,
     SENT,
     WAITING,
-    answer_late,
     held_step,
     late_turn,
     question,
@@ -294,24 +293,6 @@ async def test_messages_behind_a_turn_get_their_own_button(store: Store, fake: L
         await here.converse(fake.press(BUTTON, OTHER))
         assert fake.texts[-1] == ["two"]
         assert [one.asker for one in await store.late_answers.read(IN_GROUP)] == [USER]
-
-
-async def test_two_presses_at_once_in_two_processes_bring_it_once(
-    store: Store, fake: LineFake
-) -> None:
-    """The second one says that it was sent."""
-    step = held_step()
-    async with (
-        open_pipeline(store, fake, [step], line_push="never") as here,
-        open_pipeline(store, fake, [], line_push="never") as other,
-    ):
-        await answer_late(here, step, question(fake))
-        other.ahead_ms = here.ahead_ms
-        presses = fake.press(BUTTON), fake.press(BUTTON)
-        await asyncio.gather(here.receive(presses[0]), other.receive(presses[1]))
-        await asyncio.gather(here.process(), other.process())
-        await here.runner.process(LATE_HERE)
-    assert [words[:20] for _, words in ways(fake)[1:]] == ["Hi!", SENT[:20]]
 
 
 @pytest.mark.long

@@ -183,13 +183,3 @@ async def test_a_view_that_is_not_ours_decides_nothing(here: Launches, change: J
     pressed["actions"][0] |= {} if "private_metadata" in change else {"block_id": "b1"}
     await here.send(pressed)
     assert here.launch.contexts == []
-
-
-async def test_three_arguments_stay_in_the_message(fake: SlackFake, store: Store) -> None:
-    """With both buttons, as before."""
-    few = dict(list(ARGUMENTS.items())[:3])
-    async with Launches(store, fake, few) as here:
-        await here.send(mention("Launch", TS))
-        call, buttons = read_view(here.asked())
-        assert "▸ what: rocket" in call
-        assert buttons.startswith("[")

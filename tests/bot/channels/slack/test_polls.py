@@ -151,15 +151,6 @@ async def test_only_its_creator_closes_a_poll(poll: PollPipeline) -> None:
     assert "Curry: 0\n" in poll.shown
 
 
-async def test_a_poll_that_is_gone_is_not_voted_on(poll: PollPipeline) -> None:
-    """Its creator had everything forgotten."""
-    await poll.store.personal_data.erase_person(f"slack:{USER}")
-    await poll.press("kaiwa_vote_1", user=OTHER)
-    reported = [one["text"] for responses in poll.fake.responses.values() for one in responses]
-    assert reported == ["This poll has ended, and its data has been deleted."]
-    assert "Sushi: 0\n" in poll.shown
-
-
 async def test_a_message_that_is_gone_is_not_updated(poll: PollPipeline) -> None:
     """The vote counts, and nothing becomes a dead letter."""
     body = poll.pressed("kaiwa_vote_1")
@@ -182,20 +173,6 @@ async def test_what_a_model_writes_is_only_text(fake: SlackFake, store: Store) -
         assert poll.shown.startswith(
             f"*b* <https://evil.example|x>\n<!channel> <@U2>: 0\n{'x' * 60}: 0\n"
         )
-
-
-async def test_ten_options_in_japanese(fake: SlackFake, store: Store) -> None:
-    """With several votes a person; the sentences are in the question's language."""
-    options = [f"候補{number}" for number in range(1, 11)]
-    async with open_poll(
-        fake, store, question="どこで食べますか。", options=options, multiple=True
-    ) as poll:
-        for action in ("kaiwa_vote_1", "kaiwa_vote_10"):
-            await poll.press(action)
-        lines = poll.shown.split("\n")
-        assert [lines[1], lines[10]] == ["候補1: 1", "候補10: 1"]
-        assert lines[11].startswith("投票 1 人。複数選べます。")
-        assert lines[12].endswith("[候補10] [締め切る]")
 
 
 async def test_a_command_in_a_channel_starts_no_poll(fake: SlackFake, store: Store) -> None:
