@@ -49,6 +49,17 @@ async def test_a_group_sees_no_animation(fake: LineFake, rig: Rig) -> None:
     assert [request.call for request in fake.requests] == ["mark"]
 
 
+async def test_failures_are_nobodys_business(fake: LineFake) -> None:
+    """A token of another channel, an animation that is refused: the turn goes on."""
+    fake.fail("mark", 400, "Invalid token")
+    fake.fail("loading", 400, "An invalid chat ID is specified", times=9)
+    api = Client(TOKEN, fake.base_url, fake.base_url)
+    presence = Presence(api, renew_s=0.01, show_after_s=0.0)
+    async with api, presence.live_view(chat_of(IN_PRIVATE), read_address(READ)):
+        await until(lambda: bool(fake.calls("loading")))
+    assert (fake.read, fake.loading) == ([], [])
+
+
 async def test_a_turn_waits_for_nothing_of_it(fake: LineFake, rig: Rig) -> None:
     """LINE is silent: the turn ends nevertheless, and so does the request."""
     fake.trouble("mark", "stalled")
