@@ -232,10 +232,11 @@ async def test_every_failure_is_a_result(failure: str, tools: ToolMap, pets: Pet
     assert "127.0.0.1" not in reported
     assert "failed unexpectedly" not in reported
     if outcome.is_error:
-        assert outcome.response["error"] in (
+        error = outcome.response["error"]
+        # On a busy machine a little of the half second has passed before.
+        assert error.startswith("timed out after 0.") or error in (
             "API request failed: no answer",
             "API request failed: answer too large; ask for less",
-            "timed out after 0.5 s",
         )
     else:
         assert outcome.response["status"] in (200, 302, 401, 429, 500)
