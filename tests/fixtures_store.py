@@ -105,6 +105,6 @@ async def endless_keys(redis: Redis | RedisCluster) -> list[str]:
     names = [name for name in every if not any(kind in name for kind in lasting)]
     pipeline = redis.pipeline(transaction=False)
     for name in names:
-        pipeline.ttl(name)
+        _ = pipeline.ttl(name)
     lives = await pipeline.execute()
     return [name for name, life in zip(names, lives, strict=True) if life == -1]
