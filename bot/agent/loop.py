@@ -5,7 +5,6 @@ This module knows no channel, no store and no vendor.
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing
@@ -17,7 +16,7 @@ from bot.agent.provenance import Provenance
 from bot.agent.reasons import Declarations, with_reason_apart
 from bot.agent.request_size import room_for_results, with_results_cut
 from bot.agent.tool_runner import INTERRUPTED, ToolRunner
-from bot.agent.turn import Turn
+from bot.agent.turn import RecordedResponse, Turn
 from bot.errors import ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText
 from bot.providers import (
@@ -89,7 +88,9 @@ class Agent:
             if response is not None:
                 _refuse_useless(response, may_call)
                 message = _recorded(response.message, turn.added, tools)
-                await turn.record_response(message, response.stop_reason, response.grounding)
+                await turn.record_response(
+                    RecordedResponse(message, response.stop_reason, response.grounding)
+                )
         return turn.answer
 
     async def close(self, turn: Turn, *, stopped: bool = False) -> None:
@@ -117,11 +118,10 @@ class Agent:
         Args:
             room: characters of all results, if the day has no tokens for more.
         """
-        limit = asyncio.timeout(None)
+        limit = turn.asking()
         try:
             async with limit:
-                with turn.asking(limit):
-                    return await self._ask(turn, tools, may_call, room)
+                return await self._ask(turn, tools, may_call, room)
         except TimeoutError:
             if not limit.expired():
                 raise

@@ -269,15 +269,12 @@ class Approvals:
     async def _spend(self, conversation: str, asker: Author, model: str, usage: Usage) -> None:
         await self._budgets.spend(conversation, Spending(model, usage, asker, 0, is_first=False))
 
-    async def decide(
-        self, lease: Lease, journalled: JournalledTurn, journal: TurnJournal, *, is_prompt: bool
-    ) -> None:
+    async def decide(self, lease: Lease, journalled: JournalledTurn, journal: TurnJournal) -> None:
         """Record the first decision in the inbox. Button presses of people who may not decide are
         refused.
 
         Args:
             journal: of the turn; its last step is the question.
-            is_prompt: the channel's (``bot.channels.Channel``).
 
         Raises:
             AwaitingApproval: the inbox holds no decision.
@@ -290,10 +287,9 @@ class Approvals:
         # What cannot be read waits too: the turn would be taken again at once, and for ever.
         remaining, unclear = len(inbox), None
         changed = {one.event.target for _, one in waiting if one.event.is_change}
-        is_whole = self._channels[channel_of(lease.conversation)].shows_whole(asked.question)
-        reading = Reading(
-            journal, journalled.shown, changed, is_prompt=is_prompt, is_whole=is_whole
-        )
+        channel = self._channels[channel_of(lease.conversation)]
+        is_whole = channel.shows_whole(asked.question)
+        reading = Reading(journal, journalled.shown, changed, channel.is_prompt, is_whole)
         # What makes the question void counts before all others.
         ended = [one for one in waiting if _ends(reading, one[1])]
         for entry, parsed in ended[:1] or waiting:
