@@ -20,7 +20,6 @@ from bot.conversation.polls import (
     ToolPolls,
     read_open_polls,
     read_past_polls,
-    read_poll,
     show_poll,
 )
 from bot.errors import DeliverLater, DeliveryRefused
@@ -185,16 +184,6 @@ async def test_attempts_that_fail_leave_one_show_behind(store: Store) -> None:
         await harness.intake(HERE, pressing(poll, 1, f"v{number}", f"p{number}"))
         await harness.runner.process(HERE)
     assert len(await store.outbox.read(HERE)) == 2
-
-
-async def test_forget_me_takes_votes_and_polls(store: Store) -> None:
-    """A creator's poll goes with its votes."""
-    harness = talk(store, *started({}))
-    poll = await first_poll(harness)
-    await harness.intake(HERE, pressing(poll, 1))
-    assert await harness.intake(HERE, InboundEvent(words("m2", "/forget me"), "address"))
-    await harness.runner.process(HERE, "u1")
-    assert await read_poll(store, HERE, poll.id) is None
 
 
 async def test_a_process_without_votes_takes_none(store: Store) -> None:
