@@ -405,7 +405,7 @@ class HistoryEditor:
 
     async def _drop_reminders(self, conversation: str, kind: str, author_id: str) -> None:
         if kind == OWN:
-            await self._store.reminders.drop_all(conversation)
+            await self._store.reminders.drop(conversation, None)
         elif author_id:
             await self._store.reminders.drop(conversation, author_id)
 

@@ -12,8 +12,9 @@ from redis.asyncio import ConnectionPool
 from redis.asyncio.connection import Connection
 from redis.exceptions import ResponseError
 
-from bot.store import FILES_BYTES, Store
+from bot.store import Store
 from bot.store.clients import Server
+from bot.store.files import FILES_BYTES
 from bot.store.keys import DAY_S
 from bot.store.live import Live
 from bot.store.queues import Command, Request

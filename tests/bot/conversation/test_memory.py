@@ -183,26 +183,6 @@ async def test_forget_me_deletes_the_facts_everywhere(store: Store, redis: Redis
     assert await store.person_facts.read(ROOM, "u2") == [Fact(1, "coffee")]
 
 
-async def test_a_group_that_the_bot_has_left_keeps_no_facts(store: Store, redis: Redis) -> None:
-    """Of anybody; those of other places stay."""
-    harness = talk(
-        store,
-        remember(TEA),
-        Step("Noted"),
-        remember(TEA),
-        Step("Noted"),
-        remember(TEA),
-        Step("Noted"),
-    )
-    for number, (author, place) in enumerate((("u1", ROOM), ("u2", ROOM), ("u1", HERE))):
-        await say(harness, "I like tea", f"m{number}", author, place)
-    gone = Message("l1", "user", (), 2)
-    assert await harness.intake(ROOM, InboundEvent(gone, group=True, event="left"))
-    await harness.runner.process(ROOM)
-    assert len([key async for key in redis.scan_iter("kaiwa:*:facts:*")]) == 1
-    assert await store.person_facts.read(HERE, "u1") == [Fact(1, TEA)]
-
-
 async def test_a_turn_without_facts_costs_no_request_for_them(store: Store, redis: Redis) -> None:
     """They are read with the request that opens the turn."""
     harness = Harness(store, [Step("One"), Step("Two")], tools=tool_map())

@@ -78,7 +78,7 @@ class Stage:
         """Let the time of all reminders here be over by so much."""
         at = await self.store.now_ms(HERE) - int(late_s * 1000) - 1
         stored = await self.store.reminders.read(HERE)
-        await self.store.reminders.drop_all(HERE)
+        await self.store.reminders.drop(HERE, None)
         for reminder_id, body in stored.items():
             reminder = replace(read_reminder(body), at=at)
             await self.store.reminders.add(
