@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing
+from functools import partial
 
 from msgspec.structs import asdict, replace
 
@@ -142,7 +143,10 @@ class Agent:
         provenance = self.provenance(turn)
         if provenance.is_judged:
             choice = dataclasses.replace(choice, opens_addresses=False)
-        links = provenance.stream_filter(turn.context.withheld, searches=self.provider.searches)
+        new_filter = partial(
+            provenance.stream_filter, turn.context.withheld, searches=self.provider.searches
+        )
+        links = new_filter()
         definitions = self._declarations.of(tools.offered(lambda: _used(messages, choice)))
         asked = self.provider.stream(system, messages, definitions, choice)
         with span("model", self._metrics) as call:
@@ -156,9 +160,7 @@ class Agent:
                                     await show(AnswerText(shown))
                             case Restarted():
                                 turn.unfinished.clear()
-                                links = provenance.stream_filter(
-                                    turn.context.withheld, searches=self.provider.searches
-                                )
+                                links = new_filter()
                                 await show(AnswerRestarted())
                             case Completed(response):
                                 if links and (rest := links.end()):

@@ -34,7 +34,7 @@ from bot.conversation.journal import (
 )
 from bot.conversation.late_answers import LateButtons
 from bot.conversation.reminders import note_outcome
-from bot.conversation.reopening import Reopening
+from bot.conversation.reopening import reopen
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
 from bot.conversation.turn_entry import encode_turn
@@ -89,7 +89,6 @@ class TurnRunner:
         self._commands = Commands(
             services, self._editor, self._admission, agent.tools, can_translate=can_translate
         )
-        self._reopening = Reopening(services)
         self._interpreter = Interpreter(services, agent.provider)
         self._answerer = Answerer(services, agent, window, cancellations, self._approvals)
 
@@ -121,7 +120,11 @@ class TurnRunner:
             return None
         try:
             journal = read_entries(journalled.entries)
-            if await self._do_first(lease, channel, journalled, journal):
+            # A turn goes on after the deliveries that come of these.
+            if journal.open_question is not None:
+                await self._decide(lease, channel, journalled, journal)
+                return None
+            if not journal.steps and await reopen(self._services, lease, channel, journal.events):
                 return None
             events, turn_id = journal.all_events, journalled.turn_id
             inbound = InboundMessages(self._services, lease, self._editor, events, turn_id)
@@ -176,21 +179,6 @@ class TurnRunner:
         for event in events:
             if await note_outcome(self._store, conversation, event, failed=failed):
                 result.say(self._commands.sentence("reminder.rests", event), event.address)
-
-    async def _do_first(
-        self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal
-    ) -> bool:
-        """Read the decision that a turn waits for, or reopen the turn before a new one.
-
-        Returns:
-            Whether there was anything to do; a turn goes on after the deliveries that come of it.
-        """
-        if journal.open_question is not None:
-            await self._decide(lease, channel, journalled, journal)
-            return True
-        if journal.steps:
-            return False
-        return await self._reopening.reopen(lease, channel, journalled.entries, journal.events)
 
     async def _decide(
         self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal
