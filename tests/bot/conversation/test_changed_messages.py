@@ -392,3 +392,15 @@ async def test_an_answer_that_people_have_read_stays(store: Store) -> None:
     change = InboundEvent(replace(words("e1", ""), at=record.at), "a thread", event="unsent")
     await proceed(harness, replace(change, target="m1"))
     assert (box.words, await harness.past()) == (["one"], [])
+
+
+async def test_an_answer_goes_with_its_first_message_after_a_reset(store: Store) -> None:
+    """Nothing shows any more which of its messages were taken back before."""
+    harness = Harness(store, [Step("both")], Pieces(busy=2))
+    for number in (1, 2):
+        await harness.receive("Oops", f"m{number}")
+    await harness.runner.process(HERE)
+    await harness.receive("/reset", "m3")
+    await harness.runner.process(HERE)
+    await proceed(harness, unsent("e1", "m1"))
+    assert "both" not in str(await store.outbox.read(HERE))

@@ -20,6 +20,7 @@ from bot.conversation.polls import (
     ToolPolls,
     read_open_polls,
     read_past_polls,
+    read_poll,
     show_poll,
 )
 from bot.errors import DeliverLater, DeliveryRefused
@@ -225,3 +226,13 @@ async def test_a_poll_that_cannot_be_read_is_not_shown(store: Store) -> None:
     hooked = ToolResult("c3", "start_poll", {"text": "a hook has changed it"})
     messages = [Message("m", "tool", (failed, result, hooked), 0)]
     assert await show_poll(store, HERE, messages, Reply("Done")) == Reply("Done")
+
+
+async def test_forget_me_takes_votes_and_polls(store: Store) -> None:
+    """A creator's poll goes with its votes."""
+    harness = talk(store, *started({}))
+    poll = await first_poll(harness)
+    await harness.intake(HERE, pressing(poll, 1))
+    assert await harness.intake(HERE, InboundEvent(words("m2", "/forget me"), "address"))
+    await harness.runner.process(HERE, "u1")
+    assert await read_poll(store, HERE, poll.id) is None
