@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -66,7 +66,6 @@ class CutWire:
         self._cut = cut
         self._notify = notify
         self._dropped = asyncio.Event()
-        self._under_way: set[asyncio.Task[Any]] = set()
 
     @asynccontextmanager
     async def open(self, live: Live | None = None) -> AsyncIterator[Store]:
@@ -81,7 +80,6 @@ class CutWire:
             yield Store(client, priority, live or Live(client), HISTORY_S, FILES_BYTES)
         finally:
             self.drop()
-            await asyncio.gather(*self._under_way, return_exceptions=True)
             for one in clients:
                 await one.aclose()
 
@@ -102,11 +100,17 @@ class CutWire:
         is_open = not (self.is_cut.is_set() or self._dropped.is_set())
         return is_open or (is_last and cut.carried_out)
 
-    async def carry_out(self, command: Command, asking: asyncio.Task[Any]) -> Any:
-        """The answer to a request that is under way, unless the process dies meanwhile."""
-        self._under_way.add(asking)
-        asking.add_done_callback(self._under_way.discard)
-        [(_, [reply])] = await asyncio.shield(asking)
+    async def carry_out(self, command: Command, exchange: Coroutine[Any, Any, Any]) -> Any:
+        """The answer to a request, which is carried out also where the process dies meanwhile."""
+        asking = asyncio.create_task(self._ask(command, exchange))
+        try:
+            return await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            await asyncio.wait([asking])
+            raise
+
+    async def _ask(self, command: Command, exchange: Coroutine[Any, Any, Any]) -> Any:
+        [(_, [reply])] = await exchange
         if not isinstance(reply, ResponseError):
             await self._notify(_name_of(command))
         return reply
@@ -136,8 +140,8 @@ class _Client(Server):
                 if not await self._wire.passes(command):
                     await self._wire.end()
                 one = request._replace(commands=[command])
-                asking = asyncio.create_task(super()._exchange(connection, [one]))
-                replies.append(await self._wire.carry_out(command, asking))
+                exchange = super()._exchange(connection, [one])
+                replies.append(await self._wire.carry_out(command, exchange))
                 if self._wire.is_cut.is_set():
                     await self._wire.end()
             answered.append((request, replies))
