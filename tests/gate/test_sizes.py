@@ -17,8 +17,6 @@ WRAPPED = (
     "it grew past the limit when lines became 100 columns short; what it holds is being divided"
 )
 LONG_FILES: dict[str, str] = {
-    "tests/bot/channels/line/test_late_answers.py": WRAPPED,
-    "tests/bot/channels/line/test_late_kinds.py": WRAPPED,
     "tests/bot/ops/test_doctor.py": WRAPPED,
 }
 LONG_FUNCTIONS: dict[str, str] = {}
