@@ -35,7 +35,6 @@ NOT_QUICK = (
     "tests/bot/providers/test_ollama",
     "tests/bot/providers/test_openai",
     "tests/bot/providers/test_refused_keys.py",
-    "tests/bot/store/test_budget_on_a_cluster.py",
     "tests/bot/store/test_cluster.py",
     "tests/bot/store/test_embedded.py",
     "tests/bot/store/test_machine.py",

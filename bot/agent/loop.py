@@ -5,10 +5,10 @@ This module knows no channel, no store and no vendor.
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing
+from functools import partial
 
 from msgspec.structs import asdict, replace
 
@@ -17,7 +17,7 @@ from bot.agent.provenance import Provenance
 from bot.agent.reasons import Declarations, with_reason_apart
 from bot.agent.request_size import room_for_results, with_results_cut
 from bot.agent.tool_runner import INTERRUPTED, ToolRunner
-from bot.agent.turn import Turn
+from bot.agent.turn import RecordedResponse, Turn
 from bot.errors import ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText
 from bot.providers import (
@@ -89,7 +89,9 @@ class Agent:
             if response is not None:
                 _refuse_useless(response, may_call)
                 message = _recorded(response.message, turn.added, tools)
-                await turn.record_response(message, response.stop_reason, response.grounding)
+                await turn.record_response(
+                    RecordedResponse(message, response.stop_reason, response.grounding)
+                )
         return turn.answer
 
     async def close(self, turn: Turn, *, stopped: bool = False) -> None:
@@ -117,11 +119,10 @@ class Agent:
         Args:
             room: characters of all results, if the day has no tokens for more.
         """
-        limit = asyncio.timeout(None)
+        limit = turn.asking()
         try:
             async with limit:
-                with turn.asking(limit):
-                    return await self._ask(turn, tools, may_call, room)
+                return await self._ask(turn, tools, may_call, room)
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -142,7 +143,10 @@ class Agent:
         provenance = self.provenance(turn)
         if provenance.is_judged:
             choice = dataclasses.replace(choice, opens_addresses=False)
-        links = provenance.stream_filter(turn.context.withheld, searches=self.provider.searches)
+        new_filter = partial(
+            provenance.stream_filter, turn.context.withheld, searches=self.provider.searches
+        )
+        links = new_filter()
         definitions = self._declarations.of(tools.offered(lambda: _used(messages, choice)))
         asked = self.provider.stream(system, messages, definitions, choice)
         with span("model", self._metrics) as call:
@@ -156,9 +160,7 @@ class Agent:
                                     await show(AnswerText(shown))
                             case Restarted():
                                 turn.unfinished.clear()
-                                links = provenance.stream_filter(
-                                    turn.context.withheld, searches=self.provider.searches
-                                )
+                                links = new_filter()
                                 await show(AnswerRestarted())
                             case Completed(response):
                                 if links and (rest := links.end()):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Protocol
@@ -116,7 +116,6 @@ class TurnPorts(Protocol):
 
     async def record(self, step: TurnStep) -> None:
         """Store a step; the turn takes the next one afterwards."""
-        ...
 
     async def check_inbox(self, *, certain: bool, only_changes: bool) -> TurnUpdate:
         """Let new entries of the inbox join the turn, and record that.
@@ -125,7 +124,6 @@ class TurnPorts(Protocol):
             certain: read the inbox even if it was empty at the last record.
             only_changes: messages stay in the inbox.
         """
-        ...
 
     async def review(self, acting: ActingCall) -> ApprovalDecision:
         """Decide whether a high-risk call may be made.
@@ -133,12 +131,9 @@ class TurnPorts(Protocol):
         Raises:
             AwaitingApproval: the turn waits for a person's decision.
         """
-        ...
 
     async def spend(self, spending: Spending) -> None:
-        """Count what a model response has used, even one that cannot be used itself. Never
-        raises."""
-        ...
+        """Count what a model response has used, also one that is of no use. Never raises."""
 
 
 class KeepFiles(Protocol):
@@ -149,11 +144,9 @@ class KeepFiles(Protocol):
         self, idempotency_key: str, files: Sequence[ToolFile], /
     ) -> tuple[FileRef, ...]:
         """Store files; the same call's again change nothing."""
-        ...
 
     async def read(self, file: FileRef) -> bytes | None:
         """The content of a stored file; None if it is gone or the store does not answer."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +161,6 @@ class ToolStores:
     uses: Uses | None = None
 
 
-NOTHING_STORED = ToolStores()
-
-
-async def without_media(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages as they are: references to media, no contents."""
-    return messages
-
-
 @dataclass(frozen=True, slots=True)
 class TurnContext:
     """What is fixed for the whole turn.
@@ -185,7 +170,7 @@ class TurnContext:
         locale: BCP 47 tag of the asker.
         time_zone: IANA name.
         watcher: shows the turn while it runs.
-        load: adds contents of media to the messages of a request.
+        load: adds contents of media to the messages of a request; None: there are none.
         tool_choice: for the first request only; afterwards the model is free.
         stores: for the tools.
         shows_pictures: people see the pictures that tools make.
@@ -199,9 +184,9 @@ class TurnContext:
     locale: str
     time_zone: str
     watcher: Watcher
-    load: Callable[[Sequence[Message]], Awaitable[Sequence[Message]]] = without_media
+    load: Callable[[Sequence[Message]], Awaitable[Sequence[Message]]] | None = None
     tool_choice: ToolChoice = AUTO
-    stores: ToolStores = NOTHING_STORED
+    stores: ToolStores = ToolStores()
     shows_pictures: bool = True
     withheld: str = "(link withheld)"
     commands: SpokenCommands | None = None
@@ -230,7 +215,6 @@ class Turn:
         self.deadline = deadline
         self.added: list[Message] = list(asked)
         self.stop_reason: StopReason = "other"
-        self.usage = Usage()
         self.grounding = NOT_GROUNDED
         self.model = ""  # the one that answered last, where it was asked here
         self.unfinished: list[str] = []  # pieces of the response that is being written
@@ -242,26 +226,28 @@ class Turn:
         self._started: set[str] = set()
         self._decided: dict[str, ApprovalDecision] = {}
         self.stopped = False
-        self._asking: asyncio.Timeout | None = None
+        self._asking = asyncio.Timeout(None)
         self._is_changed = False  # since the inbox was checked
         self._edited_at = 0  # number of results at the last edit of a question
 
     async def request(self) -> Sequence[Message]:
         """The messages of the next request."""
-        return await self.context.load([*self.history, *self.added])
+        messages = [*self.history, *self.added]
+        return await self.context.load(messages) if self.context.load else messages
+
+    @property
+    def _asked(self) -> list[Message]:
+        return [message for message in self.added if message.role == "user"]
 
     @property
     def asker(self) -> Author:
         """The author of the user messages: a turn answers one person."""
-        authors = [message.author for message in self.added if message.role == "user"]
-        return (authors[-1] if authors else None) or NOBODY
+        return (self._asked[-1].author if self._asked else None) or NOBODY
 
     @property
     def last_user_text(self) -> str:
         """The text of the newest user message."""
-        return next(
-            (message.text for message in reversed(self.added) if message.role == "user"), ""
-        )
+        return self._asked[-1].text if self._asked else ""
 
     @property
     def tokens_left(self) -> int | None:
@@ -276,17 +262,13 @@ class Turn:
     @property
     def rejections(self) -> int:
         """How many calls of the turn were rejected."""
-        earlier = [result for message in self.added for result in message.results]
-        return sum(result.is_rejected for result in (*earlier, *self._results.values()))
+        return sum(result.is_rejected for result in (*self.results, *self._results.values()))
 
     @property
     def tool_choice(self) -> ToolChoice:
         """The choice for the next request: a forced one holds for the first request only."""
-        return (
-            AUTO
-            if any(message.role == "model" for message in self.added)
-            else self.context.tool_choice
-        )
+        is_over = any(message.role == "model" for message in self.added)
+        return AUTO if is_over else self.context.tool_choice
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -296,20 +278,13 @@ class Turn:
     @property
     def answer(self) -> Message | None:
         """The model's answer; None while the turn goes on."""
-        last = self.added[-1] if self.added else None
-        return last if last and last.is_answer else None
+        return next((last for last in self.added[-1:] if last.is_answer), None)
 
     @property
     def shown(self) -> tuple[ToolResult, ...]:
-        """The results with something for people: those since the last edit, or, if there are none,
-        the earlier ones."""
-        with_something = [result.files or result.card or result.choices for result in self.results]
-        start = self._edited_at if any(with_something[self._edited_at :]) else 0
-        return tuple(
-            result
-            for result, has in zip(self.results[start:], with_something[start:], strict=True)
-            if has
-        )
+        """The results with something for people: those since the last edit, if there are any."""
+        since = _with_something(self.results[self._edited_at :])
+        return since or _with_something(self.results)
 
     @property
     def results(self) -> tuple[ToolResult, ...]:
@@ -319,11 +294,10 @@ class Turn:
     @property
     def withdrawn(self) -> bool:
         """Whether all user messages were taken back."""
-        return all(message.role != "user" for message in self.added)
+        return not self._asked
 
     def repeated(self, index: int) -> int:
-        """How often the call at this index of the newest message was made in a row before, with the
-        same arguments."""
+        """How often in a row the call at this index of the newest message was made before."""
         call = self.calls[index]
         made = sum(_same(call, other) for other in self.calls[:index])
         for message in reversed(self.added[:-1]):
@@ -334,13 +308,11 @@ class Turn:
 
     def open_calls(self) -> list[tuple[int, ToolCall]]:
         """The calls without a result, each with its index in the response."""
-        return [
-            (index, call) for index, call in enumerate(self.calls) if call.id not in self._results
-        ]
+        calls = enumerate(self.calls)
+        return [(index, call) for index, call in calls if call.id not in self._results]
 
     async def spend(self, response: ModelResponse) -> None:
         """Count what a model response has used."""
-        self.usage += response.usage
         self._spent += counted_tokens(response.model, response.usage)
         since = list(takewhile(lambda message: message.role != "model", reversed(self.added)))
         messages = sum(message.role == "user" for message in since)
@@ -362,34 +334,30 @@ class Turn:
         await self._ports.spend(Spending(used.model, usage, self.asker, 0, is_first=False))
 
     async def newest_picture(self) -> tuple[str, bytes] | None:
-        """Type and content of the newest picture in the request: sent by somebody, or made by a
-        tool."""
+        """Type and content of the newest picture in the request, sent or made by a tool."""
         keep = self.context.stores.files
         for message in reversed(await self.request()):
             for part in reversed(message.parts):
                 if isinstance(part, Media) and part.data and kind_of(part.mime) == "image":
                     return part.mime, part.data
-                for file in reversed(part.files if isinstance(part, ToolResult) and keep else ()):
-                    if keep and (data := await keep.read(file)):
-                        return file.mime, data
+                if keep and isinstance(part, ToolResult):
+                    for file in reversed(part.files):
+                        if data := await keep.read(file):
+                            return file.mime, data
         return None
 
-    async def record_response(
-        self, message: Message, stop_reason: StopReason, grounding: Grounding = NOT_GROUNDED
-    ) -> None:
+    async def record_response(self, response: RecordedResponse) -> None:
         """Add a model response to the turn, then record it: after a cancellation in between its
         calls are open."""
-        self.restore_response(message, stop_reason, grounding)
-        await self._ports.record(RecordedResponse(message, stop_reason, grounding))
+        self.restore(response)
+        await self._ports.record(response)
 
     async def record_started(self, call: ToolCall) -> bool:
-        """Record that a call which must not be made twice is made now; False if that is recorded
-        already."""
-        if call.id in self._started:
-            return False
-        await self._ports.record(StartedCall(call.id))
-        self.restore_started(call.id)
-        return True
+        """Record that a call which must not be made twice is made; False if it is recorded."""
+        if is_new := call.id not in self._started:
+            await self._ports.record(StartedCall(call.id))
+            self._started.add(call.id)
+        return is_new
 
     def is_decided(self, call: ToolCall) -> bool:
         """Whether somebody has decided about the call."""
@@ -405,120 +373,86 @@ class Turn:
             AwaitingApproval: the turn waits for a person's decision.
         """
         if call.id not in self._decided:
-            led_to = [*self.history, *self.added]
+            text, led_to = self.last_user_text, [*self.history, *self.added]
             acting = ActingCall(
-                call,
-                tool,
-                reason,
-                self.asker,
-                text=self.last_user_text,
-                led_to=led_to,
-                address=address,
+                call, tool, reason, self.asker, text=text, led_to=led_to, address=address
             )
-            self.restore_decision(await self._ports.review(acting))
+            self.restore(await self._ports.review(acting))
         return self._decided[call.id]
 
     async def check_inbox(self, *, certain: bool = False) -> None:
-        """Let new messages join the turn; if it is stopped, only changes: other messages are for
-        the next turn.
-
-        The turn must have no open call.
-        """
+        """Let new messages join the turn, which must have no open call; if it is stopped, only
+        changes: other messages are for the next turn."""
         certain, self._is_changed = certain or self._is_changed, False
-        joining = asyncio.ensure_future(self._join_inbox(certain=certain))
+        joining = asyncio.ensure_future(
+            self._ports.check_inbox(certain=certain, only_changes=self.stopped)
+        )
         try:
-            await asyncio.shield(joining)
+            self.restore_update(await asyncio.shield(joining))
         except asyncio.CancelledError:
             # A stop ends the turn, but what its journal already holds is part of it: the commit
             # deletes the journal, and a retraction in it would be lost.
-            await joining
+            self.restore_update(await joining)
             raise
 
-    async def _join_inbox(self, *, certain: bool) -> None:
-        update = await self._ports.check_inbox(certain=certain, only_changes=self.stopped)
-        self.restore_update(update)
-
-    @contextmanager
-    def asking(self, limit: asyncio.Timeout) -> Iterator[None]:
-        """While the context is open, ``restart`` makes the limit expire, also one since the inbox
-        was checked."""
-        self._asking = limit
-        if self._is_changed:
-            limit.reschedule(asyncio.get_running_loop().time())
-        try:
-            yield
-        finally:
-            self._asking = None
+    def asking(self) -> asyncio.Timeout:
+        """The time limit of a request to the model: ``restart`` makes it expire, also one since the
+        inbox was checked."""
+        self._asking = asyncio.timeout(0 if self._is_changed else None)
+        return self._asking
 
     def restart(self, message_id: str) -> None:
-        """Check the inbox before anything is answered, if the turn answers this message, which was
-        changed.
-
-        A request to the model that is under way ends.
-        """
-        if not any(message.role == "user" and message.id == message_id for message in self.added):
-            return
-        self._is_changed = True
-        if self._asking is not None and not self._asking.expired():
-            self._asking.reschedule(asyncio.get_running_loop().time())
+        """End the request to the model, and check the inbox before anything is answered, if the
+        turn answers this message, which was changed."""
+        if any(message.id == message_id for message in self._asked):
+            self._is_changed = True
+            # Without a request under way there is no limit, or it is over.
+            with suppress(RuntimeError):
+                self._asking.reschedule(0)
 
     async def record_result(self, result: ToolResult) -> ToolResult:
-        """Record a tool's result, then add it to the turn; beyond ``MOST_READ`` an error takes its
-        place.
-
-        Returns:
-            What was recorded.
-        """
-        size = len(encode(result))
-        if self._read + size > MOST_READ and not result.is_error:
+        """Record a tool's result, then add it to the turn; returns it, beyond ``MOST_READ`` an
+        error that takes its place."""
+        if self._read + len(encode(result)) > MOST_READ and not result.is_error:
             result = left_out(result)
-            size = len(encode(result))
-        self._read += size  # before others are recorded beside it
+        self._read += len(encode(result))  # before others are recorded beside it
         await self._ports.record(result)
-        self._add_result(result)
+        self._results[result.call_id] = result
+        self._end_round()
         return result
 
-    def restore_response(
-        self, message: Message, stop_reason: StopReason, grounding: Grounding = NOT_GROUNDED
-    ) -> None:
-        """Add a recorded model response. Calls beyond the limits have their results at once, which
-        nothing records."""
-        self.unfinished.clear()
-        self.added.append(message)
-        self.grounding += grounding
-        self.stop_reason = stop_reason
-        for call in calls_beyond(self.calls, self.added[:-1]):
-            self._results[call.id] = not_made(call)
+    def restore(self, step: TurnStep | ApprovalDecision) -> None:
+        """Add a recorded step."""
+        match step:
+            case RecordedResponse():
+                self._add_response(step)
+            case StartedCall(call_id):
+                self._started.add(call_id)
+            case ApprovalDecision():
+                self._decided[step.call_id] = step
+            case ToolResult():
+                self._read += len(encode(step))
+                self._results[step.call_id] = step
         self._end_round()
 
-    def restore_started(self, call_id: str) -> None:
-        """Mark a call as made."""
-        self._started.add(call_id)
-
-    def restore_decision(self, decision: ApprovalDecision) -> None:
-        """Add a recorded decision."""
-        self._decided[decision.call_id] = decision
+    def _add_response(self, response: RecordedResponse) -> None:
+        """Calls beyond the limits have their results at once, which nothing records."""
+        self.unfinished.clear()
+        self.added.append(response.message)
+        self.grounding += response.grounding
+        self.stop_reason = response.stop_reason
+        for call in calls_beyond(self.calls, self.added[:-1]):
+            self._results[call.id] = not_made(call)
 
     def restore_update(self, update: TurnUpdate) -> None:
         """Add recorded messages and changes."""
         self.stopped = self.stopped or update.stopped
         if update.changes:
-            if any(
-                message.role == "user" and update.changes.get(message.id) for message in self.added
-            ):
+            if any(update.changes.get(message.id) for message in self._asked):
                 self._edited_at = len(self.results)
             self.history = tuple(apply_changes(self.history, update.changes))
             self.added = apply_changes(self.added, update.changes)
         self.added += update.messages
-
-    def restore_result(self, result: ToolResult) -> None:
-        """Add a recorded result."""
-        self._read += len(encode(result))
-        self._add_result(result)
-
-    def _add_result(self, result: ToolResult) -> None:
-        self._results[result.call_id] = result
-        self._end_round()
 
     def _end_round(self) -> None:
         """Make one message of all results of the round, in call order, if none is missing."""
@@ -531,6 +465,11 @@ class Turn:
             self.added.append(Message(f"{response.id}_results", "tool", results, now_ms()))
 
 
+def _with_something(results: Iterable[ToolResult]) -> tuple[ToolResult, ...]:
+    """The results with something for people."""
+    return tuple(one for one in results if one.files or one.card or one.choices)
+
+
 def _same(one: ToolCall, other: ToolCall) -> bool:
     return one.name == other.name and one.arguments == other.arguments
 
@@ -539,10 +478,7 @@ def apply_changes(
     messages: Sequence[Message], changes: Mapping[str, Message | None]
 ) -> list[Message]:
     """The messages with edits made and others taken back, together with the answers to those taken
-    back.
-
-    What is quoted of a changed message goes too.
-    """
+    back, and with what is quoted of a changed message."""
     stored: list[Message] = []
     for message in messages:
         if message.role != "user":

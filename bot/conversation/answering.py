@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -39,7 +38,7 @@ from bot.conversation.file_text import FileReader
 from bot.conversation.files import ToolFiles
 from bot.conversation.history import HistoryWindow
 from bot.conversation.inbound import InboundMessages
-from bot.conversation.journal import RESPONSE, RESULT, STARTED, Step
+from bot.conversation.journal import RESPONSE, RESULT, STARTED, ApprovalRequest, Step
 from bot.conversation.late_answers import LateButtons, TokenWatch
 from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
@@ -104,13 +103,14 @@ class TurnResult:
     asker: str = ""
     answers: tuple[str, ...] = ()
 
-    def add(
-        self, messages: Sequence[Message], replies: Sequence[tuple[Reply, str]], model: str = ""
-    ) -> None:
-        """Add messages and replies."""
-        self.messages = (*self.messages, *messages)
-        self.replies += replies
-        self.model = model or self.model
+    @property
+    def failed(self) -> bool:
+        """Whether an apology takes the place of an answer."""
+        return any(reply.failed for reply, _ in self.replies)
+
+    def say(self, reply: Reply, address: str) -> None:
+        """Add a reply."""
+        self.replies.append((reply, address))
 
 
 @dataclass(slots=True)
@@ -284,10 +284,9 @@ class Answerer:
         if has_missed and not turn.open_calls():
             await turn.check_inbox(certain=True)
         if kind := media.unread_alone(turn.added):  # nothing but files that the model cannot read
-            turn.restore_response(
-                own_message(self._sentence(f"reply.cannot_{kind}", turn)), "end_turn"
-            )
-            return turn.added[-1]
+            answer = own_message(self._sentence(f"reply.cannot_{kind}", turn))
+            turn.restore(RecordedResponse(answer, "end_turn"))
+            return answer
         async with self._watch_tokens(attempt):
             return await self._agent.run(turn)
 
@@ -368,20 +367,13 @@ class Answerer:
 
     async def _restore(self, turn: Turn, step: Step, inbound: InboundMessages) -> None:
         """Apply one step of the journal to the turn."""
-        match step:
-            case RecordedResponse(message, stop_reason, grounding):
-                turn.restore_response(message, stop_reason, grounding)
-            case ToolResult():
-                turn.restore_result(step)
-            case StartedCall(call_id):
-                turn.restore_started(call_id)
-            case ApprovalDecision():
-                turn.restore_decision(step)
-                inbound.note_decision(step)
-            case InboundEvent():
-                turn.restore_update(
-                    await inbound.join(turn.context.watcher, [parse(step, self._services.commands)])
-                )
+        if isinstance(step, InboundEvent):
+            joined = [parse(step, self._services.commands)]
+            turn.restore_update(await inbound.join(turn.context.watcher, joined))
+        elif not isinstance(step, ApprovalRequest):
+            turn.restore(step)
+        if isinstance(step, ApprovalDecision):
+            inbound.note_decision(step)
 
     async def _apologise(self, turn: Turn, failure: str, cause: str) -> Reply | None:
         log.warning("turn.apologised", apology=failure, cause=cause)
@@ -400,7 +392,7 @@ class Answerer:
             mark = self._sentence("reply.stopped", turn)
             apology = f"{_with_closed_fence(shown)}\n\n{mark}"
         # Recorded by the commit only: after a crash the turn goes on, and may succeed.
-        turn.restore_response(own_message(apology), "end_turn")
+        turn.restore(RecordedResponse(own_message(apology), "end_turn"))
         return Reply(apology, failed=not stopped, note="" if stopped else cause)
 
     def _reply(self, turn: Turn, answer: Message) -> Reply:

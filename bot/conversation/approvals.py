@@ -269,15 +269,12 @@ class Approvals:
     async def _spend(self, conversation: str, asker: Author, model: str, usage: Usage) -> None:
         await self._budgets.spend(conversation, Spending(model, usage, asker, 0, is_first=False))
 
-    async def decide(
-        self, lease: Lease, journalled: JournalledTurn, journal: TurnJournal, *, is_prompt: bool
-    ) -> None:
+    async def decide(self, lease: Lease, journalled: JournalledTurn, journal: TurnJournal) -> None:
         """Record the first decision in the inbox. Button presses of people who may not decide are
         refused.
 
         Args:
             journal: of the turn; its last step is the question.
-            is_prompt: the channel's (``bot.channels.Channel``).
 
         Raises:
             AwaitingApproval: the inbox holds no decision.
@@ -290,10 +287,9 @@ class Approvals:
         # What cannot be read waits too: the turn would be taken again at once, and for ever.
         remaining, unclear = len(inbox), None
         changed = {one.event.target for _, one in waiting if one.event.is_change}
-        is_whole = self._channels[channel_of(lease.conversation)].shows_whole(asked.question)
-        reading = Reading(
-            journal, journalled.shown, changed, is_prompt=is_prompt, is_whole=is_whole
-        )
+        channel = self._channels[channel_of(lease.conversation)]
+        is_whole = channel.shows_whole(asked.question)
+        reading = Reading(journal, journalled.shown, changed, channel.is_prompt, is_whole)
         # What makes the question void counts before all others.
         ended = [one for one in waiting if _ends(reading, one[1])]
         for entry, parsed in ended[:1] or waiting:
@@ -310,7 +306,10 @@ class Approvals:
             if event.event == "decision":
                 is_open = event.target == asked.question.id and not is_late
                 key = "not_yours" if is_open else "over"
-                await self._dismiss(lease, journalled.turn_id, asked, entry, event=event, key=key)
+                text = self._texts.get(f"approval.{key}", asked.language)
+                await self._notify(
+                    lease, journalled.turn_id, text, event.address, answers=entry.frame
+                )
                 remaining -= 1
             elif self._is_unclear(reading, event):
                 unclear = event
@@ -325,18 +324,16 @@ class Approvals:
         )
         await self._settle(lease, journalled.turn_id, asked, expired, None)
 
-    async def _dismiss(
-        self,
-        lease: Lease,
-        turn_id: str,
-        asked: ApprovalRequest,
-        entry: InboxEntry,
-        event: InboundEvent,
-        key: str,
+    async def _notify(
+        self, lease: Lease, turn_id: str, text: str, address: str, *, answers: bytes = b""
     ) -> None:
-        reply = Reply(self._texts.get(f"approval.{key}", asked.language), private=True)
-        delivery = Delivery(new_id("notice"), turn_id, reply, event.address)
-        await self._store.journal.dismiss(lease, entry.frame, encode(delivery))
+        """Say something to one person beside the turn.
+
+        Args:
+            answers: the frame of an entry in the inbox.
+        """
+        delivery = Delivery(new_id("notice"), turn_id, Reply(text, private=True), address)
+        await self._store.journal.dismiss(lease, answers, encode(delivery))
 
     async def _explain(
         self,
@@ -355,9 +352,8 @@ class Approvals:
         ):
             return
         key = "unclear" if is_whole else "unseen"
-        reply = Reply(self._texts.get(f"approval.{key}", asked.language), private=True)
-        delivery = Delivery(new_id("notice"), journalled.turn_id, reply, event.address)
-        await self._store.journal.dismiss(lease, b"", encode(delivery))
+        text = self._texts.get(f"approval.{key}", asked.language)
+        await self._notify(lease, journalled.turn_id, text, event.address)
 
     async def notify_waiting(self, lease: Lease, turn_id: str, asked: ApprovalRequest) -> None:
         """Say once to everybody whose messages wait behind another person's question that they
@@ -373,8 +369,7 @@ class Approvals:
                 lease.conversation, [event], is_new=False
             )
             text = self._texts.get("approval.waiting", self._language_of(known))
-            delivery = Delivery(new_id("notice"), turn_id, Reply(text, private=True), event.address)
-            await self._store.journal.dismiss(lease, b"", encode(delivery))
+            await self._notify(lease, turn_id, text, event.address)
 
     def _decision(
         self, reading: Reading, entry: InboxEntry, parsed: ParsedEvent
@@ -382,6 +377,7 @@ class Approvals:
         """The decision that an event is; None if it decides nothing or its author may not
         decide."""
         event, question = parsed.event, reading.question
+        decided = partial(ApprovalDecision, question.call_id, arguments=question.arguments)
         # Without an id nobody is known to be the asker.
         is_asker = event.author_id == question.asker_id != ""
         if event.event == "decision":
@@ -390,21 +386,15 @@ class Approvals:
             ):
                 return None
             reason = "" if event.approved else REJECTED
-            return ApprovalDecision(
-                question.call_id, event.approved, question.arguments, reason, event.address
-            )
+            return decided(approved=event.approved, reason=reason, address=event.address)
         if _ends(reading, parsed):
             reason = CHANGED if event.event == "edited" else REJECTED
-            return ApprovalDecision(
-                question.call_id, approved=False, arguments=question.arguments, reason=reason
-            )
+            return decided(approved=False, reason=reason)
         if not (is_asker and _is_addressed(event)) or event.message.id in reading.changed:
             return None
         if parsed.command is not None:
             # The command runs after the turn, so it does not belong to the turn's messages.
-            return ApprovalDecision(
-                question.call_id, approved=False, arguments=question.arguments, reason=REJECTED
-            )
+            return decided(approved=False, reason=REJECTED)
         text = event.message.text.strip()
         is_polite = self._commands.is_polite(text)
         if not reading.has_read(entry, event) or (is_polite and not reading.is_prompt):
@@ -414,10 +404,8 @@ class Approvals:
             return None
         # Without the words: the message joins the turn, and takes them along if it is taken back.
         reason = "" if answer else REJECTED
-        return ApprovalDecision(
-            question.call_id,
-            bool(answer),
-            question.arguments,
+        return decided(
+            approved=bool(answer),
             reason=reason,
             address=event.address,
             message_id=event.message.id,

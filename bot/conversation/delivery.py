@@ -161,16 +161,7 @@ class OutboxRelay:
                     return await self._refused(
                         lease, delivery, attempt, DeliveryRefused(f"{GAVE_UP}: {later}")
                     )
-                attempts, after_s = delivery.attempts, later.after
-                attempt.end(
-                    "delivery.postponed",
-                    "later",
-                    name,
-                    cause=str(later),
-                    attempts=attempts,
-                    after_s=after_s,
-                )
-                return await self._postpone(lease, delivery, later)
+                return await self._postpone(lease, delivery, attempt, later)
             except DeliveryRefused as refused:
                 return await self._refused(lease, delivery, attempt, refused)
             except (LeaseLost, StoreUnavailable):
@@ -180,7 +171,13 @@ class OutboxRelay:
             ) as error:  # the next attempt may succeed; the first traceback is enough
                 if not delivery.failures:
                     log.exception("delivery.crashed", delivery=delivery.id)
-                return await self._try_again(lease, delivery, attempt, type(error).__name__)
+                failures = delivery.failures + 1
+                cause = f"failed {failures} times: {type(error).__name__}"
+                if failures >= MAX_FAILURES:
+                    return await self._refused(lease, delivery, attempt, DeliveryRefused(cause))
+                pause = DeliverLater(cause, REST_S * 2 ** (failures - 1))
+                counted = replace(delivery, failures=failures)
+                return await self._postpone(lease, counted, attempt, pause)
             attempt.end("delivery.sent", "delivered", name)
             return await self._remove(lease, shown, shown_at)
 
@@ -260,8 +257,16 @@ class OutboxRelay:
         )
 
     async def _postpone(
-        self, lease: Lease, delivery: Delivery, later: DeliverLater
+        self, lease: Lease, delivery: Delivery, attempt: Span, later: DeliverLater
     ) -> int | bytes | None:
+        attempt.end(
+            "delivery.postponed",
+            "later",
+            channel_of(lease.conversation),
+            cause=str(later),
+            attempts=delivery.attempts,
+            after_s=later.after,
+        )
         now = await self._store.now_ms(lease.conversation)
         if isinstance(later, TokenRefused):
             platform = channel_of(lease.conversation)
@@ -274,27 +279,6 @@ class OutboxRelay:
         retry_at = now + round(min(later.after, LONGEST_WAIT_S) * 1000)
         await self._store.outbox.replace_head(lease, encode(replace(delivery, not_before=retry_at)))
         return retry_at
-
-    async def _try_again(
-        self, lease: Lease, delivery: Delivery, attempt: Span, reason: str
-    ) -> int | bytes | None:
-        name, failures = channel_of(lease.conversation), delivery.failures + 1
-        cause = f"failed {failures} times: {reason}"
-        if failures >= MAX_FAILURES:
-            attempt.end("delivery.failed", "refused", name, cause=cause, delivery=delivery.id)
-            return await self._give_up(lease, delivery, cause)
-        rest_s = REST_S * 2 ** (failures - 1)
-        attempt.end(
-            "delivery.postponed",
-            "later",
-            name,
-            cause=cause,
-            attempts=delivery.attempts,
-            after_s=rest_s,
-        )
-        return await self._postpone(
-            lease, replace(delivery, failures=failures), DeliverLater(cause, rest_s)
-        )
 
     async def _give_up(self, lease: Lease, delivery: Delivery, reason: str) -> int | bytes | None:
         """Give a delivery up. An undeliverable question is rejected, so that its turn goes on at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,6 @@ from bot.conversation.undelivered import (
 )
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, Lease, Store
 from bot.transcript import (
-    Author,
     Message,
     TurnRecord,
     channel_of,
@@ -105,23 +104,15 @@ class HistoryEditor:
     async def remember(self, conversation: str, events: Sequence[InboundEvent]) -> None:
         """Index the conversation under its authors, so that ``/forget me`` finds all conversations
         of a person."""
-        for event in _with_quoted(events):
-            if (person := person_of(conversation, event)) is not None:
-                entry = entry_of(conversation, event)
-                await self._store.belongings.add(person, entry, self._history_s)
+        for person, entry in _entries_of(conversation, events):
+            await self._store.belongings.add(person, entry, self._history_s)
 
     def remember_later(
         self, conversation: str, events: Sequence[InboundEvent]
     ) -> list[asyncio.Future[Any]]:
         """The same with the process's next request; done, or failed, when that is answered."""
-        entries = set()
-        for event in _with_quoted(events):
-            if (person := person_of(conversation, event)) is not None:
-                entries.add((person, entry_of(conversation, event)))
-        return [
-            self._store.belongings.add_later(person, [entry], self._history_s)
-            for person, entry in entries
-        ]
+        add, entries = self._store.belongings.add_later, _entries_of(conversation, events)
+        return [add(person, [entry], self._history_s) for person, entry in entries]
 
     async def apply(self, lease: Lease, edits: Mapping[str, Message | None]) -> None:
         """Make edits to messages of earlier turns.
@@ -405,7 +396,7 @@ class HistoryEditor:
 
     async def _drop_reminders(self, conversation: str, kind: str, author_id: str) -> None:
         if kind == OWN:
-            await self._store.reminders.drop_all(conversation)
+            await self._store.reminders.drop(conversation, None)
         elif author_id:
             await self._store.reminders.drop(conversation, author_id)
 
@@ -491,9 +482,12 @@ def person_of(conversation: str, event: InboundEvent) -> str | None:
     return f"{channel_of(conversation)}:{event.author_id}" if event.author_id else None
 
 
-def _with_quoted(events: Iterable[InboundEvent]) -> Iterator[InboundEvent]:
-    """The events, and each once more for everybody whom it quotes, as if they had written it."""
+def _entries_of(conversation: str, events: Iterable[InboundEvent]) -> set[tuple[str, str]]:
+    """The events' authors and everybody whom they quote, with the conversation's entry."""
+    entries = set[tuple[str, str]]()
     for event in events:
-        yield event
-        for quote in event.message.quotes:
-            yield replace(event, message=replace(event.message, author=Author(quote.author_id)))
+        people = {event.author_id, *(quote.author_id for quote in event.message.quotes)} - {""}
+        for author_id in people:
+            person = f"{channel_of(conversation)}:{author_id}"
+            entries.add((person, entry_of(conversation, event)))
+    return entries

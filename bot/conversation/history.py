@@ -11,7 +11,6 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 
 import structlog
 
@@ -136,7 +135,7 @@ class HistoryWindow:
         if conversation not in self.writing and conversation not in self._paused:
             task = asyncio.create_task(self._summarise(conversation, self._summarizer))
             self.writing[conversation] = task
-            task.add_done_callback(partial(self._done, conversation))
+            task.add_done_callback(lambda _: self.writing.pop(conversation))
 
     async def aclose(self) -> None:
         """Cancel the tasks that write summaries."""
@@ -153,9 +152,6 @@ class HistoryWindow:
     def _cut(self, summary: str) -> str:
         """Cut a summary to this model's share; a model with a larger window may have written it."""
         return summary.encode()[: int(self._bytes * SUMMARISED)].decode("utf-8", "ignore")
-
-    def _done(self, conversation: str, _task: asyncio.Task[None]) -> None:
-        del self.writing[conversation]
 
     async def _summarise(self, conversation: str, summarizer: Summarizer) -> None:
         try:

@@ -10,7 +10,7 @@ turn over reads the same clock.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from typing import Literal
@@ -44,12 +44,6 @@ MOST_FETCHES, MOST_OF_ASKER = 200, 5
 MOST_BROUGHT = 2_000
 
 Progress = Literal["waiting", "asked", "sending", "sent"]
-SENTENCES: Mapping[Progress, str] = {
-    "waiting": "waiting",
-    "asked": "asked",
-    "sending": "waiting",
-    "sent": "sent",
-}
 
 
 class LateButtons:
@@ -218,7 +212,7 @@ class Fetches:
         if wanted:
             late = LateAnswer(fetch.conversation, wanted[0])
             return replace(delivery, late=late, more_late=len(wanted) + reopened > 1)
-        sentence = SENTENCES[progress]
+        sentence = "waiting" if progress == "sending" else progress
         text, again = self._texts.get(f"late.{sentence}", fetch.language), sentence == "waiting"
         reply = Reply(text, fetched_by=delivery.asker if again else "", private=True, fleeting=True)
         return replace(delivery, reply=reply, late=LateAnswer(fetch.conversation))

@@ -31,65 +31,55 @@ from bot.transcript import TurnRecord, encode, new_id
 log = structlog.stdlib.get_logger(__name__)
 
 
-class Reopening:
-    """Reopens committed turns, one at a time."""
+async def reopen(
+    services: Services, lease: Lease, channel: Channel, events: Sequence[InboundEvent]
+) -> bool:
+    """Reopen the oldest turn whose answer waits and of whose messages these events change some, one
+    at a time; other changes wait for its end.
 
-    def __init__(self, services: Services) -> None:
-        self._store = services.store
-        self._commands = services.commands
+    Args:
+        events: all that the turn has begun with, which has no step.
 
-    async def reopen(
-        self,
-        lease: Lease,
-        channel: Channel,
-        begun: Sequence[Entry],
-        events: Sequence[InboundEvent],
-    ) -> bool:
-        """Reopen the oldest turn whose answer waits and of whose messages these events change some;
-        other changes wait for its end.
+    Returns:
+        Whether it goes on; then the events are in the inbox again.
 
-        Args:
-            begun: the entries of the turn that has begun with these events.
-
-        Returns:
-            Whether it goes on; then the events are in the inbox again.
-
-        Raises:
-            LeaseLost: nothing was done.
-        """
-        changed, unsent = set[str](), set[str]()
-        for event in events:
-            if event.event == CONVERSATION_DELETED:
-                return False
-            if event.is_change:
-                changed.add(event.target)
-            if event.event == "unsent":
-                unsent.add(event.target)
-        if not changed:
+    Raises:
+        LeaseLost: nothing was done.
+    """
+    store = services.store
+    changed, unsent = set[str](), set[str]()
+    for event in events:
+        if event.event == CONVERSATION_DELETED:
             return False
-        waiting = await read_undelivered(self._store, lease.conversation)
-        for _, answer in waiting:
-            if is_reopened_by(answer, changed):
-                break
-        else:
+        if event.is_change:
+            changed.add(event.target)
+        if event.event == "unsent":
+            unsent.add(event.target)
+    if not changed:
+        return False
+    waiting = await read_undelivered(store, lease.conversation)
+    for _, answer in waiting:
+        if is_reopened_by(answer, changed):
+            break
+    else:
+        return False
+    turns = read_turns(await store.history.recall(lease.conversation, KEEP_TURNS))
+    stored = _find(answer.turn_id, turns)
+    # A turn whose messages are all taken back does not go on, and its answer goes with them.
+    if stored is None or asked_in(stored[1]) <= unsent:
+        return False
+    journal = _journal_of(stored[1], answer, group=events[0].group)
+    for event in readable_events(journal):
+        # In the history a command looks like a pressed choice, or like an edited text that
+        # reads as a command.
+        if parse(event, services.commands).command:
             return False
-        turns = read_turns(await self._store.history.recall(lease.conversation, KEEP_TURNS))
-        stored = _find(answer.turn_id, turns)
-        # A turn whose messages are all taken back does not go on, and its answer goes with them.
-        if stored is None or asked_in(stored[1]) <= unsent:
-            return False
-        journal = _journal_of(stored[1], answer, group=events[0].group)
-        for event in readable_events(journal):
-            # In the history a command looks like a pressed choice, or like an edited text that
-            # reads as a command.
-            if parse(event, self._commands).command:
-                return False
-        sends = encode(taking_back(answer.turn_id, answer.address)) if channel.takes_back else b""
-        undelivered = [raw for raw, one in waiting if one.turn_id == answer.turn_id and one.answers]
-        goes_on = ReopenedTurn(stored[0], journal, len(begun), stored in turns.summarised)
-        await self._store.journal.reopen(lease, new_id("turn"), goes_on, undelivered, sends)
-        log.info("turn.reopened", answered=answer.turn_id)
-        return True
+    sends = encode(taking_back(answer.turn_id, answer.address)) if channel.takes_back else b""
+    undelivered = [raw for raw, one in waiting if one.turn_id == answer.turn_id and one.answers]
+    goes_on = ReopenedTurn(stored[0], journal, len(events), stored in turns.summarised)
+    await store.journal.reopen(lease, new_id("turn"), goes_on, undelivered, sends)
+    log.info("turn.reopened", answered=answer.turn_id)
+    return True
 
 
 def _find(turn_id: str, turns: Turns) -> StoredTurn | None:

@@ -148,12 +148,11 @@ class ConversationRunner:
                     return NextWakeup(
                         min(parked.until, retry_at or parked.until), parked.known, retry_at is None
                     )
-                if taken.again_at is not None:
+                if isinstance(taken, int):
                     at_once = progress.retry_at is None
-                    return NextWakeup(
-                        taken.again_at, WHOLE_INBOX, at_once
-                    )  # this turn comes before the inbox
-                progress = await self._relay.deliver_first(lease, taken.delivery)
+                    # This turn comes before the inbox.
+                    return NextWakeup(taken, WHOLE_INBOX, at_once)
+                progress = await self._relay.deliver_first(lease, taken)
                 journalled = await self._begin(lease, progress)
         if not self.closing:
             self.window.schedule_summary(lease.conversation)

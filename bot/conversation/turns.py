@@ -8,7 +8,6 @@ number of times while each attempt records a step, a few times while none does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import structlog
 from msgspec.structs import replace
@@ -35,14 +34,14 @@ from bot.conversation.journal import (
 )
 from bot.conversation.late_answers import LateButtons
 from bot.conversation.reminders import note_outcome
-from bot.conversation.reopening import Reopening
+from bot.conversation.reopening import reopen
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
 from bot.conversation.turn_entry import encode_turn
 from bot.conversation.undelivered import reply_taking_back, withdraw_answers
 from bot.errors import AwaitingApproval, LeaseLost, MessagesChanged, StoreUnavailable
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
-from bot.telemetry import Span, span
+from bot.telemetry import span
 from bot.transcript import Message, TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -55,25 +54,6 @@ MAX_STARTS = 5
 MAX_FAILURES = 3
 # The rest after the first failure; it is doubled after each further one.
 REST_MS = 1_000
-
-
-class Taken(NamedTuple):
-    """The end of an attempt at a turn.
-
-    Attributes:
-        again_at: when to try again (ms of the store's clock) if the turn failed and rests.
-        delivery: the head of the outbox, stored as attempted; None if that is unknown.
-    """
-
-    again_at: int | None = None
-    delivery: Delivery | None = None
-
-
-def _end(measured: Span, result: TurnResult) -> None:
-    if any(reply.failed for reply, _ in result.replies):
-        measured.end("turn.failed", "failed", messages=len(result.messages))
-    else:
-        measured.end("turn.answered", "answered", messages=len(result.messages))
 
 
 def _condition(inbound: InboundMessages, answered: Sequence[Message]) -> Condition:
@@ -109,17 +89,20 @@ class TurnRunner:
         self._commands = Commands(
             services, self._editor, self._admission, agent.tools, can_translate=can_translate
         )
-        self._reopening = Reopening(services)
         self._interpreter = Interpreter(services, agent.provider)
         self._answerer = Answerer(services, agent, window, cancellations, self._approvals)
 
     async def take(
         self, lease: Lease, journalled: JournalledTurn, *, quietly: bool = False
-    ) -> Taken:
+    ) -> Delivery | int | None:
         """Take a turn to its commit, or read the decision that it waits for.
 
         Args:
             quietly: show nothing of the answer before it is delivered.
+
+        Returns:
+            The head of the outbox, stored as attempted; or, if the turn failed and rests, when to
+            try again (ms of the store's clock). None if neither is known.
 
         Raises:
             LeaseLost: another process has the turn; nothing was committed here.
@@ -127,63 +110,67 @@ class TurnRunner:
             StoreUnavailable: the turn stays in its journal.
         """
         if journalled.not_before:
-            return Taken(again_at=journalled.not_before)
+            return journalled.not_before
         channel = self._services.channel(lease.conversation)
         if channel is None or journalled.starts > MAX_STARTS:
             reason = f"started {MAX_STARTS} times without getting on"
             if channel is None:
                 reason = f"the channel {channel_of(lease.conversation)} is switched off"
             await self._give_up(lease, journalled, reason)
-            return Taken()
+            return None
         try:
             journal = read_entries(journalled.entries)
-            if await self._do_first(lease, channel, journalled, journal):
-                return Taken()
+            # A turn goes on after the deliveries that come of these.
+            if journal.open_question is not None:
+                await self._decide(lease, channel, journalled, journal)
+                return None
+            if not journal.steps and await reopen(self._services, lease, channel, journal.events):
+                return None
             events, turn_id = journal.all_events, journalled.turn_id
             inbound = InboundMessages(self._services, lease, self._editor, events, turn_id)
             attempt = Attempt(lease, channel, journalled, inbound, quietly)
-            return Taken(delivery=await self._attempt(attempt, journal))
+            return await self._attempt(attempt, journal)
         except MessagesChanged:
             log.info("turn.restarted")
             # The turn goes on from its journal, as after a crash, and checks the inbox first.
-            return Taken()
+            return None
         except (LeaseLost, AwaitingApproval, StoreUnavailable):
             raise
         except Exception as error:
             # The next attempt may succeed. Details go to the log.
             log.exception("turn.crashed")
-            return Taken(again_at=await self._try_again(lease, journalled, type(error).__name__))
+            return await self._try_again(lease, journalled, type(error).__name__)
 
     async def _attempt(self, attempt: Attempt, journal: TurnJournal) -> Delivery | None:
-        """Take the turn to its commit; the head of the outbox, see ``Taken``."""
+        """Take the turn to its commit; the head of the outbox, see ``take``."""
         with span("turn", self._services.metrics) as measured:
             events, result = await self._prepare(attempt, journal)
             unless, is_alone = ALWAYS, not (result.messages or result.replies)
             if events:
                 takes = self._interpreter if events[-1].unmentioned else self._answerer
                 answer = await takes.answer(attempt, events, journal.steps)
-                result.add(answer.messages, answer.replies, answer.model)
-                result.asker, result.answers = answer.asker or result.asker, answer.answers
+                result.messages += answer.messages
+                result.replies += answer.replies
+                result.model, result.answers = answer.model, answer.answers
+                result.asker = answer.asker or result.asker
                 if answer.replies:
-                    failed = any(reply.failed for reply, _ in answer.replies)
                     await self._note_routines(
-                        attempt.lease.conversation, events, result, failed=failed
+                        attempt.lease.conversation, events, result, failed=answer.failed
                     )
                 unless = _condition(attempt.inbound, answer.messages)
                 result.may_be_reopened = is_alone and answer.may_be_reopened
-            if not result.replies and (events or attempt.journalled.is_resumed):
-                self._take_back(attempt, journal, result)
+            is_begun = events or attempt.journalled.is_resumed
+            if attempt.channel.takes_back and is_begun and not result.replies:
+                # Nobody gets an answer: what this attempt or an earlier one has streamed goes.
+                back = reply_taking_back(attempt.turn_id)
+                result.say(back, newest_address(journal.all_events))
             delivery = await self._commit(attempt.lease, attempt.journalled, result, unless=unless)
             await attempt.inbound.finish()
-            _end(measured, result)
+            if result.failed:
+                measured.end("turn.failed", "failed", messages=len(result.messages))
+            else:
+                measured.end("turn.answered", "answered", messages=len(result.messages))
         return delivery
-
-    def _take_back(self, attempt: Attempt, journal: TurnJournal, result: TurnResult) -> None:
-        """Have the channel delete what this attempt or an earlier one has streamed of an answer
-        that nobody gets."""
-        if attempt.channel.takes_back:
-            address = newest_address(journal.all_events)
-            result.add((), [(reply_taking_back(attempt.turn_id), address)])
 
     async def _note_routines(
         self, conversation: str, events: Sequence[InboundEvent], result: TurnResult, *, failed: bool
@@ -191,59 +178,31 @@ class TurnRunner:
         """Count failures of the routines among the events; one that rests from now on says so."""
         for event in events:
             if await note_outcome(self._store, conversation, event, failed=failed):
-                result.add((), [(self._commands.sentence("reminder.rests", event), event.address)])
-
-    async def _do_first(
-        self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal
-    ) -> bool:
-        """Read the decision that a turn waits for, or reopen the turn before a new one.
-
-        Returns:
-            Whether there was anything to do; a turn goes on after the deliveries that come of it.
-        """
-        if journal.open_question is not None:
-            await self._decide(lease, channel, journalled, journal)
-            return True
-        if journal.steps:
-            return False
-        return await self._reopening.reopen(lease, channel, journalled.entries, journal.events)
+                result.say(self._commands.sentence("reminder.rests", event), event.address)
 
     async def _decide(
         self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal
     ) -> None:
         """Read the answers to the open question. Commands of other people run meanwhile."""
         try:
-            await self._approvals.decide(lease, journalled, journal, is_prompt=channel.is_prompt)
+            await self._approvals.decide(lease, journalled, journal)
         except AwaitingApproval as waiting:
-            await self._withdraw_answers(lease, channel)
-            done = await self._run_others_commands(
-                lease, journalled, journal.asked.question.asker_id
+            inbox = await read_waiting(self._store, lease.conversation)
+            if unsent := {event.target for event in inbox if event.event == "unsent"}:
+                # The turn reads after the question that they are taken back.
+                await withdraw_answers(self._store, lease, channel, unsent)
+            asked, until = journal.asked, waiting.until
+            known = waiting.known - await self._run_others_commands(
+                lease, journalled, asked.question.asker_id
             )
-            known = waiting.known - done
-            look_at = None
             if known and channel.fetches_of(lease.conversation):
-                look_at = await self._send_buttons_to_waiting(lease, channel)
+                next_s = await LateButtons(self._services, lease, channel).send_to_waiting()
+                if next_s is not None:
+                    now = await self._store.now_ms(lease.conversation)
+                    until = min(until, now + round(next_s * 1000) + 1)
             elif known:
-                await self._approvals.notify_waiting(lease, journalled.turn_id, journal.asked)
-            raise AwaitingApproval(min(waiting.until, look_at or waiting.until), known) from waiting
-
-    async def _withdraw_answers(self, lease: Lease, channel: Channel) -> None:
-        """Withdraw answers to messages that are taken back behind an open question; the turn reads
-        that after it."""
-        waiting = await read_waiting(self._store, lease.conversation)
-        if unsent := {event.target for event in waiting if event.event == "unsent"}:
-            await withdraw_answers(self._store, lease, channel, unsent)
-
-    async def _send_buttons_to_waiting(self, lease: Lease, channel: Channel) -> int | None:
-        """Send the button for late answers to people who wait behind an open question.
-
-        Returns:
-            When the next one is due (ms of the store's clock).
-        """
-        next_s = await LateButtons(self._services, lease, channel).send_to_waiting()
-        if next_s is None:
-            return None
-        return await self._store.now_ms(lease.conversation) + round(next_s * 1000) + 1
+                await self._approvals.notify_waiting(lease, journalled.turn_id, asked)
+            raise AwaitingApproval(until, known) from waiting
 
     async def _run_others_commands(
         self, lease: Lease, journalled: JournalledTurn, asker_id: str
@@ -374,25 +333,26 @@ class TurnRunner:
         late = [event for event in found.messages if event.reminder == "late_routine"]
         for event in found.reminders + late:
             reply = self._commands.reminder(event)
-            messages = () if event.is_routine else (event.message, own_message(reply.text))
-            result.add(messages, [(reply, event.address)])
+            result.say(reply, event.address)
+            if not event.is_routine:
+                result.messages += (event.message, own_message(reply.text))
+        enrich = attempt.channel.enrich
         if found.canned:
-            await self._add_canned(attempt, found.canned, result)
+            for event in await enrich(lease.conversation, found.canned, is_new=False):
+                sentence = self._commands.sentence(event.target, event)
+                result.say(replace(sentence, private=event.event == "decision"), event.address)
         if found.superseded:
-            (last,) = await attempt.channel.enrich(
-                lease.conversation, found.superseded[-1:], is_new=False
-            )
-            result.add([event.message for event in found.superseded], [])
+            (last,) = await enrich(lease.conversation, found.superseded[-1:], is_new=False)
+            result.messages += tuple(event.message for event in found.superseded)
             if not found.commands:
-                apology = self._commands.sentence("apology.stopped", last)
-                result.add((), [(apology, last.address)])
+                result.say(self._commands.sentence("apology.stopped", last), last.address)
         for command, event in found.commands:
             reply = await self._commands.run(
                 command, CommandContext(lease, event, bool(found.superseded))
             )
-            result.add((), [(reply, event.address)])
+            result.say(reply, event.address)
             if command not in UNRECORDED:
-                result.add([event.message, own_message(reply.text)], [])
+                result.messages += (event.message, own_message(reply.text))
             if command == "forget":
                 result.messages, result.asker = (), ""
         return found.messages, result
@@ -412,17 +372,9 @@ class TurnRunner:
         conversation, turn_id = attempt.lease.conversation, attempt.turn_id
         admitted = await self._admission.admit(conversation, turn_id, batch)
         attempt.standing = admitted.standing
-        result.add(admitted.messages, admitted.replies)
+        result.messages += tuple(admitted.messages)
+        result.replies += admitted.replies
         return admitted.events
-
-    async def _add_canned(
-        self, attempt: Attempt, canned: list[InboundEvent], result: TurnResult
-    ) -> None:
-        for event in await attempt.channel.enrich(attempt.lease.conversation, canned, is_new=False):
-            sentence = replace(
-                self._commands.sentence(event.target, event), private=event.event == "decision"
-            )
-            result.add((), [(sentence, event.address)])
 
     async def _commit(
         self,

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
-from typing import Any, cast
+from typing import Any
 
-from bot.store.clients import Client, translate_errors
+from bot.store.clients import Client, ask
 from bot.store.keys import digest_of, index_key
 from bot.store.queues import ignore_failure
 from bot.store.scripts import Scripts
@@ -53,9 +53,8 @@ class Belongings:
 
     async def read(self, owner: str) -> list[str]:
         """The entries of an owner, sorted; what some of them name may be over."""
-        async with translate_errors():
-            found = await self._client.zrange(index_key(digest_of(owner)), 0, -1)
-        return sorted(entry.decode() for entry in cast("list[bytes]", found))
+        found = await ask(self._client, "ZRANGE", index_key(digest_of(owner)), 0, -1)
+        return sorted(entry.decode() for entry in found)
 
     async def remove(self, owner: str, entries: Collection[str]) -> None:
         """Remove entries; others that came meanwhile stay."""

@@ -341,3 +341,14 @@ def _refused_certificate(error: BaseException | None) -> SSLCertVerificationErro
     while error is not None and not isinstance(error, SSLCertVerificationError):
         error = error.__cause__ or error.__context__
     return error
+
+
+async def ask(client: Client, *command: Any) -> Any:
+    """The reply to one command.
+
+    Raises:
+        StoreUnavailable: see ``translate_errors``.
+    """
+    async with translate_errors():
+        (reply,) = await client.execute_soon(command)
+    return reply

@@ -6,9 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from bot.store.clients import Client, translate_errors
+from bot.store.clients import Client, ask, translate_errors
 from bot.store.frames import unpack
 from bot.store.keys import DEAD_LETTERS, SHARDS, Keys, dead_letter_streams
 from bot.store.scripts import Scripts
@@ -71,8 +70,7 @@ class DeadLetters:
     async def of(self, conversation: str) -> list[DeadLetter]:
         """Those of one conversation, oldest first."""
         stream = Keys(conversation).dead
-        async with translate_errors():
-            entries: Any = await self._client.xrange(stream)
+        entries = await ask(self._client, "XRANGE", stream, "-", "+")
         letters = _letters(dead_letter_streams().index(stream), entries)
         return [letter for letter in letters if letter.conversation == conversation]
 
@@ -82,10 +80,8 @@ class DeadLetters:
         if known is None or int(known[1]) >= SHARDS:
             return None
         shard, entry_id = int(known[1]), known[2]
-        async with translate_errors():
-            entries: Any = await self._client.xrange(
-                dead_letter_streams()[shard], entry_id, entry_id
-            )
+        stream = dead_letter_streams()[shard]
+        entries = await ask(self._client, "XRANGE", stream, entry_id, entry_id)
         return next(_letters(shard, entries), None)
 
     async def revive(self, letter: DeadLetter, delivery: bytes = b"") -> bool:
@@ -110,8 +106,7 @@ class DeadLetters:
     async def discard(self, letter: DeadLetter) -> bool:
         """Delete it; False where it no longer exists."""
         stream, entry_id = _place(letter)
-        async with translate_errors():
-            return bool(await self._client.xdel(stream, entry_id))
+        return bool(await ask(self._client, "XDEL", stream, entry_id))
 
 
 def _place(letter: DeadLetter) -> tuple[str, str]:

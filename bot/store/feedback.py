@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from bot.store.belongings import Belongings
-from bot.store.clients import Client, translate_errors
+from bot.store.clients import Client, ask, translate_errors
 from bot.store.keys import FEEDBACK_S, RATINGS, digest_of, feedback_key
 from bot.store.scripts import Scripts
 
@@ -63,8 +63,7 @@ class Feedback:
 
     async def withdraw(self, day: str, turn_id: str, person: str) -> None:
         """Delete a person's rating of an answer, as ``rate`` names them."""
-        async with translate_errors():
-            await self._client.execute_soon(("HDEL", feedback_key(day), _field(person, turn_id)))
+        await ask(self._client, "HDEL", feedback_key(day), _field(person, turn_id))
 
 
 def _field(person: str, turn_id: str) -> str:

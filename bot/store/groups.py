@@ -8,7 +8,7 @@ bytes.
 from __future__ import annotations
 
 from bot.store.belongings import Belongings
-from bot.store.clients import ANSWER_S, Client, translate_errors
+from bot.store.clients import ANSWER_S, Client, ask, translate_errors
 from bot.store.keys import BACKGROUND_S, INTERPRETER_S, Keys, person_of
 from bot.store.queues import Prefetches, Read
 from bot.store.scripts import Scripts
@@ -66,8 +66,7 @@ class Groups:
 
     async def languages(self, conversation: str) -> str:
         """The languages of the interpreter; empty where there is none."""
-        async with translate_errors():
-            (languages,) = await self._client.execute_soon(("GET", Keys(conversation).interpreter))
+        languages = await ask(self._client, "GET", Keys(conversation).interpreter)
         return (languages or b"").decode()
 
     def prefetch(self, conversation: str) -> None:

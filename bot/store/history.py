@@ -6,9 +6,9 @@ A summary of the older turns is stored beside it; it replaces none of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from bot.store.clients import Client, translate_errors
+from bot.store.clients import Client, ask
 from bot.store.keys import WORK_S, Keys
 from bot.store.leases import Lease
 from bot.store.queues import Command
@@ -41,10 +41,9 @@ class History:
 
     async def read(self, conversation: str, turns: int) -> list[bytes]:
         """The newest ``turns`` entries (at least 1), oldest first."""
-        async with translate_errors():
-            return cast(
-                list[bytes], await self._client.lrange(Keys(conversation).history, -turns, -1)
-            )
+        key = Keys(conversation).history
+        entries: list[bytes] = await ask(self._client, "LRANGE", key, -turns, -1)
+        return entries
 
     async def recall(self, conversation: str, turns: int) -> StoredHistory:
         """The summary and the newest ``turns`` entries (at least 1), read in one script."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import cast
 
-from bot.store.clients import ANSWER_S, Client, translate_errors
+from bot.store.clients import ANSWER_S, Client, ask, translate_errors
 from bot.store.frames import ARRIVAL, InboxEntry, unpack_waiting
 from bot.store.keys import Keys, message_keys
 from bot.store.scripts import Scripts
@@ -48,8 +47,7 @@ class Inbox:
 
     async def read(self, conversation: str) -> list[InboxEntry]:
         """The waiting entries, oldest first."""
-        async with translate_errors():
-            frames = cast("list[bytes]", await self._client.lrange(Keys(conversation).inbox, 0, -1))
+        frames = await ask(self._client, "LRANGE", Keys(conversation).inbox, 0, -1)
         return [unpack_waiting(frame) for frame in frames]
 
     async def accept(

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from bot.store.clients import Client, translate_errors
+from bot.store.clients import Client, ask
 from bot.store.frames import Entry, pack, unpack
 from bot.store.history import StoredHistory
 from bot.store.keys import WORK_S, Keys
@@ -187,18 +187,12 @@ class Journal:
 
     async def read(self, conversation: str) -> list[Entry]:
         """The entries of the turn under way; needs no lease."""
-        async with translate_errors():
-            frames = cast(
-                "list[bytes]", await self._client.lrange(Keys(conversation).journal, 0, -1)
-            )
+        frames = await ask(self._client, "LRANGE", Keys(conversation).journal, 0, -1)
         return [unpack(frame) for frame in frames]
 
     async def turn_id(self, conversation: str) -> str:
         """The id of the turn under way, empty if there is none; needs no lease."""
-        async with translate_errors():
-            turn_id = cast(
-                "bytes | None", await self._client.hget(Keys(conversation).of("turn"), "id")
-            )
+        turn_id = await ask(self._client, "HGET", Keys(conversation).of("turn"), "id")
         return (turn_id or b"").decode()
 
     async def withdraw(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import cast
 
 from bot.store.belongings import Belongings
-from bot.store.clients import Client, translate_errors
+from bot.store.clients import Client, ask, translate_errors
 from bot.store.keys import kv_key
 from bot.store.queues import Prefetches, Read, ignore_failure
 from bot.store.scripts import Scripts
@@ -78,8 +78,7 @@ class KeyValue:
 
     async def delete(self, name: str) -> None:
         self._prefetches.drop(_read(name))
-        async with translate_errors():
-            await self._client.delete(kv_key(name))
+        await ask(self._client, "DEL", kv_key(name))
 
 
 def _read(name: str) -> Read:

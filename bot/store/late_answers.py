@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from bot.store.clients import Client, translate_errors
+from bot.store.clients import Client, ask
 from bot.store.keys import Keys
 from bot.store.scripts import Scripts
 
@@ -33,10 +33,7 @@ class LateAnswers:
 
     async def read(self, conversation: str) -> list[StoredLateAnswer]:
         """All late answers, oldest first."""
-        async with translate_errors():
-            frames = cast(
-                "list[bytes]", await self._client.lrange(Keys(conversation).of("late"), 0, -1)
-            )
+        frames = await ask(self._client, "LRANGE", Keys(conversation).of("late"), 0, -1)
         return [_unpack(frame) for frame in frames]
 
     async def remove(

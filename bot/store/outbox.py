@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
-from bot.store.clients import Client, translate_errors
+from bot.store.clients import Client, ask
 from bot.store.frames import Entry, pack
 from bot.store.keys import WORK_S, Keys
 from bot.store.leases import Lease
@@ -44,13 +44,13 @@ class Outbox:
 
     async def head(self, conversation: str) -> bytes | None:
         """The next delivery."""
-        async with translate_errors():
-            return cast(bytes | None, await self._client.lindex(Keys(conversation).outbox, 0))
+        head: bytes | None = await ask(self._client, "LINDEX", Keys(conversation).outbox, 0)
+        return head
 
     async def read(self, conversation: str) -> list[bytes]:
         """All deliveries, oldest first."""
-        async with translate_errors():
-            return cast(list[bytes], await self._client.lrange(Keys(conversation).outbox, 0, -1))
+        all_: list[bytes] = await ask(self._client, "LRANGE", Keys(conversation).outbox, 0, -1)
+        return all_
 
     async def post(
         self, conversation: str, delivery_id: str, delivery: bytes, bound: Bound = UNBOUNDED

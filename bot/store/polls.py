@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, cast
 
 from bot.store.belongings import Belongings
-from bot.store.clients import Client, translate_errors
+from bot.store.clients import Client, ask
 from bot.store.keys import OPEN_POLLS, POLLS_S, VOTERS, Keys, digest_of, person_of
 from bot.store.scripts import Scripts
 
@@ -78,7 +78,8 @@ class Polls:
         await self._belongings.add(voter, _entry(conversation, poll_id), POLLS_S)
         arguments = [conversation, poll_id, digest_of(voter), choice, VOTERS, delivery]
         others = {"seen": keys.seen(press_id), "poll": keys.poll(poll_id)}
-        return _outcome(await self._scripts.run("vote", conversation, arguments, others))
+        found: bytes = await self._scripts.run("vote", conversation, arguments, others)
+        return cast(Outcome, found.decode())
 
     async def withdraw(self, conversation: str, poll_id: str, person: str) -> None:
         """Delete a poll that somebody has started; of another one, what they have voted. Channel
@@ -110,26 +111,9 @@ class Polls:
 
     async def open_ids(self, conversation: str) -> list[str]:
         """The ids of the open polls, those with the newest votes last."""
-        async with translate_errors():
-            ids = cast(
-                "list[bytes]", await self._client.zrange(Keys(conversation).of("polls"), 0, -1)
-            )
+        ids = await ask(self._client, "ZRANGE", Keys(conversation).of("polls"), 0, -1)
         return [poll_id.decode() for poll_id in ids]
 
 
 def _entry(conversation: str, poll_id: str) -> str:
     return f"poll {conversation} {poll_id}"
-
-
-def _outcome(found: bytes) -> Outcome:
-    match found:
-        case b"taken":
-            return "taken"
-        case b"over":
-            return "over"
-        case b"not_yours":
-            return "not_yours"
-        case b"full":
-            return "full"
-        case _:
-            return "gone"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
-from bot.store.clients import Client, translate_errors
+from bot.store.clients import Client, ask
 from bot.store.keys import Keys, alarm_indexes, reminders_of_key
 from bot.store.queues import Command
 from bot.store.scripts import Scripts
@@ -68,34 +68,27 @@ class Reminders:
 
     async def _drop_over(self, key: str, until_s: int) -> int:
         """Count no longer what was counted until then and is over; returns the number."""
-        async with translate_errors():
-            found = await self._client.zrangebyscore(key, "-inf", until_s)
-            old = cast("list[bytes]", found)
-            outcomes = await asyncio.gather(*map(self._is_stored, old))
-            for member, is_stored in zip(old, outcomes, strict=True):
-                if not is_stored:
-                    await self._client.zrem(key, member)
+        old: list[bytes] = await ask(self._client, "ZRANGEBYSCORE", key, "-inf", until_s)
+        outcomes = await asyncio.gather(*map(self._is_stored, old))
+        for member, is_stored in zip(old, outcomes, strict=True):
+            if not is_stored:
+                await ask(self._client, "ZREM", key, member)
         return outcomes.count(False)
 
     async def discount(self, person: str, conversation: str, reminder_id: str) -> None:
         """Count a reminder no longer, so that another one may come at once."""
-        async with translate_errors():
-            await self._client.zrem(reminders_of_key(person), _member(conversation, reminder_id))
+        member = _member(conversation, reminder_id)
+        await ask(self._client, "ZREM", reminders_of_key(person), member)
 
     async def counted(self, person: str) -> list[tuple[str, str]]:
         """Conversation and id of each reminder that counts for a person; some may be over."""
-        async with translate_errors():
-            members = cast(
-                "list[bytes]", await self._client.zrange(reminders_of_key(person), 0, -1)
-            )
+        members = await ask(self._client, "ZRANGE", reminders_of_key(person), 0, -1)
         places = [member.decode().rpartition(" ") for member in members]
         return [(conversation, reminder_id) for conversation, _, reminder_id in places]
 
     async def _is_stored(self, member: bytes) -> bool:
         conversation, _, reminder_id = member.decode().rpartition(" ")
-        return bool(
-            await cast("Any", self._client.hexists(Keys(conversation).reminders, reminder_id))
-        )
+        return bool(await ask(self._client, "HEXISTS", Keys(conversation).reminders, reminder_id))
 
     async def add(
         self, conversation: str, reminder_id: str, author: str, at: int, body: bytes
@@ -106,10 +99,7 @@ class Reminders:
 
     async def read(self, conversation: str) -> dict[str, bytes]:
         """The bodies by reminder id."""
-        async with translate_errors():
-            stored = cast(
-                "dict[bytes, bytes]", await self._client.hgetall(Keys(conversation).reminders)
-            )
+        stored = await ask(self._client, "HGETALL", Keys(conversation).reminders)
         bodies = {}
         for reminder_id, value in stored.items():
             bodies[reminder_id.decode()] = value.partition(b"\n")[2]
@@ -141,25 +131,20 @@ class Reminders:
         arguments = [conversation, reminder_id, "", "rests" if rests else "", body]
         await self._scripts.run("set_reminder", conversation, arguments)
 
-    async def drop(self, conversation: str, author: str, reminder_id: str = "") -> int:
-        """Delete an author's reminders in a conversation, or one of them; returns their number."""
-        return await self._drop(conversation, author.encode(), reminder_id.encode())
+    async def drop(self, conversation: str, author: str | None, reminder_id: str = "") -> int:
+        """Delete an author's reminders in a conversation, or one of them; returns their number.
 
-    async def drop_all(self, conversation: str) -> int:
-        """Delete everybody's reminders in a conversation; returns their number."""
-        return await self._drop(conversation, None, b"")
-
-    async def _drop(self, conversation: str, author: bytes | None, only: bytes) -> int:
+        Args:
+            author: None: everybody's.
+        """
         keys = Keys(conversation)
-        async with translate_errors():
-            stored = cast("dict[bytes, bytes]", await self._client.hgetall(keys.reminders))
         commands: list[Command] = []
-        for reminder_id, value in stored.items():
-            is_theirs = author is None or value.partition(b"\n")[0] == author
-            if is_theirs and only in (b"", reminder_id):
-                alarm = b"%b %b" % (conversation.encode(), reminder_id)
-                commands.append(("HDEL", keys.reminders, reminder_id))
-                commands.append(("ZREM", keys.of("alarms"), alarm))
+        stored = await ask(self._client, "HGETALL", keys.reminders)
+        for raw_id, value in stored.items():
+            name, whose = raw_id.decode(), value.partition(b"\n")[0].decode()
+            if author in (None, whose) and reminder_id in ("", name):
+                commands.append(("HDEL", keys.reminders, name))
+                commands.append(("ZREM", keys.of("alarms"), _member(conversation, name)))
         if commands:
             await self._scripts.transact(commands)
         return len(commands) // 2

@@ -21,30 +21,9 @@ from typing import Any, Literal, NamedTuple, get_args
 from redis.exceptions import ResponseError
 
 from bot.errors import LeaseLost, MessagesChanged
+from bot.store import keys
 from bot.store.clients import Client, translate_errors
-from bot.store.keys import (
-    BACKGROUND_MESSAGES,
-    BACKGROUND_S,
-    DAY_S,
-    DEAD_LETTERS,
-    DEAD_S,
-    EARLY_EDITS,
-    EARLY_S,
-    HISTORY_BYTES,
-    HISTORY_SHARE,
-    INBOX_BYTES,
-    INBOX_ENTRIES,
-    INBOX_FEW,
-    INDEX_S,
-    INTERPRETER_S,
-    LATE_ANSWERS,
-    POLL_S,
-    POLLS_S,
-    REMINDER_S,
-    SEEN_S,
-    WORK_S,
-    Keys,
-)
+from bot.store.keys import Keys
 from bot.store.queues import Command
 
 Name = Literal[
@@ -222,29 +201,10 @@ class Scripts:
 @cache
 def read_script(name: Name, history_s: int) -> Script:
     """A script with all that it uses."""
-    constants = {
-        "BACKGROUND_MESSAGES": BACKGROUND_MESSAGES,
-        "BACKGROUND_S": BACKGROUND_S,
-        "DAY_MS": DAY_S * 1000,
-        "DEAD_LETTERS": DEAD_LETTERS,
-        "DEAD_S": DEAD_S,
-        "EARLY_EDITS": EARLY_EDITS,
-        "EARLY_S": EARLY_S,
-        "HISTORY_BYTES": HISTORY_BYTES,
-        "HISTORY_S": history_s,
-        "HISTORY_SHARE": HISTORY_SHARE,
-        "INBOX_BYTES": INBOX_BYTES,
-        "INBOX_ENTRIES": INBOX_ENTRIES,
-        "INBOX_FEW": INBOX_FEW,
-        "INDEX_S": INDEX_S,
-        "INTERPRETER_S": INTERPRETER_S,
-        "LATE_ANSWERS": LATE_ANSWERS,
-        "POLL_S": POLL_S,
-        "POLLS_S": POLLS_S,
-        "REMINDER_S": REMINDER_S,
-        "SEEN_S": SEEN_S,
-        "WORK_S": WORK_S,
-    }
+    constants = {"DAY_MS": keys.DAY_S * 1000, "HISTORY_S": history_s}
+    for constant, value in vars(keys).items():
+        if isinstance(value, int):
+            constants[constant] = value
     folder = files(__package__) / "lua"
     first_line, _, body = (folder / f"{name}.lua").read_text("utf-8").partition("\n")
     shared = (folder / "shared.lua").read_text("utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.store.clients import Client, translate_errors
+from bot.store.clients import Client, ask, translate_errors
 from bot.store.keys import PINS, pins_key
 from bot.store.queues import Command
 from bot.store.scripts import Scripts
@@ -35,8 +35,7 @@ class ToolPins:
 
     async def read(self, server: str) -> dict[str, str]:
         """The pins of a server, by tool."""
-        async with translate_errors():
-            (pinned,) = await self._client.execute_soon(("HGETALL", pins_key(server)))
+        pinned = await ask(self._client, "HGETALL", pins_key(server))
         return {name.decode(): digest.decode() for name, digest in pinned.items()}
 
     async def accept(self, server: str, digests: Mapping[str, str]) -> None:

@@ -14,7 +14,6 @@ from bot.agent.hooks import Hook
 from bot.agent.loop import Agent
 from bot.channels import AssertLease, Channel, Delivery, InboundEvent, Question
 from bot.clock import Days
-from bot.commands import SpokenCommands
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
 from bot.conversation.journal import read_open_question
@@ -119,7 +118,9 @@ class Harness:
         self.runner = build(*parts, summarizer=summarizer, reviewers=reviewers, clock=clock)
         self.budgets, self.notes = self.runner.services.budgets, self.runner.window
         votes = Votes(store, catalogue, process_later)
-        self.intake = Intake(store, process_later, SpokenCommands(catalogue), self.metrics, votes)
+        self.intake = Intake(
+            store, process_later, self.runner.services.commands, self.metrics, votes
+        )
 
     async def receive(self, text: str, message_id: str, address: str = "") -> None:
         await self.arrive(InboundEvent(words(message_id, text), address))

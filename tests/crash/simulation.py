@@ -19,10 +19,8 @@ from bot.conversation.intake import Intake
 from bot.conversation.services import Policy
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
 from bot.providers.scripted import Scripted, Step
-from bot.store import Store, open_store
-from bot.store.clients import hash_of
+from bot.store import Store
 from bot.store.leases import LEASE_MS
-from bot.store.scripts import NAMES, read_script
 from bot.telemetry import Metrics
 from bot.transcript import Message, Opaque
 from tests.bot.conversation.reviewing import reviewers
@@ -34,9 +32,6 @@ from tests.fakes.cut_wire import REOPEN, Cut, CutWire
 Think = Callable[[Sequence[Message]], Step]
 Meanwhile = tuple[str, InboundEvent]
 
-HISTORY_DAYS = 30
-TEXTS = {name: read_script(name, HISTORY_DAYS * 86_400).text for name in NAMES}
-SCRIPTS = {hash_of(text): name for name, text in TEXTS.items()}
 LIFE_S = 20.0  # far longer than any of them lives
 NEVER = Cut()
 TOGETHER = "together"  # with what has come before
@@ -109,14 +104,13 @@ class Process(Mailbox):
         self._continue = conversation.rig.reported[conversation.name]
         self._scenario = scenario = conversation.scenario
         self.takes_back = scenario.deletes
-        store.live = (
-            conversation.rig.store.live
-        )  # hears what is told beside its work, until it dies
 
         def answer(messages: Sequence[Message]) -> Step:
             return replace(scenario.think(messages), opaque=BY_MODEL)
 
-        jury = reviewers(*(Scripted([vote] * 20) for vote in scenario.votes))
+        jury = None
+        if scenario.votes:
+            jury = reviewers(*(Scripted([vote] * 20) for vote in scenario.votes))
         self.harness = Harness(
             store, [answer] * 20, self, conversation.rig.tools, scenario.policy, reviewers=jury
         )
@@ -193,8 +187,8 @@ class Conversation:
 
     async def knock(self, event: InboundEvent, cut: Cut) -> list[str]:
         """Bring a message to a process that dies, before it begins at the latest; its requests."""
-        wire = CutWire(self.rig.server, cut, SCRIPTS, self._continue)
-        async with wire.open() as url, open_store(url, history_days=HISTORY_DAYS) as store:
+        wire = CutWire(self.rig.server, cut, self._continue)
+        async with wire.open(self.rig.store.live) as store:
 
             def die(_conversation: str, _author: str) -> None:
                 wire.is_cut.set()
@@ -206,8 +200,8 @@ class Conversation:
     async def process(self, cut: Cut = NEVER) -> Process:
         """Let a process process until nothing is left to do, or until it dies."""
         called_before = len(self.called)
-        wire = CutWire(self.rig.server, cut, SCRIPTS, self._continue)
-        async with wire.open() as url, open_store(url, history_days=HISTORY_DAYS) as store:
+        wire = CutWire(self.rig.server, cut, self._continue)
+        async with wire.open(self.rig.store.live) as store:
             process = Process(self, store, wire)
             await _until_death(wire, self._live(process))
         process.called = [call.n for call in self.called[called_before:]]

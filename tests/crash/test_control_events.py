@@ -40,7 +40,6 @@ MAKES: dict[str, Callable[[str], InboundEvent]] = {
 }
 PAIRS = list(product(MAKES, repeat=2))
 ERASES = ("deletion", "reset", "forget", "leave")  # of these, nothing may be left of the request
-VOIDS = (*ERASES, "edit", "stop")  # of a question
 
 # When the first comes, and the second. "record" is, with a question open, the record of what
 # decides it.

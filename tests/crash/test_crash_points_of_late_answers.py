@@ -9,13 +9,12 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bot.providers.scripted import Step
-from bot.store import open_store
 from bot.transcript import Message
 from tests.bot.channels.line.late_turns import BUTTON, LATE_S, WAITING, ignore
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.store.turns import key
 from tests.crash.rig import CrashRig
-from tests.crash.simulation import HISTORY_DAYS, SCRIPTS, _until_death
+from tests.crash.simulation import _until_death
 from tests.fakes.cut_wire import Cut, CutWire
 from tests.fakes.line import LineFake, line_fake
 from tests.fakes.line_events import BOT, JSON, event, text_message
@@ -55,10 +54,9 @@ class Late:
 
     async def die_at(self, cut: Cut) -> bool:
         """Let a process do what there is to do until it dies; whether it did."""
-        wire = CutWire(self._rig.server, cut, SCRIPTS, ignore)
+        wire = CutWire(self._rig.server, cut, ignore)
         async with (
-            wire.open() as url,
-            open_store(url, history_days=HISTORY_DAYS) as store,
+            wire.open() as store,
             open_pipeline(store, self._fake, [answer] * 9, line_push="never") as here,
         ):
             here.ahead_ms = round(self._fake._ahead * 1000)

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from hashlib import sha1
-from urllib.parse import unquote, urlsplit
+from typing import Any
 
-GREETINGS = ("CLIENT", "HELLO", "SELECT")  # what a connection begins with
+from redis.asyncio import ConnectionPool
+from redis.asyncio.connection import Connection
+from redis.exceptions import ResponseError
+
+from bot.store import Store
+from bot.store.clients import Server
+from bot.store.files import FILES_BYTES
+from bot.store.keys import DAY_S
+from bot.store.live import Live
+from bot.store.queues import Command, Request
+from bot.store.scripts import NAMES, read_script
+
 TOTALS = "totals"  # a transaction on the counters of a day
 JOIN = "join"  # a record that takes entries of the inbox into the turn
 REOPEN = "reopen"  # a transaction that goes on with a committed turn
 # Beside whatever is done, which does not wait for them.
-BY_THE_CLOCK = ("renew", "budget", TOTALS)
-UNCOUNTED = (*GREETINGS, *BY_THE_CLOCK)
+UNCOUNTED = ("renew", "budget", TOTALS)
 READS = ("due", "HGET", "LINDEX", "LRANGE", "XRANGE")  # change nothing
+HISTORY_S = 30 * DAY_S
+SCRIPTS = {read_script(name, HISTORY_S).text: name for name in NAMES}
+
+Notify = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,125 +47,116 @@ class Cut:
 
 
 class CutWire:
-    """Passes requests on one by one, each connection with its answers, until the cut; then nothing
-    passes any more.
+    """Passes a process's requests on one by one, until the cut; then nothing passes any more.
 
     Args:
-        scripts: their names by hash.
         notify: told each request's name when the server has carried it out, before its answer goes
             back.
 
     Attributes:
         requests: the names of those that count, in the order they came.
-        is_cut: set at the cut. Nobody is told of it: whoever waits for an answer waits for ever.
+        is_cut: set at the cut. Nobody is told of it: whoever waits for an answer waits until the
+            wire is dropped.
     """
 
-    def __init__(
-        self,
-        server: str,
-        cut: Cut,
-        scripts: Mapping[str, str],
-        notify: Callable[[str], Awaitable[None]],
-    ) -> None:
+    def __init__(self, server: str, cut: Cut, notify: Notify) -> None:
         self.requests: list[str] = []
         self.is_cut = asyncio.Event()
-        self._server = unquote(urlsplit(server).path)
+        self._server = server
         self._cut = cut
-        self._scripts = scripts
         self._notify = notify
-        self._connections: dict[asyncio.StreamWriter, asyncio.Task[None] | None] = {}
-        self._is_dropped = False
+        self._dropped = asyncio.Event()
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[str]:
-        """The URL of its near end; afterwards the server has carried out whatever has reached
-        it."""
-        near_end = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        host, port = near_end.sockets[0].getsockname()
+    async def open(self, live: Live | None = None) -> AsyncIterator[Store]:
+        """The process's store; afterwards the server has carried out whatever has reached it.
+
+        Args:
+            live: hears what is told beside the process's work.
+        """
+        clients = [_Client(self, self._server) for _ in range(2)]
+        client, priority = clients
         try:
-            yield f"redis://{host}:{port}"
+            yield Store(client, priority, live or Live(client), HISTORY_S, FILES_BYTES)
         finally:
             self.drop()
-            await _knock(host, port)
-            near_end.close()
-            await asyncio.gather(*filter(None, self._connections.values()))
+            for one in clients:
+                await one.aclose()
 
     def drop(self) -> None:
         """Refuse whoever still tries."""
-        self._is_dropped = True
-        for connection in self._connections:
-            connection.close()
+        self._dropped.set()
 
-    async def _serve(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
-        if self._is_dropped:
-            to_client.close()
-            return
-        self._connections[to_client] = asyncio.current_task()
-        server, to_server = await asyncio.open_unix_connection(self._server)
-        with suppress(OSError, asyncio.IncompleteReadError):
-            while not self.is_cut.is_set():
-                await self._pass_on(await _read(client), server, to_server, to_client)
-            _ = await client.read()  # until it is dropped
-        to_server.close()
-        to_client.close()
-
-    async def _pass_on(
-        self,
-        request: bytes,
-        server: asyncio.StreamReader,
-        to_server: asyncio.StreamWriter,
-        back: asyncio.StreamWriter,
-    ) -> None:
-        is_last = self._count(request) and len(self.requests) == self._cut.request
+    async def passes(self, command: Command) -> bool:
+        """Whether a request reaches the server; one that does not is without an answer."""
+        name, cut = _name_of(command), self._cut
+        is_counted = name not in (UNCOUNTED + READS if cut.carried_out else UNCOUNTED)
+        is_last = False
+        if is_counted and not self.is_cut.is_set():
+            self.requests.append(name)
+            is_last = len(self.requests) == cut.request
         if is_last:
             self.is_cut.set()
-        if self.is_cut.is_set() and not (is_last and self._cut.carried_out):
-            return
-        to_server.write(request)
-        answer = await _read(server)
-        if not answer.startswith(b"-"):
-            await self._notify(self._name_of(request))
-        if not self.is_cut.is_set():
-            back.write(answer)
+        is_open = not (self.is_cut.is_set() or self._dropped.is_set())
+        return is_open or (is_last and cut.carried_out)
 
-    def _count(self, request: bytes) -> bool:
-        name = self._name_of(request)
-        if name in UNCOUNTED or (self._cut.carried_out and name in READS) or self.is_cut.is_set():
-            return False
-        self.requests.append(name)
-        return True
+    async def carry_out(self, command: Command, exchange: Coroutine[Any, Any, Any]) -> Any:
+        """The answer to a request, which is carried out also where the process dies meanwhile."""
+        asking = asyncio.create_task(self._ask(command, exchange))
+        try:
+            return await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            await asyncio.wait([asking])
+            raise
 
-    def _name_of(self, request: bytes) -> str:
-        _, _, command, *first = request.split(b"\r\n", 5)[:5]
-        name = command.decode()
-        if b":totals:" in request:
-            return TOTALS
-        if name == "EVALSHA":
-            name = self._scripts.get(first[1].decode(), name)
-        if name == "EVAL":
-            name = self._scripts.get(sha1(first[1], usedforsecurity=False).hexdigest(), name)
-        if name == "record" and b"\r\njoin\r\n" in request:
-            return JOIN
-        if name == "transaction" and b"\r\nreopened\r\n" in request:
-            return REOPEN
-        return name
+    async def _ask(self, command: Command, exchange: Coroutine[Any, Any, Any]) -> Any:
+        [(_, [reply])] = await exchange
+        if not isinstance(reply, ResponseError):
+            await self._notify(_name_of(command))
+        return reply
+
+    async def end(self) -> None:
+        """Wait for an answer that never comes."""
+        await self._dropped.wait()
+        raise ConnectionError("the wire is cut")
 
 
-async def _knock(host: str, port: int) -> None:
-    """Wait until whoever came before has been let in: asyncio loses those who stand on the
-    threshold of a server that is closed."""
-    from_server, to_server = await asyncio.open_connection(host, port)
-    _ = await from_server.read()
-    to_server.close()
-    await to_server.wait_closed()
+class _Client(Server):
+    """A client whose requests go over the wire."""
+
+    def __init__(self, wire: CutWire, url: str) -> None:
+        pool = ConnectionPool.from_url(url, max_connections=10, protocol=2, driver_info=None)
+        super().__init__(connection_pool=pool)
+        self.auto_close_connection_pool = True
+        self._wire = wire
+
+    async def _exchange(
+        self, connection: Connection, batch: list[Request]
+    ) -> list[tuple[Request, list[Any]]]:
+        answered = []
+        for request in batch:
+            replies = []
+            for command in request.commands:
+                if not await self._wire.passes(command):
+                    await self._wire.end()
+                one = request._replace(commands=[command])
+                exchange = super()._exchange(connection, [one])
+                replies.append(await self._wire.carry_out(command, exchange))
+                if self._wire.is_cut.is_set():
+                    await self._wire.end()
+            answered.append((request, replies))
+        return answered
 
 
-async def _read(stream: asyncio.StreamReader) -> bytes:
-    """One whole request or answer, as it came."""
-    line = await stream.readuntil(b"\r\n")
-    length = int(line[1:]) if line[:1] in (b"$", b"*") else -1
-    if length < 0:
-        return line
-    if line[:1] == b"$":
-        return line + await stream.readexactly(length + 2)
-    return b"".join([line, *[await _read(stream) for _ in range(length)]])
+def _name_of(command: Command) -> str:
+    words = [word for word in command if isinstance(word, str)]
+    if any(":totals:" in word for word in words):
+        return TOTALS
+    name = str(command[0])
+    if name == "EVAL":
+        name = SCRIPTS.get(words[1], name)
+    if name == "record" and JOIN in words:
+        return JOIN
+    if name == "transaction" and "reopened" in words:
+        return REOPEN
+    return name

@@ -68,12 +68,17 @@ async def test_another_process_goes_by_the_same_rule(store: Store, approved: boo
         assert (await other.past())[-1] == WITHHELD
 
 
-async def test_auto_approve_does_not_cover_it(store: Store) -> None:
-    """Calls that act are made without a question; this one waits for a person."""
+DECIDES = Policy(review_mode="decide", review_tools=("read_web_page",))
+
+
+@pytest.mark.parametrize("policy", [Policy(mode="auto_approve"), DECIDES])
+async def test_neither_a_mode_nor_a_model_decides_it(store: Store, policy: Policy) -> None:
+    """Calls that act are made without a question, as all reviewers are in favour; this one waits
+    for a person."""
     async with hostile_site() as site:
-        steps = [Step("Noted."), LOOKS, OPENS]
+        tools, voters = tools_of(site, Tickets()), reviewers(Scripted([YES]))
         harness = Harness(
-            store, steps, None, tools_of(site, Tickets()), Policy(mode="auto_approve")
+            store, [Step("Noted."), LOOKS, OPENS], None, tools, policy, reviewers=voters
         )
         await say(harness, f"My code is {SECRET}", "m0")
         await say(harness, "What is new?", "m1")
@@ -93,20 +98,6 @@ async def test_auto_reject_refuses_it(store: Store) -> None:
         (result,) = harness.model.requests[-1].messages[-1].results
         assert result.is_rejected
         assert "only addresses that the user gave" in result.response["error"]
-        assert requests(site) == []
-
-
-async def test_no_model_decides_it(store: Store) -> None:
-    """Reviewers that may decide about the tool are in favour, and a person is asked."""
-    async with hostile_site() as site:
-        policy = Policy(review_mode="decide", review_tools=("read_web_page",))
-        tools, voters = tools_of(site, Tickets()), reviewers(Scripted([YES]))
-        harness = Harness(
-            store, [Step("Noted."), LOOKS, OPENS], None, tools, policy, reviewers=voters
-        )
-        await say(harness, f"My code is {SECRET}", "m0")
-        await say(harness, "What is new?", "m1")
-        assert await harness.question() is not None
         assert requests(site) == []
 
 

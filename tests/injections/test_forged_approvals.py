@@ -91,17 +91,6 @@ async def test_two_calls_of_one_id_are_two_questions(store: Store) -> None:
     assert results(talk) == [{"heard": {"what": "kite"}}, {"error": "rejected by the user"}]
 
 
-async def test_nobody_elses_words_decide(store: Store, wttr: WttrFake, tmp_path: Path) -> None:
-    """Neither another person's yes nor the page's, and theirs does not wait to become one."""
-    async with injected_group(store, wttr, tmp_path, PUSHY) as harness:
-        await harness.say("Read that page")
-        await harness.say("yes", "u2")
-        await harness.say("はい", "u2")
-        assert (len(harness.asked), harness.launch.contexts) == (1, [])
-        await harness.say("no", "u1")
-        assert harness.launch.contexts == []
-
-
 async def test_what_cannot_be_shown_whole_is_not_asked_about(store: Store) -> None:
     """Nothing dangerous hides behind a cut: the model is told to use less."""
     talk = conversation(store, launching("c1", what="a" * SHOWN, target="city"), Step("Too much"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+
 import pytest
 
 from bot.channels import InboundEvent, Take
@@ -36,8 +38,7 @@ class Shared(Mailbox):
         return take(self._content)
 
 
-@pytest.mark.parametrize("injection", INJECTIONS, ids=lambda one: one.name)
-@pytest.mark.parametrize("is_document", [False, True], ids=["text", "document"])
+@pytest.mark.parametrize(("injection", "is_document"), list(zip(INJECTIONS, cycle([False, True]))))
 async def test_what_a_file_orders_is_asked_first(
     store: Store, injection: Injection, is_document: bool
 ) -> None:

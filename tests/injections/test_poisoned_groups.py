@@ -35,7 +35,7 @@ def gullible(messages: Sequence[Message]) -> Step:
     return Step("As you like.") if messages[-1].results or not is_reported else LAUNCH
 
 
-@pytest.mark.parametrize("injection", corpus(), ids=lambda injection: injection.name)
+@pytest.mark.parametrize("injection", corpus()[::2], ids=lambda injection: injection.name)
 async def test_background_gives_no_permission(
     store: Store, fake: LineFake, injection: Injection
 ) -> None:
@@ -62,7 +62,7 @@ async def test_background_gives_no_permission(
     assert launch.contexts == []
 
 
-@pytest.mark.parametrize("injection", corpus(), ids=lambda injection: injection.name)
+@pytest.mark.parametrize("injection", corpus()[1::2], ids=lambda injection: injection.name)
 async def test_a_quote_gives_no_permission(
     store: Store, fake: LineFake, injection: Injection
 ) -> None:
@@ -80,7 +80,7 @@ async def test_a_quote_gives_no_permission(
     assert launch.contexts == []
 
 
-@pytest.mark.parametrize("injection", corpus(), ids=lambda injection: injection.name)
+@pytest.mark.parametrize("injection", corpus()[::3], ids=lambda injection: injection.name)
 async def test_the_interpreter_can_only_translate(
     store: Store, fake: LineFake, injection: Injection
 ) -> None:

@@ -73,22 +73,8 @@ class Gullible:
 @pytest.mark.parametrize("poison", POISONS)
 async def test_notes_give_no_permission(store: Store, poison: str) -> None:
     """The model believes them word for word; whoever spoke is asked before anything is done, and
-    may say no."""
-    chat = Gullible(store, poison)
-    for text in (f"Read that page {LONG}", f"And this one {LONG}", f"And that {LONG}", "Hello"):
-        await chat.say(text)
-    question = await chat.harness.question()
-    assert question is not None
-    assert question.arguments == {"what": "rocket"}
-    await chat.say("no")
-    assert chat.launch.contexts == []
-    assert chat.harness.box.texts[-1] == "As you like."
-
-
-@pytest.mark.parametrize("poison", POISONS)
-async def test_notes_are_written_and_sent_as_data(store: Store, poison: str) -> None:
-    """Nothing can be called while they are written, no line of a tool is anybody's, and no system
-    prompt holds them."""
+    may say no. Nothing can be called while they are written, no line of a tool is anybody's, and no
+    system prompt holds them."""
     chat = Gullible(store, poison)
     for text in (f"Read that page {LONG}", f"And this one {LONG}", f"And that {LONG}", "Hello"):
         await chat.say(text)
@@ -104,6 +90,12 @@ async def test_notes_are_written_and_sent_as_data(store: Store, poison: str) -> 
     noted = acting.messages[0]
     assert (noted.id, noted.role, noted.text.startswith(SUMMARY)) == (SUMMARY_ID, "user", True)
     assert any(poison.split()[-1] in text for text in texts_in([noted]))
+    question = await chat.harness.question()
+    assert question is not None
+    assert question.arguments == {"what": "rocket"}
+    await chat.say("no")
+    assert chat.launch.contexts == []
+    assert chat.harness.box.texts[-1] == "As you like."
 
 
 async def test_poison_that_is_taken_back_leaves_the_notes(store: Store) -> None:

@@ -3,6 +3,7 @@ together."""
 
 from __future__ import annotations
 
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ ACTING = [one for one in corpus() if any(order.tool == "launch" for order in one
 JURY, BLOCKS = 3, ("request", "call", "transcript")
 # The mode, and how many of the reviewers are sensible: in decide at least one must be.
 JURIES: list[tuple[ReviewMode, int]] = [("advise", 0), ("veto", 0), ("veto", 2), ("decide", 1)]
+# Each injection meets one of them, and each of them many.
+CASES = list(zip(ACTING, cycle(JURIES)))
 
 
 def obeying(injection: Injection) -> Step:
@@ -37,17 +40,12 @@ def jury(injection: Injection, sensible: int) -> tuple[Reviewers, list[Scripted]
     ), scripts
 
 
-@pytest.mark.parametrize("injection", ACTING, ids=lambda one: one.name)
-@pytest.mark.parametrize(("mode", "sensible"), JURIES)
+@pytest.mark.parametrize(("injection", "of"), CASES, ids=[one.name for one, _ in CASES])
 async def test_no_injection_acts_by_votes(
-    injection: Injection,
-    mode: ReviewMode,
-    sensible: int,
-    store: Store,
-    wttr: WttrFake,
-    tmp_path: Path,
+    injection: Injection, of: tuple[ReviewMode, int], store: Store, wttr: WttrFake, tmp_path: Path
 ) -> None:
     """A person is asked, or nobody; the call is not made, and no text can end its block of data."""
+    mode, sensible = of
     reviewers, scripts = jury(injection, sensible)
     policy = Policy(review_mode=mode, review_tools=("launch",))
     async with injected_group(

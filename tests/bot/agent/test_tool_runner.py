@@ -8,12 +8,8 @@ from typing import Any
 
 import pytest
 
-from bot.agent.hooks import Hooks
-from bot.agent.provenance import Provenance
-from bot.agent.tool_runner import INTERRUPTED, ToolRunner
-from bot.agent.turn import ApprovalDecision
+from bot.agent.turn import ApprovalDecision, StartedCall
 from bot.errors import AwaitingApproval
-from bot.telemetry import Metrics
 from bot.transcript import ToolResult
 from tests.bot.agent.test_provenance import Fetch
 from tests.bot.conversation.tool_rounds import STRICT, Round, call, launches
@@ -101,7 +97,7 @@ async def test_a_call_that_was_rejected_is_not_made_because_its_tool_now_only_re
     """Somebody has trusted its server meanwhile, or changed a rule."""
     (call_,) = launches("a1")
     round_ = Round(call_)
-    round_.turn.restore_decision(
+    round_.turn.restore(
         ApprovalDecision("a1", approved=False, arguments=call_.arguments, reason="no")
     )
     (result,) = await round_.run(
@@ -116,7 +112,7 @@ async def test_what_was_approved_keeps_its_place_though_its_tool_now_only_reads(
     acting = launches("a1", "a2")
     round_ = Round(*acting, call("echo", "r1"))
     for one in acting:
-        round_.turn.restore_decision(ApprovalDecision(one.id, True, one.arguments))
+        round_.turn.restore(ApprovalDecision(one.id, True, one.arguments))
     tools = tool_map(round_.echo, round_.launch)
     await round_.run(ToolMap(tool.with_risk("low") for tool in tools.values()))
     assert round_.diary.events == ["got r1", "begun a1", "got a1", "begun a2", "got a2"]
@@ -131,7 +127,7 @@ async def test_an_approved_address_is_opened_once_after_a_crash_or_hand_over() -
     tools = tool_map(round_.echo, fetch)
     await round_.run(tools)
     round_.respond(call("fetch", "f1", **composed), call("fetch", "f2", url="https://evil.example"))
-    round_.turn.restore_decision(ApprovalDecision("f1", True, composed))
+    round_.turn.restore(ApprovalDecision("f1", True, composed))
     # Twice, as a second process may take over while the other question is open.
     for _ in range(2):
         with pytest.raises(AwaitingApproval):
@@ -164,14 +160,6 @@ async def test_nobody_is_asked_about_a_call_that_cannot_be_made() -> None:
     assert launch.contexts == []
 
 
-async def test_a_call_that_had_begun_before_a_crash_is_not_made_again() -> None:
-    """It was approved and begun, and nobody knows how it ended: the model is told."""
-    round_ = Round(*launches("a1"), a1=True)
-    round_.turn.restore_started("a1")
-    assert await round_.run() == [ToolResult("a1", "launch", {"error": INTERRUPTED}, is_error=True)]
-    assert round_.launch.contexts == []
-
-
 async def test_a_tool_that_can_be_called_twice_is_called_again() -> None:
     """What acts but declares itself idempotent gets the same key as before the crash."""
 
@@ -180,7 +168,7 @@ async def test_a_tool_that_can_be_called_twice_is_called_again() -> None:
 
     switch = Switch()
     round_ = Round(*launches("a1"), a1=True)
-    round_.turn.restore_started("a1")
+    round_.turn.restore(StartedCall("a1"))
     await round_.run(tool_map(switch))
     assert [context.idempotency_key for context in switch.contexts] == ["turn_1:a1"]
 
@@ -188,9 +176,7 @@ async def test_a_tool_that_can_be_called_twice_is_called_again() -> None:
 async def test_a_decision_holds_for_the_arguments_it_was_about() -> None:
     """What was shown is what is made, also where the call would look different now."""
     round_ = Round(*launches("a1"))
-    round_.turn.restore_decision(
-        ApprovalDecision("a1", approved=True, arguments={"what": "as shown"})
-    )
+    round_.turn.restore(ApprovalDecision("a1", approved=True, arguments={"what": "as shown"}))
     assert [result.response for result in await round_.run()] == [{"heard": {"what": "as shown"}}]
     assert round_.diary.reviewed == []
 
@@ -225,14 +211,6 @@ async def test_the_same_call_three_times_in_one_response_is_stopped_too() -> Non
     assert [result.is_error for result in results] == [False, False, True]
 
 
-async def test_tools_are_told_their_place_among_all_calls() -> None:
-    """Unknown and rejected calls count; the batch is named after the model's message."""
-    round_ = Round(call("explode", "u"), *launches("a1"), call("echo", "r1"), a1=False)
-    await round_.run()
-    (context,) = round_.echo.contexts
-    assert (context.batch_id, context.call_index, context.call_id) == ("msg_1", 2, "r1")
-
-
 async def test_every_call_is_counted_by_tool_and_outcome() -> None:
     """A name that a model made up is counted as unknown: made-up names must not fill the
     metrics."""
@@ -244,13 +222,3 @@ async def test_every_call_is_counted_by_tool_and_outcome() -> None:
         'kaiwa_tool_calls_total{outcome="ok",tool="echo"} 1.0',
         'kaiwa_tool_calls_total{outcome="rejected",tool="launch"} 1.0',
     ]
-
-
-async def test_closing_gives_open_calls_the_one_result() -> None:
-    """Those that have theirs keep it."""
-    round_ = Round(call("echo", "r1"), call("echo", "r2"))
-    round_.turn.restore_result(ToolResult("r1", "echo", {"heard": {}}))
-    tools = tool_map(Echo())
-    runner = ToolRunner(tools, Hooks(), Metrics(), Provenance(round_.turn, tools))
-    await runner.close(round_.turn, INTERRUPTED)
-    assert round_.responses() == [{"heard": {}}, {"error": INTERRUPTED}]

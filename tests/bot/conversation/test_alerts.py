@@ -18,7 +18,6 @@ from bot.texts import load
 from bot.transcript import Usage
 from tests.bot.conversation.budgets_harness import Clock
 from tests.bot.harness import HERE, Harness, Mailbox
-from tests.waiting import until_true
 
 NOTICES = "mailbox:notices:OPS"
 NAME = "notice_2026-11-21_rate_limited"
@@ -141,25 +140,6 @@ async def test_what_only_the_operator_can_fix_is_told(store: Store) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("apology", "reported"),
-    [
-        ("model_unknown", "The language model cannot be asked: why."),
-        ("model_unfit", "The language model cannot do what I need: why."),
-        ("rate_limited", "The language model refuses more requests: why."),
-        ("credit_used_up", "The language model refuses more requests: why."),
-    ],
-)
-async def test_a_model_that_cannot_be_used_is_told(
-    store: Store, apology: str, reported: str
-) -> None:
-    """With what the vendor said."""
-    harness = Harness(store, [Step(error=ModelUnusable(apology, "why"))], alert_to="mailbox:OPS")
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
-    assert await notices(store, harness) == [reported]
-
-
 async def test_a_refused_token_is_no_notice_by_that_way(store: Store) -> None:
     """The delivery waits for a new token; the log is all that is left."""
     harness = Harness(store, [Step("Hello")], alert_to="mailbox:OPS")
@@ -171,19 +151,3 @@ async def test_a_refused_token_is_no_notice_by_that_way(store: Store) -> None:
         "My access was refused (mailbox): MAILBOX_TOKEN was refused."
     ]
     assert await store.outbox.head(NOTICES) is None
-
-
-@pytest.mark.long
-async def test_a_turn_that_is_given_up_is_told(store: Store) -> None:
-    """Its messages are dead letters."""
-    crash = Step(error=RuntimeError("bug"))
-    harness = Harness(store, [crash, crash, crash], alert_to="mailbox:OPS")
-    await harness.receive("hi", "m1")
-
-    async def ended() -> bool:
-        await harness.runner.process(HERE)
-        return bool(harness.box.delivered)
-
-    await until_true(ended)
-    (reported,) = await notices(store, harness)
-    assert "failed 3 times: RuntimeError" in reported

@@ -3,21 +3,15 @@ time."""
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
-from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
 from bot.conversation.approvals import READING_MS
-from bot.conversation.cancellation import TOPIC
-from bot.conversation.history import read_history
 from bot.conversation.services import Policy
-from bot.errors import DeliverLater, DeliveryRefused
+from bot.errors import DeliverLater
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.store.keys import Keys
 from bot.transcript import Author, Message, Text
 from tests.bot.conversation.test_approvals import LAUNCH, Scene
 from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, edited, unsent
@@ -128,27 +122,6 @@ async def test_another_persons_wish_to_be_forgotten_withdraws_no_question(store:
     assert scene.question
 
 
-async def test_a_question_that_comes_back_from_the_dead_letters_is_not_asked_again(
-    store: Store,
-) -> None:
-    """Its call was rejected; a yes that came too early for the open question does not become one
-    for it."""
-    scene = Scene(store, LAUNCH, Step("Launched"))
-    scene.harness.box.failures = [DeliveryRefused("HTTP 400")]
-    await scene.say("launch it", "m1")
-    await scene.harness.runner.process(HERE)
-    assert await scene.harness.question() is not None  # the model has asked for it again
-    await scene.say("yes", "m2", at=SHOWN_AT)
-    (letter,) = await store.dead_letters.read()
-    assert letter.delivery is not None
-    assert await store.dead_letters.revive(letter, letter.delivery)
-    await scene.harness.runner.process(HERE)
-    assert scene.launch.contexts == []
-    assert [d.reply.question.id for d in scene.harness.box.delivered if d.reply.question] == [
-        scene.question
-    ]
-
-
 @pytest.mark.parametrize(
     "change", [unsent("e1", "m2"), edited("e1", "m2", "no"), unsent("e1", "m1")]
 )
@@ -158,19 +131,6 @@ async def test_a_yes_that_was_taken_back_is_none(store: Store, change: InboundEv
     await scene.say("launch it", "m1")
     await scene.accept("yes", "m2")
     await scene.harness.arrive(change)
-    await scene.harness.runner.process(HERE)
-    assert scene.launch.contexts == []
-
-
-async def test_a_press_counts_for_nothing_where_the_request_was_taken_back(store: Store) -> None:
-    """Approved, and then the request deleted, before anybody looked."""
-    scene = Scene(store, Step("Well"))
-    await scene.say("launch it", "m1")
-    press = Message("p1", "user", (), WRITTEN_AT, Author("u1"))
-    await scene.harness.arrive(
-        InboundEvent(press, event="decision", target=scene.question, approved=True)
-    )
-    await scene.harness.arrive(unsent("e1", "m1"))
     await scene.harness.runner.process(HERE)
     assert scene.launch.contexts == []
 
@@ -308,65 +268,6 @@ async def test_two_people_without_ids_are_two(store: Store) -> None:
     await scene.accept("second", "m2", "", group=True)
     await scene.harness.runner.process(HERE)
     assert scene.harness.box.texts == ["One", "Two"]
-
-
-async def test_words_of_another_person_wait_and_keep_their_order(store: Store) -> None:
-    """Also behind a crash right after the turn was begun."""
-    scene = Scene(store, Step("1"), Step("2"), Step("3"), first=None)
-    for number, user in enumerate(("bob", "bob", "alice", "alice", "bob")):
-        await scene.accept(f"words {number}", f"m{number}", user, group=True)
-    lease = await store.leases.acquire(HERE)
-    assert lease is not None
-    await store.journal.begin(lease, "turn_1")
-    await store.leases.release(lease)
-    await scene.harness.runner.process(HERE)
-    texts = [message.text for message in await read_history(scene.harness.store, HERE)]
-    assert texts == ["words 0", "words 1", "1", "words 2", "words 3", "2", "words 4", "3"]
-
-
-async def test_what_is_taken_back_behind_anothers_words_is_not_answered(store: Store) -> None:
-    """Bob's words wait for their own turn; they hold up no change to Alice's."""
-    scene = Scene(store, Step("For Bob"), first=None)
-    await scene.accept("launch it", "m1", "alice", group=True)
-    await scene.accept("and me?", "m2", "bob", group=True)
-    await scene.harness.arrive(unsent("e1", "m1"))
-    await scene.harness.runner.process(HERE)
-    assert scene.harness.box.texts == ["For Bob"]
-    assert await scene.harness.past() == ["and me?", "For Bob"]
-
-
-async def test_a_second_press_does_not_stop_what_the_first_has_allowed(
-    store: Store, redis: Redis
-) -> None:
-    """It is told to nobody who could take it for a wish to stop."""
-    gate = asyncio.Event()
-    step = Step("Launched", gate=gate)
-    scene = Scene(store, step)
-    await scene.say("launch it", "m1")
-    question = scene.question
-    async with scene.harness.runner.cancellations.listen(), store.live.subscribe(TOPIC) as reported:
-        await until_true(lambda: listens(redis))
-        running = asyncio.create_task(scene.press(True, "p1"))
-        await step.at_gate.wait()
-        again = replace(Message("p2", "user", (), 0), author=Author("u1"))
-        await scene.harness.arrive(
-            InboundEvent(again, event="decision", target=question, approved=True)
-        )
-        await store.live.publish(TOPIC, b"mailbox:another")
-        assert await anext(reported) == b"mailbox:another"
-        gate.set()
-        await running
-    assert scene.harness.box.texts[1:] == [
-        "Allowed: launch. (U1)",
-        "Launched",
-        "This has been decided already, or it has expired.",
-    ]
-
-
-async def listens(redis: Redis) -> bool:
-    """Whether a process hears what is told to all."""
-    [(_, listeners)] = await redis.pubsub_numsub(Keys(TOPIC).live)
-    return bool(listeners)
 
 
 async def test_a_pressed_choice_decides_nothing(store: Store) -> None:

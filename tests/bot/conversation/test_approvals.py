@@ -231,16 +231,6 @@ async def test_without_an_asker_or_approvers_nobody_is_asked(store: Store) -> No
     assert scene.harness.box.texts == ["Well"]
 
 
-async def test_an_expired_question_is_a_no(store: Store) -> None:
-    """At its deadline the turn goes on by itself, and the model is told."""
-    scene = Scene(store, Step("Too late"), policy=Policy(ttl_s=0))
-    await scene.say("launch it", "m1")
-    await scene.harness.runner.process(HERE)
-    assert scene.launch.contexts == []
-    assert scene.result.response == {"error": "approval expired"}  # type: ignore[attr-defined]
-    assert scene.harness.box.texts[-1] == "Too late"
-
-
 @pytest.mark.parametrize(("mode", "runs"), [("auto_reject", 0), ("auto_approve", 1)])
 async def test_modes_decide_without_asking(store: Store, mode: str, runs: int) -> None:
     """Nobody is asked."""
@@ -259,16 +249,6 @@ async def test_an_entry_that_cannot_be_read_waits_behind_a_question(store: Store
         await scene.harness.runner.process(HERE)
     await scene.say("no", "m2")
     assert scene.harness.box.texts[-1] == "Well"
-    assert await store.leases.due(10) == []
-
-
-async def test_stop_ends_a_parked_turn(store: Store) -> None:
-    """The call is rejected, the turn ends, and says so."""
-    scene = Scene(store)
-    await scene.say("launch it", "m1")
-    await scene.say("/stop", "m2")
-    assert scene.launch.contexts == []
-    assert scene.harness.box.texts[-1] == "Stopped."
     assert await store.leases.due(10) == []
 
 
@@ -303,25 +283,6 @@ async def test_a_stop_for_what_has_not_begun_says_so(store: Store) -> None:
     assert scene.harness.box.texts == ["Stopped."]
     await scene.say("/stop", "m3")
     assert scene.harness.box.texts[-1] == "There was nothing to stop."
-
-
-@pytest.mark.parametrize(
-    "change", [edited("e1", "m1", "land it"), unsent("e1", "m1")], ids=["edited", "taken back"]
-)
-async def test_a_stop_and_then_a_change_end_a_parked_turn(
-    store: Store, change: InboundEvent
-) -> None:
-    """Once: what comes next is answered."""
-    scene = Scene(store, Step("Hello!"))
-    await scene.say("launch it", "m1")
-    await scene.accept("/stop", "m2")
-    await scene.harness.arrive(change)
-    async with asyncio.timeout(10):
-        await scene.harness.runner.process(HERE)
-    await scene.say("Hi", "m3")
-    assert scene.harness.box.texts[-2:] == ["Stopped.", "Hello!"]
-    assert "launch it" not in await scene.harness.past()
-    assert scene.launch.contexts == []
 
 
 async def test_an_edit_of_the_request_ends_its_question(store: Store) -> None:

@@ -22,7 +22,7 @@ from tests.bot.conversation.full_store import TURN_BYTES
 from tests.bot.harness import HERE, WRITTEN_AT, Harness, edited, words
 from tests.bot.store.turns import key
 
-FLOOD = 480
+FLOOD = 240
 LONG = "x" * 39_000
 MIB = 1 << 20
 
@@ -31,8 +31,8 @@ MIB = 1 << 20
 async def test_a_flood_of_refused_messages_takes_nothing_from_anybody_else(
     store_url: str, redis: Redis
 ) -> None:
-    """20 messages a day, 480 sent, each nearly as long as Slack lets it be, on a store with room
-    for 8 MiB."""
+    """20 messages a day, 240 sent, each nearly as long as Slack lets it be, on a store with room
+    for 4 MiB."""
     uninvolved = "line:bot:user:somebody"
     await redis.rpush(
         key("history", uninvolved), *[f"{turn}".ljust(TURN_BYTES) for turn in range(8)]
@@ -40,7 +40,7 @@ async def test_a_flood_of_refused_messages_takes_nothing_from_anybody_else(
     await redis.expire(key("history", uninvolved), 60)
     used = (await redis.info("memory"))["used_memory"]
     limit = (await redis.config_get("maxmemory"))["maxmemory"] or "0"
-    await redis.config_set("maxmemory", used + 8 * MIB)
+    await redis.config_set("maxmemory", used + 4 * MIB)
     try:
         async with open_store(store_url, history_days=30) as store:
             harness = Harness(store, [Step("OK")] * 20, limits=Limits(user_messages=20))

@@ -8,12 +8,11 @@ from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
 from bot.clock import Days
-from bot.conversation.admission import UNREAD
 from bot.conversation.history import read_history
 from bot.conversation.limits import Limits
 from bot.providers.scripted import Step
 from bot.store import Spent, Store
-from bot.transcript import Author, Message, Spending, Text, Usage, encode
+from bot.transcript import Author, Message, Spending, Usage, encode
 from tests.bot.conversation.budgets_harness import Clock, make_budgets
 from tests.bot.harness import HERE, Harness, Mailbox, texts, unsent, words
 
@@ -61,17 +60,6 @@ async def test_commands_are_refused_beyond_the_limit(store: Store, words: str) -
     assert all(len(answer) == 1 for answer in answers)
     assert REFUSED not in [text for answer in answers[:3] for text in answer]
     assert answers[3:] == [[REFUSED]] * 2
-
-
-async def test_what_cannot_be_read_is_refused_beyond_the_limit(store: Store) -> None:
-    """Videos, voices and files, in the order of the day's messages."""
-    harness = limited(store)
-    cannot = texts().get("line.kind_video", "en")
-    answers = [
-        await receive(harness, reported(f"m{number}", "line.kind_video")) for number in range(5)
-    ]
-    assert answers == [[cannot]] * 3 + [[REFUSED]] * 2
-    assert (await harness.budgets.used(HERE, "u1"))[0].spent == Spent(messages=3)
 
 
 async def test_in_a_group_a_flood_of_commands_is_answered_as_often_as_messages_are(
@@ -226,14 +214,3 @@ class Console(Mailbox):
     """The operator's own channel."""
 
     name = "console"
-
-
-async def test_a_sentence_of_ours_is_kept_nowhere(store: Store) -> None:
-    """Nor is what it answers: only that something was refused."""
-    harness = limited(store, Limits(user_messages=1))
-    await receive(harness, reported("m1", "line.kind_video"))
-    assert await harness.past() == []
-    await receive(
-        harness, InboundEvent(Message("m2", "user", (Text("/help"),), 1_000, Author("u1")))
-    )
-    assert (await harness.past())[0] == UNREAD.text

@@ -12,7 +12,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.agent.loop import CANCELLED
-from bot.channels import InboundEvent, Take
+from bot.channels import InboundEvent
 from bot.conversation.answering import YOUNG_S
 from bot.conversation.cancellation import TOPIC, CancelRegistry
 from bot.conversation.history import read_history
@@ -20,7 +20,7 @@ from bot.providers import Restarted, TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
-from bot.transcript import Author, Media, Message
+from bot.transcript import Message
 from tests.bot.conversation.held_turns import Held, asked, calling
 from tests.bot.harness import HERE, Harness, Mailbox, words
 from tests.fakes.tools import tool_map
@@ -68,35 +68,6 @@ async def test_a_stop_ends_the_call_under_way_within_a_second(
     assert [message.role for message in spoken][:2] == ["user", "tool"]
     assert spoken[1].results[0].response == {"error": CANCELLED}
     assert await store.leases.due(10) == []
-
-
-class Gallery(Mailbox):
-    """Never finds a picture."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked = asyncio.Event()
-
-    async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
-        self.asked.set()
-        await asyncio.Event().wait()
-        return False
-
-
-async def test_a_turn_that_waits_for_a_picture_can_be_stopped(store: Store, redis: Redis) -> None:
-    """As while it waits for anything else; the model is not asked."""
-    box = Gallery()
-    harness = Harness(store, [], box)
-    await harness.arrive(
-        InboundEvent(Message("m1", "user", (Media("1", "image/png"),), 1_000, Author("u1")))
-    )
-    async with harness.runner.cancellations.listen():
-        await until_true(partial(listens, redis))
-        attending = asyncio.create_task(harness.runner.process(HERE))
-        await box.asked.wait()
-        await harness.arrive(button())
-        await attending
-    assert box.texts == ["Stopped."]
 
 
 class Preparing(Mailbox):
@@ -196,26 +167,6 @@ async def test_where_nothing_is_shown_of_an_answer_nothing_stays_of_it(
         await harness.arrive(button())
         await attending
     assert harness.box.texts == ["Stopped."]
-
-
-async def test_a_stop_for_a_conversation_that_is_at_rest_ends_nothing(
-    store: Store, redis: Redis
-) -> None:
-    """All processes are told of every stop."""
-    step = Step("Here you are", gate=asyncio.Event())
-    harness = Harness(store, [step])
-    await harness.receive("go", "m1")
-    assert step.gate is not None
-    async with harness.runner.cancellations.listen():
-        await until_true(partial(listens, redis))
-        attending = asyncio.create_task(harness.runner.process(HERE))
-        await step.at_gate.wait()
-        async with store.live.subscribe(TOPIC) as reported:
-            await store.live.publish(TOPIC, b"mailbox:another")
-            await anext(reported)
-        step.gate.set()
-        await attending
-    assert harness.box.texts == ["Here you are"]
 
 
 class Unwinding(Held):

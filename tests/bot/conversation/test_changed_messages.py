@@ -66,48 +66,6 @@ async def test_a_change_ends_the_request_to_the_model_at_once(
     assert await store.leases.due(10) == []
 
 
-@CHANGED
-async def test_a_change_that_was_not_published_is_found_at_the_commit(
-    store: Store, change: InboundEvent
-) -> None:
-    """The answer is there, but not committed: the turn goes on with what people say now."""
-    step = Step("Old.", gate=asyncio.Event())
-    harness = Harness(store, [step, Step("Sunny.")])
-    await harness.receive("Wether?", "m1")
-    async with held(harness, step):
-        await harness.arrive(change)
-    answers = ["Sunny."] if change.event == "edited" else []
-    past = ["Weather?", "Sunny."] if change.event == "edited" else []
-    assert (harness.box.texts, await harness.past()) == (answers, past)
-    assert await store.leases.due(10) == []
-
-
-@pytest.mark.parametrize("is_over", [False, True], ids=["beside a call", "at the end"])
-async def test_one_of_two_messages_is_taken_back(store: Store, is_over: bool) -> None:
-    """The other one is answered alone."""
-    step = hanging() if is_over else calling(held=True)
-    harness = Harness(store, [step, Step("Sunny.")])
-    await harness.receive("Weather?", "m1")
-    await harness.receive("Oops", "m2")
-    async with held(harness, step):
-        await harness.arrive(unsent("e1", "m2"))
-    assert [text for role, text in asked(harness) if role == "user"] == ["Weather?"]
-    assert (harness.box.texts, "Oops" in await harness.past()) == (["Sunny."], False)
-
-
-async def test_an_earlier_turn_goes_from_the_running_one_too(store: Store) -> None:
-    """As from the store: its question, its calls and its answer."""
-    first = calling("c2", held=True)
-    harness = Harness(store, [calling(), Step("Secret!"), first, Step("Sunny.")])
-    await harness.receive("A secret", "m1")
-    await harness.runner.process(HERE)
-    await harness.receive("Weather?", "m2")
-    async with held(harness, first):
-        await harness.arrive(unsent("e1", "m1"))
-    assert asked(harness) == [("user", "Weather?"), ("model", ""), ("tool", "")]
-    assert await harness.past() == ["Weather?", "", "", "Sunny."]
-
-
 async def test_a_change_of_another_message_lets_the_request_go_on(
     store: Store, redis: Redis
 ) -> None:
@@ -174,18 +132,6 @@ async def test_after_many_edits_a_message_can_still_be_taken_back(
     assert (len(harness.model.requests), harness.box.texts, await harness.past()) == (1, [], [])
 
 
-async def test_a_message_is_taken_back_while_no_process_has_its_turn(store: Store) -> None:
-    """The process that had it is gone; the one that goes on reads the change before it asks."""
-    first = hanging()
-    harness = Harness(store, [first])
-    await harness.receive("Oops", "m1")
-    await cut_off(harness, first.at_gate)
-    then = Harness(store, [])
-    await proceed(then, unsent("e1", "m1"))
-    assert (then.model.requests, then.box.texts, await then.past()) == ([], [], [])
-    assert await store.leases.due(10) == []
-
-
 async def test_a_change_before_the_turn_is_tracked_is_not_missed(store: Store) -> None:
     """The turn is too young to look into its inbox otherwise."""
     harness = Harness(store, [])
@@ -245,22 +191,6 @@ async def test_what_is_taken_back_before_it_comes_leaves_no_edit_behind(
     await proceed(harness, edited("e1", "m1", "Weather?"), unsent("u1", "m1"))
     assert not await harness.intake(HERE, InboundEvent(words("m1", "Wether?")))
     assert await redis.exists(Keys(HERE).of("early")) == 0
-
-
-@CHANGED
-async def test_a_change_after_a_stop_joins_the_stopped_turn(
-    store: Store, change: InboundEvent
-) -> None:
-    """The turn ends, with the words as they are now, and what comes next is answered."""
-    step = calling(held=True)
-    harness = Harness(store, [step, Step("Hello!")])
-    await harness.receive("Wether?", "m1")
-    async with asyncio.timeout(10), held(harness, step):
-        await harness.arrive(InboundEvent(words("s1", "/stop")), change)
-    await harness.receive("Hi", "m2")
-    await harness.runner.process(HERE)
-    assert harness.box.texts == ["Stopped.", "Hello!"]
-    assert "Wether?" not in await harness.past()
 
 
 @CHANGED
@@ -349,18 +279,6 @@ async def test_an_answer_that_waits_loses_its_messages_one_by_one(store: Store) 
     assert (len(harness.model.requests), await store.leases.due(10)) == (2, [])
 
 
-async def test_an_answer_goes_with_its_first_message_after_a_reset(store: Store) -> None:
-    """Nothing shows any more which of its messages were taken back before."""
-    harness = Harness(store, [Step("both")], Pieces(busy=2))
-    for number in (1, 2):
-        await harness.receive("Oops", f"m{number}")
-    await harness.runner.process(HERE)
-    await harness.receive("/reset", "m3")
-    await harness.runner.process(HERE)
-    await proceed(harness, unsent("e1", "m1"))
-    assert "both" not in str(await store.outbox.read(HERE))
-
-
 @CHANGED
 async def test_a_change_meets_another_turn_than_that_of_the_answer(
     store: Store, change: InboundEvent
@@ -420,19 +338,6 @@ async def test_what_came_besides_waits_for_the_reopened_turn(store: Store) -> No
     assert await harness.past() == ["Weather?", "anew", "Hello", "other"]
 
 
-async def test_a_reopened_turn_survives_its_process(store: Store) -> None:
-    """The next one goes on with it."""
-    box, first = Pieces(busy=1), hanging()
-    harness = Harness(store, [Step("one two"), first], box)
-    await proceed(harness, InboundEvent(words("m1", "Wether?")))
-    await harness.arrive(edited("e1", "m1", "Weather?"))
-    await cut_off(harness, first.at_gate)
-    then = Harness(store, [Step("anew")], box)
-    await then.runner.process(HERE)
-    assert (asked(then), box.words) == ([("user", "Weather?")], ["anew"])
-    assert await then.past() == ["Weather?", "anew"]
-
-
 async def test_a_choice_that_reads_like_a_command_is_not_asked_again(store: Store) -> None:
     """A pressed choice such as "reset" is no command, and must not become one."""
     harness = Harness(store, [Step("one")], Pieces(busy=2))
@@ -451,17 +356,6 @@ async def test_a_turn_that_has_said_more_than_the_answer_is_not_reopened(store: 
     await proceed(harness, edited("e1", "m1", "Weather?"))
     assert (await store.outbox.read(HERE), len(harness.model.requests)) == (before, 1)
     assert "Weather?" in await harness.past()
-
-
-async def test_a_delivery_that_cannot_be_read_is_left_to_the_relay(store: Store) -> None:
-    """The question is taken back all the same."""
-    harness = Harness(store, [Step("one")], box := Pieces(busy=1))
-    await harness.receive("Oops", "m1")
-    await harness.runner.process(HERE)
-    assert await store.outbox.post(HERE, "notice", b"{")
-    await proceed(harness, unsent("e1", "m1"))
-    assert (box.words, await harness.past()) == ([], [])
-    assert (await store.depths()).dead_letters == 1
 
 
 # After the answer
@@ -498,3 +392,15 @@ async def test_an_answer_that_people_have_read_stays(store: Store) -> None:
     change = InboundEvent(replace(words("e1", ""), at=record.at), "a thread", event="unsent")
     await proceed(harness, replace(change, target="m1"))
     assert (box.words, await harness.past()) == (["one"], [])
+
+
+async def test_an_answer_goes_with_its_first_message_after_a_reset(store: Store) -> None:
+    """Nothing shows any more which of its messages were taken back before."""
+    harness = Harness(store, [Step("both")], Pieces(busy=2))
+    for number in (1, 2):
+        await harness.receive("Oops", f"m{number}")
+    await harness.runner.process(HERE)
+    await harness.receive("/reset", "m3")
+    await harness.runner.process(HERE)
+    await proceed(harness, unsent("e1", "m1"))
+    assert "both" not in str(await store.outbox.read(HERE))

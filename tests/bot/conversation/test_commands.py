@@ -8,7 +8,7 @@ import pytest
 
 from bot.commands import SpokenCommands
 from bot.conversation.admission import Admission
-from bot.conversation.commands import Commands, choice_in, command_words
+from bot.conversation.commands import Commands, choice_in
 from bot.conversation.edits import HistoryEditor
 from bot.providers import AUTO, NONE, ToolChoice
 from bot.providers.scripted import Step
@@ -111,14 +111,6 @@ def test_a_tool_that_is_not_offered_is_not_named() -> None:
     assert choice_in([user_message("/weather Tokyo")], ToolMap([])) == AUTO
 
 
-@pytest.mark.parametrize(
-    ("language", "words"), [("en", ["/weather", "/time"]), ("ja", ["/天気", "/time"])]
-)
-def test_the_help_lists_a_command_for_each_tool(language: str, words: list[str]) -> None:
-    """In the reader's language where there is one."""
-    assert command_words(TOOLS, language) == words
-
-
 async def test_the_named_tool_is_called_first_and_the_model_is_free_afterwards(
     store: Store,
 ) -> None:
@@ -162,14 +154,6 @@ async def test_help_tells_the_commands_of_its_place(store: Store) -> None:
     await harness.receive("/help", "m1")
     await harness.runner.process(HERE)
     assert "/time" not in harness.box.texts[0]
-
-
-async def test_help_says_nothing_of_commands_where_there_are_none(store: Store) -> None:
-    """Tools need not have one."""
-    harness = Harness(store, [])
-    await harness.receive("/help", "m1")
-    await harness.runner.process(HERE)
-    assert "Begin a message" not in harness.box.texts[0]
 
 
 async def test_a_spoken_command_has_a_row_in_the_table_and_words_in_the_catalogue(

@@ -15,7 +15,7 @@ from bot.channels import AssertLease, Delivery, Reply
 from bot.conversation.delivery import LONGEST_WAIT_S, TOKEN_WAIT_MS, reset_attempts
 from bot.conversation.history import read_history
 from bot.conversation.undelivered import decode_delivery
-from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
+from bot.errors import DeliverLater, TokenRefused
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import digest_of, index_key
@@ -81,19 +81,6 @@ async def test_an_answer_is_not_shown_before_an_older_one_is_there(store: Store)
     await harness.receive("more", "m2")
     await harness.runner.process(HERE)
     assert harness.box.seen == shown != []
-
-
-async def test_a_refused_delivery_becomes_a_dead_letter(store: Store) -> None:
-    """Kept and counted; the conversation goes on."""
-    harness = Harness(store, [Step("One"), Step("Two")])
-    harness.box.failures = [DeliveryRefused("the chat is gone")]
-    await harness.receive("hi", "m1")
-    await harness.receive("hi again", "m2")
-    await harness.runner.process(HERE)
-    assert (await store.depths()).dead_letters == 1
-    await harness.receive("still there?", "m3")
-    await harness.runner.process(HERE)
-    assert harness.box.texts == ["Two"]
 
 
 async def test_a_delivery_that_keeps_failing_is_given_up(store: Store) -> None:
@@ -265,16 +252,6 @@ async def test_a_reply_of_a_channel_that_is_off_becomes_a_dead_letter(store: Sto
     assert [letter.reason for letter in await store.dead_letters.read()] == [
         "the channel line is switched off"
     ]
-
-
-async def test_a_delivery_that_is_no_utf8_becomes_a_dead_letter(store: Store) -> None:
-    """Bytes that are no text are given up like any that cannot be read."""
-    harness = Harness(store, [])
-    lease = await leased(store, HERE)
-    await store.journal.commit(lease, None, [b'{"id": "\xff"}'], 1)
-    await store.leases.release(lease)
-    await harness.runner.process(HERE)
-    assert [letter.reason for letter in await store.dead_letters.read()] == ["cannot be read"]
 
 
 async def test_an_answer_goes_out_though_its_author_cannot_be_indexed(

@@ -56,54 +56,6 @@ async def words(harness: Harness, conversation: str = HERE) -> list[str]:
     return [message.text for message in await read_history(harness.store, conversation)]
 
 
-async def test_reset_forgets_the_conversation_and_says_so(store: Store) -> None:
-    """The next question starts from nothing."""
-    harness = Harness(store, [Step("One"), Step("Two")])
-    await harness.receive("remember 42", "m1")
-    await harness.runner.process(HERE)
-    await harness.receive("リセット", "m2")
-    await harness.runner.process(HERE)
-    assert harness.box.texts[1].startswith("この会話のやり取りを削除しました")
-    await harness.receive("which number?", "m3")
-    await harness.runner.process(HERE)
-    assert "remember 42" not in [message.text for message in harness.model.requests[1].messages]
-
-
-async def test_help_is_answered_without_the_model(store: Store) -> None:
-    """Our own sentence, with the bot's name and how long things are kept."""
-    harness = Harness(store, [])
-    await harness.receive("/help", "m1")
-    await harness.runner.process(HERE)
-    assert "Kaiwa" in harness.box.texts[0]
-    assert "30 days" in harness.box.texts[0]
-    assert harness.model.requests == []
-
-
-async def test_our_own_sentences_go_out_as_they_are_told(store: Store) -> None:
-    """A channel may have us say a sentence of the catalogue; it is no part of the history."""
-    harness = Harness(store, [])
-    reported = InboundEvent(
-        Message("t1", "user", (), 1, Author("u1", locale="ja")),
-        event="canned",
-        target="command.help",
-    )
-    await arrive(store, HERE, reported)
-    await harness.runner.process(HERE)
-    assert harness.box.texts[0].startswith("Kaiwaです")
-    assert await words(harness) == []
-
-
-async def test_leaving_deletes_the_conversation(store: Store) -> None:
-    """Who unfollows is not answered and not kept."""
-    harness = Harness(store, [Step("One")])
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
-    await arrive(store, HERE, InboundEvent(Message("l1", "user", (), 2), event="left"))
-    await harness.runner.process(HERE)
-    assert await words(harness) == []
-    assert harness.box.texts == ["One"]
-
-
 async def test_forget_me_deletes_every_key_of_a_person_and_only_theirs(
     store: Store, redis: Redis
 ) -> None:
@@ -159,16 +111,6 @@ async def test_forget_me_reaches_the_dead_letters(store: Store) -> None:
         (GROUP, encode(theirs)),
         (elsewhere, to_me),
     }
-
-
-async def test_somebody_without_an_id_forgets_no_others(store: Store) -> None:
-    """Their own conversation's letters go; no id is no word that could be found elsewhere."""
-    harness = Harness(store, [])
-    await give_up(store, HERE, delivery=b"mine")
-    await give_up(store, GROUP, delivery=b'{"theirs": 1}')
-    await arrive(store, HERE, InboundEvent(Message("m1", "user", (Text("forget me"),), 1)))
-    await harness.runner.process(HERE)
-    assert await letters(store) == {(GROUP, b'{"theirs": 1}')}
 
 
 async def test_reset_deletes_the_dead_letters_of_the_conversation(store: Store) -> None:

@@ -12,7 +12,6 @@ import pytest
 from pydantic import BaseModel
 from structlog.testing import capture_logs
 
-from bot.agent.hooks import Hook
 from bot.channels import MOST_FILES, Reply
 from bot.conversation.files import MOST_BYTES, ToolFiles
 from bot.errors import StoreUnavailable
@@ -22,7 +21,7 @@ from bot.transcript import FileRef, ToolCall
 from tests.bot.harness import HERE, Harness
 from tests.fakes.tools import ANY_OBJECT
 from toolset.shown import Shown, ToolFile
-from toolset.tool import Risk, ToolContext, ToolOutcome, ValidatedTool
+from toolset.tool import Risk, ToolContext, ValidatedTool
 from toolset.tool_map import ToolMap
 
 PNG = b"\x89PNG\r\n\x1a\npicture"
@@ -124,30 +123,3 @@ async def test_a_store_that_takes_no_file_costs_only_the_picture() -> None:
             await away.files.read("x")
         (ref,) = await keeper(away)("turn:c1", [CHART])
     assert (ref.id, ref.text) == ("", "09:00 · 20 °C")
-
-
-async def test_a_hook_can_keep_files_back(store: Store) -> None:
-    """An outcome without files is recorded without files."""
-
-    class Strict(Hook):
-        async def after(
-            self, call: ToolCall, context: ToolContext, outcome: ToolOutcome
-        ) -> ToolOutcome:
-            return ToolOutcome(outcome.response)
-
-    tool = Draw([CHART])
-    harness = Harness(store, SCRIPT, tools=tools(tool), hooks=[Strict()])
-    await harness.receive("Draw!", "m1")
-    await harness.runner.process(HERE)
-    assert harness.box.delivered[0].reply == Reply("Here it is.", model="scripted")
-
-
-async def test_forget_me_deletes_the_files(store: Store) -> None:
-    """With everything else of the person."""
-    harness = Harness(store, SCRIPT, tools=tools(Draw([CHART])))
-    await harness.receive("Draw!", "m1")
-    await harness.runner.process(HERE)
-    (file,) = harness.box.delivered[0].reply.files
-    await harness.receive("/forget me", "m2")
-    await harness.runner.process(HERE)
-    assert await store.files.read(file.id) is None

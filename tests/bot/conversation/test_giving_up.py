@@ -3,7 +3,6 @@ honestly."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -13,7 +12,7 @@ from bot.channels import InboundEvent
 from bot.providers.scripted import Step
 from bot.store import CHANGE, DeadLetter, Depths, Store
 from bot.transcript import Message, encode
-from tests.bot.conversation.held_turns import asked, calling, cut_off, held
+from tests.bot.conversation.held_turns import asked, calling, held
 from tests.bot.harness import HERE, Harness, Mailbox, unsent, words
 from tests.bot.store.turns import key
 
@@ -22,10 +21,6 @@ SORRY = "Something went wrong on my side, so I have no answer. Please try again.
 
 def explode(messages: Sequence[Message]) -> Step:
     raise ZeroDivisionError
-
-
-def collapse(messages: Sequence[Message]) -> Step:
-    raise KeyError("another reason")
 
 
 async def rested(harness: Harness, redis: Redis) -> int:
@@ -121,15 +116,6 @@ async def test_a_turn_without_an_apology_ends_too(store: Store, redis: Redis) ->
     assert (letter.reason, len(letter.arrivals)) == ("failed 3 times: ZeroDivisionError", 1)
 
 
-async def test_another_reason_begins_anew(store: Store, redis: Redis) -> None:
-    """Two outages of one kind and two of another are no hopeless turn."""
-    harness = Harness(store, [explode, explode, collapse, explode, Step("At last.")])
-    await harness.receive("hi", "m1")
-    for _ in range(5):
-        await rested(harness, redis)
-    assert harness.box.texts == ["At last."]
-
-
 async def test_a_turn_that_kills_its_process_is_given_up(store: Store, redis: Redis) -> None:
     """Five starts without a step, none of them given back; there is no sixth."""
     harness = Harness(store, [])
@@ -144,19 +130,6 @@ async def test_a_turn_that_kills_its_process_is_given_up(store: Store, redis: Re
     assert [letter.reason for letter in await letters(store)] == [
         "started 5 times without getting on"
     ]
-
-
-async def test_any_number_of_shutdowns_costs_no_answer(store: Store) -> None:
-    """Each gives its start back."""
-    for number in range(7):
-        step = Step("never", gate=asyncio.Event())
-        harness = Harness(store, [step])
-        if number == 0:
-            await harness.receive("hi", "m1")
-        await cut_off(harness, step.at_gate)
-    then = Harness(store, [Step("At last.")])
-    await then.runner.process(HERE)
-    assert then.box.texts == ["At last."]
 
 
 async def test_a_turn_that_cannot_be_read_is_given_up(store: Store, redis: Redis) -> None:

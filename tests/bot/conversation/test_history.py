@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from redis.asyncio import Redis
 
@@ -143,23 +141,6 @@ async def test_a_summary_leaves_room_for_what_is_said(store: Store) -> None:
     assert (await harness.notes.load(HERE))[0].text == SUMMARY + "記" * 100
 
 
-async def test_one_conversation_without_a_summary_leaves_others_theirs(store: Store) -> None:
-    """Whoever makes the model refuse does so for themselves."""
-    steps = [Step("1"), Step("2"), Step("3"), Step("no", stop_reason="blocked")]
-    harness = Harness(
-        store, [*steps, Step("4"), Step("5"), Step("6"), NOTED], tokens=1_000, summarises=True
-    )
-    await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}")
-    for number in range(3):
-        assert await harness.intake(ELSEWHERE, InboundEvent(words(f"e{number}", LONG)))
-        await harness.runner.process(ELSEWHERE)
-    await asyncio.gather(*harness.notes.writing.values())
-    assert [bool((await store.history.recall(one, 1)).summary) for one in (HERE, ELSEWHERE)] == [
-        False,
-        True,
-    ]
-
-
 async def test_a_model_that_does_not_summarise_gets_the_newest_turns(store: Store) -> None:
     """Like the demo."""
     harness = Harness(store, [Step(str(number)) for number in range(5)], tokens=1_000)
@@ -214,16 +195,6 @@ async def test_what_a_summary_tells_is_taken_back_with_it(store: Store) -> None:
     assert (await store.history.recall(HERE, 9)).summary == b""
 
 
-async def test_reset_forgets_the_summary(store: Store, redis: Redis) -> None:
-    """Nothing of it is left."""
-    harness = Harness(
-        store, [Step("1"), Step("2"), Step("3"), NOTED, Step("4")], tokens=1_000, summarises=True
-    )
-    await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}", "/reset", "four")
-    assert [sent(harness)[0], sent(harness)[-1], len(sent(harness))] == ["/reset", "four", 3]
-    assert await redis.exists(key("summary", HERE)) == 0
-
-
 async def test_forgetting_a_person_forgets_the_summary_of_what_they_share(store: Store) -> None:
     """It does not say whose words it tells; what the others said is kept."""
     harness = Harness(
@@ -250,19 +221,6 @@ async def test_forgetting_a_person_forgets_what_nobody_can_read(store: Store, re
     await harness.arrive(InboundEvent(words("m3", "/forget me", "u1"), group=True))
     await harness.runner.process(HERE)
     assert await harness.past() == ["I am you two", "2"]
-
-
-async def test_a_forgotten_person_is_not_indexed_again_by_a_repeated_webhook(store: Store) -> None:
-    """The platform may send the wish itself again, also as another event."""
-    harness = Harness(store, [Step("1")])
-    await talk(harness, "one")
-    assert await store.belongings.read("mailbox:u1") == [f"own {HERE}"]
-    wish = InboundEvent(words("m9", "/forget me"))
-    await harness.arrive(wish)
-    await harness.runner.process(HERE)
-    assert not await harness.intake(HERE, wish)
-    await harness.runner.process(HERE)
-    assert await store.belongings.read("mailbox:u1") == []
 
 
 async def test_a_summary_that_cannot_be_read_is_none(store: Store) -> None:

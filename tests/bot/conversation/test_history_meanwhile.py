@@ -12,7 +12,7 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Summary, encode
 from tests.bot.conversation.summaries import LONG, NOTES, noted, noting, sent, talk
-from tests.bot.harness import HERE, Harness, unsent
+from tests.bot.harness import HERE, Harness
 from tests.bot.store.turns import leased
 from tests.waiting import until
 
@@ -52,15 +52,6 @@ async def test_what_is_forgotten_meanwhile_comes_back_in_no_summary(
     gate = asyncio.Event()
     harness = await begun(store, gate)
     await harness.receive(word, "m3")
-    await harness.runner.process(HERE)
-    assert await noted(harness, gate) == ""
-
-
-async def test_what_is_taken_back_meanwhile_comes_back_in_no_summary(store: Store) -> None:
-    """The next one is written without it."""
-    gate = asyncio.Event()
-    harness = await begun(store, gate)
-    await harness.arrive(unsent("e1", "m0"))
     await harness.runner.process(HERE)
     assert await noted(harness, gate) == ""
 

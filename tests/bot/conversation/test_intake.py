@@ -3,8 +3,6 @@ told again."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from bot.channels import InboundEvent
@@ -15,7 +13,6 @@ from bot.store import Store
 from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Message, Text
-from tests.bot.harness import process_later
 
 
 def into(started: list[str]) -> Start:
@@ -71,29 +68,3 @@ async def test_whoever_holds_the_lease_is_not_told(store: Store) -> None:
     assert started == []
     assert await store.leases.release(lease)
     assert await store.leases.due(10) == ["console:a"]
-
-
-@pytest.mark.parametrize(
-    ("event", "text", "kind"),
-    [
-        ("message", "hi", "arrival"),
-        ("message", "please /reset my router", "arrival"),
-        ("message", "/reset", "aside"),
-        ("message", "忘れて", "aside"),
-        ("edited", "/reset", "change"),
-        ("unsent", "", "change"),
-        ("canned", "", "aside"),
-        ("left", "", "aside"),
-    ],
-)
-async def test_words_may_join_a_turn_and_all_else_waits(
-    store: Store, event: Any, text: str, kind: str
-) -> None:
-    """Words and changes to them; commands and what is no question wait for the turn's end."""
-    spoken = InboundEvent(Message("m1", "user", (Text(text),), 1), event=event, target="m0")
-    await Intake(store, process_later, SpokenCommands(load()), Metrics())("console:a", spoken)
-    lease = await store.leases.acquire("console:a")
-    assert lease is not None
-    turn = await store.journal.begin(lease, "turn_1")
-    assert turn is not None
-    assert [entry.kind for entry in turn.entries] == [kind]

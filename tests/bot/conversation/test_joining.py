@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
-from functools import partial
 
 import pytest
 from redis.asyncio import Redis
@@ -16,13 +13,12 @@ from bot.conversation.answering import Attempt, ConversationPorts
 from bot.conversation.approvals import Approvals
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.inbound import InboundMessages
-from bot.live_events import Joined, NoWatcher, TurnStarted, Watcher
+from bot.live_events import NoWatcher, Watcher
 from bot.providers.scripted import Step
 from bot.store import JournalledTurn, Store
-from bot.texts import load
 from bot.transcript import ToolResult
 from tests.bot.conversation.held_turns import Held, asked, calling, cut_off, held, messages
-from tests.bot.harness import HERE, Harness, Mailbox, edited, unsent, words
+from tests.bot.harness import HERE, Harness, edited, unsent, words
 from tests.bot.store.turns import key
 from tests.fakes.tools import tool_map
 from tests.waiting import until_true
@@ -47,30 +43,6 @@ async def test_a_message_joins_between_two_steps(store: Store) -> None:
     ]
     assert await harness.past() == ["Tokyo?", "", "", "And Osaka?", "Both are sunny."]
     assert await store.leases.due(10) == []
-
-
-async def test_several_messages_join_each_as_its_own(store: Store) -> None:
-    """In their order, and those who watch are told once of each."""
-    first = calling(held=True)
-    harness = Harness(store, [first, Step("All of it.")])
-    await harness.receive("one", "m1")
-    async with held(harness, first):
-        await harness.receive("two", "m2")
-        await harness.receive("three", "m3")
-    assert asked(harness)[-2:] == [("user", "two"), ("user", "three")]
-    reported = [event for event in harness.box.seen if isinstance(event, TurnStarted | Joined)]
-    assert [event.user_ids for event in reported] == [("m1",), ("m2", "m3")]
-
-
-async def test_a_message_after_the_last_request_gets_the_next_turn(store: Store) -> None:
-    """It cannot be in an answer that is being given already."""
-    last = Step("One", gate=asyncio.Event())
-    harness = Harness(store, [calling(), last, Step("Two")])
-    await harness.receive("first", "m1")
-    async with held(harness, last):
-        await harness.receive("second", "m2")
-    assert harness.box.texts == ["One", "Two"]
-    assert await harness.past() == ["first", "", "", "One", "second", "Two"]
 
 
 class Unread(InboundMessages):
@@ -163,68 +135,8 @@ async def test_leaving_in_the_middle_lets_the_turn_end_and_deletes_everything(st
     )
 
 
-class Interrupting(Mailbox):
-    """Hears something more while it prepares our own sentences."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.interrupt: Callable[[], Awaitable[None]] | None = None
-
-    async def enrich(
-        self, conversation: str, events: Sequence[InboundEvent], *, is_new: bool
-    ) -> list[InboundEvent]:
-        if self.interrupt and events[0].event == "canned":
-            await self.interrupt()
-        return list(events)
-
-
-async def test_a_message_behind_a_reset_that_is_being_obeyed_is_not_lost(store: Store) -> None:
-    """It came in after the turn began, and before the history was deleted."""
-    box = Interrupting()
-    harness = Harness(store, [Step("Hello!")], box)
-    box.interrupt = partial(harness.receive, "a new beginning", "m2")
-    await harness.arrive(InboundEvent(words("t1", ""), event="canned", target="command.help"))
-    await harness.receive("/reset", "m1")
-    await harness.runner.process(HERE)
-    assert asked(harness)[-1] == ("user", "a new beginning")
-    assert harness.box.texts[-1] == "Hello!"
-
-
 def picture(number: int) -> InboundEvent:
     return InboundEvent(words(f"p{number}", f"picture {number}"), album="album", album_size=3)
-
-
-@pytest.mark.long
-async def test_a_stop_ends_a_turn_that_waits_for_an_albums_other_pictures(store: Store) -> None:
-    """What waits joins by the same rules at a turn's start as in its middle: nothing is asked of
-    the model."""
-    harness = Harness(store, [])
-    await harness.arrive(picture(0))
-    processing = asyncio.create_task(harness.runner.process(HERE))
-    await until_true(lambda: _has_journal(store))
-    await harness.receive("/stop", "s1")
-    await processing
-    assert harness.box.texts == [load().get("apology.stopped", "en")]
-    assert await harness.past() == ["picture 0", "/stop", *harness.box.texts]
-
-
-@pytest.mark.parametrize("crashes", [False, True])
-async def test_what_follows_a_stop_is_not_stopped(store: Store, crashes: bool) -> None:
-    """Both came in while the model thought, and the stop is found before anybody was told of it."""
-    first = calling(held=True)
-    harness = Harness(store, [first, Step("Sunny.")])
-    await harness.receive("Rain?", "m1")
-    async with held(harness, first) if not crashes else nullcontext():
-        if crashes:
-            await cut_off(harness, first.at_gate)
-        await harness.receive("/stop", "s1")
-        await harness.receive("Sun?", "m2")
-    await harness.runner.process(HERE)
-    assert harness.box.texts == [load().get("apology.stopped", "en"), "Sunny."]
-
-
-async def _has_journal(store: Store) -> bool:
-    return bool(await store.journal.read(HERE))
 
 
 async def test_an_album_that_arrives_in_the_middle_joins_whole(store: Store, redis: Redis) -> None:
@@ -254,44 +166,6 @@ async def arrive_later(harness: Harness, redis: Redis) -> None:
     for number in (2, 3):
         await until_true(is_taken_in)
         await harness.arrive(picture(number))
-
-
-async def test_after_a_crash_what_had_joined_stands_in_its_place(store: Store) -> None:
-    """And is told to those who watch; what came in since joins before the model is asked again."""
-    first, second = calling("c1", held=True), Step("never", gate=asyncio.Event())
-    harness = Harness(store, [first, second])
-    await harness.receive("one", "m1", "token-1")
-    cutting = asyncio.create_task(cut_off(harness, second.at_gate))
-    await first.at_gate.wait()
-    await harness.receive("two", "m2", "token-2")
-    assert first.gate is not None
-    first.gate.set()
-    await cutting
-    await harness.receive("three", "m3", "token-3")
-    then = Harness(store, [Step("All three.")])
-    await then.runner.process(HERE)
-    assert [text for role, text in asked(then) if role == "user"] == ["one", "two", "three"]
-    assert [message.role for message in messages(then)] == ["user", "model", "tool", "user", "user"]
-    reported = [
-        event.user_ids for event in then.box.seen if isinstance(event, TurnStarted | Joined)
-    ]
-    assert reported == [("m1",), ("m2",), ("m3",)]
-    assert [sent.address for sent in then.box.delivered] == ["token-3"]
-
-
-async def test_a_turn_that_is_gone_on_with_before_its_first_step_takes_in_what_has_come(
-    store: Store,
-) -> None:
-    """Nothing has been said yet, so there is one answer to all."""
-    first = Step("never", gate=asyncio.Event())
-    harness = Harness(store, [first])
-    await harness.receive("one", "m1")
-    await cut_off(harness, first.at_gate)
-    await harness.receive("two", "m2")
-    then = Harness(store, [Step("Both.")])
-    await then.runner.process(HERE)
-    assert asked(then) == [("user", "one"), ("user", "two")]
-    assert then.box.texts == ["Both."]
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,6 @@ from tests.bot.conversation.held_turns import asked, calling, held
 from tests.bot.harness import HERE, Harness, edited, words
 
 DAYS = Days("UTC", Clock())
-REFUSAL = (
-    "You have reached today's limit of 3 messages. I can answer you again from 2026-11-22 00:00 "
-    "(UTC)."
-)
 
 
 def limited(store: Store, *steps: Step, limits: Limits) -> Harness:
@@ -48,36 +44,6 @@ async def test_only_as_many_messages_join_as_the_day_has_left(store: Store, limi
     assert "today's limit of 3 messages" in harness.box.texts[1]
     assert (await harness.past())[-2:] == [UNREAD.text, harness.box.texts[1]]
     assert [used.spent.messages for used in await harness.budgets.used(HERE, "u1")] == [3, 3]
-
-
-async def test_far_below_the_limit_all_join_and_are_counted(store: Store) -> None:
-    """Each once."""
-    first = calling(held=True)
-    harness = limited(store, first, Step("Done"), limits=Limits(user_messages=300))
-    await harness.receive("one", "m1")
-    async with held(harness, first):
-        for number in range(20):
-            await harness.receive(f"more {number}", f"j{number}")
-    assert len([text for role, text in asked(harness) if role == "user"]) == 21
-    assert harness.box.texts == ["Done"]
-    assert (await harness.budgets.used(HERE, "u1"))[0].spent.messages == 21
-
-
-async def test_each_round_may_take_what_the_rounds_before_have_left(store: Store) -> None:
-    """A turn of many rounds gets no more than one of few."""
-    first, second = calling("c1", held=True), calling("c2", held=True)
-    harness = limited(store, first, second, Step("Done"), limits=Limits(user_messages=3))
-    await harness.receive("one", "m1")
-    attending = asyncio.create_task(harness.runner.process(HERE))
-    for step, text in ((first, "two"), (second, "three"), (second, "four")):
-        await step.at_gate.wait()
-        await harness.receive(text, text)
-        if text != "three":
-            assert step.gate
-            step.gate.set()
-    await attending
-    assert [text for role, text in asked(harness) if role == "user"] == ["one", "two", "three"]
-    assert harness.box.texts == ["Done", REFUSAL]
 
 
 async def test_nothing_joins_once_the_whole_bot_has_used_up_its_tokens(store: Store) -> None:

@@ -160,19 +160,6 @@ async def test_in_a_group_a_person_is_refused_aloud_once_an_hour(store: Store) -
     )
 
 
-async def test_many_conversations_of_one_user_share_the_limit(store: Store) -> None:
-    """Thirty turns, each in another conversation and by one of two processes: ten are let in."""
-    budgets = [make_budgets(store, Limits(user_messages=10)) for _ in range(2)]
-    refused = []
-    for number in range(30):
-        verdict = await budgets[number % 2].admit(
-            f"t{number}", f"line:bot:group:{number}", {"u1": 1}
-        )
-        refused.append(verdict.refused)
-    assert refused == [{}] * 10 + [{"u1": Excess("user", "messages")}] * 20
-    assert (await budgets[0].used("line:bot:group:1", "u1"))[0].spent == Spent(messages=10)
-
-
 async def test_turns_that_begin_at_the_same_moment_are_let_in_together(store: Store) -> None:
     """They exceed a limit by themselves at most: all are counted, and the next one is refused."""
     budgets = make_budgets(store, Limits(user_messages=2))
@@ -196,31 +183,6 @@ async def test_turns_that_follow_each_other_without_a_pause_near_their_limit(sto
         assert await store.inbox.accept(HERE, event.message.id, encode(event))
     await harness.runner.process(HERE, "u0")
     assert harness.box.texts.count("Fine") == 50
-
-
-async def test_a_turn_is_counted_once_however_often_it_begins(store: Store) -> None:
-    """By other processes too, and at its limits; what its responses cost is counted each time."""
-    place = "line:bot:group:1"
-    for _ in range(3):
-        budgets = make_budgets(store, Limits(user_messages=2, user_tokens=7, bot_tokens=1000))
-        assert (await budgets.admit("t1", place, {"u1": 2})).refused == {}
-        await budgets.spend(place, Spending("m", Usage(7), Author("u1"), 2, is_first=True))
-    assert [used.spent for used in await budgets.used(place, "u1")] == [Spent(2, 21)] * 2
-    verdict = await budgets.admit("t2", place, {"u1": 1})
-    assert verdict.refused == {"u1": Excess("user", "tokens")}
-    await budgets.spend(place, Spending("m", Usage(993), Author("u1"), 0, is_first=False))
-    verdict = await budgets.admit("t2", place, {"u2": 1})
-    assert verdict.refused == {"u2": Excess("bot", "tokens")}
-
-
-async def test_what_one_limit_refuses_no_other_counts(store: Store) -> None:
-    """A refused message costs neither its author nor the conversation anything."""
-    budgets = make_budgets(store, Limits(user_messages=9, conversation_messages=1))
-    assert (await budgets.admit("t1", "line:bot:group:1", {"u1": 1})).refused == {}
-    verdict = await budgets.admit("t2", "line:bot:group:1", {"u1": 1, "u2": 1})
-    assert set(verdict.refused) == {"u1", "u2"}
-    assert [used.spent.messages for used in await budgets.used("line:bot:group:1", "u1")] == [1, 1]
-    assert [used.spent.messages for used in await budgets.used("line:bot:group:1", "u2")] == [0, 1]
 
 
 async def test_a_turn_that_is_resumed_counts_once(store: Store) -> None:

@@ -62,16 +62,6 @@ async def test_a_group_shares_its_lists(store: Store) -> None:
     ]
 
 
-async def test_forget_me_takes_what_somebody_has_added(store: Store) -> None:
-    """Others' items stay in the group."""
-    eggs = {"list": "shopping", "items": ["eggs"]}
-    harness = talk(store, *calls("add_to_list", **MILK), *calls("add_to_list", **eggs))
-    await say(harness, "Milk", "m1", "u1")
-    await say(harness, "Eggs", "m2", "u2")
-    await say(harness, "/forget me", "m3", "u1")
-    assert [item.text for item in await store.place_lists.read(ROOM)] == ["eggs"]
-
-
 async def test_names_ignore_case_and_invisible_characters(store: Store) -> None:
     """Items keep their case; the names of other lists are told, the newest of many."""
     lists = ToolLists(store.place_lists, ROOM, "u1")

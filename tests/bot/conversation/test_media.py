@@ -10,7 +10,7 @@ import pytest
 
 from bot.channels import InboundEvent, Take
 from bot.conversation.history import read_history
-from bot.conversation.media import EARLIER, MOST
+from bot.conversation.media import EARLIER
 from bot.file_types import mime_of
 from bot.providers.gemini.request import contents
 from bot.providers.scripted import Step
@@ -92,16 +92,6 @@ async def test_an_album_that_stays_incomplete_is_answered_all_the_same(store: St
     await arrive(store, picture(0, total=2))
     await harness.runner.process(HERE)
     assert harness.box.texts == ["One cat"]
-
-
-async def test_only_the_newest_pictures_are_fetched(store: Store) -> None:
-    """A long conversation about pictures does not fetch all of them each time."""
-    box = Album()
-    harness = Harness(store, [Step("Many")], box)
-    for number in range(MOST + 3):
-        await arrive(store, picture(number))
-    await harness.runner.process(HERE)
-    assert box.fetched == [f"pic{number}" for number in reversed(range(3, MOST + 3))]
 
 
 async def test_pictures_are_fetched_once_for_all_requests_of_a_turn(store: Store) -> None:

@@ -164,18 +164,6 @@ async def test_half_a_picture_is_none(source: Source) -> None:
     assert free.has(MOST_INLINE)
 
 
-async def test_pictures_that_join_take_the_place_of_older_ones(source: Source) -> None:
-    """Within the same bounds."""
-    async with media(source) as held:
-        assert seen(await held.load([sent("a:9", "b:1")])) == ["a:9", "b:1"]
-        assert seen(await held.load([sent("a:9", "b:1"), sent("c:6")])) == [
-            words(UNFIT),
-            "b:1",
-            "c:6",
-        ]
-    assert source.asked == ["b:1", "a:9", "c:6"]
-
-
 async def test_a_picture_sent_again_and_again_is_sent_once(source: Source) -> None:
     """Where it stands last: a request must not grow with every mention of one file."""
     async with media(source) as held:

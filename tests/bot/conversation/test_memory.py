@@ -11,8 +11,7 @@ from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
 from bot.commands import number_in
-from bot.conversation.memory import AWAY, FEW, PersonMemory, ToolFacts, facts_message, one_line
-from bot.errors import StoreUnavailable
+from bot.conversation.memory import FEW, PersonMemory, ToolFacts, facts_message, one_line
 from bot.providers.scripted import Step
 from bot.store import Fact, Store
 from bot.transcript import FACTS_ID, Author, Message, Text, ToolCall
@@ -184,35 +183,6 @@ async def test_forget_me_deletes_the_facts_everywhere(store: Store, redis: Redis
     assert await store.person_facts.read(ROOM, "u2") == [Fact(1, "coffee")]
 
 
-async def test_a_group_that_the_bot_has_left_keeps_no_facts(store: Store, redis: Redis) -> None:
-    """Of anybody; those of other places stay."""
-    harness = talk(
-        store,
-        remember(TEA),
-        Step("Noted"),
-        remember(TEA),
-        Step("Noted"),
-        remember(TEA),
-        Step("Noted"),
-    )
-    for number, (author, place) in enumerate((("u1", ROOM), ("u2", ROOM), ("u1", HERE))):
-        await say(harness, "I like tea", f"m{number}", author, place)
-    gone = Message("l1", "user", (), 2)
-    assert await harness.intake(ROOM, InboundEvent(gone, group=True, event="left"))
-    await harness.runner.process(ROOM)
-    assert len([key async for key in redis.scan_iter("kaiwa:*:facts:*")]) == 1
-    assert await store.person_facts.read(HERE, "u1") == [Fact(1, TEA)]
-
-
-async def test_unfollowing_deletes_the_facts(store: Store, redis: Redis) -> None:
-    """The event names nobody, but the conversation is theirs."""
-    harness = talk(store, remember(TEA), Step("Noted"))
-    await say(harness, "I like tea", "m1")
-    assert await harness.intake(HERE, InboundEvent(Message("l1", "user", (), 2), event="left"))
-    await harness.runner.process(HERE)
-    assert [key async for key in redis.scan_iter("kaiwa:*:facts:*")] == []
-
-
 async def test_a_turn_without_facts_costs_no_request_for_them(store: Store, redis: Redis) -> None:
     """They are read with the request that opens the turn."""
     harness = Harness(store, [Step("One"), Step("Two")], tools=tool_map())
@@ -288,19 +258,6 @@ async def test_the_tool_says_what_cannot_be_kept(store: Store) -> None:
         await facts.remember("one more")
     assert await facts.forget(100)
     assert not await facts.forget(101)
-
-
-async def test_while_the_store_is_away_the_model_is_told(store: Store) -> None:
-    """A call gets its one result in any case."""
-
-    class Away(PersonMemory):
-        """Its store does not answer."""
-
-        async def forget(self, number: int) -> bool:
-            raise StoreUnavailable("no answer")
-
-    with pytest.raises(ToolError, match=AWAY):
-        await ToolFacts(Away(store, HERE, "u1")).forget(1)
 
 
 @pytest.mark.parametrize(

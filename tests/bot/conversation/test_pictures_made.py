@@ -12,16 +12,11 @@ from pydantic import SecretStr
 from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
-from bot.conversation.alerts import Alerts
-from bot.conversation.limits import Budgets
-from bot.conversation.services import UNLIMITED
-from bot.conversation.uses import UNCOUNTED, ToolUses
+from bot.conversation.uses import UNCOUNTED
 from bot.providers import MediaSupport
 from bot.providers.scripted import Step
-from bot.store import Counter, Store, open_store
+from bot.store import Counter, Store
 from bot.store.keys import spent_key
-from bot.telemetry import Metrics
-from bot.texts import load
 from bot.transcript import Author, Media, Message, Text, ToolCall
 from tests.bot.conversation.test_sent_files import PICTURES, Drive
 from tests.bot.harness import HERE, UTC, WRITTEN_AT, Harness
@@ -29,7 +24,7 @@ from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
 from tests.toolset.contexts import http_client
 from tests.toolset.images.pictures import opened, picture
 from toolset.create_image import NO_PICTURE, NOT_SHOWN, SHOWN, CreateImage, CreateImageConfig
-from toolset.tool import USED_UP, ToolError, ValidatedTool, read_schemas
+from toolset.tool import USED_UP, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
 MODEL = "gemini-3.1-flash-image"
@@ -166,15 +161,6 @@ async def test_none_is_made_while_the_store_does_not_count_it(
     fake.paint(picture())
     await say(harness, 2, Text("Draw a cat"))
     assert (results(harness), fake.unused) == ([{"image": SHOWN}], 0)
-
-
-async def test_a_store_that_is_away_counts_no_use() -> None:
-    """The call ends there, and nothing is paid for."""
-    texts, metrics = load(), Metrics()
-    async with open_store("redis://127.0.0.1:1", history_days=30) as away:
-        budgets = Budgets(away, UNLIMITED, UTC, Alerts(away, texts, UTC, "en", ""), metrics)
-        with pytest.raises(ToolError, match=UNCOUNTED):
-            await ToolUses(budgets, HERE, "u1").take("create_image", 2, "turn:c1")
 
 
 async def test_its_tokens_are_counted(store: Store, fake: GeminiFake, tools: ToolMap) -> None:

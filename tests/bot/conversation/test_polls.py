@@ -187,16 +187,6 @@ async def test_attempts_that_fail_leave_one_show_behind(store: Store) -> None:
     assert len(await store.outbox.read(HERE)) == 2
 
 
-async def test_forget_me_takes_votes_and_polls(store: Store) -> None:
-    """A creator's poll goes with its votes."""
-    harness = talk(store, *started({}))
-    poll = await first_poll(harness)
-    await harness.intake(HERE, pressing(poll, 1))
-    assert await harness.intake(HERE, InboundEvent(words("m2", "/forget me"), "address"))
-    await harness.runner.process(HERE, "u1")
-    assert await read_poll(store, HERE, poll.id) is None
-
-
 async def test_a_process_without_votes_takes_none(store: Store) -> None:
     """Nothing of them gets into an inbox."""
     intake = Intake(store, process_later, SpokenCommands(texts()), Metrics())
@@ -236,3 +226,13 @@ async def test_a_poll_that_cannot_be_read_is_not_shown(store: Store) -> None:
     hooked = ToolResult("c3", "start_poll", {"text": "a hook has changed it"})
     messages = [Message("m", "tool", (failed, result, hooked), 0)]
     assert await show_poll(store, HERE, messages, Reply("Done")) == Reply("Done")
+
+
+async def test_forget_me_takes_votes_and_polls(store: Store) -> None:
+    """A creator's poll goes with its votes."""
+    harness = talk(store, *started({}))
+    poll = await first_poll(harness)
+    await harness.intake(HERE, pressing(poll, 1))
+    assert await harness.intake(HERE, InboundEvent(words("m2", "/forget me"), "address"))
+    await harness.runner.process(HERE, "u1")
+    assert await read_poll(store, HERE, poll.id) is None

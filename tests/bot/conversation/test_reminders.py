@@ -1,5 +1,4 @@
-"""Reminders and routines in a conversation: set by a call, said at their time, gone when they
-should be."""
+"""Reminders and routines in a conversation: set by a call, said at their time."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ from toolset.stores import Reminder
 from toolset.tool import ToolError, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
-THERE = "mailbox:room-0002"
+THERE, HOURLY = "mailbox:room-0002", "FREQ=HOURLY"
 TOKYO = Author("u1", "Hanako", "ja", "Asia/Tokyo")
 
 
@@ -79,7 +78,7 @@ class Stage:
         """Let the time of all reminders here be over by so much."""
         at = await self.store.now_ms(HERE) - int(late_s * 1000) - 1
         stored = await self.store.reminders.read(HERE)
-        await self.store.reminders.drop_all(HERE)
+        await self.store.reminders.drop(HERE, None)
         for reminder_id, body in stored.items():
             reminder = replace(read_reminder(body), at=at)
             await self.store.reminders.add(
@@ -93,6 +92,20 @@ class Stage:
         await self.clock.sweep()
         await self.harness.runner.process(HERE)
         return self.harness.box.texts[before:]
+
+    def own(self, number: int) -> PersonalReminders:
+        """The reminders of one person in one of many rooms."""
+        event, room = InboundEvent(words("m1", "remind me")), f"mailbox:thread-{number}"
+        return PersonalReminders(self.harness.runner.services, room, event, Author("u1"))
+
+    async def add(self, number: int, repeat: str = "") -> str:
+        """Add one there; why it is refused."""
+        at = datetime.now(UTC) + timedelta(hours=1)
+        try:
+            await self.own(number).add(Reminder(f"r{number}", "x", at, repeat, bool(repeat)))
+        except ToolError as error:
+            return str(error)
+        return ""
 
     async def stored(self) -> list[StoredReminder]:
         return [read_reminder(body) for body in (await self.store.reminders.read(HERE)).values()]
@@ -271,63 +284,29 @@ async def test_a_reminder_counts_as_a_message_of_its_person(store: Store) -> Non
     assert await stage.say("hi", "m3", Author("u2")) == ["Hello."]
 
 
-async def test_a_routine_counts_as_a_message_of_its_person(store: Store) -> None:
-    """It is refused beyond the day's limit."""
-    stage = Stage(store, [Step("Hello.")], limits=Limits(user_messages=1))
-    await stage.say("hi", "m1", Author("u1"))
-    message = Message("r", "user", (Text("Routine:"), Text("x")), 1, Author("u1"))
-    await stage.harness.arrive(InboundEvent(message, reminder="routine", target="x"))
-    await stage.harness.runner.process(HERE)
-    assert "today's limit of 1 messages" in stage.harness.box.texts[-1]
-
-
 async def test_nobody_has_more_than_three_hourly_routines(store: Store) -> None:
     """In all conversations together, also if all are set at once; one that is cancelled makes
     room."""
-    services = Stage(store, []).harness.runner.services
-    event = InboundEvent(words("m1", "remind me"))
-
-    def own(conversation: str) -> PersonalReminders:
-        return PersonalReminders(services, conversation, event, Author("u1"))
-
-    async def add(number: int, repeat: str = "FREQ=HOURLY") -> str:
-        at = datetime.now(UTC) + timedelta(hours=1)
-        try:
-            await own(f"mailbox:thread-{number}").add(
-                Reminder(f"r{number}", "x", at, repeat, routine=True)
-            )
-        except ToolError as error:
-            return str(error)
-        return ""
-
-    errors = await asyncio.gather(*map(add, range(10)))
+    stage = Stage(store, [])
+    errors = await asyncio.gather(*(stage.add(number, HOURLY) for number in range(10)))
     assert errors.count("") == 3
     assert {error for error in errors if error} == {f"not set: {TOO_MANY_HOURLY}"}
-    assert await add(10, "FREQ=HOURLY;INTERVAL=2") == ""
+    assert await stage.add(10, "FREQ=HOURLY;INTERVAL=2") == ""
     stored = errors.index("")
-    assert await own(f"mailbox:thread-{stored}").cancel(f"r{stored}")
-    assert await add(11) == ""
-    assert await add(12) != ""
+    assert await stage.own(stored).cancel(f"r{stored}")
+    assert await stage.add(11, HOURLY) == ""
+    assert await stage.add(12, HOURLY) != ""
 
 
 async def test_a_refused_hourly_routine_takes_no_room(store: Store) -> None:
     """Whoever has too many reminders cancels some, and has their three routines."""
-    services = Stage(store, []).harness.runner.services
-    event = InboundEvent(words("m1", "remind me"))
-    own = PersonalReminders(services, HERE, event, Author("u1"))
-    at = datetime.now(UTC) + timedelta(hours=1)
-
-    async def add(name: str, repeat: str) -> None:
-        await own.add(Reminder(name, "x", at, repeat, routine=True))
-
-    for number in range(MOST):
-        await add(f"daily{number}", "FREQ=DAILY")
+    stage = Stage(store, [])
+    assert [await stage.add(number, "FREQ=DAILY") for number in range(MOST)] == [""] * MOST
     for number in range(MOST_HOURLY):
-        with pytest.raises(ToolError, match=f"the user has {MOST} reminders"):
-            await add(f"refused{number}", "FREQ=HOURLY")
+        assert f"the user has {MOST} reminders" in await stage.add(100 + number, HOURLY)
     for number in range(MOST_HOURLY):
-        assert await own.cancel(f"daily{number}")
-        await add(f"hourly{number}", "FREQ=HOURLY")
+        assert await stage.own(number).cancel(f"r{number}")
+        assert await stage.add(200 + number, HOURLY) == ""
 
 
 async def test_commands_in_a_reminder_are_only_words(store: Store) -> None:
@@ -376,53 +355,20 @@ async def test_whoever_leaves_a_group_takes_their_reminders_along(
     assert await endless_keys(redis) == []
 
 
-async def test_a_routine_ends_when_its_author_leaves_the_group(store: Store) -> None:
-    """At once, and without a word; what came of it before that and waits behind other messages is
-    not carried out."""
-    steps = setting(text="Tell me a joke", at="2027-01-04T07:00", repeat="FREQ=DAILY", routine=True)
-    stage = Stage(store, [*steps, Step("Hello.")])
-    await stage.say("every day at 7 tell me a joke", "m1", Author("u1"), group=True)
-    gone = InboundEvent(
-        Message("l1", "user", (), 1_000), group=True, event="members_left", leavers=("u1",)
-    )
-    hello = InboundEvent(Message("m2", "user", (Text("hi"),), 1_000, Author("u2")), group=True)
-    await stage.harness.arrive(gone, hello)
-    await stage.make_due()
-    await stage.clock.sweep()
-    await stage.harness.runner.process(HERE)
-    assert stage.harness.box.texts == ["Set.", "Hello."]
-    assert await stage.stored() == []
-    assert await store.reminders.due(10) == []
-
-
 async def test_nobody_has_more_than_twenty_wherever_they_are(store: Store, redis: Redis) -> None:
     """The model reads why; a cancelled one makes room at once."""
     stage = Stage(store, [])
-    services = stage.harness.runner.services
-    message = Message("m1", "user", (Text("remind me"),), 1_000, Author("u1"))
-
-    def own(conversation: str) -> PersonalReminders:
-        return PersonalReminders(services, conversation, InboundEvent(message), Author("u1"))
-
-    async def add(number: int) -> str:
-        reminder = Reminder(f"r{number}", "x", datetime.now(UTC) + timedelta(hours=1))
-        try:
-            await own(f"mailbox:thread-{number}").add(reminder)
-        except ToolError as error:
-            return str(error)
-        return ""
-
-    errors = await asyncio.gather(*map(add, range(60)))
+    errors = await asyncio.gather(*map(stage.add, range(60)))
     assert errors.count("") == MOST
     assert {error for error in errors if error} == {
         f"not set: the user has {MOST} reminders, all conversations together; cancel one first"
     }
     stored = errors.index("")
     refused = next(number for number, error in enumerate(errors) if error)
-    assert not await own(f"mailbox:thread-{stored}").cancel("unknown")
-    assert await own(f"mailbox:thread-{stored}").cancel(f"r{stored}")
-    assert await add(refused) == ""
-    assert await add(stored) != ""
+    assert not await stage.own(stored).cancel("unknown")
+    assert await stage.own(stored).cancel(f"r{stored}")
+    assert await stage.add(refused) == ""
+    assert await stage.add(stored) != ""
     await stage.say("/forget me", "m2", Author("u1"))
     assert await redis.keys("*reminders_of:mailbox:u1") == []
 
@@ -464,13 +410,6 @@ async def test_a_reminder_that_cannot_be_read_is_left_alone(store: Store) -> Non
     assert stage.rung == []
     assert await store.reminders.due(10) == []
     assert await stage.say("/reminders", "m1", Author("u1")) != []
-
-
-async def test_a_language_that_the_catalogue_lacks_stops_nobody(store: Store) -> None:
-    """A text without letters, from somebody whose platform says Thai."""
-    stage = Stage(store, setting(text="💊 8:00", **{"in": "PT2M"}))
-    await stage.say("⏰?", "m1", Author("u1", locale="th"))
-    assert await stage.ring() == ["⏰ 💊 8:00"]
 
 
 async def test_a_reminder_that_cannot_be_rung_keeps_no_other_from_coming(store: Store) -> None:
@@ -548,18 +487,6 @@ async def test_in_a_group_somebody_unknown_has_no_reminders(store: Store) -> Non
     (result,) = stage.harness.model.requests[1].messages[-1].results
     assert "whose id the platform tells" in result.response["error"]
     assert "no reminders here" in (await stage.say("/reminders", "m2", Author(), group=True))[0]
-
-
-async def test_a_reminder_that_another_process_has_rung_is_no_trouble(store: Store) -> None:
-    """Its alarm was read a moment before; the log says nothing."""
-    stage = Stage(store, setting(text="call home", **{"in": "PT2M"}))
-    await stage.say("remind me", "m1", Author("u1"))
-    await stage.make_due()
-    other = ReminderClock(store, texts(), "en", lambda *who: None)
-    with structlog.testing.capture_logs() as logs:
-        await asyncio.gather(*(clock.sweep() for clock in (stage.clock, other, other)))
-    assert [entry["event"] for entry in logs] == ["reminder.rung"]
-    assert len(await store.inbox.read(HERE)) == 1
 
 
 async def test_many_at_one_moment_all_come_at_it(store: Store) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from bot.agent.tool_runner import INTERRUPTED
 from bot.agent.turn import ActingCall
 from bot.channels import InboundEvent
 from bot.conversation.history import read_history
@@ -21,7 +20,6 @@ from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.telemetry import Metrics
 from bot.transcript import FACTS_ID, SUMMARY_ID, Author, Message, Text, ToolCall, ToolResult, Usage
-from tests.bot.conversation.held_turns import Held, cut_off
 from tests.bot.conversation.reviewing import NO, YES, Scene, reviewers, votes
 from tests.bot.harness import HERE, unsent, words
 from tests.fakes.tools import Launch, tool_map
@@ -42,12 +40,6 @@ def acting(
     return ActingCall(
         ToolCall("c1", "launch", arguments), tool, reason, Author("u1", "Hanako"), text, led_to
     )
-
-
-class HeldLaunch(Held, Launch):
-    """Is launched for ever."""
-
-    name: ClassVar[str] = "launch"
 
 
 class Purse:
@@ -290,18 +282,6 @@ async def test_the_question_shows_reason_and_votes_apart_from_the_arguments(stor
     assert scene.launch.contexts == []
 
 
-async def test_votes_speak_the_askers_language(store: Store) -> None:
-    """As the question does."""
-    scene = Scene(store, [Scripted([votes("approve", "頼まれました。")]), Scripted([])])
-    await scene.say("打ち上げて", "m1")
-    assert scene.question is not None
-    assert scene.question.remarks == (
-        "モデルが述べた理由：「You asked for it.」",
-        "レビュアー a は賛成：「頼まれました。」",
-        "レビュアー b は投票していません。",
-    )
-
-
 async def test_the_tokens_of_reviewers_count(store: Store) -> None:
     """For the conversation and for whoever asked; the review is no message of its own."""
     scene = Scene(store, [Scripted([YES]), Scripted([NO])])
@@ -326,30 +306,6 @@ async def test_a_recorded_review_is_not_repeated(store: Store) -> None:
     assert unasked.requests == []
     assert len(decided.launch.contexts) == 1
     assert decided.harness.box.texts[-1] == "Done"
-
-
-async def test_a_review_that_broke_off_is_repeated(store: Store) -> None:
-    """A process that dies meanwhile has recorded nothing of it."""
-    held_back = Step(calls=YES.calls, gate=asyncio.Event())
-    dying = Scene(store, [Scripted([held_back])])
-    await dying.harness.receive("launch it", "m1")
-    await cut_off(dying.harness, held_back.at_gate)
-    resumed = Scene(store, [Scripted([NO])], steps=DONE)
-    await resumed.harness.runner.process(HERE)
-    assert resumed.question is not None
-    assert resumed.question.remarks[1] == "Reviewer a is against: “Nobody asked for it.”"
-
-
-async def test_what_reviewers_decide_is_recorded(store: Store) -> None:
-    """A process that dies in the call leaves the decision: nobody votes again, and the call is not
-    made twice."""
-    dying = Scene(store, [Scripted([YES])], DECIDE, launch=(held_back := HeldLaunch()))
-    await dying.harness.receive("launch it", "m1")
-    await cut_off(dying.harness, held_back.called)
-    resumed = Scene(store, [unasked := Scripted([NO])], DECIDE, DONE)
-    await resumed.harness.runner.process(HERE)
-    assert (unasked.requests, resumed.launch.contexts) == ([], [])
-    assert resumed.result == {"error": INTERRUPTED}
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Text, encode
 from tests.bot.conversation.held_turns import calling, held
+from tests.bot.conversation.test_reminders import Stage, setting
 from tests.bot.harness import HERE, Harness, texts
 from tests.bot.store.turns import leased
 
@@ -132,3 +133,22 @@ async def test_over_the_limit_a_routine_says_so_once_a_day(store: Store) -> None
         "I could not do this now: Tell me a joke\nYou have reached today's limit of 1 messages."
     )
     assert "Tell me a poem" in poem
+
+
+async def test_a_routine_ends_when_its_author_leaves_the_group(store: Store) -> None:
+    """At once, and without a word; what came of it before that and waits behind other messages is
+    not carried out."""
+    steps = setting(text="Tell me a joke", at="2027-01-04T07:00", repeat="FREQ=DAILY", routine=True)
+    stage = Stage(store, [*steps, Step("Hello.")])
+    await stage.say("every day at 7 tell me a joke", "m1", Author("u1"), group=True)
+    gone = InboundEvent(
+        Message("l1", "user", (), 1_000), group=True, event="members_left", leavers=("u1",)
+    )
+    hello = InboundEvent(Message("m2", "user", (Text("hi"),), 1_000, Author("u2")), group=True)
+    await stage.harness.arrive(gone, hello)
+    await stage.make_due()
+    await stage.clock.sweep()
+    await stage.harness.runner.process(HERE)
+    assert stage.harness.box.texts == ["Set.", "Hello."]
+    assert await stage.stored() == []
+    assert await store.reminders.due(10) == []

@@ -5,22 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import ClassVar, cast
+from typing import cast
 
 import pytest
 from redis.asyncio import Redis
 
-from bot.agent.turn import RecordedResponse
 from bot.channels import Delivery, Reply
 from bot.conversation.history import read_history
-from bot.conversation.journal import RESPONSE
 from bot.errors import DeliverLater, TryAgain
 from bot.live_events import TurnStarted
 from bot.providers.scripted import Step
 from bot.store import Lease, Store
 from bot.store.leases import Leases
-from bot.transcript import Message, Text, ToolCall, decode_record, encode
-from tests.bot.conversation.held_turns import Held, calling, cut_off, messages
+from bot.transcript import ToolCall, decode_record, encode
+from tests.bot.conversation.held_turns import cut_off
 from tests.bot.harness import HERE, Harness
 from tests.fakes.tools import Launch, tool_map
 
@@ -112,47 +110,6 @@ async def test_a_second_worker_leaves_a_conversation_that_is_being_answered(stor
     gate.set()
     await attending
     assert (first.box.texts, second.model.requests) == (["One"], [])
-
-
-async def test_a_cancelled_worker_leaves_the_turn_for_another(store: Store) -> None:
-    """After a shutdown the next worker goes on at once from the journal, without asking the model
-    again."""
-    step = Step("never", gate=asyncio.Event())
-    calls = Step(calls=(ToolCall("c1", "echo", {}),))
-    first = Harness(store, [calls, step])
-    await first.receive("hi", "m1")
-    attending = asyncio.create_task(first.runner.process(HERE))
-    await step.at_gate.wait()
-    attending.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await attending
-    assert await store.leases.due(10) == [HERE]
-    second = Harness(store, [Step("Taken over")])
-    await second.runner.process(HERE)
-    assert second.box.texts == ["Taken over"]
-    assert [message.role for message in second.model.requests[0].messages] == [
-        "user",
-        "model",
-        "tool",
-    ]
-
-
-async def test_an_answer_journalled_before_a_crash_is_delivered_not_asked_again(
-    store: Store,
-) -> None:
-    """The crash between the model's last word and the commit costs no second request."""
-    harness = Harness(store, [])
-    await harness.receive("hi", "m1")
-    lease = await store.leases.acquire(HERE)
-    assert lease is not None
-    await store.journal.begin(lease, "turn_dead")
-    spoken = RecordedResponse(Message("msg_1", "model", (Text("Kept"),), 1), "end_turn")
-    await store.journal.record(lease, RESPONSE, encode(spoken))
-    await store.leases.release(lease)
-    await harness.receive("and then?", "m2")
-    harness.model._steps.append(Step("Next"))
-    await harness.runner.process(HERE)
-    assert harness.box.texts == ["Kept", "Next"]
 
 
 @pytest.mark.parametrize(
@@ -247,25 +204,6 @@ async def test_a_process_that_ends_begins_no_new_turn(store: Store) -> None:
     await harness.runner.process(HERE)
     assert harness.model.requests == []
     assert await store.leases.due(10) == [HERE]
-
-
-async def test_a_call_that_must_not_be_made_twice_is_not_made_again_after_a_crash(
-    store: Store,
-) -> None:
-    """It had begun, so the model is told that nobody knows its outcome."""
-
-    class Once(Held):
-        idempotent: ClassVar[bool] = False
-
-    tool, then_tool = Once(), Once()
-    harness = Harness(store, [calling(tool="held")], tools=tool_map(tool))
-    await harness.receive("launch", "m1")
-    await cut_off(harness, tool.called)
-    then = Harness(store, [Step("I do not know.")], tools=tool_map(then_tool))
-    await then.runner.process(HERE)
-    [result] = messages(then)[-1].results
-    assert result.response == {"error": "interrupted: the outcome is unknown"}
-    assert (then.box.texts, then_tool.called.is_set()) == (["I do not know."], False)
 
 
 async def test_a_turn_that_takes_too_long_ends_in_an_apology(store: Store) -> None:

@@ -12,7 +12,6 @@ from bot.conversation.byte_semaphore import IN_FLIGHT, ByteSemaphore
 from bot.conversation.file_text import TEXT_CAP, FileReader
 from bot.conversation.history import read_history
 from bot.conversation.media import (
-    CANNOT,
     EARLIER,
     MOST,
     NOT_TAKEN,
@@ -222,13 +221,6 @@ async def test_nothing_but_a_recording_for_a_deaf_model_is_answered_by_a_sentenc
     sentence = texts().get(f"reply.cannot_{kind}", language)
     assert (drive.texts, here.model.requests, drive.fetched) == ([sentence], [], [])
     assert await here.past() == ["", sentence]
-
-
-async def test_a_recording_beside_words_is_a_line_for_a_deaf_model(store: Store) -> None:
-    """Which says so to the sender."""
-    here = harness(store, Drive(voice=b"sound"), PICTURES)
-    await send(here, Text("What is this?"), SOUND)
-    assert shown(here) == ["What is this?", CANNOT["audio"].format("audio")]
 
 
 async def test_what_does_not_fit_a_request_is_uploaded_until_the_turn_ends(store: Store) -> None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
-from redis.asyncio import Redis
 
 from bot.channels.line.markdown import plain_text
 from bot.conversation.history import read_history
 from bot.conversation.sources import source_lists
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.transcript import Grounding, Message, Source, ToolCall, Usage
+from bot.transcript import Grounding, Source, ToolCall, Usage
 from tests.bot.harness import HERE, Harness
-from tests.bot.store.turns import key
 
 FOUND = Grounding((Source("example.com", "https://a.example/r/AUZ_x-1"),), ("news & views",))
 LISTS = (
@@ -62,22 +58,6 @@ async def test_sources_of_earlier_rounds_are_named_once(store: Store) -> None:
     await harness.receive("news?", "m1")
     await harness.runner.process(HERE)
     assert harness.box.texts == [f"So.\n\n(The answer breaks off here.)\n\n{LISTS}"]
-
-
-async def test_sources_outlive_a_crash(store: Store, redis: Redis) -> None:
-    """They are in the journal beside the response that named them."""
-
-    def explode(messages: Sequence[Message]) -> Step:
-        raise ZeroDivisionError
-
-    harness = Harness(
-        store, [Step(calls=(ToolCall("", "nobody", {}),), grounding=FOUND), explode, Step("So.")]
-    )
-    await harness.receive("news?", "m1")
-    await harness.runner.process(HERE)
-    await redis.hset(key("turn", HERE), "retry_at", 0)
-    await harness.runner.process(HERE)
-    assert harness.box.texts == [f"So.\n\n{LISTS}"]
 
 
 async def test_a_refusal_of_the_vendors_tools_reaches_the_operator(store: Store) -> None:

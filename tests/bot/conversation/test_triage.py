@@ -81,22 +81,6 @@ def test_a_pressed_choice_is_no_command() -> None:
     assert (texts(batch.messages), batch.commands) == (["forget me"], [])
 
 
-def test_help_does_not_swallow_a_question() -> None:
-    """A question beside /help is answered too."""
-    batch = sort([message_event("a", "weather?"), message_event("b", "/help")])
-    assert (texts(batch.messages), [command for command, _ in batch.commands]) == (
-        ["weather?"],
-        ["help"],
-    )
-
-
-def test_leaving_ends_everything_before_it() -> None:
-    """Nobody is there any more to be answered; who comes back in the same batch starts anew."""
-    left = InboundEvent(Message("l", "user", (), 1), event="left")
-    batch = sort([message_event("a", "hi"), left, message_event("b", "I am back")])
-    assert (batch.conversation_deleted is not None, texts(batch.messages)) == (True, ["I am back"])
-
-
 def test_commands_are_whole_messages_in_both_languages() -> None:
     """Words count however they are written; a sentence that holds them is for the model."""
     found = {

@@ -5,27 +5,12 @@ from __future__ import annotations
 
 from redis.asyncio import Redis
 
-from bot.conversation.delivery import CANNOT_ASK
-from bot.errors import DeliverLater, DeliveryRefused
+from bot.errors import DeliverLater
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
 from tests.bot.conversation.test_approvals import LAUNCH, Scene
 from tests.bot.harness import HERE
-
-
-async def test_a_question_that_is_refused_is_a_no(store: Store) -> None:
-    """The model reads why, at once, and the operator finds the question among the dead letters."""
-    scene = Scene(store, Step("I could not ask you."))
-    scene.harness.box.failures = [DeliveryRefused("no such channel")]
-    await scene.say("launch it", "m1")
-    assert await store.leases.due(10) == [HERE]
-    await scene.harness.runner.process(HERE)
-    assert scene.harness.model.requests[-1].messages[-1].results[0].response == {
-        "error": CANNOT_ASK
-    }
-    assert (scene.harness.box.texts, scene.launch.contexts) == (["I could not ask you."], [])
-    assert [letter.reason for letter in await store.dead_letters.read()] == ["no such channel"]
 
 
 async def test_a_question_that_is_decided_is_not_asked_any_more(store: Store) -> None:

@@ -12,6 +12,7 @@ from bot.agent.tool_runner import ToolRunner
 from bot.agent.turn import (
     ActingCall,
     ApprovalDecision,
+    RecordedResponse,
     StartedCall,
     Turn,
     TurnContext,
@@ -82,9 +83,8 @@ class Round:
 
     def respond(self, *calls: ToolCall) -> None:
         """The model calls."""
-        self.turn.restore_response(
-            Message(f"msg_{len(self.turn.added)}", "model", calls, 2), "tool_use"
-        )
+        message = Message(f"msg_{len(self.turn.added)}", "model", calls, 2)
+        self.turn.restore(RecordedResponse(message, "tool_use"))
 
     async def run(self, tools: ToolMap | None = None) -> list[ToolResult]:
         """Make the calls; their results as the model gets them."""

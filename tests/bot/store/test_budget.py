@@ -66,21 +66,6 @@ async def test_counting_knows_no_limit_and_reading_shows_who_is_counted(store: S
     assert await store.budget.read(TODAY, "", [HANA]) == (0, [Spent(10, 140)])
 
 
-async def test_each_day_has_its_own_counters(store: Store) -> None:
-    """With the new day everything begins at nothing."""
-    await spend(store, 100, HANA)
-    assert await store.budget.take(TODAY, "t1", HANA, 5)
-    assert await store.budget.take(TOMORROW, "t2", HANA, 5)
-    assert await store.budget.read(TOMORROW, "", [HANA]) == (0, [Spent(messages=5)])
-
-
-async def test_a_limit_of_nothing_is_none(store: Store) -> None:
-    """Zero means that nobody is refused, whatever is counted."""
-    free = Counter("user", "console:me")
-    await spend(store, 10**9, free)
-    assert await store.budget.take(TODAY, "t1", free, 10**6)
-
-
 async def test_a_days_totals_are_kept_by_model_and_ranked(store: Store) -> None:
     """For the operator: sums by kind and model, the heaviest first; a day without anything is
     empty."""

@@ -14,9 +14,9 @@ from redis.crc import key_slot
 from redis.exceptions import ConnectionError
 
 from bot.errors import LeaseLost, SettingsError, StoreUnavailable
-from bot.store import Depths, FileOwner, Store, StoredPoll, open_store
+from bot.store import Depths, Store, open_store
 from bot.store.clients import connect
-from bot.store.keys import DAY_S, OPEN_POLLS, SCRIPT_KINDS, Keys, due_indexes
+from bot.store.keys import DAY_S, SCRIPT_KINDS, Keys, due_indexes
 from bot.store.scripts import NAMES, Scripts
 from tests.bot.store.turns import arrivals, join, leased
 from tests.cluster import Cluster, Node, running
@@ -152,25 +152,6 @@ async def test_what_is_shown_live_reaches_every_process(store: Store, cluster: C
                         ]
 
 
-async def test_notes_of_all_names(store: Store) -> None:
-    """Each on the server its name leads to."""
-    for name in ("quota", "line:U1:{name}", "会話"):
-        await store.kv.set(name, b"told", 60)
-        assert await store.kv.get(name) == b"told"
-        await store.kv.delete(name)
-        assert [await store.kv.incr(name, 60) for _ in range(2)] == [1, 2]
-
-
-async def test_files_share_a_slot(store: Store) -> None:
-    """They are kept, read and deleted as on one server."""
-    for name in ("f1", "f2"):
-        await store.files.keep(name, FileOwner("line:b:user:U1", "U1"), "image/png", b"x")
-    assert await store.files.read("f1") is not None
-    assert await store.files.signing_key(b"one") == b"one"
-    await store.files.erase("line", {"U1"})
-    assert [await store.files.read(name) for name in ("f1", "f2")] == [None, None]
-
-
 async def test_a_person_is_forgotten_on_every_server(store: Store) -> None:
     """What the index names is wherever it is; another's stays."""
     for number in range(30):
@@ -180,29 +161,6 @@ async def test_a_person_is_forgotten_on_every_server(store: Store) -> None:
     names = [f"note:line:U1:{number}" for number in range(30)]
     assert [await store.kv.get(name) for name in names] == [None] * 30
     assert await store.kv.get("note:line:U2:7") == b"x"
-
-
-async def test_polls_are_kept_on_every_server(store: Store) -> None:
-    """Started, voted on, shown, and forgotten with who has voted or started them."""
-    for number in range(20):
-        group = f"line:polls:group:C{number}"
-        creator = "U1" if number % 2 else "U2"
-        assert await store.polls.start(group, "poll_1", creator, b"body", options=2, multiple=False)
-        assert await store.polls.press(group, "poll_1", f"p{number}", "U1", 1, b"shown") == "taken"
-    await store.personal_data.erase_person("line:U1")
-    found = [
-        await store.polls.show(f"line:polls:group:C{number}", "poll_1", 0) for number in range(20)
-    ]
-    assert found == [StoredPoll(b"body", False, 0, (0, 0)), None] * 10
-
-
-async def test_a_new_poll_takes_the_room_of_one_without_votes_on_a_cluster(store: Store) -> None:
-    """One script reads and deletes other polls of the place, which are on the same server."""
-    for number in range(OPEN_POLLS + 1):
-        assert await store.polls.start(
-            "line:polls:group:C1", f"poll_{number}", "U1", b"body", options=2, multiple=False
-        )
-    assert len(await store.polls.open_ids("line:polls:group:C1")) == OPEN_POLLS
 
 
 async def test_facts_are_those_of_the_worst_server(store: Store, cluster: Cluster) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from redis.asyncio import Redis
 
-from bot.store import ARRIVAL, DeadLetter, Depths, Store
-from bot.store.keys import DEAD_S, WORK_S
-from tests.bot.store.turns import arrivals, key, leased
+from bot.store import DeadLetter, Store
+from bot.store.keys import DEAD_S
+from tests.bot.store.turns import key, leased
 
 HERE = "console:alice"
 THERE = "console:bob"
@@ -73,34 +73,6 @@ async def test_a_letter_is_found_by_its_id(store: Store) -> None:
         assert await store.dead_letters.get(nothing) is None, nothing
 
 
-async def test_a_delivery_is_put_back_once(store: Store, redis: Redis) -> None:
-    """It leaves the dead letters for the end of the outbox in one script, and its conversation is
-    due at once."""
-    await refused(store, HERE, b"one", b"two")
-    one, two = await store.dead_letters.of(HERE)
-    assert await store.dead_letters.revive(two, b"two, fresh")
-    assert await store.dead_letters.revive(one)
-    assert not await store.dead_letters.revive(one)
-    assert await redis.lrange(key("outbox", HERE), 0, -1) == [b"two, fresh", b"one"]
-    assert await redis.ttl(key("outbox", HERE)) == WORK_S
-    assert await store.depths() == Depths(due=1, dead_letters=0)
-    assert await store.leases.due(10) == [HERE]
-
-
-async def test_the_messages_of_a_turn_are_put_back_in_order(store: Store) -> None:
-    """As if they had just come in; that their ids are known does not matter."""
-    await given_up(store, HERE, b"first", b"second")
-    (letter,) = await store.dead_letters.read()
-    assert (letter.delivery, letter.arrivals, letter.reason) == (
-        None,
-        (b"first", b"second"),
-        "it kills its process",
-    )
-    assert await store.dead_letters.revive(letter)
-    assert await store.leases.due(10) == [HERE]
-    assert await arrivals(store, HERE) == [b"first", b"second"]
-
-
 async def test_a_letter_is_deleted_once(store: Store) -> None:
     """Nothing is left to be counted."""
     await refused(store, HERE, b"one")
@@ -131,13 +103,3 @@ async def test_whatever_a_letter_holds_it_can_be_read_and_deleted(
     assert await store.dead_letters.discard(odd)
     assert await store.dead_letters.discard(nothing)
     assert await store.dead_letters.count() == 0
-
-
-async def test_what_was_kept_is_what_was_accepted(store: Store) -> None:
-    """Also when a message holds the bytes of a frame itself."""
-    body = b"arrival 2:m1\x00\xff"
-    assert await store.inbox.accept(HERE, "m9", body, ARRIVAL)
-    lease = await leased(store, HERE)
-    assert await store.journal.begin(lease, "turn")
-    await store.journal.commit(lease, None, [], keep_turns=1, given_up="reason")
-    assert [letter.arrivals for letter in await store.dead_letters.of(HERE)] == [(body,)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from redis.asyncio import Redis
 
-from bot.store import Depths, Store
+from bot.store import Store
 from bot.store.keys import INDEX_S
 from tests.bot.store.turns import key, leased
 
@@ -17,43 +17,6 @@ async def due_in(store: Store, redis: Redis) -> float | None:
     """Milliseconds until the conversation is due; None where it never is."""
     at = await redis.zscore(key("due", HERE), HERE)
     return None if at is None else at - await store.now_ms()
-
-
-async def test_a_held_conversation_is_due_when_its_lease_expires(
-    store: Store, redis: Redis
-) -> None:
-    """A holder that is killed is followed by another."""
-    await store.inbox.accept(HERE, "m1", b"one")
-    lease = await leased(store, HERE)
-    assert await due_in(store, redis) == pytest.approx(6_000, abs=1_000)
-    assert await store.leases.due(10) == []
-    await redis.zadd(key("due", HERE), {HERE: 1})
-    await store.leases.renew(lease)
-    assert await due_in(store, redis) == pytest.approx(6_000, abs=1_000)
-
-
-async def test_nothing_left_to_do_means_not_due(store: Store, redis: Redis) -> None:
-    """The entry goes with the lease when inbox, journal and outbox are empty."""
-    lease = await leased(store, HERE)
-    await store.leases.release(lease)
-    assert await due_in(store, redis) is None
-    assert await store.depths() == Depths(due=0, dead_letters=0)
-
-
-async def test_the_entry_stays_until_all_three_are_empty(store: Store, redis: Redis) -> None:
-    """Inbox, journal and outbox each keep the conversation due, now."""
-    await store.inbox.accept(HERE, "m1", b"one")
-    for stage in ("inbox", "journal", "outbox"):
-        lease = await leased(store, HERE)
-        if stage == "journal":
-            await store.journal.begin(lease, "turn-1")
-        if stage == "outbox":
-            await store.journal.commit(lease, b"turn", [b"reply"], keep_turns=1)
-        await store.leases.release(lease)
-        assert await store.leases.due(10) == [HERE], stage
-    lease = await leased(store, HERE)
-    await store.outbox.remove_head(lease)
-    assert await due_in(store, redis) is None
 
 
 async def test_a_release_may_name_the_time_to_come_back(store: Store, redis: Redis) -> None:

@@ -31,14 +31,6 @@ async def test_facts_come_back_in_their_order(store: Store) -> None:
     ]
 
 
-async def test_people_and_places_are_apart(store: Store, redis: Redis) -> None:
-    """Another person here, and the same person elsewhere, have facts of their own."""
-    for place, person in ((HERE, ME), (HERE, "U2"), ("slack:T1:C2", ME)):
-        assert await store.person_facts.remember(place, person, f"{place} {person}") == 1
-    assert await store.person_facts.read(HERE, "U2") == [Fact(1, f"{HERE} U2")]
-    assert len(await fact_keys(redis)) == 3
-
-
 async def test_a_repeated_call_keeps_one_fact(store: Store) -> None:
     """By its text: after a crash, and when somebody says it again."""
     for _ in range(2):
@@ -115,16 +107,3 @@ async def test_a_prefetched_read_is_used_once_and_not_after_a_change(
     await redis.delete(*await fact_keys(redis))
     store.prefetches.clear()
     assert await store.person_facts.read(HERE, ME) == []
-
-
-async def test_erasing_a_person_or_a_place_takes_their_facts(store: Store) -> None:
-    """Of one channel, and of no longer id."""
-    for place, person in ((HERE, ME), (HERE, "U12"), ("slack:T1:C2", ME), ("line:b:group:C1", ME)):
-        await store.person_facts.remember(place, person, "likes tea")
-    await store.personal_data.erase_person(f"slack:{ME}")
-    assert await store.person_facts.read(HERE, ME) == []
-    assert await store.person_facts.read("slack:T1:C2", ME) == []
-    assert len(await store.person_facts.read(HERE, "U12")) == 1
-    await store.personal_data.erase_place(HERE)
-    assert await store.person_facts.read(HERE, "U12") == []
-    assert await store.person_facts.read("line:b:group:C1", ME) == [Fact(1, "likes tea")]

@@ -58,14 +58,3 @@ async def test_a_day_keeps_so_many(store: Store, monkeypatch: pytest.MonkeyPatch
     assert [await rate(store, ANN, 10), await rate(store, BEN, 10)] == [True, False]
     assert await rate(store, ANN, 20, good=False)
     assert await stored(store, DAY) == [[("turn_1", 20, False)]]
-
-
-async def test_a_forgotten_person_has_rated_nothing(store: Store) -> None:
-    """On no day; others' ratings stay, and so do those of the same id elsewhere."""
-    for person in (ANN, BEN, "line:U1"):
-        for day in (DAY, NEXT):
-            await rate(store, person, 10, day=day)
-    await store.personal_data.erase_person(ANN)
-    assert [len(ratings) for ratings in await store.feedback.read([DAY, NEXT])] == [2, 2]
-    assert await rate(store, ANN, 10)
-    assert not await rate(store, BEN, 10)

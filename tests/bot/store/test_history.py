@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from redis.asyncio import Redis
 
-from bot.errors import LeaseLost
 from bot.store import Store
 from bot.store.keys import HISTORY_BYTES, HISTORY_SHARE
 from tests.bot.store.turns import join, key, leased
 
 HERE = "console:alice"
-
-
-async def test_turns_come_back_oldest_first(store: Store) -> None:
-    """As many as asked for, the newest ones."""
-    lease = await leased(store, HERE)
-    for number in range(5):
-        await store.journal.commit(lease, b"turn %d" % number, [], keep_turns=10)
-    assert await store.history.read(HERE, 10) == [b"turn %d" % number for number in range(5)]
-    assert await store.history.read(HERE, 2) == [b"turn 3", b"turn 4"]
-    assert await store.history.read("console:nobody", 2) == []
 
 
 async def test_only_the_newest_turns_are_kept(store: Store, redis: Redis) -> None:
@@ -29,24 +17,6 @@ async def test_only_the_newest_turns_are_kept(store: Store, redis: Redis) -> Non
     for number in range(6):
         await store.journal.commit(lease, b"turn %d" % number, [], keep_turns=3)
     assert await redis.lrange(key("history", HERE), 0, -1) == [b"turn 3", b"turn 4", b"turn 5"]
-
-
-async def test_a_long_history_costs_no_more_than_what_is_read(store: Store, redis: Redis) -> None:
-    """Of 10,000 turns forty are fetched, and a commit adds one without fetching any."""
-    await redis.rpush(
-        key("history", HERE), *(b"%d " % number + b"x" * 500 for number in range(10_000))
-    )
-    lease = await leased(store, HERE)
-    await redis.config_resetstat()
-    await store.journal.commit(lease, b"newest", [], keep_turns=10_000)
-    turns = await store.history.read(HERE, 40)
-    sent = (await redis.info("stats"))["total_net_output_bytes"]
-    assert [turn.split()[0] for turn in turns] == [
-        *(b"%d" % number for number in range(9_961, 10_000)),
-        b"newest",
-    ]
-    assert sent < 60_000
-    assert await redis.llen(key("history", HERE)) == 10_000
 
 
 async def test_a_purged_conversation_keeps_the_turn_under_way_and_what_came_after_it(
@@ -88,16 +58,6 @@ async def test_erasing_takes_what_is_not_delivered_too_and_the_rest_where_it_is_
     assert await store.journal.begin(lease, "turn-2") is None
 
 
-async def test_turns_are_rewritten_in_their_places(store: Store) -> None:
-    """An entry gets its successor, or goes; one that is not there any more changes nothing."""
-    lease = await leased(store, HERE)
-    for turn in (b"one", b"two", b"three"):
-        await store.journal.commit(lease, turn, [], keep_turns=10)
-    await store.history.rewrite(lease, {b"one": b"ONE", b"two": b"", b"gone": b"GONE"})
-    await store.history.rewrite(lease, {})
-    assert await store.history.read(HERE, 10) == [b"ONE", b"three"]
-
-
 async def test_a_summary_stands_beside_its_turns(store: Store, redis: Redis) -> None:
     """It takes the place of the one before, and lives as long as the history; a purge takes
     both."""
@@ -112,33 +72,6 @@ async def test_a_summary_stands_beside_its_turns(store: Store, redis: Redis) -> 
     assert await redis.ttl(key("summary", HERE)) == await redis.ttl(key("history", HERE)) > 5
     await store.history.purge(lease)
     assert await store.history.recall(HERE, 2) == (b"", [])
-
-
-async def test_a_summary_goes_with_a_rewriting_of_what_it_tells(store: Store) -> None:
-    """Whoever rewrites says so."""
-    lease = await leased(store, HERE)
-    await store.journal.commit(lease, b"one", [], keep_turns=10)
-    await store.history.summarise(lease, b"summary")
-    await store.history.rewrite(lease, {b"one": b"ONE"})
-    assert await store.history.recall(HERE, 2) == (b"summary", [b"ONE"])
-    await store.history.rewrite(lease, {}, stale=True)
-    assert await store.history.recall(HERE, 2) == (b"", [b"ONE"])
-
-
-async def test_only_the_holder_of_the_lease_changes_a_history(store: Store) -> None:
-    """A lease that was given back rewrites and purges nothing."""
-    lease = await leased(store, HERE)
-    await store.journal.commit(lease, b"one", [], keep_turns=10)
-    await store.leases.release(lease)
-    with pytest.raises(LeaseLost):
-        await store.history.rewrite(lease, {b"one": b"two"})
-    with pytest.raises(LeaseLost):
-        await store.history.summarise(lease, b"summary")
-    with pytest.raises(LeaseLost):
-        await store.history.purge(lease)
-    with pytest.raises(LeaseLost):
-        await store.history.erase(lease, whole=True)
-    assert await store.history.read(HERE, 10) == [b"one"]
 
 
 async def test_a_history_is_bounded_in_bytes(store: Store, redis: Redis) -> None:

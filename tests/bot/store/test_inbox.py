@@ -23,34 +23,12 @@ async def test_a_message_waits_for_its_turn_and_is_due_at_once(store: Store) -> 
     assert await arrivals(store, HERE) == [b"hello"]
 
 
-async def test_a_message_is_taken_once(store: Store) -> None:
-    """A repeated message is a duplicate and is not stored twice."""
-    assert await store.inbox.accept(HERE, "m1", b"hello")
-    assert not await store.inbox.accept(HERE, "m1", b"hello again")
-    assert await arrivals(store, HERE) == [b"hello"]
-
-
-async def test_a_duplicate_is_known_after_the_turn_too(store: Store) -> None:
-    """Redeliveries come minutes later, when the inbox is long empty."""
-    await store.inbox.accept(HERE, "m1", b"hello")
-    await arrivals(store, HERE)
-    assert not await store.inbox.accept(HERE, "m1", b"hello")
-    assert await arrivals(store, HERE) == []
-
-
 async def test_equal_ids_in_two_conversations_are_two_messages(store: Store) -> None:
     """Ids are unique within a conversation only."""
     assert await store.inbox.accept("console:a", "m1", b"one")
     assert await store.inbox.accept("console:b", "m1", b"two")
     assert await arrivals(store, "console:a") == [b"one"]
     assert await arrivals(store, "console:b") == [b"two"]
-
-
-async def test_messages_keep_their_order(store: Store) -> None:
-    """First come, first served."""
-    for number in range(20):
-        await store.inbox.accept(HERE, f"m{number}", b"%d" % number)
-    assert await arrivals(store, HERE) == [b"%d" % number for number in range(20)]
 
 
 @settings(

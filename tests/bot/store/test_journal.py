@@ -8,9 +8,7 @@ from redis.asyncio import Redis
 from bot.errors import MessagesChanged
 from bot.store import (
     ARRIVAL,
-    ASIDE,
     CHANGE,
-    CONTROL,
     Condition,
     JournalledTurn,
     Store,
@@ -20,47 +18,6 @@ from bot.store.keys import DAY_S, WORK_S
 from tests.bot.store.turns import join, key, leased
 
 HERE = "console:alice"
-
-
-async def test_a_turn_takes_in_all_that_waits(store: Store) -> None:
-    """Several messages become one turn, in their order."""
-    await store.inbox.accept(HERE, "m1", b"one")
-    await store.inbox.accept(HERE, "m2", b"two")
-    lease = await leased(store, HERE)
-    turn = await store.journal.begin(lease, "turn-1")
-    assert turn == JournalledTurn("turn-1", 1, [Entry("arrival", b"one"), Entry("arrival", b"two")])
-
-
-async def test_nothing_waits_no_turn(store: Store) -> None:
-    """Also after the last turn was committed."""
-    lease = await leased(store, HERE)
-    assert await store.journal.begin(lease, "turn-1") is None
-    await store.inbox.accept(HERE, "m1", b"one")
-    await store.journal.begin(lease, "turn-2")
-    await store.journal.commit(lease, b"turn", [], keep_turns=1)
-    assert await store.journal.begin(lease, "turn-3") is None
-
-
-async def test_another_process_goes_on_with_the_turn(store: Store) -> None:
-    """It has its own id and all its entries; a message that came meanwhile waits, as a result may
-    be due first."""
-    await store.inbox.accept(HERE, "m1", b"one")
-    first = await leased(store, HERE)
-    await store.journal.begin(first, "turn-1")
-    await store.journal.record(first, "said", b"let me look")
-    await store.journal.record(first, "result", b"42")
-    await store.inbox.accept(HERE, "m2", b"two")
-    await store.leases.release(first)
-
-    second = await leased(store, HERE)
-    turn = await store.journal.begin(second, "turn-2")
-    stored = [Entry("arrival", b"one"), Entry("said", b"let me look"), Entry("result", b"42")]
-    assert turn == JournalledTurn("turn-1", 1, stored, is_resumed=True)
-    assert await join(store, second) == [b"two"]
-    stored.append(Entry("arrival", b"two"))
-    assert await store.journal.begin(second, "turn-3") == JournalledTurn(
-        "turn-1", 2, stored, is_resumed=True
-    )
 
 
 async def test_a_record_tells_how_much_waits(store: Store) -> None:
@@ -73,27 +30,6 @@ async def test_a_record_tells_how_much_waits(store: Store) -> None:
         await store.inbox.accept(HERE, f"m{number}", b"more")
         reported.append(await store.journal.record(lease, "result", b"42"))
     assert reported == [0, 1, 2]
-
-
-async def test_what_is_named_joins_and_the_rest_waits(store: Store) -> None:
-    """In the order of the names, from wherever it stands; what does not wait any more is left
-    out."""
-    await store.inbox.accept(HERE, "m1", b"one")
-    lease = await leased(store, HERE)
-    await store.journal.begin(lease, "turn-1")
-    for number, kind in enumerate((ARRIVAL, CHANGE, ASIDE, CONTROL), 2):
-        await store.inbox.accept(HERE, f"m{number}", b"%d" % number, kind)
-    second, third, _, fifth = await store.inbox.read(HERE)
-    for _ in range(2):
-        await store.journal.join(lease, [third.frame, fifth.frame])
-    turn = await store.journal.begin(lease, "turn-1")
-    assert turn is not None
-    assert turn.entries == [Entry(ARRIVAL, b"one"), Entry(CHANGE, b"3"), Entry(CONTROL, b"5")]
-    await store.journal.commit(lease, None, [], keep_turns=1)
-    turn = await store.journal.begin(lease, "turn-2")
-    assert turn == JournalledTurn(
-        "turn-2", 1, [Entry(second.kind, second.body), Entry(ASIDE, b"4")]
-    )
 
 
 async def test_failures_are_counted_by_their_reason_and_rest_longer_each_time(store: Store) -> None:
@@ -131,20 +67,6 @@ async def test_a_start_that_is_given_back_does_not_count(store: Store) -> None:
     assert starts == [1] * 6
 
 
-async def test_a_turn_that_is_given_up_leaves_what_it_had_taken_in(store: Store) -> None:
-    """As a dead letter, with the reason; its own steps are of no use to anybody."""
-    await store.inbox.accept(HERE, "m1", b"one")
-    lease = await leased(store, HERE)
-    await store.journal.begin(lease, "turn-1")
-    await store.journal.record(lease, "said", b"let me look")
-    await store.inbox.accept(HERE, "m2", b"take m1 back", CHANGE)
-    await join(store, lease)
-    await store.journal.commit(lease, None, [b"sorry"], keep_turns=1, given_up="it was too much")
-    [letter] = await store.dead_letters.read()
-    assert (letter.conversation, letter.reason, letter.delivery) == (HERE, "it was too much", None)
-    assert letter.arrivals == (b"one", b"take m1 back")
-
-
 async def test_starts_without_progress_are_counted(store: Store) -> None:
     """A turn that kills its process again and again is known by them; a recorded step begins the
     count anew."""
@@ -170,32 +92,6 @@ async def test_a_joining_message_is_no_progress(store: Store) -> None:
     turn = await store.journal.begin(lease, "turn-1")
     assert turn is not None
     assert turn.starts == 2
-
-
-async def test_a_commit_ends_the_turn_as_a_whole(store: Store, redis: Redis) -> None:
-    """History and outbox have what they get, the journal is gone, the next message is a new
-    turn."""
-    await store.inbox.accept(HERE, "m1", b"one")
-    lease = await leased(store, HERE)
-    await store.journal.begin(lease, "turn-1")
-    await store.journal.record(lease, "said", b"hello")
-    await store.journal.commit(lease, b"turn one", [b"reply 1", b"reply 2"], keep_turns=10)
-    assert await store.history.read(HERE, 10) == [b"turn one"]
-    assert await redis.lrange(key("outbox", HERE), 0, -1) == [b"reply 1", b"reply 2"]
-    assert not await redis.exists(key("turn", HERE), key("journal", HERE))
-    await store.inbox.accept(HERE, "m2", b"two")
-    assert await store.journal.begin(lease, "turn-2") == JournalledTurn(
-        "turn-2", 1, [Entry("arrival", b"two")]
-    )
-
-
-async def test_a_turn_may_leave_no_history(store: Store, redis: Redis) -> None:
-    """Then only its deliveries remain, behind those that wait already."""
-    lease = await leased(store, HERE)
-    await store.journal.commit(lease, None, [b"first"], keep_turns=10)
-    await store.journal.commit(lease, None, [b"second"], keep_turns=10)
-    assert await store.history.read(HERE, 10) == []
-    assert await redis.lrange(key("outbox", HERE), 0, -1) == [b"first", b"second"]
 
 
 async def test_work_is_kept_for_a_week_and_history_for_its_days(store: Store, redis: Redis) -> None:

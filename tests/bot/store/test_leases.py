@@ -63,36 +63,6 @@ async def test_only_one_gets_the_lease(store: Store, store_url: str) -> None:
             assert lease == Lease(here, lease.token, 6_000)
 
 
-async def test_a_released_lease_can_be_taken_at_once_with_another_token(store: Store) -> None:
-    """No two leases have the same."""
-    tokens = []
-    for _ in range(9):
-        lease = await leased(store, HERE)
-        tokens.append(lease.token)
-        await store.leases.release(lease)
-    assert len(set(tokens)) == 9
-
-
-async def test_an_expired_lease_is_taken_over(store: Store) -> None:
-    """A killed holder blocks the conversation for no longer than its lease; if it wakes up, it gets
-    LeaseLost."""
-    first = await leased(store, HERE, ttl_ms=40)
-    async with asyncio.timeout(5):
-        while (second := await store.leases.acquire(HERE)) is None:
-            pass
-    assert second.token != first.token
-    with pytest.raises(LeaseLost):
-        await store.leases.renew(first)
-
-
-async def test_a_renewed_lease_lives_on(store: Store, redis: Redis) -> None:
-    """Renewal gives the lease its whole time again."""
-    lease = await leased(store, HERE, ttl_ms=60_000)
-    await redis.pexpire(key("lease", HERE), 5_000)
-    await store.leases.renew(lease)
-    assert 5_000 < await redis.pttl(key("lease", HERE)) <= 60_000
-
-
 async def test_no_token_comes_twice(store: Store, redis: Redis) -> None:
     """Whatever the clock does; a lease that was lost is not the one that follows."""
     first = await leased(store, HERE)

@@ -59,16 +59,3 @@ async def test_reading_them_renews_their_year(store: Store, redis: Redis) -> Non
     assert LISTS_S - 5 < await redis.ttl(key) <= LISTS_S
     await store.place_lists.read("console:alice")
     assert [name async for name in redis.scan_iter("kaiwa:*:lists:*")] == [key]
-
-
-async def test_erasing_a_person_takes_what_they_have_added(store: Store, redis: Redis) -> None:
-    """Everywhere in the channel; erasing a place takes its lists."""
-    await store.place_lists.add(HERE, "U1", "shopping", ["mine"], "k1")
-    await store.place_lists.add(HERE, "U2", "shopping", ["theirs"], "k2")
-    await store.place_lists.add("slack:T1:C1", "U1", "shopping", ["elsewhere"], "k3")
-    await store.personal_data.erase_person("line:U1")
-    assert [item.text for item in await store.place_lists.read(HERE)] == ["theirs"]
-    assert len(await store.place_lists.read("slack:T1:C1")) == 1
-    await store.personal_data.erase_place(HERE)
-    assert await store.place_lists.read(HERE) == []
-    assert len([name async for name in redis.scan_iter("kaiwa:*:lists:*")]) == 1

@@ -94,41 +94,6 @@ async def test_who_takes_more_than_a_share_pays_alone(
     assert (await lengths(redis, hogs)).count(0) == gone
 
 
-async def test_one_halving_is_not_followed_by_others_that_nobody_needs(
-    store: Store, redis: Redis
-) -> None:
-    """What was freed is reckoned after every halving: the small ones are spared although they would
-    be next."""
-    small = await fill(redis, MANY)
-    large = "console:large"
-    await redis.rpush(key("history", large), *["x" * 300 * TURN_BYTES] * 2)
-    await redis.expire(key("history", large), 86_400)
-    async with at_most(redis, 0.82):
-        assert await store.memory.make_room() == {large: 1}
-    assert set(await lengths(redis, small)) == {TURNS}
-
-
-async def test_a_shortened_history_keeps_its_life(store: Store, redis: Redis) -> None:
-    """It is as old as before, and the first to be shortened again."""
-    (oldest, *_) = await fill(redis, MANY)
-    before = await redis.pexpiretime(key("history", oldest))
-    async with at_most(redis, 0.82):
-        await store.memory.make_room()
-    assert await redis.pexpiretime(key("history", oldest)) == before
-
-
-async def test_of_conversations_with_one_turn_each_the_oldest_go(
-    store: Store, redis: Redis
-) -> None:
-    """The oldest conversations are forgotten as a whole, and only as many as it takes."""
-    conversations = await fill(redis, 200, turns=1)
-    async with at_most(redis, 0.82):
-        relief = await store.memory.make_room()
-    gone = len(relief)
-    assert 0 < gone < 200
-    assert await lengths(redis, conversations) == [0] * gone + [1] * (200 - gone)
-
-
 async def test_a_peak_costs_half_of_all_histories_at_most(store: Store, redis: Redis) -> None:
     """Something else fills the store; while it stays, the next look takes half of the rest."""
     conversations = await fill(redis, MANY)
@@ -172,10 +137,3 @@ async def test_notes_are_written_on_a_full_store(store: Store, redis: Redis) -> 
         await store.kv.set("pushing", b"1", 60)
         assert await store.kv.incr("count", 60) == 1
         assert await store.kv.get("pushing") == b"1"
-
-
-async def test_a_note_is_claimed_once(store: Store) -> None:
-    """Until its time is over or it is deleted."""
-    assert [await store.kv.set_if_absent("mine", 60) for _ in range(2)] == [True, False]
-    await store.kv.delete("mine")
-    assert await store.kv.set_if_absent("mine", 60)

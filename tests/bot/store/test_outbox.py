@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from redis.asyncio import Redis
 
-from bot.errors import LeaseLost
-from bot.store import RELEASED, Depths, Store
+from bot.store import Depths, Store
 from bot.store.keys import DAY_S, DEAD_LETTERS, DEAD_S, WORK_S
 from tests.bot.store.turns import key, leased
 
@@ -19,24 +17,6 @@ async def dead_letters(redis: Redis) -> list[dict[bytes, bytes]]:
     """The dead letters of the conversation's shard, oldest first."""
     entries: Any = await redis.xrange(key("dead", HERE))
     return [letter for _, letter in entries]
-
-
-async def test_deliveries_leave_in_order(store: Store) -> None:
-    """The head stays until it has arrived; with the last one the lease ends."""
-    lease = await leased(store, HERE)
-    await store.journal.commit(lease, None, [b"one", b"two"], keep_turns=1)
-    assert await store.outbox.head(HERE) == b"one"
-    await store.outbox.replace_head(lease, b"one, attempted")
-    assert await store.outbox.head(HERE) == b"one, attempted"
-    await store.leases.release(lease)
-    opened = await store.journal.open(HERE, "turn", 0)
-    assert opened is not None
-    assert (opened.delivery, opened.turn) == (b"one, attempted", None)
-    assert await store.outbox.remove_head(opened.lease) == await store.outbox.head(HERE) == b"two"
-    assert await store.outbox.remove_head(opened.lease) == RELEASED
-    assert await store.leases.due(1) == []
-    with pytest.raises(LeaseLost):
-        await store.leases.renew(opened.lease)
 
 
 async def test_only_the_head_is_stored_as_attempted(store: Store) -> None:
@@ -74,12 +54,6 @@ async def test_a_refused_delivery_becomes_a_dead_letter(store: Store, redis: Red
         {b"conversation": HERE.encode(), b"delivery": b"\x00one", b"reason": b"no such user"}
     ]
     assert await redis.ttl(key("dead", HERE)) == DEAD_S
-
-
-async def test_an_empty_outbox_has_nothing_to_bury(store: Store) -> None:
-    """No letter without a delivery."""
-    await store.outbox.move_head_to_dead_letters(await leased(store, HERE), b"no reason")
-    assert await store.depths() == Depths(due=1, dead_letters=0)
 
 
 async def test_dead_letters_are_bounded(store: Store, redis: Redis) -> None:

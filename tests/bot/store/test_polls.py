@@ -184,21 +184,3 @@ async def test_a_vote_renews_thirty_days(store: Store, redis: Redis) -> None:
         await redis.expire(key, 60)
     await vote(store, "ann", 1)
     assert [POLL_S - 5 < await redis.ttl(key) <= POLL_S for key in keys] == [True, True]
-
-
-async def test_erasing_a_person_takes_their_votes_and_their_polls(
-    store: Store, redis: Redis
-) -> None:
-    """No key or value holds anybody's id; erasing a group takes its polls."""
-    await start(store, multiple=True)
-    await start(store, "poll_2", creator="ann")
-    for person, choice in (("ann", 1), ("ann", 3), ("ben", 1)):
-        await vote(store, person, choice)
-    fields = await redis.hgetall(Keys(HERE).poll("poll_1"))
-    assert not any(b"ann" in part or b"boss" in part for pair in fields.items() for part in pair)
-    await store.personal_data.erase_person("line:ann")
-    assert (await standing(store))[2:] == (1, (1, 0, 0))
-    assert await store.polls.show(HERE, "poll_2") is None
-    assert await store.polls.open_ids(HERE) == ["poll_1"]
-    await store.personal_data.erase_place(HERE)
-    assert await stored(redis) == []

@@ -104,7 +104,7 @@ async def test_what_is_over_counts_no_longer(store: Store, redis: Redis) -> None
 async def test_what_is_dropped_does_not_ring(store: Store, whole: bool) -> None:
     """One person's, or everybody's."""
     alarm, other = await due_now(store), await due_now(store, "r2", "u2")
-    dropped = await (store.reminders.drop_all(HERE) if whole else store.reminders.drop(HERE, "u1"))
+    dropped = await store.reminders.drop(HERE, None if whole else "u1")
     assert dropped == (2 if whole else 1)
     assert not await store.reminders.ring(alarm, "e1", b"event", None)
     assert await store.reminders.due(10) == ([] if whole else [other])

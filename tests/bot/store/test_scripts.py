@@ -85,17 +85,6 @@ async def test_scripts_survive_a_server_that_forgets_them(store: Store, redis: R
     assert await store.leases.due(1) == [HERE]
 
 
-async def test_a_script_is_sent_once(store: Store, redis: Redis) -> None:
-    """Afterwards its hash is enough."""
-    await redis.script_flush()
-    await redis.config_resetstat()
-    for number in range(5):
-        await store.inbox.accept(HERE, f"m{number}", b"x")
-    calls = await redis.info("commandstats")
-    assert calls["cmdstat_eval"]["calls"] == 1
-    assert calls["cmdstat_evalsha"]["calls"] == 5
-
-
 async def test_a_mistake_in_a_script_is_no_lost_lease(store: Store) -> None:
     """Only the script's own word for it counts."""
     with pytest.raises(StoreUnavailable, match="no such key"):

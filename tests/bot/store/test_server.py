@@ -24,18 +24,6 @@ async def test_any_path_will_do(tmp_path: Path, name: str) -> None:
     assert (data_dir / "appendonlydir").is_dir()
 
 
-async def test_a_relative_path_is_the_same_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two ways to write a directory are one directory."""
-    monkeypatch.chdir(tmp_path)
-    async with (
-        open_embedded(Path("data")) as one,
-        open_embedded(tmp_path / "." / "data", "connects") as two,
-    ):
-        assert one == two
-
-
 async def test_a_directory_that_cannot_be_written_stops_the_start(tmp_path: Path) -> None:
     """One sentence, with the variable to fix."""
     (tmp_path / "file").touch()

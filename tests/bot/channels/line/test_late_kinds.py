@@ -14,7 +14,7 @@ from bot.conversation.turns import MAX_STARTS
 from bot.errors import StoreUnavailable
 from bot.providers import MediaSupport
 from bot.providers.scripted import Step
-from bot.store import Store, open_store
+from bot.store import Store
 from bot.store.clock import StoreClock
 from bot.store.scripts import NAMES
 from bot.transcript import Author, Message, Text, ToolCall, encode
@@ -40,7 +40,6 @@ from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, open_rig
 from tests.bot.harness import ours, texts
 from tests.bot.store.turns import key, leased
-from tests.crash.simulation import HISTORY_DAYS, SCRIPTS
 from tests.fakes.cut_wire import Cut, CutWire
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, USER, addressed_message, event, text_message, unsend
@@ -249,10 +248,9 @@ async def test_a_store_that_is_away_is_asked_again(
     redis: Redis, store_url: str, fake: LineFake
 ) -> None:
     """The button waits for it; the turn ends as it would otherwise."""
-    wire, step = CutWire(store_url, Cut(), SCRIPTS, ignore), held_step()
+    wire, step = CutWire(store_url, Cut(), ignore), held_step()
     async with (
-        wire.open() as url,
-        open_store(url, history_days=HISTORY_DAYS) as store,
+        wire.open() as store,
         open_pipeline(store, fake, [step], line_push="never") as here,
     ):
         await here.receive(question(fake))
@@ -412,10 +410,9 @@ async def test_a_turn_in_time_makes_no_further_request(
     redis: Redis, store_url: str, fake: LineFake, push: str
 ) -> None:
     """One script for each step, as without late answers."""
-    wire = CutWire(store_url, Cut(), SCRIPTS, ignore)
+    wire = CutWire(store_url, Cut(), ignore)
     async with (
-        wire.open() as url,
-        open_store(url, history_days=HISTORY_DAYS) as store,
+        wire.open() as store,
         open_pipeline(store, fake, [Step("Hi!")] * 2, line_push=push) as here,
     ):
         await here.converse(question(fake))

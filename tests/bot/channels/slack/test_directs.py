@@ -111,7 +111,7 @@ async def test_a_reminder_comes_in_the_1_to_1_with_the_bot(store: Store, fake: S
         assert await pair.write(OTHER, "remind me in two minutes") == ["Done."]
         own = f"slack:{TEAM}:{OTHER}"
         ((reminder_id, body),) = (await store.reminders.read(own)).items()
-        await store.reminders.drop_all(own)
+        await store.reminders.drop(own, None)
         now = await store.now_ms(own)
         await store.reminders.add(own, reminder_id, read_reminder(body).author.id, now - 1, body)
         await ReminderClock(store, load(), "en", lambda *who: here.due.append(who[0])).sweep()
