@@ -69,6 +69,7 @@ async def test_what_a_killed_process_had_begun_is_finished_once(
         assert await post_line(killed, line, "Hello", TARO) == 200
         await until(lambda: len(line.calls("reply")) == 2)
         await in_a_tool_call(killed, gemini, wttr)
+        slack.add_user()
         gemini.say(HALF, end="stalled")
         assert await post_slack(killed, slack, "hello?", TS) == 200
         await until(lambda: slack.shown == [HALF])
