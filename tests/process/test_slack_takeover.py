@@ -24,8 +24,8 @@ DELETED, STOPPED, LATER = (f"179529822{number}.000100" for number in range(3))
 async def test_what_a_killed_process_was_showing_is_put_right(
     tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, slack: SlackFake
 ) -> None:
-    """Half an answer goes, for its question was deleted meanwhile; ``/stop`` ends the other turn, and
-    removes Slack's button."""
+    """Half an answer goes, for its question was deleted meanwhile; ``/stop`` ends the other turn
+    and removes Slack's button."""
     slack.add_user()
     async with kaiwa(tmp_path, "run", "--no-worker", **variables) as web:
         async with kaiwa(tmp_path, "worker", ready=WORKING, **variables) as killed:
