@@ -22,7 +22,6 @@ LONG_FILES: dict[str, str] = {
     "tests/bot/channels/line/test_late_answers.py": WRAPPED,
     "tests/bot/channels/line/test_late_kinds.py": WRAPPED,
     "tests/bot/conversation/test_reminders.py": WRAPPED,
-    "tests/bot/ops/test_doctor.py": WRAPPED,
 }
 LONG_FUNCTIONS: dict[str, str] = {}
 
