@@ -85,7 +85,7 @@ def store_url(valkey_url: str) -> str:
 @pytest.fixture
 async def redis(store_url: str) -> AsyncIterator[Redis]:
     """A look behind the store, which begins empty."""
-    async with Redis.from_url(store_url) as redis:
+    async with Redis.from_url(store_url, driver_info=None) as redis:
         await redis.flushall()
         yield redis
 
@@ -103,5 +103,8 @@ async def endless_keys(redis: Redis | RedisCluster) -> list[str]:
     every = [name.decode() async for name in redis.scan_iter()]
     lasting = tuple(f"}}:{kind}" for kind in LASTING_KINDS)
     names = [name for name in every if not any(kind in name for kind in lasting)]
-    lives = [await redis.ttl(name) for name in names]
+    pipeline = redis.pipeline(transaction=False)
+    for name in names:
+        pipeline.ttl(name)
+    lives = await pipeline.execute()
     return [name for name, life in zip(names, lives, strict=True) if life == -1]

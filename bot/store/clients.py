@@ -299,6 +299,8 @@ def _options() -> dict[str, Any]:
         "retry": Retry(NoBackoff(), 0),
         # version 3 costs one more round trip and nothing here needs it; the URL may choose it
         "protocol": 2,
+        # redis-py would read its version from a file for each connection, and send it
+        "driver_info": None,
     }
 
 
