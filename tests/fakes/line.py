@@ -24,7 +24,7 @@ from typing import Any, Literal
 from aiohttp import web
 
 from tests.fakes import line_events, line_rules
-from tests.fakes.line_events import BOT, JSON, TOKEN, USER
+from tests.fakes.line_events import BOT, GROUP, JSON, TOKEN, USER
 from tests.fakes.line_menus import Menus
 from tests.fakes.line_refusals import Refused
 from tests.fakes.line_traffic import Image, Request, Sent, Token
@@ -34,6 +34,7 @@ MINUTE_S = 60.0
 PERSON = {"displayName": "Hanako", "language": "ja"}
 ID = re.compile(r"[UCR][0-9a-f]{32}")
 
+Answer = JSON | web.Response
 Trouble = Literal["cut", "stalled", "garbled", "unheard"]
 
 
@@ -102,15 +103,21 @@ class LineFake:
             kind, place, user, **{"replyToken": token, "timestamp": timestamp, **fields}
         )
 
+    def text(self, text: str, place: str = USER, user: str | None = USER) -> JSON:
+        """The event of a text."""
+        return self.event(place=place, user=user, message=line_events.text_message(text))
+
+    def mention(self, text: str, place: str = GROUP, user: str | None = USER) -> JSON:
+        """The event of a text that mentions the bot first."""
+        return self.event(place=place, user=user, message=line_events.addressed_message(text))
+
     def press(self, label: str, user: str | None = USER) -> JSON:
         """The event of a button being pressed, where it was shown last."""
         sent = next(sent for sent in reversed(self.sent) if label in sent.buttons)
         action = sent.buttons[label]
         if action["type"] == "postback":
             return self.event("postback", sent.to, user, postback={"data": action["data"]})
-        return self.event(
-            "message", sent.to, user, message=line_events.text_message(action["text"])
-        )
+        return self.text(action["text"], sent.to, user)
 
     def token(self, place: str = USER) -> str:
         """A reply token that works."""
@@ -166,7 +173,8 @@ class LineFake:
     async def respond(self, request: web.Request) -> web.StreamResponse:
         """Serve one request."""
         call = request.match_info.route.name or ""
-        arrived = Request(call, request.path, dict(request.headers), await request.read())
+        body, places = await request.read(), dict(request.match_info)
+        arrived = Request(call, request.path, dict(request.headers), body, places)
         self.requests.append(arrived)
         trouble = self._troubles[call].popleft() if self._troubles[call] else None
         try:
@@ -177,7 +185,8 @@ class LineFake:
             if trouble == "unheard":
                 await asyncio.Event().wait()
             line_rules.check_retry_key(call, request.headers.get("X-Line-Retry-Key"))
-            answer = CALLS[call][2](self, request, arrived)
+            given = CALLS[call][2](self, arrived)
+            answer = given if isinstance(given, web.Response) else _json(given)
         except Refused as refused:
             answer = web.Response(
                 body=refused.body, status=refused.status, content_type="application/json"
@@ -195,17 +204,17 @@ class LineFake:
     def _now(self) -> float:
         return time.monotonic() + self._ahead
 
-    def _reply(self, request: web.Request, arrived: Request) -> web.Response:
-        body = line_rules.check("reply", arrived.raw)
+    def _reply(self, asked: Request) -> Answer:
+        body = line_rules.check("reply", asked.raw)
         token = self._tokens.get(body["replyToken"])
         if token is None or token.used or self._now() - token.issued_at > MINUTE_S:
             raise Refused(400, "Invalid reply token")
         token.used = True
         return self._take("reply", token.place, body["messages"])
 
-    def _push(self, request: web.Request, arrived: Request) -> web.Response:
-        body = line_rules.check("push", arrived.raw)
-        key = request.headers.get("X-Line-Retry-Key", "")
+    def _push(self, asked: Request) -> Answer:
+        body = line_rules.check("push", asked.raw)
+        key = asked.headers.get("X-Line-Retry-Key", "")
         if key in self._retry_keys:
             raise Refused(409, "The retry key is already accepted")
         if not ID.fullmatch(body["to"]):
@@ -220,49 +229,45 @@ class LineFake:
             self._retry_keys[key] = secrets.token_hex(16)
         return self._take("push", body["to"], body["messages"])
 
-    def _take(self, call: str, to: str, messages: list[JSON]) -> web.Response:
+    def _take(self, call: str, to: str, messages: list[JSON]) -> JSON:
         ids = [line_events.message_id() for _ in messages]
         self.sent.append(Sent(call, to, messages, ids))
-        return _json(
-            {"sentMessages": [{"id": message_id, "quoteToken": "q"} for message_id in ids]}
-        )
+        return {"sentMessages": [{"id": message_id, "quoteToken": "q"} for message_id in ids]}
 
-    def _loading(self, request: web.Request, arrived: Request) -> web.Response:
-        body = line_rules.check("loading", arrived.raw)
+    def _loading(self, asked: Request) -> Answer:
+        body = line_rules.check("loading", asked.raw)
         if not re.fullmatch(r"U[0-9a-f]{32}", body["chatId"]):
             raise Refused(400, "Failed to specify chat ID")
         self.loading.append((body["chatId"], body.get("loadingSeconds", 20)))
         return _json({}, 202)
 
-    def _mark(self, request: web.Request, arrived: Request) -> web.Response:
-        self.read.append(line_rules.check("mark", arrived.raw)["markAsReadToken"])
-        return _json({})
+    def _mark(self, asked: Request) -> Answer:
+        self.read.append(line_rules.check("mark", asked.raw)["markAsReadToken"])
+        return {}
 
-    def _quota(self, request: web.Request, arrived: Request) -> web.Response:
-        return _json(
-            {"type": "none"} if self.limit is None else {"type": "limited", "value": self.limit}
-        )
+    def _quota(self, asked: Request) -> Answer:
+        return {"type": "none"} if self.limit is None else {"type": "limited", "value": self.limit}
 
-    def _consumption(self, request: web.Request, arrived: Request) -> web.Response:
-        return _json({"totalUsage": self.used})
+    def _consumption(self, asked: Request) -> Answer:
+        return {"totalUsage": self.used}
 
-    def _profile(self, request: web.Request, arrived: Request) -> web.Response:
-        user = request.match_info["user"]
+    def _profile(self, asked: Request) -> Answer:
+        user = asked.places["user"]
         if user not in self.people:
             raise Refused(404, "Not found")
         profile = {"userId": user, **self.people[user]}
-        if "chat" in request.match_info:
+        if "chat" in asked.places:
             profile.pop("language", None)
-        return _json(profile)
+        return profile
 
-    def _members(self, request: web.Request, arrived: Request) -> web.Response:
-        return _json({"count": self._count(request.match_info["chat"])})
+    def _members(self, asked: Request) -> Answer:
+        return {"count": self._count(asked.places["chat"])}
 
     def _count(self, place: str) -> int:
         return self.members.get(place, 2)
 
-    def _content(self, request: web.Request, arrived: Request) -> web.Response:
-        image = self._images.get(request.match_info["message"])
+    def _content(self, asked: Request) -> Answer:
+        image = self._images.get(asked.places["message"])
         if image is None:
             raise Refused(404, "Not found")
         if image.is_broken:
@@ -272,65 +277,65 @@ class LineFake:
             return web.Response(status=202)
         return web.Response(body=image.data, content_type=image.content_type)
 
-    def _transcoding(self, request: web.Request, arrived: Request) -> web.Response:
+    def _transcoding(self, asked: Request) -> Answer:
         """How far a recording is; LINE converts nothing else."""
-        recording = self._images.get(request.match_info["message"])
+        recording = self._images.get(asked.places["message"])
         if recording is None or not recording.is_recording:
             raise Refused(404, "Not found")
         if recording.is_broken:
-            return _json({"status": "failed"})
+            return {"status": "failed"}
         if recording.pending:
             recording.pending -= 1
-            return _json({"status": "processing"})
-        return _json({"status": "succeeded"})
+            return {"status": "processing"}
+        return {"status": "succeeded"}
 
-    def _info(self, request: web.Request, arrived: Request) -> web.Response:
+    def _info(self, asked: Request) -> Answer:
         modes = {
             "chatMode": self.chat_mode,
             "markAsReadMode": "auto" if self.chat_mode == "bot" else "manual",
         }
-        return _json({"userId": BOT, "basicId": "@216test", "displayName": "Kaiwa test", **modes})
+        return {"userId": BOT, "basicId": "@216test", "displayName": "Kaiwa test", **modes}
 
-    def _endpoint(self, request: web.Request, arrived: Request) -> web.Response:
+    def _endpoint(self, asked: Request) -> Answer:
         if self.webhook is None:
             raise Refused(404, "Not found")
-        return _json(self.webhook)
+        return self.webhook
 
-    def _set_endpoint(self, request: web.Request, arrived: Request) -> web.Response:
+    def _set_endpoint(self, asked: Request) -> Answer:
         self.webhook = {
-            "endpoint": line_rules.check("set", arrived.raw)["endpoint"],
+            "endpoint": line_rules.check("set", asked.raw)["endpoint"],
             "active": True,
         }
-        return _json({})
+        return {}
 
-    def _test_endpoint(self, request: web.Request, arrived: Request) -> web.Response:
-        if arrived.raw:
-            line_rules.check("test", arrived.raw)
-        return _json({"timestamp": "2026-01-01T00:00:00.000Z", **self.webhook_test})
+    def _test_endpoint(self, asked: Request) -> Answer:
+        if asked.raw:
+            line_rules.check("test", asked.raw)
+        return {"timestamp": "2026-01-01T00:00:00.000Z", **self.webhook_test}
 
-    def _create_menu(self, request: web.Request, arrived: Request) -> web.Response:
-        return _json({"richMenuId": self.menus.create(line_rules.check("menu", arrived.raw))})
+    def _create_menu(self, asked: Request) -> Answer:
+        return {"richMenuId": self.menus.create(line_rules.check("menu", asked.raw))}
 
-    def _menu(self, request: web.Request, arrived: Request) -> web.Response:
-        return _json(self.menus.find(request.match_info["menu"]).body)
+    def _menu(self, asked: Request) -> Answer:
+        return self.menus.find(asked.places["menu"]).body
 
-    def _menu_picture(self, request: web.Request, arrived: Request) -> web.Response:
-        self.menus.draw(request.match_info["menu"], arrived.raw, request.content_type)
-        return _json({})
+    def _menu_picture(self, asked: Request) -> Answer:
+        self.menus.draw(asked.places["menu"], asked.raw, asked.headers["Content-Type"])
+        return {}
 
-    def _delete_menu(self, request: web.Request, arrived: Request) -> web.Response:
-        self.menus.delete(request.match_info["menu"])
-        return _json({})
+    def _delete_menu(self, asked: Request) -> Answer:
+        self.menus.delete(asked.places["menu"])
+        return {}
 
-    def _default_menu(self, request: web.Request, arrived: Request) -> web.Response:
-        return _json({"richMenuId": self.menus.shown})
+    def _default_menu(self, asked: Request) -> Answer:
+        return {"richMenuId": self.menus.shown}
 
-    def _set_default_menu(self, request: web.Request, arrived: Request) -> web.Response:
-        self.menus.show(request.match_info["menu"])
-        return _json({})
+    def _set_default_menu(self, asked: Request) -> Answer:
+        self.menus.show(asked.places["menu"])
+        return {}
 
 
-Handler = Callable[[LineFake, web.Request, Request], web.Response]
+Handler = Callable[[LineFake, Request], Answer]
 CALLS: dict[str, tuple[str, str, Handler]] = {
     "reply": ("POST", "/v2/bot/message/reply", LineFake._reply),
     "push": ("POST", "/v2/bot/message/push", LineFake._push),

@@ -40,6 +40,17 @@ def event(kind: str = "message", place: str = USER, user: str | None = USER, **f
     return common | fields
 
 
+def unsend(spoken: JSON) -> JSON:
+    """The event of a message being taken back by its author."""
+    taken_back = {"messageId": spoken["message"]["id"]}
+    return event("unsend") | {"source": spoken["source"], "unsend": taken_back}
+
+
+def again(event: JSON) -> JSON:
+    """An event that LINE delivers again."""
+    return event | {"deliveryContext": {"isRedelivery": True}}
+
+
 def text_message(text: str, **fields: Any) -> JSON:
     """A text message, without mentions unless they are given."""
     return {

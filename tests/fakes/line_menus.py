@@ -9,13 +9,11 @@ from typing import Any
 
 from PIL import Image
 
-from tests.fakes.line_buttons import Errors, action_errors, text_errors, unknown
 from tests.fakes.line_refusals import Refused
 
 JSON = dict[str, Any]
 
-NAME, TITLE, MOST_AREAS, MOST_BYTES = 300, 14, 20, 1_000_000
-WIDTHS, LEAST_HEIGHT, LEAST_RATIO = range(800, 2_501), 250, 1.45
+MOST_BYTES = 1_000_000
 
 
 @dataclass(slots=True)
@@ -98,24 +96,3 @@ class Menus:
         self.find(menu_id)
         del self.by_id[menu_id]
         self.default = "" if self.default == menu_id else self.default
-
-
-def menu_errors(body: JSON) -> Errors:
-    """What is wrong with a new menu."""
-    yield from text_errors(body.get("name"), NAME, "name")
-    yield from text_errors(body.get("chatBarText"), TITLE, "chatBarText")
-    size = body.get("size") or {}
-    width, height = size.get("width", 0), size.get("height", 0)
-    if width not in WIDTHS or height < LEAST_HEIGHT or width / height < LEAST_RATIO:
-        yield "Invalid size", "size"
-    areas = body.get("areas")
-    if not isinstance(areas, list) or len(areas) > MOST_AREAS:
-        yield f"Size must be between 0 and {MOST_AREAS}", "areas"
-        return
-    for number, area in enumerate(areas):
-        where = f"areas[{number}]"
-        yield from unknown(area, {"bounds", "action"}, where)
-        bounds = area["bounds"]
-        if bounds["x"] + bounds["width"] > width or bounds["y"] + bounds["height"] > height:
-            yield "Out of the richmenu", f"{where}.bounds"
-        yield from action_errors(area["action"], f"{where}.action")

@@ -9,17 +9,18 @@ from typing import Any
 import msgspec
 
 from tests.fakes.line_events import JSON
-from tests.fakes.line_flex import flex_actions, flex_words
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it came in; ``call`` is the route's name, ``at`` seconds since the epoch."""
+    """A request as it came in; ``call`` is the route's name, ``places`` what stands in its path,
+    ``at`` seconds since the epoch."""
 
     call: str
     path: str
     headers: dict[str, str]
     raw: bytes
+    places: dict[str, str] = field(default_factory=dict)
     at: float = field(default_factory=time.time, compare=False)
 
     @property
@@ -78,14 +79,29 @@ class Image:
 
 
 def _actions(message: JSON) -> list[JSON]:
-    quick = [item["action"] for item in message.get("quickReply", {}).get("items", [])]
-    return [*message.get("template", {}).get("actions", []), *flex_actions(message), *quick]
+    footers = [bubble.get("footer", {}) for bubble in _bubbles(message)]
+    pressed = [button["action"] for footer in footers for button in footer.get("contents", ())]
+    quick = [item["action"] for item in message.get("quickReply", {}).get("items", ())]
+    return [*message.get("template", {}).get("actions", ()), *pressed, *quick]
 
 
 def _words(message: JSON) -> str:
+    """Of bubbles, a line for each text and each row."""
     if message["type"] == "flex":
-        return flex_words(message)
+        parts = [part for bubble in _bubbles(message) for part in bubble["body"]["contents"]]
+        return "\n".join(map(_read, parts))
     if message["type"] == "image":
         return str(message["originalContentUrl"])
     words: str = message["text"] if "text" in message else message["template"]["text"]
     return words
+
+
+def _bubbles(message: JSON) -> list[JSON]:
+    contents: JSON = message.get("contents", {})
+    bubbles: list[JSON] = contents.get("contents", [contents])
+    return bubbles
+
+
+def _read(part: JSON) -> str:
+    cells = part.get("contents", [part])
+    return " | ".join(cell["text"] for cell in cells)

@@ -1,26 +1,224 @@
-"""Messages in the stand-in for Slack: which text and blocks they may have, and what people read in
-them."""
+"""Messages and views in the stand-in for Slack: which text and blocks they may have, and what
+people read in them. https://docs.slack.dev/reference/block-kit/blocks
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
-from typing import Any
+import re
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
 
 from tests.fakes.slack_rules import JSON, MARKDOWN_LIMIT, TEXT_LIMIT, Refused, check_metadata
 
-MOST_BLOCKS = 50
-MOST_ELEMENTS = {"actions": 25, "context": 10, "context_actions": 5}
-ID_LIMIT, VALUE_LIMIT, LABEL_LIMIT, PLAIN_LIMIT, RICH_LIMIT = 255, 2_000, 75, 3_000, 12_000
-HEADER_LIMIT = 150
-CONFIRM_LIMITS = {"title": 100, "text": 300, "confirm": 30, "deny": 30}
-Checks = Mapping[Any, Callable[[JSON], None]]
-STYLES = {"primary", "danger"}
-TITLE_LIMIT = 256
+RICH_LIMIT = 12_000
 TASK_STATES = {"pending": "○", "in_progress": "…", "complete": "✓", "error": "✗"}
 FEEDBACK = ("positive_button", "negative_button")
-TEXT_STYLES = {"bold", "italic", "strike", "code"}
-DATE_TOKENS = ("{date_short_pretty}", "{time}")
+
+T = TypeVar("T")
+Words = Annotated[str, Meta(min_length=1)]
+To24 = Annotated[str, Meta(min_length=1, max_length=24)]
+To30 = Annotated[str, Meta(min_length=1, max_length=30)]
+To75 = Annotated[str, Meta(min_length=1, max_length=75)]
+To100 = Annotated[str, Meta(min_length=1, max_length=100)]
+To150 = Annotated[str, Meta(min_length=1, max_length=150)]
+Id = Annotated[str, Meta(min_length=1, max_length=255)]
+To256 = Annotated[str, Meta(min_length=1, max_length=256)]
+To300 = Annotated[str, Meta(min_length=1, max_length=300)]
+To2000 = Annotated[str, Meta(min_length=1, max_length=2_000)]
+To3000 = Annotated[str, Meta(min_length=1, max_length=3_000)]
+Up3000 = Annotated[str, Meta(max_length=3_000)]
+State = Literal["pending", "in_progress", "complete", "error"]
+
+
+def type_of(name: str) -> str:
+    """The type that a class stands for."""
+    return re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+class Part(Struct, forbid_unknown_fields=True):
+    """What has no field that Slack does not know."""
+
+
+class Typed(Part, tag=type_of, tag_field="type"):
+    """A part that says what it is."""
+
+
+class PlainText(Typed, Generic[T], tag="plain_text"):
+    text: T
+    emoji: bool = True
+
+
+class Mrkdwn(Typed):
+    text: To3000
+    verbatim: bool = False
+
+
+class Confirm(Part):
+    title: PlainText[To100]
+    text: PlainText[To300]
+    confirm: PlainText[To30]
+    deny: PlainText[To30]
+    style: str = ""
+
+
+class Button(Typed):
+    text: PlainText[To75]
+    action_id: Id
+    value: To2000 = "_"
+    style: Literal["primary", "danger", ""] = ""
+    accessibility_label: To75 = "_"
+    confirm: Confirm | None = None
+
+
+class Block(Typed, kw_only=True):
+    """Any block."""
+
+    block_id: Id = "_"
+
+
+class Markdown(Block):
+    text: Words
+
+
+class Header(Block):
+    text: PlainText[To150]
+
+
+class Section(Block):
+    text: PlainText[To3000] | Mrkdwn
+    accessory: Button | None = None
+
+
+class Context(Block):
+    elements: Annotated[list[PlainText[To3000] | Mrkdwn], Meta(min_length=1, max_length=10)]
+
+
+class Actions(Block):
+    elements: Annotated[list[Button], Meta(min_length=1, max_length=25)]
+
+
+class Half(Part):
+    text: PlainText[To75]
+    value: To2000
+    accessibility_label: To75 = "_"
+
+
+class FeedbackButtons(Typed):
+    positive_button: Half
+    negative_button: Half
+    action_id: Id = "_"
+
+
+class ContextActions(Block):
+    elements: Annotated[list[FeedbackButtons], Meta(min_length=1, max_length=5)]
+
+
+class TaskCard(Block):
+    task_id: To256
+    title: To256
+    status: State = "pending"
+
+
+class Style(Part):
+    bold: bool = False
+    italic: bool = False
+    strike: bool = False
+    code: bool = False
+
+
+class Text(Typed):
+    text: Words
+    style: Style | None = None
+
+
+class Link(Typed):
+    url: Annotated[str, Meta(pattern="^https://")]
+    text: str = ""
+
+
+class User(Typed):
+    user_id: Id
+
+
+class Date(Typed):
+    timestamp: int
+    format: Annotated[str, Meta(pattern=r"\{(date_short_pretty|time)\}")]
+    fallback: str = ""
+
+
+class RichTextSection(Typed):
+    elements: Annotated[list[Text | User | Date | Link], Meta(min_length=1)]
+
+
+class RichTextQuote(RichTextSection):
+    """The same, as a quotation."""
+
+
+class RichTextPreformatted(Typed):
+    elements: Annotated[list[Text], Meta(min_length=1)]
+    border: int = 0
+
+
+class RichText(Block):
+    elements: Annotated[
+        list[RichTextSection | RichTextPreformatted | RichTextQuote], Meta(min_length=1)
+    ]
+
+
+class PlainTextInput(Typed):
+    action_id: Id
+    multiline: bool = False
+    max_length: Annotated[int, Meta(ge=1, le=3_000)] = 3_000
+    placeholder: PlainText[To150] | None = None
+    focus_on_load: bool = False
+
+
+class Input(Block):
+    label: PlainText[To2000]
+    element: PlainTextInput
+    optional: bool = False
+
+
+InViews = RichText | Actions | Context | ContextActions | TaskCard | Header | Section
+MessageBlocks = Annotated[list[InViews | Markdown], Meta(max_length=50)]
+
+
+class Home(Typed):
+    blocks: Annotated[list[InViews], Meta(max_length=100)]
+    private_metadata: Up3000 = ""
+    callback_id: Annotated[str, Meta(max_length=255)] = ""
+
+
+class Modal(Typed):
+    title: PlainText[To24]
+    blocks: Annotated[list[InViews | Input], Meta(max_length=100)]
+    submit: PlainText[To24] | None = None
+    close: PlainText[To24] | None = None
+    private_metadata: Up3000 = ""
+    callback_id: Annotated[str, Meta(max_length=255)] = ""
+
+
+class TaskUpdate(Typed):
+    id: To256
+    title: To256
+    status: State
+
+
+class MarkdownText(Typed):
+    text: Words
+
+
+Chunks = Annotated[list[TaskUpdate | MarkdownText], Meta(min_length=1)]
+
+
+def check(value: object, form: Any, error: str = "invalid_blocks") -> None:
+    """Refuse what has not this form."""
+    try:
+        msgspec.convert(value, form)
+    except msgspec.ValidationError as wrong:
+        raise Refused(error, wrong=str(wrong)) from wrong
 
 
 def check_message(arguments: JSON) -> None:
@@ -36,26 +234,37 @@ def check_message(arguments: JSON) -> None:
     check_metadata(arguments.get("metadata"))
 
 
-def check_blocks(blocks: object, checks: Checks | None = None, most: int = 50) -> None:
-    """Refuse what is no list of blocks, and blocks that Slack would not take.
-
-    Args:
-        checks: by type, of the blocks that may stand here.
-    """
+def check_blocks(blocks: Any) -> None:
+    """Refuse what is no list of blocks for a message, and more words than it takes."""
     if blocks is None:
         return
-    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
-        raise Refused("invalid_blocks_format")
-    if len(blocks) > most:
-        raise Refused("invalid_blocks")
-    for block in blocks:
-        check((checks or CHECKS).get(block.get("type", "")), block)
-        limit(block.get("block_id", "_"), ID_LIMIT)
-    ids = [block["block_id"] for block in blocks if "block_id" in block]
-    if len(ids) != len(set(ids)):
-        raise Refused("invalid_blocks")
-    if sum(len(block["text"]) for block in blocks if block["type"] == "markdown") > MARKDOWN_LIMIT:
+    check(blocks, MessageBlocks)
+    check_ids(blocks)
+    words = [block["text"] for block in blocks if block["type"] == "markdown"]
+    rich = [read(block) for block in blocks if block["type"] == "rich_text"]
+    if sum(map(len, words)) > MARKDOWN_LIMIT or any(len(text) > RICH_LIMIT for text in rich):
         raise Refused("msg_blocks_too_long")
+
+
+def check_ids(blocks: list[JSON]) -> None:
+    """Refuse blocks of one id, and buttons of one in a block."""
+    named: list[tuple[object, object]] = []
+    for number, block in enumerate(blocks):
+        named.append(("block", block.get("block_id", number)))
+        if block["type"] == "actions":
+            named += [(number, element["action_id"]) for element in block["elements"]]
+    if len(set(named)) < len(named):
+        raise Refused("invalid_blocks")
+
+
+def check_view(view: Any, kind: Literal["home", "modal"]) -> JSON:
+    """The view, if it is one of this kind. Inputs need a submit button."""
+    check(view, Home if kind == "home" else Modal, "invalid_arguments")
+    check_ids(view["blocks"])
+    if "submit" not in view and any(block["type"] == "input" for block in view["blocks"]):
+        raise Refused("invalid_arguments")
+    checked: JSON = view
+    return checked
 
 
 def read(block: JSON) -> str:
@@ -102,198 +311,3 @@ def button(message: JSON, action_id: str) -> tuple[JSON, JSON]:
         for element in block["elements"]
         if element["action_id"] == action_id
     )
-
-
-def check_task(task: JSON, error: str) -> None:
-    """Refuse what is no task: a title of some length, and one of four states."""
-    title, task_id = task.get("title"), task.get("id", task.get("task_id"))
-    is_named = all(
-        isinstance(name, str) and 1 <= len(name) <= TITLE_LIMIT for name in (title, task_id)
-    )
-    if not is_named or task.get("status", "pending") not in TASK_STATES:
-        raise Refused(error)
-
-
-def check(checks: Callable[[JSON], None] | None, part: object) -> None:
-    """Check a part by its type's check, None where the type is not allowed."""
-    if checks is None or not isinstance(part, dict):
-        raise Refused("invalid_blocks")
-    checks(part)
-
-
-def check_fields(
-    part: JSON, needed: AbstractSet[str], optional: AbstractSet[str] = frozenset()
-) -> None:
-    """Check which fields there are, besides the type."""
-    if not {"type", *needed} <= part.keys() <= {"type", *needed, *optional}:
-        raise Refused("invalid_blocks")
-
-
-def limit(text: object, most: int) -> None:
-    """Check a text's length."""
-    if not isinstance(text, str) or not 1 <= len(text) <= most:
-        raise Refused("invalid_blocks")
-
-
-def _elements(part: JSON, checks: Mapping[str, Callable[[JSON], None]], most: int = 1_000) -> None:
-    elements = part["elements"]
-    if not isinstance(elements, list) or not 1 <= len(elements) <= most:
-        raise Refused("invalid_blocks")
-    for element in elements:
-        check(checks.get(element.get("type", "")) if isinstance(element, dict) else None, element)
-
-
-def _markdown(block: JSON) -> None:
-    check_fields(block, {"text"}, {"block_id"})
-    limit(block["text"], 10**9)  # together they have a limit, with an error of its own
-
-
-def plain(part: JSON, most: int = PLAIN_LIMIT) -> None:
-    """Check plain text."""
-    check_fields(part, {"text"}, {"emoji"})
-    if part["type"] != "plain_text":
-        raise Refused("invalid_blocks")
-    limit(part["text"], most)
-
-
-def _context(block: JSON) -> None:
-    check_fields(block, {"elements"}, {"block_id"})
-    _elements(block, {"plain_text": plain, "mrkdwn": _mrkdwn}, MOST_ELEMENTS["context"])
-
-
-def _mrkdwn(part: JSON) -> None:
-    check_fields(part, {"text"}, {"verbatim"})
-    limit(part["text"], PLAIN_LIMIT)
-
-
-def _header(block: JSON) -> None:
-    check_fields(block, {"text"}, {"block_id"})
-    plain(block["text"], HEADER_LIMIT)
-
-
-def _section(block: JSON) -> None:
-    check_fields(block, {"text"}, {"block_id", "accessory"})
-    check({"plain_text": plain, "mrkdwn": _mrkdwn}.get(block["text"].get("type")), block["text"])
-    if "accessory" in block:
-        check({"button": _button}.get(block["accessory"].get("type")), block["accessory"])
-
-
-def _actions(block: JSON) -> None:
-    check_fields(block, {"elements"}, {"block_id"})
-    _elements(block, {"button": _button}, MOST_ELEMENTS["actions"])
-    ids = [element["action_id"] for element in block["elements"]]
-    if len(ids) != len(set(ids)):
-        raise Refused("invalid_blocks")
-
-
-def _button(element: JSON) -> None:
-    check_fields(
-        element, {"text", "action_id"}, {"value", "style", "accessibility_label", "confirm"}
-    )
-    if "confirm" in element:
-        _confirm(element["confirm"])
-    limit(element.get("accessibility_label", "_"), LABEL_LIMIT)
-    plain(element["text"], LABEL_LIMIT)
-    limit(element["action_id"], ID_LIMIT)
-    limit(element.get("value", "_"), VALUE_LIMIT)
-    if element.get("style", "primary") not in STYLES:
-        raise Refused("invalid_blocks")
-
-
-def _context_actions(block: JSON) -> None:
-    check_fields(block, {"elements"}, {"block_id"})
-    _elements(block, {"feedback_buttons": _feedback}, MOST_ELEMENTS["context_actions"])
-
-
-def _feedback(element: JSON) -> None:
-    check_fields(element, {*FEEDBACK}, {"action_id"})
-    limit(element.get("action_id", "_"), ID_LIMIT)
-    for half in (element[name] for name in FEEDBACK):
-        if not isinstance(half, dict) or not {"text", "value"} <= half.keys() <= {
-            "text",
-            "value",
-            "accessibility_label",
-        }:
-            raise Refused("invalid_blocks")
-        plain(half["text"], LABEL_LIMIT)
-        limit(half["value"], VALUE_LIMIT)
-        limit(half.get("accessibility_label", "_"), LABEL_LIMIT)
-
-
-def _task_card(block: JSON) -> None:
-    check_fields(
-        block, {"task_id", "title"}, {"block_id", "status", "details", "output", "sources"}
-    )
-    check_task(block, "invalid_blocks")
-
-
-def _confirm(dialog: JSON) -> None:
-    if not CONFIRM_LIMITS.keys() <= dialog.keys() <= {*CONFIRM_LIMITS, "style"}:
-        raise Refused("invalid_blocks")
-    for part, limit in CONFIRM_LIMITS.items():
-        plain(dialog[part], limit)
-
-
-def _rich(block: JSON) -> None:
-    check_fields(block, {"elements"}, {"block_id"})
-    words = {"text": _text, "user": _user, "date": _date, "link": _link}
-
-    def section(part: JSON) -> None:
-        check_fields(part, {"elements"})
-        _elements(part, words)
-
-    def preformatted(part: JSON) -> None:
-        check_fields(part, {"elements"}, {"border"})
-        _elements(part, {"text": _text})
-
-    parts = {
-        "rich_text_section": section,
-        "rich_text_preformatted": preformatted,
-        "rich_text_quote": section,
-    }
-    _elements(block, parts)
-    if len(read(block)) > RICH_LIMIT:
-        raise Refused("msg_blocks_too_long")
-
-
-def _text(element: JSON) -> None:
-    check_fields(element, {"text"}, {"style"})
-    limit(element["text"], RICH_LIMIT)
-    style = element.get("style", {})
-    if (
-        not isinstance(style, dict)
-        or not style.keys() <= TEXT_STYLES
-        or not set(style.values()) <= {True, False}
-    ):
-        raise Refused("invalid_blocks")
-
-
-def _link(element: JSON) -> None:
-    check_fields(element, {"url"}, {"text", "style"})
-    if not element["url"].startswith("https://"):
-        raise Refused("invalid_blocks")
-
-
-def _user(element: JSON) -> None:
-    check_fields(element, {"user_id"}, {"style"})
-    limit(element["user_id"], ID_LIMIT)
-
-
-def _date(element: JSON) -> None:
-    check_fields(element, {"timestamp", "format"}, {"fallback"})
-    if not isinstance(element["timestamp"], int) or not any(
-        token in element["format"] for token in DATE_TOKENS
-    ):
-        raise Refused("invalid_blocks")
-
-
-CHECKS: dict[Any, Callable[[JSON], None]] = {
-    "markdown": _markdown,
-    "rich_text": _rich,
-    "actions": _actions,
-    "context": _context,
-    "context_actions": _context_actions,
-    "task_card": _task_card,
-    "header": _header,
-    "section": _section,
-}

@@ -13,104 +13,94 @@ TEXT_LIMIT = 40_000
 UPDATED_TEXT_BYTES = 4_000
 
 # Method: the scopes of which one is enough, and the arguments it knows.
-METHODS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
-    "auth.test": ((), frozenset()),
+METHODS: dict[str, tuple[tuple[str, ...], set[str]]] = {
+    "auth.test": ((), set()),
     "chat.postMessage": (
         ("chat:write",),
-        frozenset(
-            {
-                "channel",
-                "text",
-                "markdown_text",
-                "blocks",
-                "thread_ts",
-                "unfurl_links",
-                "unfurl_media",
-                "metadata",
-            }
-        ),
+        {
+            "channel",
+            "text",
+            "markdown_text",
+            "blocks",
+            "thread_ts",
+            "unfurl_links",
+            "unfurl_media",
+            "metadata",
+        },
     ),
     "chat.postEphemeral": (
         ("chat:write",),
-        frozenset({"channel", "user", "text", "markdown_text", "blocks", "thread_ts"}),
+        {"channel", "user", "text", "markdown_text", "blocks", "thread_ts"},
     ),
     "chat.startStream": (
         ("chat:write",),
-        frozenset(
-            {
-                *(
-                    "channel",
-                    "thread_ts",
-                    "markdown_text",
-                    "chunks",
-                    "recipient_user_id",
-                    "recipient_team_id",
-                ),
-                "task_display_mode",
-            }
-        ),
+        {
+            "channel",
+            "thread_ts",
+            "markdown_text",
+            "chunks",
+            "recipient_user_id",
+            "recipient_team_id",
+            "task_display_mode",
+        },
     ),
-    "chat.appendStream": (("chat:write",), frozenset({"channel", "ts", "markdown_text", "chunks"})),
+    "chat.appendStream": (("chat:write",), {"channel", "ts", "markdown_text", "chunks"}),
     "chat.stopStream": (
         ("chat:write",),
-        frozenset({"channel", "ts", "markdown_text", "chunks", "blocks", "metadata"}),
+        {"channel", "ts", "markdown_text", "chunks", "blocks", "metadata"},
     ),
     "chat.update": (
         ("chat:write",),
-        frozenset({"channel", "ts", "text", "markdown_text", "blocks", "metadata"}),
+        {"channel", "ts", "text", "markdown_text", "blocks", "metadata"},
     ),
-    "chat.delete": (("chat:write",), frozenset({"channel", "ts"})),
-    "views.publish": ((), frozenset({"user_id", "view", "hash"})),
-    "views.open": ((), frozenset({"trigger_id", "view"})),
-    "views.update": ((), frozenset({"view_id", "view", "hash"})),
-    "conversations.open": (("im:write",), frozenset({"users", "return_im"})),
+    "chat.delete": (("chat:write",), {"channel", "ts"}),
+    "views.publish": ((), {"user_id", "view", "hash"}),
+    "views.open": ((), {"trigger_id", "view"}),
+    "views.update": ((), {"view_id", "view", "hash"}),
+    "conversations.open": (("im:write",), {"users", "return_im"}),
     "usergroups.list": (
         ("usergroups:read",),
-        frozenset({"include_disabled", "include_users", "include_count"}),
+        {"include_disabled", "include_users", "include_count"},
     ),
-    "users.info": (("users:read",), frozenset({"user", "include_locale"})),
-    "files.info": (("files:read",), frozenset({"file"})),
-    "files.getUploadURLExternal": (("files:write",), frozenset({"filename", "length", "alt_txt"})),
+    "users.info": (("users:read",), {"user", "include_locale"}),
+    "files.info": (("files:read",), {"file"}),
+    "files.getUploadURLExternal": (("files:write",), {"filename", "length", "alt_txt"}),
     "files.completeUploadExternal": (
         ("files:write",),
-        frozenset({"files", "channel_id", "thread_ts"}),
+        {"files", "channel_id", "thread_ts"},
     ),
     "conversations.replies": (
         ("channels:history", "groups:history", "im:history", "mpim:history"),
-        frozenset(
-            {
-                "channel",
-                "ts",
-                "oldest",
-                "latest",
-                "inclusive",
-                "limit",
-                "cursor",
-                "include_all_metadata",
-            }
-        ),
+        {
+            "channel",
+            "ts",
+            "oldest",
+            "latest",
+            "inclusive",
+            "limit",
+            "cursor",
+            "include_all_metadata",
+        },
     ),
     "conversations.history": (
         ("channels:history", "groups:history", "im:history", "mpim:history"),
-        frozenset(
-            {"channel", "oldest", "latest", "inclusive", "limit", "cursor", "include_all_metadata"}
-        ),
+        {"channel", "oldest", "latest", "inclusive", "limit", "cursor", "include_all_metadata"},
     ),
     "assistant.threads.setStatus": (
         ("chat:write", "assistant:write"),
-        frozenset({"channel_id", "thread_ts", "status"}),
+        {"channel_id", "thread_ts", "status"},
     ),
     "agents.sessions.setStatus": (
         ("chat:write",),
-        frozenset({"channel_id", "thread_ts", "status"}),
+        {"channel_id", "thread_ts", "status"},
     ),
     "assistant.threads.setTitle": (
         ("assistant:write",),
-        frozenset({"channel_id", "thread_ts", "title"}),
+        {"channel_id", "thread_ts", "title"},
     ),
     "assistant.threads.setSuggestedPrompts": (
         ("assistant:write",),
-        frozenset({"channel_id", "thread_ts", "title", "prompts"}),
+        {"channel_id", "thread_ts", "title", "prompts"},
     ),
 }
 FORM_ONLY = {

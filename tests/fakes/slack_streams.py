@@ -6,8 +6,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from html import escape
+from typing import Any
 
-from tests.fakes.slack_blocks import check_blocks, check_message, check_task, read
+from tests.fakes.slack_blocks import Chunks, check, check_blocks, check_message, read
 from tests.fakes.slack_events import BOT
 from tests.fakes.slack_rules import (
     JSON,
@@ -22,7 +23,6 @@ OPEN, OVER = "in_progress", "completed"
 STREAM_BYTES = (
     10_600  # of text and titles in a stream with tasks and words, as people have measured
 )
-TASK_FIELDS = {"type", "id", "title", "status", "details", "output", "sources"}
 
 
 @dataclass
@@ -262,25 +262,7 @@ def asks_for_feedback(block: JSON) -> bool:
     )
 
 
-def _words_of(chunks: object) -> str:
+def _words_of(chunks: Any) -> str:
     """The text of chunks, each of which must have one of two forms."""
-    if not isinstance(chunks, list) or not chunks:
-        raise Refused("invalid_chunks")
-    words = ""
-    for chunk in chunks:
-        kind = chunk.get("type") if isinstance(chunk, dict) else None
-        if (
-            kind == "markdown_text"
-            and chunk.keys() == {"type", "text"}
-            and isinstance(chunk["text"], str)
-            and chunk["text"]
-        ):
-            words += chunk["text"]
-        elif (
-            kind == "task_update"
-            and {"type", "id", "title", "status"} <= chunk.keys() <= TASK_FIELDS
-        ):
-            check_task(chunk, "invalid_chunks")
-        else:
-            raise Refused("invalid_chunks")
-    return words
+    check(chunks, Chunks, "invalid_chunks")
+    return "".join(chunk.get("text", "") for chunk in chunks)

@@ -7,26 +7,11 @@ import itertools
 import time
 from dataclasses import dataclass, field
 
-from tests.fakes.slack_blocks import (
-    CHECKS,
-    ID_LIMIT,
-    PLAIN_LIMIT,
-    Checks,
-    check,
-    check_blocks,
-    check_fields,
-    limit,
-    plain,
-)
+from tests.fakes.slack_blocks import check_view
 from tests.fakes.slack_blocks import read as read_block
 from tests.fakes.slack_rules import JSON, Refused
 
-MOST_BLOCKS = 100
-METADATA_LIMIT = 3_000
-TITLE_LIMIT = 24
 TRIGGER_S = 3.0  # so long a trigger id opens a view
-PARTS = {"type", "blocks", "private_metadata", "callback_id"}
-MODAL_PARTS = {"title", "submit", "close"}
 VERSIONS = itertools.count(1)
 
 
@@ -55,7 +40,7 @@ class Views:
         return trigger_id
 
     def _views_publish(self, arguments: JSON) -> JSON:
-        view, user = _checked(arguments.get("view"), "home"), arguments.get("user_id", "")
+        view, user = check_view(arguments.get("view"), "home"), arguments.get("user_id", "")
         if not self.has_home:
             raise Refused("not_enabled")
         if user not in self.users:
@@ -67,7 +52,7 @@ class Views:
         return {"ok": True, "view": self.homes[user]}
 
     def _views_open(self, arguments: JSON) -> JSON:
-        view, given = _checked(arguments.get("view"), "modal"), arguments.get("trigger_id", "")
+        view, given = check_view(arguments.get("view"), "modal"), arguments.get("trigger_id", "")
         if given not in self.triggers:
             raise Refused("invalid_trigger_id")
         if self.triggers[given] == 0:
@@ -81,7 +66,7 @@ class Views:
 
     def _views_update(self, arguments: JSON) -> JSON:
         view, known = (
-            _checked(arguments.get("view"), "modal"),
+            check_view(arguments.get("view"), "modal"),
             self.modals.get(arguments.get("view_id", "")),
         )
         if known is None:
@@ -105,51 +90,3 @@ def _stored(view: JSON, view_id: str) -> JSON:
 def read_view(view: JSON) -> list[str]:
     """What people see of each block."""
     return [read_block(block) for block in view["blocks"]]
-
-
-def _checked(view: object, kind: str) -> JSON:
-    """The view, if it is one of this kind. Inputs stand only in modals, and need a submit
-    button."""
-    if not isinstance(view, dict) or view.get("type") != kind or "blocks" not in view:
-        raise Refused("invalid_arguments")
-    if view.keys() - (PARTS | (MODAL_PARTS if kind == "modal" else set())):
-        raise Refused("invalid_arguments")
-    if (
-        len(view.get("private_metadata", "")) > METADATA_LIMIT
-        or len(view.get("callback_id", "")) > ID_LIMIT
-    ):
-        raise Refused("invalid_arguments")
-    if kind == "modal":
-        if "title" not in view:
-            raise Refused("invalid_arguments")
-        for part in MODAL_PARTS & view.keys():
-            plain(view[part], TITLE_LIMIT)
-    has_input = any(
-        isinstance(block, dict) and block.get("type") == "input" for block in view["blocks"]
-    )
-    if has_input and "submit" not in view:
-        raise Refused("invalid_arguments")
-    blocks: Checks = {**CHECKS, "input": _input} if kind == "modal" else CHECKS
-    check_blocks(
-        view["blocks"],
-        {name: one for name, one in blocks.items() if name != "markdown"},
-        MOST_BLOCKS,
-    )
-    return view
-
-
-def _input(block: JSON) -> None:
-    check_fields(block, {"label", "element"}, {"block_id", "optional"})
-    plain(block["label"], 2_000)
-    check({"plain_text_input": _text_input}.get(block["element"].get("type")), block["element"])
-
-
-def _text_input(element: JSON) -> None:
-    check_fields(
-        element,
-        {"action_id"},
-        {"multiline", "max_length", "min_length", "placeholder", "focus_on_load"},
-    )
-    limit(element["action_id"], ID_LIMIT)
-    if not 1 <= element.get("max_length", PLAIN_LIMIT) <= PLAIN_LIMIT:
-        raise Refused("invalid_blocks")

@@ -19,8 +19,6 @@ WRAPPED = (
 LONG_FILES: dict[str, str] = {
     "bot/agent/turn.py": WRAPPED,
     "bot/conversation/turns.py": WRAPPED,
-    "tests/bot/channels/line/test_late_answers.py": WRAPPED,
-    "tests/bot/channels/line/test_late_kinds.py": WRAPPED,
     "tests/bot/conversation/test_reminders.py": WRAPPED,
 }
 LONG_FUNCTIONS: dict[str, str] = {}

@@ -34,7 +34,7 @@ from bot.channels.line.formatting import Formatter
 from bot.channels.line.inbound import PATH, WebhookReceiver
 from bot.channels.line.late_answers import ANSWER_MS, earlier_button, fetched_in, late_card
 from bot.channels.line.late_answers import BOT as LATE
-from bot.channels.line.lookups import Enricher, People
+from bot.channels.line.lookups import People
 from bot.channels.line.own_messages import OwnMessages
 from bot.channels.line.pictures import find_pictures
 from bot.channels.line.polls import BOT as POLLS
@@ -94,7 +94,6 @@ class Line(Channel):
         self._sdk = Sdk(token, url, data_url, timeout_s)
         self._traffic = TrafficRecorder(host.kv, self.name, "LINE_CHANNEL_SECRET")
         self._people = People(self._client, host.kv)
-        self._enricher = Enricher(self._people)
         self._formatter = Formatter(host.texts, host.language)
         self._texts, self._language = host.texts, host.language
         allowance = Allowance(self._sdk, host.kv, partial(host.notify, platform=self.name))
@@ -204,7 +203,7 @@ class Line(Channel):
         self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool
     ) -> list[InboundEvent]:
         """Names of the authors, and in 1:1 their language."""
-        return await self._enricher.enrich(conversation, arrivals)
+        return await self._people.enrich(conversation, arrivals)
 
     def lasting(self, address: str) -> str:
         """Nothing: a reply token is gone with the answer to its message."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import structlog
 from msgspec.json import Decoder
@@ -23,21 +23,6 @@ LOOKUP_TIMEOUT_S = 3.0
 
 NOBODY = Person()
 _decode = Decoder(Person).decode
-
-
-class Enricher:
-    """Adds names and languages to events. What does not arrive in time is left out."""
-
-    def __init__(self, people: People) -> None:
-        self._people = people
-
-    async def enrich(
-        self, conversation: str, arrivals: Sequence[InboundEvent]
-    ) -> list[InboundEvent]:
-        """The enriched events."""
-        users = [arrival.author_id for arrival in arrivals if arrival.author_id]
-        people = await self._people.find(chat_of(conversation), users)
-        return [_with_author(arrival, people) for arrival in arrivals]
 
 
 def _with_author(arrival: InboundEvent, people: dict[str, Person]) -> InboundEvent:
@@ -62,11 +47,15 @@ class People:
         """Read the stored profile of a user."""
         self._kv.prefetch(_key(chat, user))
 
-    async def find(self, chat: Chat, users: Iterable[str]) -> dict[str, Person]:
-        """Everybody's profile, by user id. Never raises."""
-        wanted = sorted(set(users))
+    async def enrich(
+        self, conversation: str, arrivals: Sequence[InboundEvent]
+    ) -> list[InboundEvent]:
+        """The events with names and languages. What does not arrive in time is left out."""
+        chat = chat_of(conversation)
+        wanted = {arrival.author_id for arrival in arrivals if arrival.author_id}
         found = await asyncio.gather(*(self._look_up(chat, user) for user in wanted))
-        return dict(zip(wanted, found, strict=True))
+        people = dict(zip(wanted, found, strict=True))
+        return [_with_author(arrival, people) for arrival in arrivals]
 
     async def _look_up(self, chat: Chat, user: str) -> Person:
         key = _key(chat, user)

@@ -13,8 +13,9 @@ from bot.channels.markdown_pieces import split_markdown
 from bot.channels.slack.blocks import Block, markdown
 from bot.channels.slack.client import ApiResponse
 from bot.channels.slack.feedback import Buttons, feedback_block
-from bot.channels.slack.stream_writer import REFUSED_S, Pause
+from bot.channels.slack.stream_writer import REFUSED_S
 from bot.channels.slack.task_cards import TaskCard
+from bot.channels.slack.tasks import Pauses
 from bot.channels.utf16 import units
 from bot.errors import DeliverInParts
 from bot.texts import Texts, language_of
@@ -23,6 +24,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 Extra = Literal["cards", "native", "plain"]  # in the order in which they are left out
 BUTTONS: tuple[Buttons, ...] = ("native", "plain")
+EXTRAS: tuple[Extra, ...] = ("cards", *BUTTONS)
 # Slack counts a message's length after rendering it, so it refuses some that are shorter than its
 # limit: https://github.com/slackapi/bolt-js/issues/2509
 LENGTH_ERRORS = ("msg_blocks_too_long", "msg_too_long")
@@ -72,7 +74,7 @@ class AnswerBlocks:
         self._texts = texts
         self._language = language
         self._asks = asks
-        self._refused: dict[Extra, Pause] = {"cards": Pause(), "native": Pause(), "plain": Pause()}
+        self._refused = Pauses()
 
     async def send(
         self,
@@ -93,7 +95,7 @@ class AnswerBlocks:
         Raises:
             DeliverInParts: the text is too long.
         """
-        left_out = {extra for extra, refused in self._refused.items() if refused.left_s}
+        left_out = {extra for extra in EXTRAS if self._refused.left_s(extra)}
         last: Extra | None = None
         error = ""
         while True:
@@ -101,7 +103,7 @@ class AnswerBlocks:
             response = await send(content.blocks)
             if response.ok and last and error in KIND_ERRORS:
                 log.info("slack.blocks_unavailable", kind=last, cause=error)
-                self._refused[last].begin(REFUSED_S)
+                self._refused.begin(last, REFUSED_S)
             if response.ok or response.error not in BLOCK_ERRORS or content.next_out is None:
                 _check_length(response, delivery.reply.text)
                 return response

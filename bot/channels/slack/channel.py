@@ -173,9 +173,9 @@ class Slack(Channel):
         if (
             delivery.reply.takes_back is not None
         ):  # nobody goes on with a turn that a dead process has shown
-            self._presence.remove_stop_button(address.channel, address.thread or address.ts)
+            self._presence.buttons.remove_stop_button(address.channel, address.thread or address.ts)
         if not delivery.reply.model:  # such as the answer to /stop, for which no turn is shown
-            self._presence.remove_left_button(conversation, address.channel)
+            self._presence.buttons.remove_left_button(conversation, address.channel)
         self._traffic.record_delivery(now_ms())
         return shown_at
 
@@ -269,7 +269,7 @@ class Slack(Channel):
         if envelope.event.type == "app_home_opened":
             self._open_home(envelope)
         if envelope.event.type == "agent_session_stopped":
-            self._presence.remove_stop_button(
+            self._presence.buttons.remove_stop_button(
                 envelope.event.channel or "", envelope.event.thread_ts or ""
             )
         await self._accept_received(self._reader.read_event(envelope, self.identity.users))

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
+from typing import TypeVar
 
 import structlog
 from msgspec import DecodeError
@@ -40,6 +41,8 @@ from bot.transcript import Author, Media, Part, Quote, Text, encode
 from toolset.web.json_values import as_object
 
 log = structlog.stdlib.get_logger(__name__)
+
+Found = TypeVar("Found")
 
 DAY_S = 86_400
 UNKNOWN_S = 600  # before an unknown user is looked up again
@@ -102,7 +105,7 @@ class Enricher:
                 before.append(message)
         shown = [*before, *chain.from_iterable(filter(None, quoted))]
         ids |= _people_in(shown)
-        people = await self._find_people(ids)
+        people = await self._in_time(self._people.find(ids), {})
         names = {user: name for user, person in people.items() if (name := safe_name(person.name))}
         texts = [arrival.message.text for arrival in arrivals]
         texts += [message.text or "" for message in shown]
@@ -150,28 +153,21 @@ class Enricher:
         return await self._read(address.quoted_channel, address.quoted_thread)
 
     async def _read(self, channel: str, thread: str, until: str = "") -> list[SlackMessage]:
-        try:
-            async with asyncio.timeout(self._lookup_timeout_s):
-                return await read_thread(self._client, channel, thread, until)
-        except (DeliverLater, TimeoutError):
-            return []
-
-    async def _find_people(self, ids: set[str]) -> dict[str, Author]:
-        try:
-            async with asyncio.timeout(self._lookup_timeout_s):
-                return await self._people.find(ids)
-        except TimeoutError:
-            return {}
+        return await self._in_time(read_thread(self._client, channel, thread, until), [])
 
     async def _find_groups(self, team: str, texts: Sequence[str]) -> dict[str, str]:
         """The handles of the groups that the texts mention, if any does."""
         if not any(mentioned_groups(text) for text in texts):
             return {}
+        return await self._in_time(self._groups.find(team), {})
+
+    async def _in_time(self, lookup: Awaitable[Found], otherwise: Found) -> Found:
+        """What is found, or something else where Slack does not answer in time."""
         try:
             async with asyncio.timeout(self._lookup_timeout_s):
-                return await self._groups.find(team)
-        except TimeoutError:
-            return {}
+                return await lookup
+        except (DeliverLater, TimeoutError):
+            return otherwise
 
     def _is_ours(self, message: SlackMessage) -> bool:
         is_delivery = message.metadata is not None and message.metadata.event_type == EVENT_TYPE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import structlog
 
 from bot.channels import AssertLease, Delivery, Reply
 from bot.channels.slack.client import ApiResponse, Client, delivery_error, is_transient
+from bot.channels.slack.tasks import Pauses
 from bot.channels.slack.types import Address
 from bot.errors import DeliverLater
 from toolset.web.json_values import as_object
@@ -57,7 +57,7 @@ class Messages:
     def __init__(self, client: Client, settle_s: float) -> None:
         self._client = client
         self._settle_s = settle_s
-        self._waits: dict[str, float] = {}
+        self._limits = Pauses()
 
     async def send(self, outbound: OutboundMessage, content: Mapping[str, object]) -> Sent:
         """Post a message with its delivery's id.
@@ -121,7 +121,7 @@ class Messages:
                 str(response.data.get("channel", channel)), str(response.data.get("ts", ""))
             )
         if response.retry_after:
-            self._waits[channel] = time.monotonic() + response.retry_after
+            self._limits.begin(channel, response.retry_after)
         raise delivery_error("chat.postMessage", response)
 
     async def read_answers(self, address: Address) -> list[Any]:
@@ -173,10 +173,8 @@ class Messages:
 
     def _check_limit(self, channel: str) -> None:
         """Raise while Slack's rate limit for this channel holds; other channels go on."""
-        now = time.monotonic()
-        self._waits = {waiting: until for waiting, until in self._waits.items() if until > now}
-        if until := self._waits.get(channel):
-            raise DeliverLater("slack takes no more messages in this channel for now", until - now)
+        if left_s := self._limits.left_s(channel):
+            raise DeliverLater("slack takes no more messages in this channel for now", left_s)
 
 
 def delivery_metadata(delivery_id: str) -> dict[str, object]:

@@ -4,6 +4,7 @@ decided there."""
 from __future__ import annotations
 
 import structlog
+from msgspec.structs import replace
 
 from bot.channels import Host
 from bot.channels.slack import Config
@@ -97,14 +98,7 @@ class Modals:
     def _view(self, question: OpenQuestion, conversation: str, below: Address) -> Block:
         """The whole call with its buttons. The metadata says where the question stands."""
         language = question.language
-        where = Address(
-            below.channel,
-            below.ts,
-            below.thread,
-            language=language,
-            user=below.user,
-            team=below.team,
-        )
+        where = replace(below, private_url="", language=language)
         blocks = [
             question.details,
             buttons(question.id, (APPROVE, REJECT), conversation, self._texts, language),

@@ -45,7 +45,11 @@ class BothWatchers:
 
 
 class Presence:
-    """Shows running turns, in the background."""
+    """Shows running turns, in the background.
+
+    Attributes:
+        buttons: those that stop turns.
+    """
 
     def __init__(
         self,
@@ -56,7 +60,7 @@ class Presence:
         timing: Timing,
     ) -> None:
         self._status = StatusLines(client, host.texts, tasks, timing)
-        self._buttons = StopButtons(client, host.kv, tasks, timing.stop_after_s)
+        self.buttons = StopButtons(client, host.kv, tasks, timing.stop_after_s)
         self._streaming = streaming
         self._language = host.language
 
@@ -66,7 +70,7 @@ class Presence:
         language = address.language or self._language
         async with (
             self._status.live_view(address, language) as line,
-            self._buttons.live_view(conversation, address, line),
+            self.buttons.live_view(conversation, address, line),
         ):
             if can_stream(address):
                 async with self._streaming.live_view(address) as answer:
@@ -76,14 +80,6 @@ class Presence:
             self._streaming.streams.prefetch(
                 line.turn_id
             )  # for the delivery, together with the commit before it
-
-    def remove_stop_button(self, channel: str, thread: str) -> None:
-        """Remove a pressed button, in whichever process the turn runs: Slack waits for that."""
-        self._buttons.remove_stop_button(channel, thread)
-
-    def remove_left_button(self, conversation: str, channel: str) -> None:
-        """Remove a button that a process which has died may have left in a conversation."""
-        self._buttons.remove_left_button(conversation, channel)
 
 
 class StatusLine:
@@ -237,7 +233,8 @@ class StopButtons:
             ended.set()
 
     def remove_stop_button(self, channel: str, thread: str) -> None:
-        """Remove a button in the background."""
+        """Remove a button in the background, in whichever process the turn runs: Slack waits for
+        that."""
         self._tasks.start(self._remove(channel, thread))
 
     def remove_left_button(self, conversation: str, channel: str) -> None:

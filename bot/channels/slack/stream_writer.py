@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, Literal
 
 import structlog
 
 from bot.channels.slack.client import ApiResponse, Client
 from bot.channels.slack.live_answer import Addition
+from bot.channels.slack.tasks import Pauses
 from bot.channels.slack.types import Address
 
 log = structlog.stdlib.get_logger(__name__)
 
 REFUSED_S = 1_800.0
+CHUNKS = "chunks"
 # A workspace that does not know chunks refuses them with one of these, if they are the first that a
 # stream gets.
 CHUNK_ERRORS = (
@@ -30,22 +31,6 @@ STREAM_BYTES = 8_000
 DONE = ApiResponse({"ok": True})
 
 
-class Pause:
-    """A time until which something is not tried."""
-
-    def __init__(self) -> None:
-        self._until = 0.0
-
-    @property
-    def left_s(self) -> float:
-        """Seconds; 0 once it is over."""
-        return max(self._until - time.monotonic(), 0.0)
-
-    def begin(self, seconds: float) -> None:
-        """Begin anew."""
-        self._until = time.monotonic() + seconds
-
-
 class StreamWriter:
     """A stream. Its first addition decides whether it takes chunks, which alone hold cards, or
     text.
@@ -54,13 +39,13 @@ class StreamWriter:
     could not be ended.
 
     Args:
-        no_chunks: the workspace has refused them.
+        pauses: of ``CHUNKS``, once the workspace has refused them.
     """
 
-    def __init__(self, client: Client, address: Address, no_chunks: Pause) -> None:
+    def __init__(self, client: Client, address: Address, pauses: Pauses) -> None:
         self._client = client
         self._address = address
-        self._no_chunks = no_chunks
+        self._pauses = pauses
         self._mode: Literal["", "chunks", "text"] = ""
         self._has_begun = False
         self._bytes = 0
@@ -89,7 +74,7 @@ class StreamWriter:
             DeliverLater: Slack may have added it.
         """
         if not self._mode:
-            self._mode = "chunks" if addition.cards and not self._no_chunks.left_s else "text"
+            self._mode = "chunks" if addition.cards and not self._pauses.left_s(CHUNKS) else "text"
         if self._mode == "chunks":
             return await self._add_chunks(ts, addition)
         return await self._add_text(ts, addition.text)
@@ -108,7 +93,7 @@ class StreamWriter:
         added = await self._append(ts, chunks=chunks)
         if added.error in CHUNK_ERRORS and not self._has_begun:
             log.info("slack.cards_unavailable", cause=added.error)
-            self._no_chunks.begin(REFUSED_S)
+            self._pauses.begin(CHUNKS, REFUSED_S)
             self._mode = "text"
             return await self._add_text(ts, addition.text)
         if added.ok:

@@ -5,7 +5,6 @@ Slack has no streams outside of threads: https://docs.slack.dev/reference/method
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -17,9 +16,9 @@ from msgspec.structs import replace
 from bot.channels import KeyValue
 from bot.channels.slack.client import AWAY_S, TOKEN_ERRORS, ApiResponse, Client, refuses_channel
 from bot.channels.slack.live_answer import Addition, LiveAnswer
-from bot.channels.slack.stream_writer import REFUSED_S, Pause, StreamWriter
+from bot.channels.slack.stream_writer import CHUNKS, REFUSED_S, StreamWriter
 from bot.channels.slack.task_cards import TaskCard
-from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
+from bot.channels.slack.tasks import BackgroundTasks, Pauses, Timing, wait_for_event
 from bot.channels.slack.types import Address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.live_events import Watcher
@@ -63,15 +62,14 @@ class Streaming:
         self._client = client
         self._tasks = tasks
         self._timing = timing
-        self._limits = StreamLimits(timing.start_s)
-        self._no_chunks = Pause()
+        self._pauses = Pauses()
         self._under_way: dict[str, LiveAnswer] = {}
         self._written: dict[str, tuple[TaskCard, ...]] = {}
 
     @asynccontextmanager
     async def live_view(self, address: Address) -> AsyncGenerator[Watcher]:
         """A turn's answer. When the context ends the stream stays for the delivery."""
-        shows_cards = not self._no_chunks.left_s and self._limits.allows(address)
+        shows_cards = not self._pauses.left_s(CHUNKS) and self._allows(address)
         answer = LiveAnswer(address, self._under_way, shows_cards=shows_cards)
         self._tasks.start(self._show(answer))
         try:
@@ -117,7 +115,7 @@ class Streaming:
                 await answer.changed.wait()
 
     async def _write(self, answer: LiveAnswer) -> None:
-        writer = StreamWriter(self._client, answer.address, self._no_chunks)
+        writer = StreamWriter(self._client, answer.address, self._pauses)
         if (stream := await self._start_stream(answer, writer)) is None:
             return
         try:
@@ -136,17 +134,22 @@ class Streaming:
             DeliverLater: Slack may have started the stream; the store holds it without ``ts``.
         """
         address, turn_id = answer.address, answer.turn_id
-        if not self._limits.allow(address) or await self.streams.get(turn_id, address.channel):
+        if not self._allows(address):
+            return None
+        # Slack takes 20 starts and 20 ends a minute: with more streams, answers would wait for
+        # their ends.
+        self._pauses.begin(address.team, self._timing.start_s)
+        if await self.streams.get(turn_id, address.channel):
             return None
         expected = Stream(address.thread, channel=address.channel)
         await self.streams.save(turn_id, expected)
         try:
             started = await writer.start()
         except DeliverLater:
-            self._limits.block(address.team, AWAY_S)
+            self._pauses.begin(address.team, AWAY_S)
             raise
         if not started.ok:
-            self._limits.record_refusal(address, started)
+            self._record_refusal(address, started)
             await self.streams.delete(turn_id)
             return None
         stream = replace(expected, ts=str(started.data.get("ts", "")))
@@ -167,6 +170,18 @@ class Streaming:
             await self._client.post("chat.delete", **stream.target)
         return False
 
+    def _allows(self, address: Address) -> bool:
+        """Whether a stream may start now."""
+        return not (self._pauses.left_s(address.team) or self._pauses.left_s(address.channel))
+
+    def _record_refusal(self, address: Address, response: ApiResponse) -> None:
+        """Start no more streams in the channel or the workspace for a while."""
+        log.info("slack.stream_unavailable", cause=response.error, channel=address.channel)
+        everywhere = response.retry_after > 0 or response.error in WORKSPACE_ERRORS
+        seconds = REFUSED_S if everywhere or refuses_channel(response) else AWAY_S
+        place = address.team if everywhere else address.channel
+        self._pauses.begin(place, response.retry_after or seconds)
+
     async def _append(self, answer: LiveAnswer, stream: Stream, writer: StreamWriter) -> None:
         """Append text and cards until the turn ends or Slack takes no more."""
         unsent = Addition()
@@ -186,43 +201,6 @@ class Streaming:
             await wait_for_event(answer.ended, pause_s)
             if not unsent:
                 await answer.changed.wait()
-
-
-class StreamLimits:
-    """Where Slack refuses streams for now, and how soon the next may start.
-
-    Args:
-        start_s: between two streams of a workspace. Slack takes 20 starts and 20 ends a minute:
-            with more streams, answers would wait for their ends.
-    """
-
-    def __init__(self, start_s: float) -> None:
-        self._start_s = start_s
-        self._blocked: dict[str, float] = {}
-
-    def allows(self, address: Address) -> bool:
-        """Whether a stream may start now."""
-        now = time.monotonic()
-        self._blocked = {id: until for id, until in self._blocked.items() if until > now}
-        return address.team not in self._blocked and address.channel not in self._blocked
-
-    def allow(self, address: Address) -> bool:
-        """Whether a stream may start now; if so, the next must wait a little."""
-        if not self.allows(address):
-            return False
-        self.block(address.team, self._start_s)
-        return True
-
-    def block(self, id: str, seconds: float) -> None:
-        """Allow no streams in a workspace or a channel for so long."""
-        self._blocked[id] = time.monotonic() + seconds
-
-    def record_refusal(self, address: Address, response: ApiResponse) -> None:
-        """Block the channel or workspace in which Slack has refused a stream."""
-        log.info("slack.stream_unavailable", cause=response.error, channel=address.channel)
-        everywhere = response.retry_after > 0 or response.error in WORKSPACE_ERRORS
-        seconds = REFUSED_S if everywhere or refuses_channel(response) else AWAY_S
-        self.block(address.team if everywhere else address.channel, response.retry_after or seconds)
 
 
 class Stream(Struct, frozen=True, omit_defaults=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
@@ -44,6 +45,23 @@ class Timing:
     refused_s: float = 300.0
     ping_s: float = 5.0
     ticket_s: float = 20.0
+
+
+class Pauses:
+    """Times until which something is not tried, by its name."""
+
+    def __init__(self) -> None:
+        self._until: dict[str, float] = {}
+
+    def left_s(self, name: str) -> float:
+        """Seconds; 0 once they are over."""
+        return max(self._until.get(name, 0.0) - time.monotonic(), 0.0)
+
+    def begin(self, name: str, seconds: float) -> None:
+        """Begin anew."""
+        now = time.monotonic()
+        self._until = {paused: until for paused, until in self._until.items() if until > now}
+        self._until[name] = now + seconds
 
 
 class BackgroundTasks:

@@ -19,10 +19,8 @@ from bot.providers import TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
-from bot.transcript import ToolCall
 from tests.bot.channels.line.late_turns import (
     BUTTON,
-    EARLIER,
     LATE_IN_GROUP,
     LATE_S,
     SENT,
@@ -44,13 +42,12 @@ from tests.bot.channels.slack.questions import (
 from tests.bot.channels.slack.rig import TS, Rig, open_rig
 from tests.bot.harness import ours
 from tests.fakes.line import LineFake, line_fake
-from tests.fakes.line_events import GROUP, addressed_message, event
+from tests.fakes.line_events import GROUP, event
 from tests.fakes.line_events import USER as HANAKO
 from tests.fakes.slack import SlackFake, slack_fake
 from tests.fakes.slack_events import BOT, CHANNEL, TEAM, USER, bare
 from tests.fakes.slack_rules import JSON
 from tests.fakes.stored_files import CHART, LocalFiles
-from tests.fakes.tools import Launch
 from tests.waiting import until, until_true
 
 WORDS = (
@@ -195,28 +192,6 @@ async def test_no_further_piece_of_a_long_answer_follows(store: Store, slack: Sl
     assert (len(slack.posted), slack.shown) == (1, [])
 
 
-@pytest.mark.long
-async def test_a_process_dies_before_it_deletes(
-    store: Store, redis: Redis, slack: SlackFake
-) -> None:
-    """The outbox holds what is to be deleted; the next process does it."""
-    question, _, deletion = in_channel(slack)
-    async with SlackPipeline(store, slack, [Step("Sunny.")]) as here:
-        await here.send(question)
-        slack.break_down("chat.delete")
-        await here.send(deletion)
-        assert slack.shown == ["Sunny."]
-        [conversation] = [name async for name in redis.scan_iter("*:outbox:slack:*")]
-    async with SlackPipeline(store, slack) as other:
-
-        async def is_deleted() -> bool:
-            await other.runner.process(conversation.decode().partition(":outbox:")[2])
-            return slack.shown == []
-
-        await until_true(is_deleted, 20)
-    assert await store.leases.due(10) == []
-
-
 async def test_pictures_and_polls_are_deleted_too(slack: SlackFake, rig: Rig) -> None:
     """And nothing else: not people's messages, not other answers, not other files."""
     poll = Poll("poll_" + "0" * 32, "slack:polls:C00000001", "Where?", ("Here", "There"), (0, 0))
@@ -245,18 +220,6 @@ async def test_pictures_and_polls_are_deleted_too(slack: SlackFake, rig: Rig) ->
     assert rig.slack.split(BACK) == [BACK]
 
 
-async def test_what_slack_does_not_delete_stays(slack: SlackFake, rig: Rig) -> None:
-    """A retention policy may forbid it; the new answer comes all the same."""
-    await rig.slack.deliver(
-        "slack:x", Delivery("turn_1", "turn", Reply("Sunny."), ADDRESS, attempts=1), ours
-    )
-    slack.fail("chat.delete", "cant_delete_message")
-    await rig.slack.deliver(
-        "slack:x", Delivery("turn_back", "turn", BACK, ADDRESS, attempts=1), ours
-    )
-    assert slack.shown == ["Sunny."]
-
-
 async def test_a_store_that_does_not_know_the_files_is_waited_for(
     slack: SlackFake, rig: Rig
 ) -> None:
@@ -276,7 +239,7 @@ def edit(question: JSON, text: str) -> JSON:
 
 
 def in_group(line: LineFake, words: str, user: str = HANAKO) -> JSON:
-    return line.event(place=GROUP, user=user, message=addressed_message(words))
+    return line.mention(words, user=user)
 
 
 async def ask_late(here: LinePipeline, question: JSON) -> None:
@@ -324,41 +287,6 @@ async def test_a_press_meanwhile_does_not_bring_the_old_words(store: Store, line
             await here.runner.process(LATE_IN_GROUP)
         await here.converse(line.press(BUTTON))
     assert [words for _, words in ways(line)] == [WAITING, WAITING, "Hello Taro", "Sunny."]
-
-
-async def test_behind_an_open_question_no_old_words_are_fetched(
-    store: Store, line: LineFake
-) -> None:
-    """Somebody else has to decide first."""
-    steps = [
-        Step("What?"),
-        Step(calls=(ToolCall("c1", "launch", {}),)),
-        Step("Launched"),
-        Step("Sunny."),
-    ]
-    async with open_pipeline(store, line, steps, Launch(), line_push="never") as here:
-        first = in_group(line, "Wether?")
-        await ask_late(here, first)
-        await here.converse(in_group(line, "please launch it", TARO))
-        await here.converse(edit(first, "Weather?"))
-        await here.converse(line.press(BUTTON))
-        assert ways(line)[2:] == [("reply", WAITING)]
-        await here.converse(line.press("Yes", TARO))
-        await here.converse(line.press(BUTTON))
-    assert [words for _, words in ways(line)[3:]] == ["Launched", "Sunny."]
-
-
-async def test_two_edited_questions_are_both_answered_anew(store: Store, line: LineFake) -> None:
-    """One after the other, though their edits came together."""
-    steps = [Step("one"), Step("two"), Step("three"), Step("one anew"), Step("two anew")]
-    async with open_pipeline(store, line, steps, line_push="never") as here:
-        await ask_late(here, first := in_group(line, "1?"))
-        await ask_late(here, second := in_group(line, "2?"))
-        await here.converse(in_group(line, "3?", TARO))
-        await here.converse(edit(first, "1!"), edit(second, "2!"))
-        await here.converse(line.press(BUTTON))
-        await here.converse(line.press(EARLIER))
-    assert [words for _, words in ways(line)[2:]] == ["three", "one anew", "two anew"]
 
 
 async def test_a_question_whose_turn_the_history_has_lost_keeps_its_answer(

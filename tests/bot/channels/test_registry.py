@@ -220,21 +220,6 @@ def test_a_recipient_of_no_channel_is_refused(
     assert recipient not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    "recipient", ["slack:C0123456789", "line:U0123456789abcdef0123456789abcdef"]
-)
-def test_alerts_need_their_platform(monkeypatch: pytest.MonkeyPatch, recipient: str) -> None:
-    """A recipient whom no notice would reach is told at the start, not when it is needed."""
-    monkeypatch.setenv("ALERT_TO", recipient)
-    with pytest.raises(SettingsError, match=r"^ALERT_TO: that platform is off"):
-        check_channels(load())
-    monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-made-up")
-    for variable in ("SLACK_SIGNING_SECRET", "LINE_CHANNEL_SECRET", "LINE_CHANNEL_ACCESS_TOKEN"):
-        monkeypatch.setenv(variable, "made-up")
-    check_channels(load())
-    assert load().alert_to == recipient
-
-
 async def test_calls_that_act_do_not_run_by_themselves_there(
     settings: Settings, registry: tuple[ChannelEntry, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

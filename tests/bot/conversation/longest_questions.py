@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import ClassVar
 
 from bot.conversation.review import Reviewers
@@ -21,15 +22,16 @@ class TitledLaunch(Launch):
     titles: ClassVar[dict[str, str]] = dict.fromkeys(("en", "ja"), "𠮷" * 40)
 
 
+def _room(letters: str) -> int:
+    return len(render_arguments({"what": letters, "n": 1}))
+
+
 def longest_call(letter: str) -> Step:
     """A call whose arguments take all the room there is, with the longest reason."""
     letters = letter * SHOWN
-    fitting = next(
-        size
-        for size in range(SHOWN, 0, -1)
-        if len(render_arguments({"what": letters[:size], "n": 1})) <= SHOWN
-    )
-    arguments = {"what": letters[:fitting], "n": 1, "reason": letters}
+    # A longer beginning never takes less room, so the longest that fits is found by halves.
+    too_long = bisect_right(range(SHOWN), SHOWN, key=lambda size: _room(letters[:size]))
+    arguments = {"what": letters[: too_long - 1], "n": 1, "reason": letters}
     return Step(calls=(ToolCall("c1", "launch", arguments),))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import AsyncExitStack
 
 import pytest
 from msgspec.structs import replace
@@ -21,7 +20,6 @@ from bot.live_events import (
     Noticed,
     PollShown,
 )
-from bot.store import Store
 from bot.transcript import Author, Message, Text
 from tests.bot.harness import ours
 from tests.fakes.live import LocalLive
@@ -77,13 +75,6 @@ async def test_what_is_said_arrives_as_a_message(rig: Rig) -> None:
     )
 
 
-async def test_a_message_without_an_id_gets_one(rig: Rig) -> None:
-    """Two equal sentences are two messages."""
-    ids = [await rig.console.say(HERE, "Hello") for _ in range(2)]
-    assert ids == [arrival.message.id for _, arrival in rig.accepted]
-    assert len(set(ids)) == 2
-
-
 @pytest.mark.parametrize(
     ("locale", "time_zone"),
     [
@@ -125,18 +116,6 @@ async def test_everything_else_is_taken(rig: Rig, text: str) -> None:
     assert rig.accepted[0][1].message.text == text
 
 
-async def test_a_complaint_speaks_the_senders_language(rig: Rig) -> None:
-    """The locale decides, before anything is known of the words."""
-    with pytest.raises(BadInput, match="メッセージに文字がありません。"):
-        await rig.console.say(HERE, "", locale="ja-JP")
-
-
-async def test_an_id_must_be_one(rig: Rig) -> None:
-    """Ids become parts of keys."""
-    with pytest.raises(BadInput, match="An id is 8 to 64 letters"):
-        await rig.console.say(HERE, "Hello", message_id="a:b:c:d:e")
-
-
 async def test_who_watches_sees_the_turn_and_its_end(rig: Rig) -> None:
     """The end comes after the words, however quickly it follows."""
     channel: Channel = rig.console
@@ -152,47 +131,8 @@ async def test_who_watches_sees_the_turn_and_its_end(rig: Rig) -> None:
     assert rig.live.viewers == 0
 
 
-async def test_an_answer_nobody_sees_is_delivered(rig: Rig) -> None:
-    """The history holds it; a viewer who is away, or a store that cannot pass it on, changes
-    nothing."""
-    rig.live.away = True
-    await rig.console.deliver(HERE, Delivery("delivery_1", "turn_1", Reply("Hello")), ours)
-    assert rig.live.published == []
-
-
-async def test_watchers_are_kept_as_long_as_somebody_uses_them(rig: Rig) -> None:
-    """Two steps of one turn share a watcher; finished turns leave none behind."""
-    watcher = rig.console.watcher(HERE)
-    assert rig.console.watcher(HERE) is watcher
-    assert rig.console.watcher("console:another_one") is not watcher
-
-
-async def test_the_console_works_over_the_store(store: Store) -> None:
-    """Redis carries the events to another process, and back to the words that were sent."""
-    rig = Rig()
-    console = Console(rig._accept, store.live, Reads(rig._past, rig._question), texts.load(), "en")
-    async with AsyncExitStack() as stack:
-        events = await stack.enter_async_context(console.watch(HERE))
-        await console.deliver(HERE, Delivery("delivery_1", "turn_1", Reply("Hello")), ours)
-        assert await anext(events) == Answered("turn_1", "Hello")
-
-
 LAUNCH = Question("question_1", "call_1", "launch", {"what": "a\nrocket"}, until=1_763_703_600_000)
 ASKED = ApprovalAsked("question_1", "call_1", "launch", '▸ what: "a\\nrocket"', 1_763_703_600_000)
-
-
-async def test_a_question_comes_with_title_labels_and_remarks(rig: Rig) -> None:
-    """Names stay beside what people call them."""
-    words = {
-        "title": "Launch",
-        "labels": {"what": "Vehicle"},
-        "remarks": ("Reviewer a has not voted.",),
-    }
-    # three kinds
-    rig.question = Question("q1", "c1", "launch", {"what": "rocket"}, until=9, **words)  # type: ignore[arg-type]
-    assert await rig.console.open_question(HERE) == ApprovalAsked(
-        "q1", "c1", "Launch (launch)", "▸ Vehicle (what): rocket", 9, ("Reviewer a has not voted.",)
-    )
 
 
 async def test_a_question_and_its_outcome_are_shown(rig: Rig) -> None:
@@ -248,14 +188,3 @@ async def test_a_decision_is_accepted_for_the_open_question_alone(rig: Rig) -> N
         Author("conversation"),
     )
     assert yes.message.id != no.message.id
-
-
-async def test_a_wish_to_stop_is_accepted(rig: Rig) -> None:
-    """Without words, and each time anew."""
-    for _ in range(2):
-        await rig.console.stop(HERE)
-    assert [(arrival.event, arrival.message.parts) for _, arrival in rig.accepted] == [
-        ("stop", ()),
-        ("stop", ()),
-    ]
-    assert len({arrival.message.id for _, arrival in rig.accepted}) == 2

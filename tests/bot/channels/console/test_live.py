@@ -10,16 +10,6 @@ from tests.waiting import until
 CALL = ToolStarted("call_1", "get_weather", {"location": "Tokyo"})
 
 
-async def test_words_of_a_fast_stream_are_gathered() -> None:
-    """Many pieces that come at once leave as one event, without anything else having to happen."""
-    live = LocalLive()
-    watcher = BufferedWatcher(live, "console:one")
-    for word in ("It ", "is ", "sunny."):
-        await watcher.show(AnswerText(word))
-    await until(lambda: bool(live.published))
-    assert live.published == encoded(AnswerText("It is sunny."))
-
-
 async def test_words_are_gathered_anew_after_they_have_left() -> None:
     """A stream goes on after its first words have been published."""
     live = LocalLive()

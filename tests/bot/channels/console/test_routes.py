@@ -61,15 +61,6 @@ async def test_a_browser_without_a_locale_has_its_languages(
     assert asked.author.locale == "ja-JP"
 
 
-async def test_a_message_sent_again_counts_once(site: Site, client: httpx.AsyncClient) -> None:
-    """Whoever heard no answer may send again without being answered twice."""
-    for _ in range(2):
-        response = await client.post(MESSAGES, json={"text": "Hello", "id": "message_1"})
-        assert response.status_code == 202
-    await client.post(MESSAGES, json={"text": "Bye", "id": "message_2"})
-    assert [(await site.turn()).asked.text for _ in range(2)] == ["Hello", "Bye"]
-
-
 NOT_JSON = 'Please send JSON: {"text": "…"}, with Content-Type: application/json.'
 
 

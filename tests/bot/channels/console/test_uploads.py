@@ -131,13 +131,6 @@ async def test_a_message_names_files_properly(
     assert (refused.status_code, site.waiting) == (400, 0)
 
 
-async def test_no_more_files_than_a_message_holds(site: Site, client: httpx.AsyncClient) -> None:
-    """The page takes four."""
-    files = [{"ref": f"file_000{number}", "mime": "image/png"} for number in range(5)]
-    refused = await client.post(f"{HERE}/messages", json={"text": "", "files": files})
-    assert (refused.status_code, site.waiting) == (400, 0)
-
-
 async def fetched(console: Console, conversation: str) -> list[bytes]:
     """What the console passes on of the file."""
     pieces: list[bytes] = []

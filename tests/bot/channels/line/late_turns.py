@@ -13,7 +13,7 @@ from bot.store import Store
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_PRIVATE
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, JSON, USER, text_message
+from tests.fakes.line_events import GROUP, JSON, USER
 from tests.waiting import until_true
 
 LATE_HERE = f"line:late:user:{USER}"
@@ -30,7 +30,7 @@ def held_step(text: str = "Hi!") -> Step:
 
 
 def question(fake: LineFake, text: str = "Hello, who are you?") -> JSON:
-    return fake.event(message=text_message(text))
+    return fake.text(text)
 
 
 def ways(fake: LineFake) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
 from bot.conversation.limits import Limits
+from bot.conversation.polls import Votes
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import UNLIMITED, ConversationSettings, Defaults, Policy
@@ -105,13 +106,12 @@ async def open_pipeline(
     """
     model, metrics, catalogue, due = Scripted(steps), Metrics(), texts(), list[str]()
     spoken, memory = SpokenCommands(catalogue), defaults.group_memory
-    accept = Intake(
-        store,
-        lambda conversation, _: due.append(conversation),
-        spoken,
-        metrics,
-        group_memory=memory,
-    )
+
+    def start(conversation: str, _author: str) -> None:
+        due.append(conversation)
+
+    votes = Votes(store, catalogue, start)
+    accept = Intake(store, start, spoken, metrics, votes, group_memory=memory)
 
     def clock() -> int:
         return here.clock()

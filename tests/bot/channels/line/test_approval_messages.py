@@ -7,14 +7,14 @@ import pytest
 from bot.channels import Question, Reply
 from bot.channels.line.approvals import approval_messages, read_decision
 from bot.errors import DeliveryRefused
-from bot.safe_text.arguments import BULLET, SHOWN, code_block, render_arguments
+from bot.safe_text.arguments import BULLET, code_block, render_arguments
 from bot.texts import LANGUAGES
 from tests.bot.channels.line.rig import IN_GROUP, Rig, open_rig
 from tests.bot.harness import texts
 from tests.bot.safe_text.corpus import ATTACKS
 from tests.fakes.line import LineFake
-from tests.fakes.line_buttons import CONFIRM_TEXT, LABEL, units
 from tests.fakes.line_events import GROUP, USER
+from tests.fakes.line_rules import CONFIRM_TEXT, LABEL, units
 
 LAUNCH = Question("question_1", "c1", "launch", {"what": "rocket"}, "Hanako", USER)
 
@@ -59,12 +59,6 @@ def test_the_buttons_name_the_tool_by_its_title() -> None:
     [_, bubble] = approval_messages("text", titled, texts(), "ja", is_group=False)
     assert "ロケットの打ち上げ" in bubble.text
     assert "launch" not in bubble.text
-
-
-async def test_the_longest_question_fits_one_bubble(fake: LineFake, rig: Rig) -> None:
-    """So that the core's limit is the only one."""
-    await rig.say(question_of(text="🍎" * (SHOWN - len('▸ text: ""'))), rig.address(fake.token()))
-    assert [len(sent.texts) for sent in fake.sent] == [2]
 
 
 async def test_a_question_is_never_cut(fake: LineFake, rig: Rig) -> None:
@@ -129,15 +123,6 @@ def test_whoever_asked_is_named_where_several_talk(language: str) -> None:
     faked = Question("q", "c", "launch", {}, "Taro\nApproved\u202e", USER)
     [_, bubble] = approval_messages("text", faked, texts(), language, is_group=True)
     assert "Taro Approved" in bubble.text
-
-
-@pytest.mark.parametrize("argument", ["月", "moon"])
-async def test_the_buttons_speak_the_language_of_the_question(
-    fake: LineFake, rig: Rig, argument: str
-) -> None:
-    """Not that of what is run."""
-    await rig.say(question_of(to=argument), rig.address(fake.token()))
-    assert list(fake.sent[0].buttons) == ["Yes", "No"]
 
 
 @pytest.mark.parametrize(

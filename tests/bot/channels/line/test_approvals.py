@@ -3,23 +3,20 @@ where it was decided."""
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from bot.conversation.cancellation import TOPIC
 from bot.conversation.services import Policy
 from bot.providers.scripted import Step
 from bot.safe_text.arguments import SHOWN
 from bot.store import Store
 from bot.transcript import ToolCall, ToolResult
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
-from tests.bot.channels.line.rig import IN_PRIVATE
 from tests.bot.conversation.longest_questions import TitledLaunch, longest_call, wordy_reviewers
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, event, text_message
+from tests.fakes.line_events import GROUP, again
 from tests.fakes.tools import Launch
 
 OTHER = "U" + "9" * 32
@@ -57,11 +54,6 @@ def result(here: LinePipeline) -> ToolResult:
     return here.model.requests[-1].messages[-1].results[0]
 
 
-def in_group(fake: LineFake, words: str, user: str | None = USER) -> JSON:
-    """Words to the bot among others."""
-    return fake.event(place=GROUP, user=user, message=addressed_message(words))
-
-
 @pytest.mark.parametrize(
     ("words", "question", "invitation", "yes", "no"),
     [
@@ -87,7 +79,7 @@ async def test_a_call_that_acts_is_asked_about_with_two_buttons(
 ) -> None:
     """In the asker's language: all of the call in words, then the buttons, by one reply token."""
     async with Pad(store, fake).open() as here:
-        await here.converse(fake.event(message=text_message(words)))
+        await here.converse(fake.text(words))
     [sent] = fake.sent
     assert (sent.call, sent.texts, list(sent.buttons)) == (
         "reply",
@@ -112,11 +104,8 @@ async def test_a_call_that_acts_is_asked_about_with_two_buttons(
 
 
 @pytest.mark.parametrize("letter", ["🍎", "頼", "אa"])
-@pytest.mark.parametrize(
-    ("words", "reviewer"), [("launch the rocket", "Reviewer "), ("打ち上げて", "レビュアー ")]
-)
 async def test_the_longest_question_with_every_reviewers_words_is_asked(
-    store: Store, fake: LineFake, letter: str, words: str, reviewer: str
+    store: Store, fake: LineFake, letter: str
 ) -> None:
     """Arguments, title, reason and votes as long as any may be: the arguments are whole, all votes
     are there."""
@@ -124,13 +113,13 @@ async def test_the_longest_question_with_every_reviewers_words_is_asked(
     async with open_pipeline(
         store, fake, [step, Step("Up")], launch, reviewers=wordy_reviewers(letter)
     ) as here:
-        await here.converse(fake.event(message=text_message(words)))
+        await here.converse(fake.text("打ち上げて"))
         [question, _] = fake.texts[0]
         assert (
             SHOWN - 12 < len(question.split("\n\n")[1]) <= SHOWN
         )  # a letter that is escaped takes six
-        assert question.count(reviewer) == 5
-        await here.converse(fake.press("Yes" if words.isascii() else "はい"))
+        assert question.count("レビュアー ") == 5
+        await here.converse(fake.press("はい"))
     assert len(launch.contexts) == 1
 
 
@@ -141,7 +130,7 @@ async def test_the_press_brings_the_token_that_its_answer_goes_by(
     again."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.converse(fake.event(message=text_message("launch the rocket")))
+        await here.converse(fake.text("launch the rocket"))
         press = fake.press("Yes")
         await here.converse(press)
     assert pad.launched == 1
@@ -149,28 +138,15 @@ async def test_the_press_brings_the_token_that_its_answer_goes_by(
     assert fake.calls("reply")[-1].body["replyToken"] == press["replyToken"]
 
 
-async def test_no_is_an_answer(store: Store, fake: LineFake) -> None:
-    """The model is told, and has the last word."""
-    pad = Pad(store, fake, "As you like")
-    async with pad.open() as here:
-        await here.converse(fake.event(message=text_message("launch the rocket")))
-        await here.converse(fake.press("No"))
-        assert (result(here).is_rejected, result(here).response) == (
-            True,
-            {"error": "rejected by the user"},
-        )
-    assert (pad.launched, fake.texts[1:]) == (0, [["As you like"]])
-
-
 async def test_a_button_that_is_pressed_again_changes_nothing(store: Store, fake: LineFake) -> None:
     """LINE leaves it there for ever: a second press is told so, the first one delivered again is
     not even heard."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.converse(fake.event(message=text_message("launch the rocket")))
+        await here.converse(fake.text("launch the rocket"))
         press = fake.press("Yes")
         await here.converse(press)
-        await here.converse(press | {"deliveryContext": {"isRedelivery": True}})
+        await here.converse(again(press))
         await here.converse(fake.press("No"))
     assert (pad.launched, fake.texts[1:]) == (1, [["Launched"], [OVER]])
 
@@ -183,7 +159,7 @@ async def test_among_others_whoever_asked_is_named_and_decides(
     fake.people[OTHER] = {"displayName": "Taro"}
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.converse(in_group(fake, "launch the rocket"))
+        await here.converse(fake.mention("launch the rocket"))
         assert fake.texts[0] == [
             # nothing of words that nobody would hear
             "May I do this? launch with\n\n▸ what: rocket\n▸ to: 月",
@@ -201,26 +177,14 @@ async def test_among_others_whoever_asked_is_named_and_decides(
     ]
 
 
-async def test_a_refusal_is_not_worth_a_push(store: Store, fake: LineFake) -> None:
-    """It would cost a message for every member; the press that counts is answered however late."""
-    pad = Pad(store, fake, "Launched")
-    async with pad.open() as here:
-        await here.converse(in_group(fake, "launch the rocket"))
-        refused, decisive = fake.press("Yes", OTHER), fake.press("Yes")
-        fake.advance(61)
-        await here.converse(refused)
-        await here.converse(decisive)
-    assert [(sent.call, sent.texts) for sent in fake.sent[1:]] == [("push", ["Launched"])]
-
-
 @pytest.mark.parametrize(("words", "launched"), [("はい", 1), ("yes!", 1), ("いいえ", 0)])
 async def test_words_decide_too(store: Store, fake: LineFake, words: str, launched: int) -> None:
     """Alone with the bot."""
     pad = Pad(store, fake, "Well")
     async with pad.open() as here:
-        await here.converse(fake.event(message=text_message("launch the rocket")))
+        await here.converse(fake.text("launch the rocket"))
         fake.advance(2)
-        spoken = fake.event(message=text_message(words))
+        spoken = fake.text(words)
         await here.converse(spoken)
     assert (pad.launched, fake.texts[1:]) == (launched, [["Well"]])
     assert fake.calls("reply")[-1].body["replyToken"] == spoken["replyToken"]
@@ -230,162 +194,9 @@ async def test_among_others_words_decide_with_a_mention_only(store: Store, fake:
     """What people say to one another is not for the bot, also while it waits."""
     pad = Pad(store, fake, "Launched")
     async with pad.open() as here:
-        await here.converse(in_group(fake, "launch the rocket"))
-        await here.converse(fake.event(place=GROUP, message=text_message("はい")))
+        await here.converse(fake.mention("launch the rocket"))
+        await here.converse(fake.text("はい", GROUP))
         assert (pad.launched, len(fake.sent)) == (0, 1)
         fake.advance(2)
-        await here.converse(in_group(fake, "はい"))
+        await here.converse(fake.mention("はい"))
     assert (pad.launched, fake.texts[1:]) == (1, [["Launched"]])
-
-
-async def test_whoever_cannot_be_told_from_others_is_not_asked(
-    store: Store, fake: LineFake
-) -> None:
-    """LINE keeps the ids of some members back: where nobody else may approve, the call is refused
-    at once."""
-    pad = Pad(store, fake, "I cannot")
-    async with pad.open() as here:
-        await here.converse(in_group(fake, "launch the rocket", user=None))
-        assert "it is not known who asked" in str(result(here).response)
-        assert result(here).is_rejected
-    assert (pad.launched, fake.texts) == (0, [["I cannot"]])
-
-
-async def test_an_approver_decides_for_those_who_are_not_known(
-    store: Store, fake: LineFake
-) -> None:
-    """Nobody else: two members without ids are not one person."""
-    pad = Pad(store, fake, "Launched", policy=Policy(approvers=(OTHER,)))
-    async with pad.open() as here:
-        await here.converse(in_group(fake, "launch the rocket", user=None))
-        assert fake.texts[0][1] == texts().get("line.confirm_unknown", "en", tool="launch")
-        await here.converse(fake.press("Yes", None))
-        await here.converse(in_group(fake, "yes", user=None))
-        assert (pad.launched, fake.texts[1:]) == (0, [[REFUSED]])
-        await here.converse(fake.press("Yes", OTHER))
-        assert pad.launched == 1
-
-
-async def test_nobodys_decision_is_no(store: Store, fake: LineFake) -> None:
-    """The turn goes on by itself at its deadline; no token is left by then, and the button says
-    that it is over."""
-    pad = Pad(store, fake, "Too late", policy=Policy(ttl_s=0))
-    async with pad.open() as here:
-        await here.converse(fake.event(message=text_message("launch the rocket")))
-        await here.runner.process(IN_PRIVATE)
-        assert result(here).response == {"error": "approval expired"}
-        await here.converse(fake.press("Yes"))
-    assert pad.launched == 0
-    assert [(sent.call, sent.texts) for sent in fake.sent[1:]] == [
-        ("push", ["Too late"]),
-        ("reply", [OVER]),
-    ]
-
-
-async def test_a_question_outlives_the_process_that_asked_it(store: Store, fake: LineFake) -> None:
-    """It stands in the journal, and so does everything before it."""
-    asking = Pad(store, fake)
-    async with asking.open() as here:
-        await here.converse(fake.event(message=text_message("launch the rocket")))
-    answering = Launch()
-    async with open_pipeline(store, fake, [Step("Launched")], answering) as here:
-        await here.converse(fake.press("Yes"))
-    assert (asking.launched, len(answering.contexts)) == (0, 1)
-    assert [(sent.call, sent.texts) for sent in fake.sent[1:]] == [("reply", ["Launched"])]
-
-
-async def test_stop_ends_an_answer_under_way(store: Store, fake: LineFake) -> None:
-    """Any member may say so, with a mention; the last word goes by the token of that."""
-    endless = Step("A long story", gate=asyncio.Event())
-    async with (
-        store.live.subscribe(TOPIC),
-        open_pipeline(store, fake, [endless]) as here,
-        here.runner.cancellations.listen(),
-    ):
-        await here.receive(in_group(fake, "tell me a story"))
-        telling = asyncio.create_task(here.process())
-        await endless.at_gate.wait()
-        stop = in_group(fake, "止めて", OTHER)
-        await here.receive(stop)
-        await telling
-    assert fake.texts == [[texts().get("apology.stopped", "ja")]]
-    assert fake.calls("reply")[-1].body["replyToken"] == stop["replyToken"]
-
-
-@pytest.mark.parametrize(("words", "language"), [("/stop", "en"), ("止めて", "ja")])
-async def test_stop_ends_what_waits_for_a_decision(
-    store: Store, fake: LineFake, words: str, language: str
-) -> None:
-    """In the chat with the bot, and among others when it is mentioned; the button is of no use
-    afterwards.
-
-    The profile says Japanese; LINE tells a person's language in the chat with the bot only.
-    """
-    for place, over, reply_language in ((USER, OVER, "ja"), (GROUP, OVER_IN_GROUP, language)):
-        pad = Pad(store, fake)
-        async with pad.open() as here:
-            await here.converse(
-                fake.event(place=place, message=addressed_message("launch the rocket"))
-            )
-            spoken = text_message(words) if place == USER else addressed_message(words)
-            await here.converse(fake.event(place=place, message=spoken))
-            assert fake.texts[-1] == [texts().get("apology.stopped", reply_language)]
-            await here.converse(fake.press("Yes"))
-        assert (pad.launched, fake.texts[-1]) == (0, [over])
-
-
-async def test_words_that_come_while_line_is_away_write_nothing(
-    store: Store, fake: LineFake
-) -> None:
-    """Whoever says please has not seen the question: neither reply nor push has got through."""
-    pad = Pad(store, fake, "Launched")
-    fake.fail("reply", 500)
-    fake.fail("push", 500, times=9)
-    async with pad.open() as here:
-        await here.converse(fake.event(message=text_message("launch the rocket")))
-        for words in ("お願いします", "ok", "はい"):
-            await here.converse(fake.event(message=text_message(words)))
-    assert (pad.launched, fake.texts) == (0, [])
-
-
-async def test_a_yes_that_is_delivered_again_keeps_its_time(store: Store, fake: LineFake) -> None:
-    """It was said to something else, a minute before the question, and met a 503."""
-    pad = Pad(store, fake, "Launched")
-    async with pad.open() as here:
-        await here.converse(fake.event(message=text_message("launch the rocket")))
-        old = fake.event(message=text_message("ok"), deliveryContext={"isRedelivery": True})
-        await here.converse(old | {"timestamp": old["timestamp"] - 60_000})
-        assert pad.launched == 0
-        await here.converse(fake.press("Yes"))
-    assert pad.launched == 1
-
-
-async def test_a_polite_second_bubble_writes_nothing(store: Store, fake: LineFake) -> None:
-    """The way a request is written in Japanese; nobody reads a question within a second."""
-    pad = Pad(store, fake, "Launched")
-    async with pad.open() as here:
-        await here.converse(fake.event(message=text_message("launch the rocket")))
-        await here.converse(fake.event(message=text_message("お願いします")))
-        await here.converse(fake.event(message=text_message("はい")))
-        assert pad.launched == 0
-        await here.converse(fake.press("Yes"))
-    assert pad.launched == 1
-
-
-@pytest.mark.parametrize("ending", ["stop", "unsend"])
-async def test_a_question_that_line_has_not_taken_goes_with_its_turn(
-    store: Store, fake: LineFake, ending: str
-) -> None:
-    """Nobody can answer it any more: the words behind it come at once, and no operator is
-    called."""
-    pad, asked = Pad(store, fake), fake.event(message=text_message("launch the rocket"))
-    fake.fail("reply", 500)
-    async with pad.open() as here:
-        await here.converse(asked)
-        unsend = event("unsend", unsend={"messageId": asked["message"]["id"]})
-        await here.converse(
-            unsend if ending == "unsend" else fake.event(message=text_message("/stop"))
-        )
-        assert await store.outbox.read(IN_PRIVATE) == []
-    assert fake.texts == ([["止めました。"]] if ending == "stop" else [])
-    assert (pad.launched, await store.dead_letters.read()) == (0, [])

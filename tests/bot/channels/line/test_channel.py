@@ -7,11 +7,8 @@ import sys
 
 import pytest
 
-from bot import texts
 from bot.channels import Delivery, Poll, Question, Reply
 from bot.channels.line import describe
-from bot.channels.line.formatting import LIMIT
-from bot.channels.utf16 import units
 from tests.bot.channels.line.rig import UNREACHABLE, Rig, line_config, open_rig
 from tests.bot.harness import ours
 from tests.fakes.line import LineFake
@@ -19,38 +16,6 @@ from tests.fakes.line_events import GROUP, ROOM, USER
 from tests.project import ROOT, environment
 
 PARAGRAPH = "All work and no play makes Jack a dull boy. " * 90
-
-
-async def test_an_answer_is_plain_text(fake: LineFake, rig: Rig) -> None:
-    """LINE would show the marks."""
-    await rig.deliver(
-        "**Sunny**, see [the map](https://a.example/x_y_z).", rig.address(fake.token())
-    )
-    assert fake.texts == [["Sunny, see the map https://a.example/x_y_z."]]
-
-
-async def test_a_long_answer_is_parted_at_its_paragraphs(fake: LineFake, rig: Rig) -> None:
-    """All bubbles go by one token."""
-    paragraph = PARAGRAPH.strip()
-    await rig.deliver(f"{paragraph}\n\n{paragraph}", rig.address(fake.token()))
-    assert fake.texts == [[paragraph, paragraph]]
-
-
-@pytest.mark.parametrize(("word", "language"), [("All work. ", "en"), ("仕事ばかり。", "ja")])
-async def test_a_very_long_answer_asks_whether_to_go_on(
-    fake: LineFake, rig: Rig, word: str, language: str
-) -> None:
-    """After three bubbles, in the language of the answer."""
-    await rig.deliver(word * (20_000 // len(word)), rig.address(fake.token()))
-    [bubbles] = fake.texts
-    assert bubbles[2].endswith(texts.load().get("line.more", language))
-    assert [units(bubble) <= LIMIT for bubble in bubbles] == [True] * 3
-
-
-async def test_a_text_of_emoji_is_counted_as_line_counts(fake: LineFake, rig: Rig) -> None:
-    """Each is two units, and none is torn."""
-    await rig.deliver("🍎" * 3_000, rig.address(fake.token()))
-    assert [len(bubble) for bubble in fake.texts[0]] == [2_500, 500]
 
 
 async def test_every_message_has_the_name_and_the_icon_that_are_set(fake: LineFake) -> None:
@@ -115,13 +80,6 @@ def test_the_sdk_is_not_loaded_for_people_who_are_known() -> None:
         check=True,
     )
     assert done.stdout == "Hanako [['Hello!']] False\nTrue\n"
-
-
-def test_the_greeting_names_itself_and_says_what_is_kept() -> None:
-    """In both languages: name, three examples, how long."""
-    for language in texts.LANGUAGES:
-        greeting = texts.load().get("line.greeting", language, bot_name="Kaiwa", days=30)
-        assert (greeting.count("・"), "Kaiwa" in greeting, "30" in greeting) == (3, True, True)
 
 
 @pytest.mark.parametrize(

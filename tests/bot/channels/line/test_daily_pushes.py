@@ -13,10 +13,7 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, ToolCall, encode
 from tests.bot.channels.line.late_turns import (
-    BUTTON,
     EARLIER,
-    answer_late,
-    held_step,
     question,
     ways,
 )
@@ -24,7 +21,7 @@ from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, open_rig
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import BOT, GROUP, JSON, USER, addressed_message, event
+from tests.fakes.line_events import BOT, GROUP, JSON, USER, event
 from tests.fakes.tools import Echo
 from tests.waiting import until_true
 from toolset.reminders import SetReminder
@@ -58,7 +55,7 @@ async def ring(
 
 
 def hello(fake: LineFake, user: str = USER) -> JSON:
-    return fake.event(place=GROUP, user=user, message=addressed_message("hello"))
+    return fake.mention("hello", user=user)
 
 
 async def test_a_reminder_beyond_the_limit_comes_with_the_next_reply(
@@ -122,7 +119,7 @@ async def test_what_may_get_lost_brings_nothing(store: Store, fake: LineFake) ->
     async with open_pipeline(store, fake, [Step("Hi!")], line_push="never") as here:
         await ring(here, store, "bread", conversation=IN_GROUP)
         await here.process()
-        await here.converse(fake.event(place=GROUP, message=addressed_message("/memory")))
+        await here.converse(fake.mention("/memory"))
         await here.converse(hello(fake))
     assert ["⏰ bread" in text for [text] in fake.texts] == [False, True]
 
@@ -193,18 +190,6 @@ async def test_a_reminder_that_the_limit_can_never_pay_is_refused(
         "20 a day; "
     )
     assert result.response.get("error", why).startswith(why)
-
-
-async def test_a_late_answer_beyond_the_limit_is_fetched(store: Store, fake: LineFake) -> None:
-    """Its card says so, as where nothing is pushed."""
-    step = held_step("Sunny.")
-    async with open_pipeline(store, fake, [step], line_daily_user_pushes=1) as here:
-        await ring(here, store, "tea")
-        await here.process()
-        await answer_late(here, step, question(fake))
-        assert "Press the button in a little while" in fake.texts[-1][0]
-        await here.converse(fake.press(BUTTON))
-    assert ways(fake)[2:] == [("reply", "Sunny.")]
 
 
 async def test_where_all_is_pushed_tokens_serve_beyond_the_limit(

@@ -6,11 +6,10 @@ import uuid
 
 import pytest
 
-from bot.channels.line.types import Address
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable, TokenRefused
-from tests.bot.channels.line.rig import IN_GROUP, IN_ROOM, Rig, open_rig
+from tests.bot.channels.line.rig import IN_GROUP, Rig, open_rig
 from tests.fakes.line import LineFake, Trouble
-from tests.fakes.line_events import GROUP, ROOM, USER
+from tests.fakes.line_events import GROUP, USER
 
 
 def ways(fake: LineFake) -> list[str]:
@@ -46,36 +45,6 @@ async def test_a_token_that_is_too_old_is_not_tried(fake: LineFake, rig: Rig, ag
     assert uuid.UUID(key).version == 5
     await rig.deliver("Hi!", rig.address(fake.token(), age_s), delivery_id="another")
     assert fake.requests[-1].headers["X-Line-Retry-Key"] != key
-
-
-async def test_a_token_that_line_refuses_leads_to_a_push(fake: LineFake, rig: Rig) -> None:
-    """At a first attempt it cannot have been used by us."""
-    await rig.deliver("Hi!", rig.address("unknown"))
-    assert ways(fake) == ["push"]
-
-
-async def test_words_without_a_token_are_pushed(fake: LineFake, rig: Rig) -> None:
-    """As a reminder is."""
-    await rig.deliver("Hi!", conversation=IN_ROOM)
-    assert [(sent.call, sent.to) for sent in fake.sent] == [("push", ROOM)]
-
-
-async def test_always_pushes_without_trying_the_token(fake: LineFake) -> None:
-    """LINE_PUSH=always."""
-    async with open_rig(fake, line_push="always") as rig:
-        await rig.deliver("Hi!", rig.address(fake.token()))
-    assert ways(fake) == ["push"]
-
-
-async def test_never_means_that_a_late_answer_is_given_up(fake: LineFake) -> None:
-    """LINE_PUSH=never: the dead letter names the setting; what is in time still goes."""
-    async with open_rig(fake, line_push="never") as rig:
-        with pytest.raises(DeliveryRefused, match="LINE_PUSH is never"):
-            await rig.deliver("Hi!", rig.address(fake.token(), 55))
-        with pytest.raises(DeliveryRefused, match="LINE_PUSH is never"):
-            await rig.deliver("Hi!", rig.address("unknown"))
-        await rig.deliver("Hi!", rig.address(fake.token()))
-    assert ways(fake) == ["reply"]
 
 
 @pytest.mark.parametrize("trouble", ["cut", "garbled", "stalled"])
@@ -183,18 +152,6 @@ async def test_too_many_requests_wait_as_long_as_line_asks(fake: LineFake, rig: 
     assert waits == [7, 2.5**4, 600]
 
 
-async def test_waits_grow_to_ten_minutes(fake: LineFake, rig: Rig) -> None:
-    """Quick at first, so that a token's minute is used; patient with an outage."""
-    fake.fail("push", 500, times=9)
-    waits: list[float] = []
-    for attempt in range(1, 10):
-        with pytest.raises(DeliverLater) as later:
-            await rig.deliver("Hi!", attempt=attempt)
-        waits.append(later.value.after)
-    assert waits[:4] == [1, 2.5, 6.25, 15.625]
-    assert waits[-1] == 600
-
-
 async def test_a_refused_access_token_waits_for_a_new_one(fake: LineFake, rig: Rig) -> None:
     """At whatever attempt, by reply and by push; the reason names the variable and holds no
     secret."""
@@ -263,12 +220,6 @@ async def test_an_answer_without_words_is_given_up(fake: LineFake, rig: Rig) -> 
         await rig.deliver(" \n ", rig.address(fake.token()))
     await rig.deliver("---", rig.address(fake.token()))
     assert fake.texts == [["---"]]
-
-
-async def test_an_empty_address_has_no_token(fake: LineFake, rig: Rig) -> None:
-    """Old enough for any clock."""
-    await rig.deliver("Hi!", Address())
-    assert ways(fake) == ["push"]
 
 
 async def test_an_unknown_outcome_is_looked_into_while_the_token_can_tell(

@@ -20,7 +20,7 @@ from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, Rig
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, addressed_message
+from tests.fakes.line_events import GROUP
 from tests.fakes.tools import Echo
 
 EXAMPLES = {
@@ -48,13 +48,6 @@ class Weather(Echo):
 def offered(fake: LineFake) -> dict[str, str]:
     """What the buttons sent last would say."""
     return {label: action["text"] for label, action in fake.sent[-1].buttons.items()}
-
-
-def test_a_short_text_is_one_bubble() -> None:
-    """Most answers are."""
-    assert split_messages(" Hello.\n", "More?") == ["Hello."]
-    assert split_messages("a" * 5_000, "More?") == ["a" * 5_000]
-    assert split_messages(" \n ", "More?") == []
 
 
 @given(st.text("a東🍎 \n.。", max_size=300), st.integers(30, 60))
@@ -138,14 +131,3 @@ async def test_a_pressed_example_is_a_message_that_names_its_tool(
         ToolChoice("one", "get_weather"),
     )
     assert fake.texts[1:] == [["晴れです。"]]
-
-
-async def test_the_help_comes_with_its_buttons(store: Store, fake: LineFake) -> None:
-    """Asked for by the greeting's button; what joins a group gets none."""
-    async with open_pipeline(store, fake, []) as here:
-        await here.converse(fake.event("follow"))
-        await here.converse(fake.press("使い方"))
-        assert offered(fake) == EXAMPLES["ja"]
-        await here.converse(fake.event("join", GROUP, user=None))
-        await here.converse(fake.event(place=GROUP, message=addressed_message("help")))
-    assert [sent.buttons for sent in fake.sent[2:]] == [{}, {}]

@@ -32,16 +32,15 @@ from tests.fakes.line_events import (
     GROUP,
     JSON,
     USER,
-    addressed_message,
     event,
     message_id,
-    text_message,
+    unsend,
 )
 from tests.fakes.tools import Launch
 from tests.waiting import until
 
 TARO = "U" + "2" * 32
-ON, OFF = "between English and Japanese", "no longer translate"
+ON = "between English and Japanese"
 
 import_module(
     "linebot.v3.messaging"
@@ -50,12 +49,7 @@ import_module(
 
 def text_event(fake: LineFake, text: str, user: str | None = TARO) -> JSON:
     """Somebody says something to the others."""
-    return fake.event(place=GROUP, user=user, message=text_message(text))
-
-
-def asked(fake: LineFake, text: str, user: str = USER) -> JSON:
-    """Somebody calls the bot."""
-    return fake.event(place=GROUP, user=user, message=addressed_message(text))
+    return fake.text(text, GROUP, user)
 
 
 def echo(messages: Sequence[Message]) -> Step:
@@ -65,7 +59,7 @@ def echo(messages: Sequence[Message]) -> Step:
 
 async def switch_on(here: LinePipeline, fake: LineFake) -> None:
     """Have the group's messages translated."""
-    await here.converse(asked(fake, "/interpret en ja"))
+    await here.converse(fake.mention("/interpret en ja"))
     assert ON in fake.sent.pop().texts[0]
 
 
@@ -107,7 +101,7 @@ async def test_every_message_is_translated_until_it_is_switched_off(
 async def test_it_is_switched_on_in_words(store: Store, fake: LineFake, words: str) -> None:
     """Languages by their names in either language, or by their codes."""
     async with open_pipeline(store, fake, []) as here:
-        await here.converse(asked(fake, words))
+        await here.converse(fake.mention(words))
     assert await store.groups.languages(IN_GROUP) == "en ja"
 
 
@@ -117,7 +111,7 @@ async def test_it_is_switched_on_in_words(store: Store, fake: LineFake, words: s
 async def test_without_two_languages_it_says_how(store: Store, fake: LineFake, words: str) -> None:
     """And stays off."""
     async with open_pipeline(store, fake, []) as here:
-        await here.converse(asked(fake, words))
+        await here.converse(fake.mention(words))
     assert "Japanese" in fake.texts[0][0] or "日本語" in fake.texts[0][0]
     assert await store.groups.languages(IN_GROUP) == ""
 
@@ -125,14 +119,14 @@ async def test_without_two_languages_it_says_how(store: Store, fake: LineFake, w
 async def test_a_sentence_that_begins_so_is_no_command(store: Store, fake: LineFake) -> None:
     """The model reads it."""
     async with open_pipeline(store, fake, [Step("It means hello.")]) as here:
-        await here.converse(asked(fake, "interpret this sentence please"))
+        await here.converse(fake.mention("interpret this sentence please"))
     assert fake.texts == [["It means hello."]]
 
 
 async def test_alone_with_the_bot_nothing_is_translated(store: Store, fake: LineFake) -> None:
     """It is for groups."""
     async with open_pipeline(store, fake, []) as here:
-        await here.converse(fake.event(message=text_message("/interpret en ja")))
+        await here.converse(fake.text("/interpret en ja"))
     assert "グループ" in fake.texts[0][0]
     assert await store.groups.languages(IN_PRIVATE) == ""
 
@@ -140,8 +134,8 @@ async def test_alone_with_the_bot_nothing_is_translated(store: Store, fake: Line
 async def test_the_help_of_a_group_tells_of_it(store: Store, fake: LineFake) -> None:
     """Nowhere else, where it would not work."""
     async with open_pipeline(store, fake, []) as here:
-        await here.converse(asked(fake, "/help"))
-        await here.converse(fake.event(message=text_message("/help")))
+        await here.converse(fake.mention("/help"))
+        await here.converse(fake.text("/help"))
     assert ["/interpret en ja" in texts[0] for texts in fake.texts] == [True, False]
 
 
@@ -191,7 +185,7 @@ async def test_without_a_translation_nothing_is_said(
 async def test_commands_stay_commands(store: Store, fake: LineFake) -> None:
     """With a slash; the same words without one are what people say to each other."""
     async with open_pipeline(store, fake, [Step("noted"), echo, echo]) as here:
-        await here.converse(asked(fake, "remember the milk"))
+        await here.converse(fake.mention("remember the milk"))
         await switch_on(here, fake)
         fake.sent.clear()
         await here.converse(text_event(fake, "reset"), text_event(fake, "stop"))
@@ -208,7 +202,7 @@ async def test_a_mention_is_answered_as_ever(store: Store, fake: LineFake) -> No
         await switch_on(here, fake)
         await here.converse(
             text_event(fake, "one", USER),
-            asked(fake, "what time is it?"),
+            fake.mention("what time is it?"),
             text_event(fake, "two", USER),
         )
         assert [len(request.messages) for request in here.model.requests] == [1, 3, 1]
@@ -233,12 +227,12 @@ async def test_nobody_is_told_to_wait_for_a_translation(store: Store, fake: Line
     is awaited."""
     first, second = held_step(), held_step()
     async with open_pipeline(store, fake, [first, second, echo], line_push="never") as here:
-        await answer_late(here, first, asked(fake, "hi", TARO), IN_GROUP)
+        await answer_late(here, first, fake.mention("hi", user=TARO), IN_GROUP)
         await here.converse(fake.press(BUTTON, TARO))
         old_button = fake.press(BUTTON, TARO)
         await switch_on(here, fake)
         to_bot, aside, command = (
-            asked(fake, "hello"),
+            fake.mention("hello"),
             text_event(fake, "good morning"),
             text_event(fake, "/help", USER),
         )
@@ -281,16 +275,12 @@ async def test_what_is_taken_back_is_not_translated(store: Store, fake: LineFake
     gate = asyncio.Event()
     async with open_pipeline(store, fake, [Step("translated canary", gate=gate), echo]) as here:
         await switch_on(here, fake)
-        await here.converse(
-            first, event("unsend", GROUP, TARO, unsend={"messageId": first["message"]["id"]})
-        )
+        await here.converse(first, unsend(first))
         assert here.model.requests == []
         await here.receive(second)
         processing = asyncio.create_task(here.process())
         await until(lambda: bool(here.model.requests))
-        await here.receive(
-            event("unsend", GROUP, TARO, unsend={"messageId": second["message"]["id"]})
-        )
+        await here.receive(unsend(second))
         gate.set()
         await processing
         assert fake.sent == []
@@ -306,13 +296,13 @@ async def test_an_open_question_holds_no_translation_up(store: Store, fake: Line
     launch, call = Launch(), Step(calls=(ToolCall("", "launch", {"what": "rocket"}),))
     async with open_pipeline(store, fake, [call, echo, echo, Step("Up!")], launch) as here:
         await switch_on(here, fake)
-        await here.converse(asked(fake, "launch it"))
+        await here.converse(fake.mention("launch it"))
         assert fake.sent.pop().buttons
         fake.advance(5)
         await here.converse(text_event(fake, "yes", USER))
         await here.converse(text_event(fake, "はい"))
         assert (fake.texts, launch.contexts) == ([["<yes>"], ["<はい>"]], [])
-        await here.converse(asked(fake, "yes"))
+        await here.converse(fake.mention("yes"))
     assert len(launch.contexts) == 1
     assert fake.texts[-1] == ["Up!"]
 
@@ -341,7 +331,5 @@ async def test_a_translation_that_waits_goes_with_its_message(store: Store, fake
         fake.fail("reply", 500)
         await here.converse(hello := text_event(fake, "hello"))
         assert len(await store.outbox.read(IN_GROUP)) == 1
-        await here.converse(
-            event("unsend", GROUP, TARO, unsend={"messageId": hello["message"]["id"]})
-        )
+        await here.converse(unsend(hello))
     assert (fake.sent, await store.outbox.read(IN_GROUP)) == ([], [])

@@ -20,7 +20,6 @@ from tests.bot.channels.line.late_turns import (
     LATE_S,
     SENT,
     WAITING,
-    answer_late,
     held_step,
     late_turn,
     question,
@@ -33,7 +32,7 @@ from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, USER, addressed_message, event, webhook
+from tests.fakes.line_events import GROUP, USER, again, event
 from tests.waiting import until, until_true
 
 OTHER = f"U{'2' * 32}"
@@ -89,16 +88,6 @@ async def test_the_first_45_seconds_of_a_token_are_the_answers(rig: Rig) -> None
     ]
 
 
-async def test_a_turn_in_time_shows_no_button(store: Store, fake: LineFake) -> None:
-    """The clock begins with our receipt."""
-    async with open_pipeline(store, fake, [Step("Hi!")], line_push="never") as here:
-        await here.receive(question(fake))
-        here.wait(44)
-        await here.process()
-        assert ways(fake) == [("reply", "Hi!")]
-        assert await store.outbox.head(LATE_HERE) is None
-
-
 async def test_the_clock_runs_out_while_the_model_thinks(store: Store, fake: LineFake) -> None:
     """A turn that begins in time and ends late."""
     step = held_step()
@@ -116,8 +105,10 @@ async def test_never_pushed_an_answer_waits_for_its_press(store: Store, fake: Li
     async with stored_answer(store, fake, "word " * 2_000) as here:
         assert ways(fake) == [("reply", WAITING)]
         assert [one.asker for one in await store.late_answers.read(IN_PRIVATE)] == [USER]
-        await here.converse(fake.press(BUTTON))
+        press = fake.press(BUTTON)
+        await here.converse(press)
         assert (fake.sent[-1].call, len(fake.sent[-1].messages)) == ("reply", 2)
+        await here.converse(again(press))
         assert await store.late_answers.read(IN_PRIVATE) == []
         await here.converse(fake.press(BUTTON))
         assert [way for way, _ in ways(fake)] == ["reply"] * 3
@@ -151,14 +142,11 @@ async def test_auto_pushes_and_the_button_says_so(store: Store, fake: LineFake) 
     assert fake.texts[2][0].startswith(SENT)
 
 
-@pytest.mark.parametrize("age_s", [45, 52, 59])
-async def test_an_answer_that_is_pushed_at_once_comes_alone(
-    store: Store, fake: LineFake, age_s: int
-) -> None:
+async def test_an_answer_that_is_pushed_at_once_comes_alone(store: Store, fake: LineFake) -> None:
     """A command needs no model, and LINE brought it late: no card follows the answer."""
     async with open_pipeline(store, fake, []) as here:
         await here.receive(question(fake, "/help"))
-        here.wait(age_s)
+        here.wait(LATE_S)
         await here.process()
         await here.runner.process(LATE_HERE)
         assert await store.outbox.head(LATE_HERE) is None
@@ -191,7 +179,7 @@ async def test_an_answer_that_is_not_worth_a_push_leaves_the_card(
 ) -> None:
     """In a group, to one person alone: the button says that nothing waits, and so what to do."""
     async with open_pipeline(store, fake, []) as here:
-        await here.receive(fake.event(place=GROUP, message=addressed_message("/memory")))
+        await here.receive(fake.mention("/memory"))
         here.wait(LATE_S)
         await here.process()
         await here.runner.process(LATE_IN_GROUP)
@@ -211,22 +199,6 @@ async def test_a_push_that_fails_leaves_the_card(store: Store, fake: LineFake) -
         await here.process()
         await here.runner.process(LATE_HERE)
     assert [(sent.call, *sent.buttons) for sent in fake.sent] == [("reply", "回答を見る")]
-
-
-async def test_an_answer_that_is_not_pushed_after_all_has_its_card(
-    store: Store, fake: LineFake
-) -> None:
-    """Others have used the month's messages up meanwhile."""
-    fake.limit = 5
-    async with open_pipeline(store, fake, []) as here:
-        assert await here.runner.services.channels["line"].reaches(IN_PRIVATE, USER)
-        fake.used = 5
-        await here.receive(question(fake, "/help"))
-        here.wait(LATE_S)
-        await here.process()
-        await here.runner.process(LATE_HERE)
-        await here.converse(fake.press("回答を見る"))
-    assert [sent.call for sent in fake.sent] == ["reply", "reply"]
 
 
 async def test_auto_without_quota_keeps_the_answer(store: Store, fake: LineFake) -> None:
@@ -269,17 +241,6 @@ async def test_always_pushes_without_a_button(store: Store, fake: LineFake) -> N
     assert ways(fake) == [("push", "Hi!")]
 
 
-async def test_always_without_quota_is_like_auto(store: Store, fake: LineFake) -> None:
-    """In time by the token, late by the button."""
-    fake.limit = fake.used = 5
-    step = held_step("late")
-    async with open_pipeline(store, fake, [Step("in time"), step], line_push="always") as here:
-        await here.converse(question(fake))
-        await answer_late(here, step, question(fake))
-        await here.converse(fake.press(BUTTON))
-    assert ways(fake) == [("reply", "in time"), ("reply", WAITING), ("reply", "late")]
-
-
 async def test_always_answers_by_the_token_where_the_month_ends_at_the_push(
     store: Store, fake: LineFake
 ) -> None:
@@ -302,15 +263,16 @@ async def test_always_answers_by_the_token_where_the_month_ends_at_the_push(
 
 async def test_in_a_group_only_the_askers_press_counts(store: Store, fake: LineFake) -> None:
     """Others press in vain: nothing is said, stored or paid."""
-    step, asked = held_step(), fake.event(place=GROUP, message=addressed_message("hi"))
+    step, asked = held_step(), fake.mention("hi")
     async with open_pipeline(store, fake, [step], line_push="never") as here:
         async with late_turn(here, step, asked, IN_GROUP):
             assert "Only the person who asked can fetch the answer." in fake.texts[0][0]
         here.due.clear()
-        for user in (OTHER, None):
-            await here.receive(fake.press(BUTTON, user))
-            assert here.due == []
-        await here.converse(fake.press(BUTTON))
+        own = fake.press(BUTTON)
+        forged = own | {"postback": {"data": own["postback"]["data"] + "0"}}
+        await here.receive(fake.press(BUTTON, OTHER), fake.press(BUTTON, None), forged)
+        assert here.due == []
+        await here.converse(own)
     assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
     assert [sent.to for sent in fake.sent] == [GROUP] * 2
 
@@ -318,10 +280,7 @@ async def test_in_a_group_only_the_askers_press_counts(store: Store, fake: LineF
 async def test_messages_behind_a_turn_get_their_own_button(store: Store, fake: LineFake) -> None:
     """In a group, where turns of several people follow each other."""
     step = held_step("one")
-    events = [
-        fake.event(place=GROUP, user=user, message=addressed_message("hi"))
-        for user in (USER, OTHER)
-    ]
+    events = [fake.mention("hi", user=user) for user in (USER, OTHER)]
     async with open_pipeline(store, fake, [step, Step("two")], line_push="never") as here:
         await here.receive(*events)
         here.wait(LATE_S)
@@ -334,33 +293,6 @@ async def test_messages_behind_a_turn_get_their_own_button(store: Store, fake: L
         await here.converse(fake.press(BUTTON, OTHER))
         assert fake.texts[-1] == ["two"]
         assert [one.asker for one in await store.late_answers.read(IN_GROUP)] == [USER]
-
-
-async def test_a_redelivered_press_brings_nothing_twice(store: Store, fake: LineFake) -> None:
-    """LINE sends it again after a 503."""
-    async with stored_answer(store, fake) as here:
-        press = fake.press(BUTTON)
-        await here.converse(press)
-        await here.converse(press | {"deliveryContext": {"isRedelivery": True}})
-    assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
-
-
-async def test_two_presses_at_once_in_two_processes_bring_it_once(
-    store: Store, fake: LineFake
-) -> None:
-    """The second one says that it was sent."""
-    step = held_step()
-    async with (
-        open_pipeline(store, fake, [step], line_push="never") as here,
-        open_pipeline(store, fake, [], line_push="never") as other,
-    ):
-        await answer_late(here, step, question(fake))
-        other.ahead_ms = here.ahead_ms
-        presses = fake.press(BUTTON), fake.press(BUTTON)
-        await asyncio.gather(here.receive(presses[0]), other.receive(presses[1]))
-        await asyncio.gather(here.process(), other.process())
-        await here.runner.process(LATE_HERE)
-    assert [words[:20] for _, words in ways(fake)[1:]] == ["Hi!", SENT[:20]]
 
 
 @pytest.mark.long
@@ -424,16 +356,6 @@ async def test_the_next_answer_offers_the_earlier_one(store: Store, fake: LineFa
     assert ways(fake) == [("reply", "three"), ("reply", "one"), ("reply", "two")]
 
 
-async def test_a_message_that_waited_has_a_token_of_its_own(store: Store, fake: LineFake) -> None:
-    """Its answer is in time, and offers the one before it."""
-    step = held_step()
-    async with open_pipeline(store, fake, [step, Step("more")], line_push="never") as here:
-        async with late_turn(here, step, question(fake)):
-            await here.receive(question(fake, "more"))
-        assert ways(fake) == [("reply", WAITING), ("reply", "more")]
-        assert list(fake.sent[-1].buttons) == [EARLIER]
-
-
 @pytest.mark.parametrize("leaving", ["forget", "unfollow"])
 async def test_a_late_answer_goes_with_its_asker(
     store: Store, fake: LineFake, leaving: str
@@ -448,64 +370,17 @@ async def test_a_late_answer_goes_with_its_asker(
     assert "secret" not in str(fake.texts)
 
 
-async def test_a_late_answer_to_an_unsent_message_never_comes(store: Store, fake: LineFake) -> None:
-    """The button, which stays in the chat, then has nothing to bring."""
-    step, asked = held_step("secret"), question(fake)
-    async with open_pipeline(store, fake, [step], line_push="never") as here:
-        await answer_late(here, step, asked)
-        assert len(await store.late_answers.read(IN_PRIVATE)) == 1
-        await here.converse(event("unsend", unsend={"messageId": asked["message"]["id"]}))
-        assert await store.late_answers.read(IN_PRIVATE) == []
-        await here.converse(fake.press(BUTTON))
-    assert "secret" not in str(fake.texts)
-
-
-async def test_a_message_that_is_edited_before_its_late_answer_is_fetched_is_answered_anew(
-    store: Store, fake: LineFake
-) -> None:
-    """In a group, where LINE lets people edit; afterwards what was fetched stays."""
-    asked = fake.event(place=GROUP, message=addressed_message("Wether?"))
-    edits = [
-        event("messageEdited", GROUP, message=asked["message"] | {"text": text})
-        for text in ("@Kaiwa Weather?", "x")
-    ]
-    async with open_pipeline(
-        store, fake, [Step("What?"), Step("Sunny.")], line_push="never"
-    ) as here:
-        await here.receive(asked)
-        here.wait(LATE_S)
-        await here.process()
-        await here.runner.process(LATE_IN_GROUP)
-        await here.converse(edits[0])
-        await here.converse(fake.press(BUTTON))
-        await here.converse(edits[1])
-        await here.converse(fake.press(BUTTON))
-    assert [words[: len(SENT)] for _, words in ways(fake)] == [WAITING[: len(SENT)], "Sunny.", SENT]
-
-
 async def test_forget_me_leaves_the_answers_of_others(store: Store, fake: LineFake) -> None:
     """In a group; and when the bot leaves, nothing is kept."""
     async with open_pipeline(store, fake, [Step("one"), Step("two")], line_push="never") as here:
         for user in (USER, OTHER):
-            await here.receive(fake.event(place=GROUP, user=user, message=addressed_message("hi")))
+            await here.receive(fake.mention("hi", user=user))
             here.wait(61)
             await here.process()
-        await here.converse(fake.event(place=GROUP, message=addressed_message("/forget me")))
+        await here.converse(fake.mention("/forget me"))
         assert [one.asker for one in await store.late_answers.read(IN_GROUP)] == [OTHER]
         await here.converse(event("leave", GROUP, None))
         assert await store.late_answers.read(IN_GROUP) == []
-
-
-async def test_presses_do_not_pile_up(store: Store, fake: LineFake) -> None:
-    """Five of one person wait at most, however often somebody presses."""
-    step = held_step()
-    async with (
-        open_pipeline(store, fake, [step], line_push="never") as here,
-        late_turn(here, step, question(fake)),
-    ):
-        for _ in range(30):
-            await here.receive(fake.press(BUTTON))
-        assert len(await store.outbox.read(LATE_HERE)) == 5
 
 
 async def test_each_press_of_one_moment_is_answered(store: Store, fake: LineFake) -> None:
@@ -523,35 +398,9 @@ async def test_each_press_of_one_moment_is_answered(store: Store, fake: LineFake
     }
 
 
-async def test_a_press_without_lines_signature_does_nothing(store: Store, fake: LineFake) -> None:
-    """Nor does data in another form."""
-    async with stored_answer(store, fake) as here:
-        here.due.clear()
-        press = fake.press(BUTTON)
-        body, _ = webhook(press)
-        refused = await here.http.post(
-            "/webhooks/line", content=body, headers={"x-line-signature": "no"}
-        )
-        await here.receive(press | {"postback": {"data": press["postback"]["data"] + "0"}})
-        assert (refused.status_code, here.due, len(fake.sent)) == (400, [], 1)
-
-
-async def test_the_newest_late_answers_are_kept(store: Store, fake: LineFake) -> None:
-    """Of more than twenty, the oldest becomes a dead letter."""
-    steps = [Step(f"answer {number}") for number in range(21)]
-    async with open_pipeline(store, fake, steps, line_push="never") as here:
-        for _ in steps:
-            await here.receive(question(fake))
-            here.wait(61)
-            await here.process()
-        stored = await store.late_answers.read(IN_PRIVATE)
-        [dead] = await store.dead_letters.read()
-    assert (len(stored), b"answer 0" in (dead.delivery or b"")) == (20, True)
-
-
 async def test_what_answers_no_message_is_not_kept(store: Store, fake: LineFake) -> None:
     """Of somebody whom LINE does not name, nobody could press."""
-    unknown = fake.event(place=GROUP, user=None, message=addressed_message("hi"))
+    unknown = fake.mention("hi", user=None)
     async with open_pipeline(store, fake, [Step("Hi!")], line_push="never") as here:
         await here.receive(unknown)
         here.wait(LATE_S)

@@ -43,7 +43,7 @@ from tests.bot.store.turns import key, leased
 from tests.crash.simulation import HISTORY_DAYS, SCRIPTS
 from tests.fakes.cut_wire import Cut, CutWire
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, USER, addressed_message, event, text_message
+from tests.fakes.line_events import GROUP, USER, addressed_message, event, text_message, unsend
 from tests.fakes.stored_files import CHART, LocalFiles
 from tests.fakes.tools import Launch
 from tests.waiting import until, until_true
@@ -104,29 +104,6 @@ async def test_a_late_question_that_is_over_is_not_asked(store: Store, fake: Lin
     assert await store.dead_letters.read() == []
 
 
-@pytest.mark.long
-async def test_a_question_that_ends_while_it_is_fetched_is_not_asked(
-    store: Store, fake: LineFake
-) -> None:
-    """The press had been taken, and LINE was away; no dead letter is left of it."""
-    step, tool = launch(), Launch()
-    async with open_pipeline(
-        store, fake, [step, Step("Stopped.")], tool, line_push="never"
-    ) as here:
-        await answer_late(here, step, question(fake, "please launch it"))
-        fake.fail("reply", 500)
-        await here.converse(fake.press(BUTTON))
-        await here.converse(question(fake, "/stop"))
-
-        async def is_settled() -> bool:
-            await here.runner.process(LATE_HERE)
-            return await store.outbox.head(LATE_HERE) is None
-
-        await until_true(is_settled)
-        assert [words for _, words in ways(fake)][1:] == ["止めました。"]
-    assert await store.dead_letters.read() == []
-
-
 async def test_a_late_poll_comes_with_its_buttons(store: Store, fake: LineFake) -> None:
     """Below the words of the answer."""
     food = {"question": "Where do we eat?", "options": ["Sushi", "Curry"]}
@@ -176,33 +153,6 @@ async def test_the_button_for_an_earlier_answer_stands_below_whatever_comes_last
             assert last["quickReply"]["items"][-1]["action"]["label"] == EARLIER
 
 
-async def test_a_turn_that_changes_hands_shows_one_button(store: Store, fake: LineFake) -> None:
-    """Its first process is killed after the button; the next one neither repeats it nor tries the
-    spent token."""
-    step = held_step()
-    with structlog.testing.capture_logs() as logs:
-        await _change_hands(store, fake, step)
-    assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
-    assert [log["event"] for log in logs].count("late.told") == 1
-
-
-async def _change_hands(store: Store, fake: LineFake, step: Step) -> None:
-    async with open_pipeline(store, fake, [step], line_push="never") as killed:
-        await killed.receive(question(fake))
-        killed.wait(LATE_S)
-        turn = asyncio.create_task(killed.runner.process(IN_PRIVATE))
-        await until(step.at_gate.is_set, WAIT_S)
-        await shown(killed)
-        turn.cancel()
-        await asyncio.wait([turn])
-        async with open_pipeline(store, fake, [Step("Hi!")], line_push="never") as other:
-            other.ahead_ms = killed.ahead_ms
-            await other.runner.process(IN_PRIVATE)
-            await other.runner.process(LATE_HERE)
-            assert len(fake.calls("reply")) == 1
-            await other.converse(fake.press(BUTTON))
-
-
 @pytest.mark.long
 async def test_a_process_that_has_lost_its_turn_spends_no_token(
     store: Store, redis: Redis, fake: LineFake
@@ -219,20 +169,6 @@ async def test_a_process_that_has_lost_its_turn_spends_no_token(
         async with asyncio.timeout(WAIT_S):
             await turn
         assert (fake.sent, await store.outbox.head(LATE_HERE)) == ([], None)
-
-
-async def test_the_age_of_a_token_is_told_by_the_stores_clock(store: Store) -> None:
-    """Machines whose clocks are half a minute apart agree on it."""
-    real = StoreClock()
-    await real.read(store.now_ms)
-    for wrong_ms in (-30_000, 30_000):
-
-        def local(wrong_ms: int = wrong_ms) -> int:
-            return real() + wrong_ms
-
-        clock = StoreClock(local)
-        await clock.read(store.now_ms)
-        assert abs(clock() - real()) < 2_000
 
 
 async def test_the_clocks_are_compared_again_and_again(store: Store) -> None:
@@ -257,8 +193,8 @@ async def test_who_waits_behind_an_open_question_is_told(
     """In a group, where somebody else's approval is awaited for longer than a reply token lives."""
     steps = [Step(calls=(ToolCall("c1", "launch", {}),)), Step("Launched"), Step("Hello Taro")]
     async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
-        await here.converse(fake.event(place=GROUP, message=addressed_message("please launch it")))
-        await here.converse(fake.event(place=GROUP, user=TARO, message=addressed_message("hi")))
+        await here.converse(fake.mention("please launch it"))
+        await here.converse(fake.mention("hi", user=TARO))
         assert list(fake.sent[-1].buttons) == ["Yes", "No"]
         due = await redis.zscore(key("due", IN_GROUP), IN_GROUP)
         assert due is not None
@@ -273,37 +209,18 @@ async def test_who_waits_behind_an_open_question_is_told(
         assert [words for _, words in ways(fake)[2:]] == ["Launched", "Hello Taro"]
 
 
-async def test_a_late_command_behind_an_open_question_is_fetched(
-    store: Store, fake: LineFake
-) -> None:
-    """It is run at once, and its sender told that its answer waits."""
-    steps = [Step(calls=(ToolCall("c1", "launch", {}),))]
-    async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
-        await here.converse(fake.event(place=GROUP, message=addressed_message("please launch it")))
-        await here.receive(fake.event(place=GROUP, user=TARO, message=addressed_message("/usage")))
-        here.wait(55)
-        await here.process()
-        await here.runner.process(LATE_IN_GROUP)
-        assert ways(fake)[1:] == [("reply", WAITING)]
-        await here.converse(fake.press(BUTTON, TARO))
-    assert fake.texts[-1][0].startswith("Used today")
-
-
 async def test_behind_an_open_question_a_late_answer_goes_with_the_last_of_its_messages(
     store: Store, fake: LineFake
 ) -> None:
     """In a group: nobody need decide before."""
     steps = [Step("secret"), Step(calls=(ToolCall("c1", "launch", {}),))]
-    asked = [
-        fake.event(place=GROUP, user=TARO, message=addressed_message(words))
-        for words in ("one", "two")
-    ]
+    asked = [fake.mention(words, user=TARO) for words in ("one", "two")]
     async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
         await here.receive(*asked)
         here.wait(LATE_S)
         await here.process()
         await here.runner.process(LATE_IN_GROUP)
-        await here.converse(fake.event(place=GROUP, message=addressed_message("please launch it")))
+        await here.converse(fake.mention("please launch it"))
         for left, one in enumerate(reversed(asked)):
             assert len(await store.late_answers.read(IN_GROUP)) == 1, left
             unsent = {"messageId": one["message"]["id"]}
@@ -414,17 +331,6 @@ async def test_the_late_apology_for_a_turn_that_was_given_up_is_fetched(
     ]
 
 
-async def test_a_late_command_is_fetched(store: Store, fake: LineFake) -> None:
-    """In the language of the profile."""
-    async with open_pipeline(store, fake, [], line_push="never") as here:
-        await here.receive(question(fake, "/help"))
-        here.wait(LATE_S)
-        await here.process()
-        await here.runner.process(LATE_HERE)
-        await here.converse(fake.press("回答を見る"))
-    assert "Kaiwa" in fake.texts[-1][0]
-
-
 async def test_the_answer_to_what_was_taken_back_is_not_fetched(
     store: Store, redis: Redis, fake: LineFake
 ) -> None:
@@ -437,7 +343,7 @@ async def test_the_answer_to_what_was_taken_back_is_not_fetched(
             here.wait(61)
             await here.process()
         await redis.rpush(key("late", IN_PRIVATE), f"{USER} turn_0_1\nnot JSON")
-        await here.converse(event("unsend", unsend={"messageId": asked[0]["message"]["id"]}))
+        await here.converse(unsend(asked[0]))
         stored = await store.late_answers.read(IN_PRIVATE)
         assert [b"two" in one.delivery for one in stored] == [True, False]
 
@@ -447,16 +353,16 @@ async def test_what_is_taken_back_behind_the_turn_of_another_is_not_fetched(
 ) -> None:
     """In a group, where that turn has not read the retraction."""
     step = held_step("Hello Taro")
-    asked = fake.event(place=GROUP, message=addressed_message("hi"))
+    asked = fake.mention("hi")
     async with open_pipeline(store, fake, [Step("secret"), step], line_push="never") as here:
         await here.receive(asked)
         here.wait(LATE_S)
         await here.process()
         await here.runner.process(LATE_IN_GROUP)
         assert len(await store.late_answers.read(IN_GROUP)) == 1
-        await here.receive(fake.event(place=GROUP, user=TARO, message=addressed_message("hi")))
+        await here.receive(fake.mention("hi", user=TARO))
         async with running(here, step, IN_GROUP):
-            await here.receive(event("unsend", GROUP, unsend={"messageId": asked["message"]["id"]}))
+            await here.receive(unsend(asked))
             await here.receive(fake.press(BUTTON))
             await here.runner.process(LATE_IN_GROUP)
             assert ways(fake)[1][1].startswith(SENT)
@@ -487,11 +393,9 @@ async def test_who_awaits_nothing_behind_a_turn_is_not_told(
 ) -> None:
     """In a group: a message that was taken back, and one for the interpreter."""
     step, words = held_step(), addressed_message("Oops") if is_unsent else text_message("hello all")
-    asked, behind = (
-        fake.event(place=GROUP, user=user, message=addressed_message("hi")) for user in (USER, TARO)
-    )
+    asked, behind = (fake.mention("hi", user=user) for user in (USER, TARO))
     async with open_pipeline(store, fake, [step], line_push="never") as here:
-        await here.converse(fake.event(place=GROUP, message=addressed_message("/interpret en ja")))
+        await here.converse(fake.mention("/interpret en ja"))
         fake.sent.clear()
         await here.receive(asked, behind | {"message": words})
         if is_unsent:
@@ -501,17 +405,6 @@ async def test_who_awaits_nothing_behind_a_turn_is_not_told(
             await shown(here, LATE_IN_GROUP)
         await here.runner.process(LATE_IN_GROUP)
         assert ways(fake) == [("reply", WAITING)]
-
-
-async def test_who_has_taken_a_late_message_back_is_not_told(store: Store, fake: LineFake) -> None:
-    """Nobody answers it."""
-    async with open_pipeline(store, fake, [], line_push="never") as here:
-        asked = question(fake)
-        await here.receive(asked, event("unsend", unsend={"messageId": asked["message"]["id"]}))
-        here.wait(LATE_S)
-        await here.process()
-        await here.runner.process(LATE_HERE)
-    assert fake.sent == []
 
 
 @pytest.mark.parametrize("push", ["auto", "never"])

@@ -90,26 +90,6 @@ async def test_an_image_is_fetched(fake: LineFake, rig: Rig) -> None:
 
 
 @pytest.mark.long
-async def test_an_image_that_line_still_prepares_is_waited_for(fake: LineFake, rig: Rig) -> None:
-    """202 means: soon."""
-    fake.image("325708", JPEG, pending=1)
-    assert await fetched(rig.line, IN_PRIVATE, IMAGE) == JPEG
-    assert len(fake.calls("content")) == 2
-
-
-@pytest.mark.long
-async def test_a_recording_is_fetched_when_line_has_converted_it(fake: LineFake, rig: Rig) -> None:
-    """LINE is asked how far it is, and for the recording only at the beginning and at the end."""
-    fake.image("325708", b"sound", "audio/x-m4a", pending=2)
-    assert await fetched(rig.line, IN_PRIVATE, Media("325708", "audio/mp4")) == b"sound"
-    assert [request.call for request in fake.requests] == [
-        "content",
-        *["transcoding"] * 3,
-        "content",
-    ]
-
-
-@pytest.mark.long
 async def test_a_recording_is_waited_for_before_it_is_fetched(fake: LineFake, rig: Rig) -> None:
     """No memory need be kept for it meanwhile; pictures and files are not converted, and a failure
     is the fetch's."""
@@ -135,25 +115,10 @@ async def test_a_recording_that_line_cannot_convert_is_none(fake: LineFake, rig:
     assert len(fake.calls("content")) == 1
 
 
-@pytest.mark.long
-async def test_a_file_is_fetched_whatever_type_it_is_served_as(fake: LineFake, rig: Rig) -> None:
-    """Its name says what it is; one that is not ready yet is asked for again."""
-    fake.image("325708", b"%PDF-1.7", "application/octet-stream", pending=1)
-    assert (
-        await fetched(rig.line, IN_PRIVATE, Media("325708", "application/pdf", 8, name="a.pdf"))
-        == b"%PDF-1.7"
-    )
-
-
 @pytest.mark.parametrize("content_type", ["video/mp4", "text/html", "application/octet-stream"])
 async def test_what_is_no_image_is_left(fake: LineFake, rig: Rig, content_type: str) -> None:
     """A model is shown images only."""
     fake.image("325708", JPEG, content_type)
-    assert await fetched(rig.line, IN_PRIVATE, IMAGE) is None
-
-
-async def test_an_image_that_is_gone_is_none(fake: LineFake, rig: Rig) -> None:
-    """LINE keeps them for a while only."""
     assert await fetched(rig.line, IN_PRIVATE, IMAGE) is None
 
 

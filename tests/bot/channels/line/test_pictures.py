@@ -71,13 +71,6 @@ async def test_a_long_answer_with_a_poll_and_pictures_fits(fake: LineFake) -> No
     assert [message["type"] for message in sent.messages] == ["text"] * 3 + ["flex", "image"]
 
 
-async def test_a_late_answer_is_pushed_with_its_picture(fake: LineFake) -> None:
-    """Where there is no reply token any more."""
-    async with open_rig(fake, files=LocalFiles()) as rig:
-        await rig.say(Reply("Here it is.", files=(CHART,)))
-    assert [(sent.call, sent.texts) for sent in fake.sent] == [("push", ["Here it is.", URL])]
-
-
 async def test_without_files_there_are_words(fake: LineFake, rig: Rig) -> None:
     """A channel without files tells their words."""
     await rig.say(Reply("Here it is.", files=(CHART,)), rig.address(fake.token()))

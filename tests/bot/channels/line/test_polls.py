@@ -8,36 +8,29 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx
 import pytest
-from starlette.applications import Starlette
 
-from bot.agent.loop import Agent
-from bot.channels import Host, Poll, Reply
+from bot.channels import Poll, Reply
 from bot.channels.line.channel import Line
 from bot.channels.line.formatting import Formatter
 from bot.channels.line.polls import poll_card, read_vote
 from bot.channels.line.types import Chat
-from bot.commands import SpokenCommands
-from bot.conversation.intake import Intake
-from bot.conversation.polls import Votes
-from bot.conversation.runner import build
-from bot.providers.scripted import Scripted, Step
+from bot.providers.scripted import Step
 from bot.store import Store
-from bot.telemetry import Metrics
 from bot.transcript import ToolCall
-from tests.bot.channels.line.pipeline import LinePipeline
-from tests.bot.channels.line.rig import IN_GROUP, line_config
+from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
+from tests.bot.channels.line.rig import IN_GROUP
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_buttons import LABEL, units
-from tests.fakes.line_events import GROUP, USER, addressed_message, event, webhook
+from tests.fakes.line_events import GROUP, USER, event, webhook
+from tests.fakes.line_rules import LABEL, units
 from tests.waiting import until_true
 from toolset.poll import StartPoll
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
-FOOD = {"question": "Where do we eat?", "options": ["Sushi", "Curry"]}
+FOOD: dict[str, Any] = {"question": "Where do we eat?", "options": ["Sushi", "Curry"]}
+POLL = ("question", "options", "multiple")
 KEPT_IN = f"line:polls:group:{GROUP}"
 OTHER = f"U{'2' * 32}"
 BELOW = "Press a button to vote, and the same one again to take your vote back."
@@ -49,32 +42,15 @@ async def open_poll(
 ) -> AsyncIterator[LinePipeline]:
     """A poll in a group; ``times``: the model starts as many at once."""
     times = settings.pop("times", 1)
-    given = {
-        name: settings.pop(name, FOOD.get(name)) for name in ("question", "options", "multiple")
-    }
-    arguments = {name: value for name, value in given.items() if value is not None}
+    arguments = FOOD | {name: settings.pop(name) for name in POLL if name in settings}
     calls = tuple(ToolCall(f"c{number}", "start_poll", arguments) for number in range(times))
-    model = Scripted([Step(calls=calls), Step("Please vote.")])
-    metrics, catalogue, due = Metrics(), texts(), list[str]()
-
-    def start(conversation: str, _author: str) -> None:
-        due.append(conversation)
-
-    accept = Intake(
-        store, start, SpokenCommands(catalogue), metrics, Votes(store, catalogue, start)
-    )
-    line = Line(
-        line_config(fake.base_url, **settings), Host(accept, store.kv, store.priority_kv, catalogue)
-    )
-    line.poll_pause_s = pause_s
     tools = ToolMap([ValidatedTool(StartPoll(), *read_schemas("start_poll"))])
-    runner = build(
-        store, Agent(model, tools, "SYSTEM", metrics), {"line": line}, catalogue, metrics
-    )
-    transport = httpx.ASGITransport(Starlette(routes=line.routes()))
-    async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, line:
-        here = LinePipeline(model, runner, http, due, fake)
-        await here.converse(fake.event(place=GROUP, message=addressed_message("a poll, please")))
+    steps = [Step(calls=calls), Step("Please vote.")]
+    async with open_pipeline(store, fake, steps, toolset=tools, **settings) as here:
+        line = here.runner.services.channels["line"]
+        assert isinstance(line, Line)
+        line.poll_pause_s = pause_s
+        await here.converse(fake.mention("a poll, please"))
         yield here
 
 
@@ -195,18 +171,6 @@ async def test_a_poll_goes_when_the_bot_leaves(
     assert len(await store.polls.open_ids(KEPT_IN)) == 1
     await poll.converse(event("leave", GROUP, None))
     assert await store.polls.open_ids(KEPT_IN) == []
-
-
-async def test_forget_me_takes_a_vote(store: Store, poll: LinePipeline, fake: LineFake) -> None:
-    """Others' votes stay; of its creator, the poll goes."""
-    await poll.converse(fake.press("1 Sushi", OTHER))
-    await poll.converse(fake.press("2 Curry"))
-    await store.personal_data.erase_person(f"line:{OTHER}")
-    await poll.converse(fake.press("2 Curry", f"U{'3' * 32}"))
-    assert "・Sushi: 0\n・Curry: 2\n" in fake.texts[-1][0]
-    await store.personal_data.erase_person(f"line:{USER}")
-    await poll.converse(fake.press("2 Curry", OTHER))
-    assert fake.texts[-1] == ["This poll has ended, and its data has been deleted."]
 
 
 async def test_who_may_not_use_the_bot_does_not_vote(store: Store, fake: LineFake) -> None:

@@ -58,13 +58,6 @@ async def test_a_reply_token_needs_no_quota(fake: LineFake, rig: Rig) -> None:
     assert [request.call for request in fake.requests] == ["reply"]
 
 
-async def test_without_a_limit_nothing_is_counted_against_it(fake: LineFake, rig: Rig) -> None:
-    """Some plans have none."""
-    fake.used = 1_000_000
-    await rig.deliver("Hi!")
-    assert len(fake.sent) == 1
-
-
 @pytest.mark.parametrize("call", ["quota", "consumption"])
 async def test_a_quota_that_cannot_be_read_is_no_obstacle(
     fake: LineFake, rig: Rig, call: str

@@ -85,7 +85,7 @@ async def test_to_quote_the_bot_is_to_call_it(store: Store, fake: LineFake) -> N
 async def test_every_message_of_an_answer_can_be_quoted(store: Store, fake: LineFake) -> None:
     """Also in 1:1, and where the answer is pushed."""
     async with open_pipeline(store, fake, [Step("one. " * 1_500), Step("ok"), Step("ok")]) as here:
-        asked = fake.event(message=text_message("tell me all"))
+        asked = fake.text("tell me all")
         fake.expire(asked["replyToken"])
         await here.converse(asked)
         assert fake.sent[-1].call == "push"
@@ -114,7 +114,7 @@ async def test_a_picture_of_an_answer_is_quoted_in_words(store: Store, fake: Lin
     """LINE gives nobody the pictures of a bot."""
     steps = [Step(calls=(ToolCall("c1", "draw", {}),)), Step("Here it is."), Step("A cat.")]
     async with open_pipeline(store, fake, steps, Draw(), files=LocalFiles()) as here:
-        await here.converse(fake.event(message=text_message("draw a cat")))
+        await here.converse(fake.text("draw a cat"))
         *_, picture = fake.sent[-1].ids
         await here.converse(fake.event(message=quoting(text_message("what is this?"), picture)))
         assert preface(here) == (
@@ -133,7 +133,7 @@ async def test_a_sticker_can_quote_the_bot(store: Store, fake: LineFake) -> None
         "keywords": ["ball"],
     }
     async with open_pipeline(store, fake, [Step("Hello!"), Step("A ball?")]) as here:
-        await here.converse(fake.event(place=GROUP, message=addressed_message("hi")))
+        await here.converse(fake.mention("hi"))
         [answer_id] = fake.sent[-1].ids
         await here.converse(fake.event(place=GROUP, message=sticker))
         assert len(fake.sent) == 1
@@ -159,7 +159,7 @@ async def test_a_picture_that_nobody_mentioned_the_bot_with_is_shown_when_it_is_
         )
         assert preface(here).startswith("[Picture 1 below was sent earlier by somebody")
         assert [part.data for part in here.asked().parts if isinstance(part, Media)] == [JPEG]
-        await here.converse(fake.event(place=GROUP, message=addressed_message("which colour?")))
+        await here.converse(fake.mention("which colour?"))
         parts = [part for message in here.model.requests[-1].messages for part in message.parts]
         assert [part.data for part in parts if isinstance(part, Media)] == [JPEG]
 
@@ -171,7 +171,7 @@ async def test_a_picture_of_the_history_can_be_quoted(store: Store, fake: LineFa
     async with open_pipeline(store, fake, steps) as here:
         await here.converse(fake.event(message={"id": "5002", "type": "image"}))
         for words in ("one", "two", "three"):
-            await here.converse(fake.event(message=text_message(words)))
+            await here.converse(fake.text(words))
         await here.converse(fake.event(message=quoting(text_message("and this?"), "5002")))
         assert "sent earlier by Hanako" in preface(here)
         assert [part.data for part in here.asked().parts if isinstance(part, Media)] == [JPEG]
@@ -227,9 +227,7 @@ async def test_what_is_taken_back_is_quoted_no_more(
                 event("messageEdited", GROUP, TARO, message=spoken | {"text": "@Kaiwa a parrot"})
             )
         else:
-            await here.converse(
-                fake.event(place=GROUP, user=TARO, message=addressed_message("forget me"))
-            )
+            await here.converse(fake.mention("forget me", user=TARO))
         history = await read_history(store, IN_GROUP)
     assert _quoted(history) == []
     assert [message.text for message in history if message.role == "user"][-2:] == [
@@ -266,7 +264,7 @@ async def test_an_edited_question_keeps_its_quoted_picture(store: Store, fake: L
 async def test_a_plain_message_asks_the_store_for_no_quote(store: Store, fake: LineFake) -> None:
     """What is kept of an answer leaves with the requests that are made anyway."""
     async with open_pipeline(store, fake, [Step("ok"), Step("ok")]) as here:
-        await here.converse(fake.event(message=text_message("hi")))
+        await here.converse(fake.text("hi"))
         keys = [key async for key in store.kv._client.scan_iter("kaiwa:*:note:line:own:*")]
     assert len(keys) == 1
 
@@ -294,8 +292,8 @@ async def test_another_groups_answer_is_not_ours_here(rig: Rig) -> None:
 async def test_the_ids_of_our_messages_name_nobody(store: Store, fake: LineFake) -> None:
     """After being forgotten only digests are left of them."""
     async with open_pipeline(store, fake, [Step("ok"), Step("ok")]) as here:
-        await here.converse(fake.event(message=text_message("hi")))
-        await here.converse(fake.event(message=text_message("forget me")))
+        await here.converse(fake.text("hi"))
+        await here.converse(fake.text("forget me"))
         keys = [key async for key in store.kv._client.scan_iter("kaiwa:*")]
     assert [key for key in keys if USER.encode() in key] == []
     assert await read_history(store, IN_PRIVATE) == []

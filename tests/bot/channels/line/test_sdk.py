@@ -7,54 +7,9 @@ from aiohttp import web
 
 from bot.channels.line.client import Failure
 from bot.channels.line.sdk import Sdk
-from bot.channels.line.types import BotInfo, Quota, WebhookEndpoint, WebhookTest
 from tests.fakes.line import LineFake, Trouble
-from tests.fakes.line_events import BOT, TOKEN
+from tests.fakes.line_events import TOKEN
 from tests.fakes.serving import serving
-
-
-@pytest.mark.parametrize(("mode", "is_chat_on"), [("bot", False), ("chat", True)])
-async def test_the_account_is_told(fake: LineFake, mode: str, is_chat_on: bool) -> None:
-    """And whether a person answers beside the bot."""
-    fake.chat_mode = mode
-    async with Sdk(TOKEN, fake.base_url) as sdk:
-        assert await sdk.get_bot() == BotInfo(BOT, "Kaiwa test", "@216test", is_chat_on)
-
-
-async def test_the_webhook_is_told_and_set(fake: LineFake) -> None:
-    """None at first; LINE takes https only."""
-    async with Sdk(TOKEN, fake.base_url) as sdk:
-        assert await sdk.get_webhook() is None
-        with pytest.raises(Failure, match="400"):
-            await sdk.set_webhook("http://a.example/webhooks/line")
-        await sdk.set_webhook("https://a.example/webhooks/line")
-        assert await sdk.get_webhook() == WebhookEndpoint(
-            "https://a.example/webhooks/line", is_active=True
-        )
-        fake.webhook = {"endpoint": "https://a.example/webhooks/line", "active": False}
-        assert await sdk.get_webhook() == WebhookEndpoint(
-            "https://a.example/webhooks/line", is_active=False
-        )
-
-
-async def test_lines_own_test_is_run(fake: LineFake) -> None:
-    """With what LINE saw of our side."""
-    async with Sdk(TOKEN, fake.base_url) as sdk:
-        assert await sdk.test_webhook() == WebhookTest(True, 200, "OK", "200")
-        fake.webhook_test = {
-            "success": False,
-            "statusCode": 0,
-            "reason": "COULD_NOT_CONNECT",
-            "detail": "TLS",
-        }
-        assert await sdk.test_webhook() == WebhookTest(False, 0, "COULD_NOT_CONNECT", "TLS")
-
-
-async def test_the_month_is_told(fake: LineFake) -> None:
-    """From LINE itself."""
-    fake.limit, fake.used = 200, 161
-    async with Sdk(TOKEN, fake.base_url) as sdk:
-        assert await sdk.get_quota() == Quota(200, 161)
 
 
 async def test_failures_say_what_they_are(fake: LineFake) -> None:

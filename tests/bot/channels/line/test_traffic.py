@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from bot.channels.traffic import (
-    BAD_SIGNATURES,
     LAST_WEBHOOK,
     Traffic,
     TrafficRecorder,
@@ -16,11 +15,6 @@ from tests.fakes.kv import LocalKeyValue
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import event, text_message, webhook
 from tests.waiting import until
-
-
-async def test_nothing_was_noted_yet() -> None:
-    """A channel that has just been set up."""
-    assert await read_traffic(LocalKeyValue(), "line") == Traffic()
 
 
 async def test_webhooks_deliveries_and_bad_signatures_are_noted(fake: LineFake, rig: Rig) -> None:
@@ -46,12 +40,6 @@ async def test_refusals_and_redeliveries_are_noted(rig: Rig) -> None:
     assert await read_traffic(rig.notes, "line") == Traffic(
         last_webhook=NOW + 60_000, last_refused=NOW, last_redelivery=NOW + 60_000
     )
-
-
-async def test_what_happens_is_written_soon(rig: Rig) -> None:
-    """Without waiting for the end."""
-    assert await rig.post(*webhook(secret="another")) == 400
-    await until(lambda: f"line:{BAD_SIGNATURES}" in rig.notes.stored)
 
 
 @pytest.mark.long

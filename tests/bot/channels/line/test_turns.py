@@ -6,13 +6,11 @@ import pytest
 
 from bot.channels.line.stickers import courtesy_of
 from bot.conversation.history import read_history
-from bot.conversation.limits import Limits
-from bot.conversation.reminders import StoredReminder
 from bot.conversation.services import Defaults
 from bot.errors import ModelUnusable
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.transcript import Author, Media, encode
+from bot.transcript import Media
 from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
 from tests.bot.harness import texts
@@ -21,51 +19,33 @@ from tests.fakes.line_events import (
     GROUP,
     JSON,
     USER,
-    addressed_message,
+    again,
     event,
     message_id,
-    text_message,
 )
-from tests.waiting import until_true
 
-STRANGER = "U" + "9" * 32
 JPEG = b"\xff\xd8\xff\xe0picture"
 
 
 async def test_a_question_is_answered_by_its_token(store: Store, fake: LineFake) -> None:
     """Once, however often LINE delivers it."""
-    question = fake.event(message=text_message("Hello"))
+    question = fake.text("Hello")
     async with open_pipeline(store, fake, [Step("**Hi!**")]) as here:
         await here.receive(question)
         await here.process()
-        await here.receive(question | {"deliveryContext": {"isRedelivery": True}})
+        await here.receive(again(question))
         await here.process()
     assert [(sent.call, sent.texts) for sent in fake.sent] == [("reply", ["Hi!"])]
 
 
 async def test_the_newest_token_of_a_turn_is_used(store: Store, fake: LineFake) -> None:
     """Two messages are one turn; the older token may be too old."""
-    first, second = (fake.event(message=text_message(words)) for words in ("one", "two"))
+    first, second = (fake.text(words) for words in ("one", "two"))
     async with open_pipeline(store, fake, [Step("both")]) as here:
         await here.receive(first, second)
         await here.process()
         [request] = fake.calls("reply")
     assert request.body["replyToken"] == second["replyToken"]
-
-
-async def test_a_group_is_answered_with_the_speakers_name_known(
-    store: Store, fake: LineFake
-) -> None:
-    """The model is told who asks; the answer quotes the question."""
-    async with open_pipeline(store, fake, [Step("Hi Hanako!")]) as here:
-        await here.receive(
-            fake.event(place=GROUP, message=addressed_message("hi") | {"quoteToken": "q"})
-        )
-        assert here.due == [IN_GROUP]
-        await here.process()
-        assert "from Hanako" in here.asked().context
-    [sent] = fake.sent
-    assert (sent.to, sent.messages[0]["quoteToken"]) == (GROUP, "q")
 
 
 @pytest.mark.long
@@ -98,65 +78,6 @@ async def test_images_sent_together_are_one_question(store: Store, fake: LineFak
     assert fake.texts == [["Two pictures."]]
 
 
-async def test_whoever_leaves_a_group_leaves_no_reminder_there(
-    store: Store, fake: LineFake
-) -> None:
-    """Nobody asks the model, and LINE gets no message; an event that comes again deletes nothing
-    newer."""
-    stored = encode(StoredReminder("drink water", 1, "UTC", Author(USER), group=True))
-    gone = event("memberLeft", GROUP, None, left={"members": [{"type": "user", "userId": USER}]})
-    at = await store.now_ms(IN_GROUP) + 60_000
-    async with open_pipeline(store, fake, []) as here:
-        for number, author in enumerate((USER, STRANGER)):
-            await store.reminders.add(IN_GROUP, f"r{number}", author, at, stored)
-        await here.receive(gone)
-        await here.process()
-        assert set(await store.reminders.read(IN_GROUP)) == {"r1"}
-        await store.reminders.add(IN_GROUP, "r2", USER, at, stored)
-        await here.receive(gone | {"deliveryContext": {"isRedelivery": True}})
-        await here.process()
-        assert set(await store.reminders.read(IN_GROUP)) == {"r1", "r2"}
-    assert (here.model.requests, fake.sent) == ([], [])
-
-
-async def test_what_is_taken_back_or_edited_is_so_in_the_next_turn(
-    store: Store, fake: LineFake
-) -> None:
-    """The history is what people see of it."""
-    secret, typo = text_message("my secret"), text_message("halo")
-    async with open_pipeline(store, fake, [Step("ok"), Step("ok"), Step("done")]) as here:
-        for message in (secret, typo):
-            await here.receive(fake.event(message=message))
-            await here.process()
-        await here.receive(
-            event("unsend", unsend={"messageId": secret["id"]}),
-            event("messageEdited", message=typo | {"text": "hello"}),
-            fake.event(message=text_message("and now?")),
-        )
-        await here.process()
-        spoken = [
-            message.text for message in here.model.requests[-1].messages if message.role == "user"
-        ]
-    assert spoken == ["hello", "and now?"]
-
-
-async def test_a_follower_is_greeted_and_a_leaver_forgotten(store: Store, fake: LineFake) -> None:
-    """By reply token; afterwards nothing of the conversation is kept."""
-    async with open_pipeline(store, fake, [Step("ok")]) as here:
-        await here.receive(fake.event("follow"))
-        await here.process()
-        [[greeting]] = fake.texts
-        assert "Kaiwa" in greeting
-        await here.receive(fake.event(message=text_message("hi")))
-        await here.process()
-        assert await read_history(store, IN_PRIVATE)
-        await here.receive(event("unfollow"))
-        await here.process()
-        assert await read_history(store, IN_PRIVATE) == []
-        await here.converse(fake.event("follow"))
-    assert fake.texts[2:] == [[greeting]]
-
-
 @pytest.mark.parametrize("at_once", [False, True])
 async def test_whoever_blocks_the_bot_and_follows_it_anew_is_greeted_again(
     store: Store, fake: LineFake, at_once: bool
@@ -170,23 +91,6 @@ async def test_whoever_blocks_the_bot_and_follows_it_anew_is_greeted_again(
             await here.process()
     [[first], [again]] = fake.texts
     assert (again, "30日間保存します" in again) == (first, True)
-
-
-@pytest.mark.long
-async def test_an_answer_whose_fate_is_unknown_is_said_once(store: Store, fake: LineFake) -> None:
-    """The line was cut after LINE had taken it; the next attempt finds that out by the token."""
-    fake.trouble("reply", "cut")
-    async with open_pipeline(store, fake, [Step("Hi!")]) as here:
-        await here.receive(fake.event(message=text_message("Hello")))
-        conversation = here.due[0]
-        await here.process()
-
-        async def tried_again() -> bool:
-            await here.runner.process(conversation)
-            return len(fake.calls("reply")) == 2
-
-        await until_true(tried_again)
-    assert (fake.texts, [sent.call for sent in fake.sent]) == ([["Hi!"]], ["reply"])
 
 
 @pytest.mark.parametrize(
@@ -206,25 +110,8 @@ async def test_an_apology_is_in_the_language_of_the_profile_or_of_the_words(
     fake.people[USER] = {"displayName": "Hanako", "language": profile}
     failed = Step(error=ModelUnusable("key_refused", "the key was refused"))
     async with open_pipeline(store, fake, [failed]) as here:
-        await here.converse(fake.event(message=text_message(text)))
+        await here.converse(fake.text(text))
     assert fake.texts == [[texts().get("apology.key_refused", language)]]
-
-
-@pytest.mark.parametrize(
-    ("profile", "sentence"),
-    [("ja", "本日のメッセージ数の上限（1件）"), ("en-GB", "You have reached")],
-)
-async def test_a_refusal_is_in_the_language_of_the_profile_too(
-    store: Store, fake: LineFake, profile: str, sentence: str
-) -> None:
-    """After few letters, like an apology."""
-    fake.people[USER] = {"displayName": "Hanako", "language": profile}
-    async with open_pipeline(store, fake, [Step("ok")], limits=Limits(user_messages=1)) as here:
-        await here.converse(fake.event(message=text_message("hi")))
-        await here.converse(
-            fake.event(message=text_message("hello" if profile == "ja" else "天気は？"))
-        )
-    assert fake.texts[-1][0].startswith(sentence)
 
 
 @pytest.mark.parametrize(
@@ -244,10 +131,10 @@ async def test_what_the_greeting_of_a_group_invites_to_write_is_heard(
         await here.converse(fake.event("join", GROUP, None))
         assert words in fake.texts[0][0]
         assert condition in fake.texts[0][0]
-        await here.converse(fake.event(place=GROUP, message=addressed_message("hi")))
-        await here.converse(fake.event(place=GROUP, message=text_message(words)))
+        await here.converse(fake.mention("hi"))
+        await here.converse(fake.text(words, GROUP))
         assert len(fake.texts) == 2
-        await here.converse(fake.event(place=GROUP, message=addressed_message(words)))
+        await here.converse(fake.mention(words))
         assert await read_history(store, IN_GROUP) == []
     assert len(fake.texts) == 3
 
@@ -266,7 +153,7 @@ def sticker(fake: LineFake, *keywords: str) -> JSON:
 async def test_a_sticker_that_says_thanks_needs_no_model(store: Store, fake: LineFake) -> None:
     """The answer is in the language of the profile, and both are in the history."""
     async with open_pipeline(store, fake, [Step("Sunny, 20 degrees.")]) as here:
-        await here.receive(fake.event(message=text_message("How is the weather in Nara today?")))
+        await here.receive(fake.text("How is the weather in Nara today?"))
         await here.process()
         await here.receive(sticker(fake, "cony", "thanks", "happy"))
         await here.process()
@@ -285,14 +172,12 @@ async def test_a_sticker_that_answers_a_question_is_for_the_model(
     """So is one with words beside it, and one that says nothing of the kind."""
     steps = [Step("Shall I look it up?"), Step("Sunny."), Step("Pretty."), Step("Yes.")]
     async with open_pipeline(store, fake, steps) as here:
-        await here.receive(fake.event(message=text_message("How is the weather in Nara today?")))
+        await here.receive(fake.text("How is the weather in Nara today?"))
         await here.process()
         for spoken in ([sticker(fake, "OK")], [sticker(fake, "flower")]):
             await here.receive(*spoken)
             await here.process()
-        await here.receive(
-            sticker(fake, "thanks"), fake.event(message=text_message("and in Kobe?"))
-        )
+        await here.receive(sticker(fake, "thanks"), fake.text("and in Kobe?"))
         await here.process()
     assert [texts for [texts] in fake.texts] == ["Shall I look it up?", "Sunny.", "Pretty.", "Yes."]
 
@@ -317,8 +202,8 @@ async def test_nobody_cancels_the_question_of_another_person(
     store: Store, fake: LineFake, command: str
 ) -> None:
     """It came first, so it is answered first."""
-    question = fake.event(place=GROUP, message=addressed_message("Weather?"))
-    wish = fake.event(place=GROUP, user=f"U{'3' * 32}", message=addressed_message(command))
+    question = fake.mention("Weather?")
+    wish = fake.mention(command, user=f"U{'3' * 32}")
     async with open_pipeline(store, fake, [Step("Sunny.")]) as here:
         await here.receive(question, wish)
         await here.process()

@@ -55,29 +55,6 @@ def question(
     return Delivery(ID, "turn", Reply(text, question=asked), write_address(where), attempts)
 
 
-async def test_titles_labels_and_remarks_are_shown_apart(fake: SlackFake, rig: Rig) -> None:
-    """A title beside the name; what models say in a block of its own, below the arguments."""
-    asked = Question(
-        ID,
-        "c1",
-        "launch",
-        {"what": "rocket"},
-        until=UNTIL,
-        title="Launch",
-        labels={"what": "Vehicle"},
-        remarks=("The model's reason: “Fun”", "Reviewer a has not voted."),
-    )
-    address = write_address(Address(CHANNEL, TS, TS, user=USER, team="T1"))
-    await deliver(rig, Delivery(ID, "turn", Reply(ENGLISH, question=asked), address))
-    [posted] = fake.posted
-    texts = [
-        "".join(part.get("text", "") for part in one["elements"])
-        for one in posted["blocks"][0]["elements"]
-    ]
-    assert texts[1:3] == ["Launch (launch)\n▸ Vehicle (what): rocket", "\n".join(asked.remarks)]
-    assert posted["text"] == "May I run Launch (launch)?"
-
-
 def outcome(text: str = "Allowed: launch. (hanako)", of: str = ID) -> Delivery:
     return Delivery(
         f"{of}_settled", "turn", Reply(text, settles=of), write_address(Address(CHANNEL, TS, TS))
@@ -289,16 +266,6 @@ async def test_a_question_leaves_nothing_of_a_stream_above_it(
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)", "Launched"]
 
 
-async def test_a_question_waits_where_it_is_not_known_what_was_streamed(
-    fake: SlackFake, rig: Rig
-) -> None:
-    """Until the store tells."""
-    rig.kv.away = True
-    with pytest.raises(DeliverLater, match="whether something was streamed"):
-        await deliver(rig, question())
-    assert fake.posted == []
-
-
 @pytest.mark.parametrize(
     ("words", "user", "thread", "heard"),
     [
@@ -329,21 +296,6 @@ def refusal(**address: Any) -> Delivery:
     return Delivery(
         "notice_1", "turn", Reply("Only the asker can.", private=True), write_address(where)
     )
-
-
-async def test_a_refusal_is_seen_by_one_person_alone(fake: SlackFake, rig: Rig) -> None:
-    """In the thread, by the press's own address."""
-    await deliver(rig, refusal(private_url=f"{fake.origin}/actions/1"))
-    assert fake.responses["/actions/1"] == [
-        {
-            "response_type": "ephemeral",
-            "replace_original": False,
-            "text": "Only the asker can.",
-            "blocks": [{"type": "markdown", "text": "Only the asker can."}],
-            "thread_ts": TS,
-        }
-    ]
-    assert (fake.posted, fake.whispered) == ([], [])
 
 
 async def test_a_refusal_that_comes_too_late_for_its_address_is_whispered(

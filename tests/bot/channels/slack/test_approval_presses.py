@@ -10,10 +10,10 @@ from structlog.testing import capture_logs
 from bot.channels import InboundEvent
 from bot.channels.slack.types import Address, write_address
 from bot.transcript import Author, Message
-from tests.bot.channels.slack.rig import THREAD, TS, Rig, open_rig
+from tests.bot.channels.slack.rig import THREAD, TS, Rig
 from tests.bot.channels.slack.test_approval_messages import ID, deliver, question
 from tests.bot.harness import ours
-from tests.fakes.slack import APP_TOKEN, SlackFake
+from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import (
     CHANNEL,
     DIRECT,
@@ -24,7 +24,6 @@ from tests.fakes.slack_events import (
     press,
     signed,
 )
-from tests.waiting import until
 
 APPROVE, REJECT = "kaiwa_approve", "kaiwa_reject"
 
@@ -83,15 +82,6 @@ async def test_a_press_in_a_1_to_1_belongs_to_it(fake: SlackFake, rig: Rig) -> N
     assert heard
     assert (heard[0], heard[1].group) == (conversation, False)
     assert heard[1].address == write_address(Address(DIRECT, message["ts"], user=USER, team=TEAM))
-
-
-async def test_a_press_comes_over_the_socket_too(fake: SlackFake) -> None:
-    """Acknowledged once it is kept."""
-    async with open_rig(fake, slack_signing_secret="", slack_app_token=APP_TOKEN) as rig:
-        await until(lambda: fake.connected == 1)
-        envelope_id = fake.send(press(await asked(rig), APPROVE), "interactive")
-        await until(lambda: envelope_id in fake.acknowledged)
-        assert [arrival.event for _, arrival in rig.inbox.accepted] == ["decision"]
 
 
 async def test_without_the_store_no_modal_opens(fake: SlackFake, rig: Rig) -> None:

@@ -16,19 +16,13 @@ from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import THREAD, TS
 from tests.bot.conversation.longest_questions import TitledLaunch, longest_call, wordy_reviewers
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import mention, message, press
+from tests.fakes.slack_events import mention, press
 from tests.fakes.tools import Launch, tool_map
 
 APPROVE, REJECT = "kaiwa_approve", "kaiwa_reject"
 LAUNCH = Step(calls=(ToolCall("c1", "launch", {"what": "rocket"}),))
 OTHER = "U00000002"
 ASK = Policy()
-
-
-def later(fake: SlackFake, seconds: float) -> str:
-    """A timestamp of Slack's that much after the newest message of the thread."""
-    newest = max(float(message["ts"]) for message in fake.messages["C00000001"])
-    return f"{newest + seconds:.6f}"
 
 
 class LaunchPipeline(SlackPipeline):
@@ -159,27 +153,6 @@ async def test_a_press_after_expiry_changes_nothing(store: Store, fake: SlackFak
         assert answer == "Too late, I am afraid."
         await pipeline.press(APPROVE)
         assert pipeline.runs == 0
-
-
-async def test_a_plain_yes_in_the_thread_is_enough(store: Store, fake: SlackFake) -> None:
-    """Without a mention, from the one who is asked; others, other words and other threads are not
-    meant."""
-    async with LaunchPipeline(store, fake, LAUNCH, Step("Launched")) as pipeline:
-        await pipeline.send(mention("launch the rocket", TS))
-        for n, (words, user, thread) in enumerate(
-            [
-                ("yes", OTHER, TS),
-                ("hm, let us see", "U00000001", TS),
-                ("yes", "U00000001", "1700000000.000900"),
-            ]
-        ):
-            await pipeline.send(message(words, f"170000001{n}.000100", user=user, thread_ts=thread))
-        assert (pipeline.runs, len(fake.shown)) == (0, 1)
-        await pipeline.send(message("Yes!", later(fake, 2), thread_ts=TS))
-        assert pipeline.runs == 1
-        assert fake.shown[1] == "Launched"
-        await pipeline.send(message("ok", later(fake, 3), thread_ts=TS))
-        assert len(fake.shown) == 2
 
 
 async def test_whoever_waits_behind_a_question_is_told_so_once(

@@ -40,13 +40,6 @@ async def test_an_opened_messages_tab_has_prompts_once_a_day(fake: SlackFake, ri
     assert rig.inbox.accepted == []
 
 
-async def test_a_changed_context_is_taken(fake: SlackFake, rig: Rig) -> None:
-    """What somebody looks at changes nothing here."""
-    entity = {"type": "slack#/types/channel_id", "value": "C2", "team_id": "T00000001"}
-    await receive(rig, envelope({"type": "app_context_changed", "context": {"entities": [entity]}}))
-    assert {call.method for call in fake.calls} == {"auth.test"}
-
-
 async def test_trouble_with_decoration_is_no_trouble(fake: SlackFake, rig: Rig) -> None:
     """Slack or the store may be away."""
     fake.break_down(PROMPTS)
@@ -67,14 +60,6 @@ async def test_a_thread_of_a_1_to_1_gets_its_first_words_as_title(
     assert [call["title"] for call in fake.called(TITLE)] == [
         "What will the weather be like in Tokyo tomorrow, and what s…"
     ]
-
-
-async def test_short_words_are_a_title_as_they_are(fake: SlackFake, rig: Rig) -> None:
-    """And channels have none."""
-    await rig.slack.enrich(IN_DIRECT, [arrival("Weather?", channel=DIRECT)], is_new=False)
-    await rig.slack.enrich("slack:T00000001:C00000001:x", [arrival("Weather?")], is_new=False)
-    await rig.slack.tasks.join()
-    assert fake.called(TITLE) == [{"channel_id": DIRECT, "thread_ts": TS, "title": "Weather?"}]
 
 
 async def test_a_note_that_cannot_be_written_does_not_stop_a_turn(rig: Rig) -> None:

@@ -13,7 +13,7 @@ from bot.channels.slack.types import Address, write_address
 from bot.transcript import Author, Message, Text
 from tests.bot.channels.slack.rig import THREAD, TS, Rig, delivery, open_rig
 from tests.bot.harness import ours
-from tests.fakes.slack import APP_TOKEN, SlackFake
+from tests.fakes.slack import SlackFake
 from tests.fakes.slack_blocks import read
 from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, press
 from tests.waiting import until
@@ -129,12 +129,3 @@ async def test_buttons_that_stay_do_no_harm(fake: SlackFake, rig: Rig, trouble: 
     assert rig.inbox.words == ["Today"]
     left = [entry for entry in logs if entry["event"] == "choice.buttons_left"]
     assert len(left) == (trouble != "no message")
-
-
-async def test_a_press_comes_over_a_socket_as_well(fake: SlackFake) -> None:
-    """Socket Mode brings the same payload."""
-    async with open_rig(fake, slack_signing_secret="", slack_app_token=APP_TOKEN) as rig:
-        await until(lambda: fake.connected == 1)
-        message = await offer(rig)
-        fake.send(press(message, FIRST), "interactive")
-        await until(lambda: rig.inbox.words == ["Today"])

@@ -107,18 +107,6 @@ async def test_half_a_character_in_a_thread_keeps_no_answer_back(fake: SlackFake
     assert texts(fake) == ["Hello"]
 
 
-async def test_a_cut_connection_is_no_refusal(fake: SlackFake, rig: Rig) -> None:
-    """Whether it was posted is not known until it is looked for; nothing tries again by itself."""
-    fake.hang_up(POST, after=True)
-    with pytest.raises(
-        DeliverLater, match=r"chat\.postMessage: (ServerDisconnectedError|ClientOSError)"
-    ):
-        await deliver(rig, delivery())
-    assert len(fake.called(POST)) == 1
-    await deliver(rig, delivery(attempts=2))
-    assert texts(fake) == ["Hello"]
-
-
 async def test_an_answer_that_cannot_be_looked_for_is_posted(fake: SlackFake, rig: Rig) -> None:
     """Rather twice than never, where the app lacks the right to read."""
     fake.scopes = ["chat:write"]
@@ -201,16 +189,6 @@ async def test_an_outage_is_waited_for_ever_longer(
     with pytest.raises(DeliverLater, match="status 503") as failed:
         await deliver(rig, delivery(attempts=attempts))
     assert failed.value.after == {1: 5, 3: 20, 9: 600}[attempts]
-
-
-@pytest.mark.parametrize("status", [200, 403])
-async def test_html_with_a_friendly_status_is_an_outage_too(
-    fake: SlackFake, rig: Rig, status: int
-) -> None:
-    """Slack's own pages, and those of proxies."""
-    fake.break_down(POST, status=status)
-    with pytest.raises(DeliverLater):
-        await deliver(rig, delivery())
 
 
 async def test_json_that_is_none_is_an_outage_too(fake: SlackFake, rig: Rig) -> None:

@@ -18,10 +18,9 @@ from bot.store import Store
 from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig
 from tests.bot.harness import ours
-from tests.fakes.slack import APP_TOKEN, SlackFake
-from tests.fakes.slack_events import CHANNEL, DIRECT, JSON, TEAM, USER, mention, message, press
+from tests.fakes.slack import SlackFake
+from tests.fakes.slack_events import CHANNEL, JSON, TEAM, USER, mention, press
 from tests.fakes.slack_streams import asks_for_feedback
-from tests.waiting import until
 
 NATIVE, PLAIN = "context_actions", "actions"
 EPHEMERAL = "chat.postEphemeral"
@@ -119,27 +118,6 @@ async def test_a_mind_may_change(process: RatedPipeline) -> None:
     ]
 
 
-async def test_two_processes_count_one_press(process: RatedPipeline) -> None:
-    """Slack may send it to either, or to both."""
-    async with RatedPipeline(process.store, process.fake) as other:
-        body = await process.press("good")
-        await other.send(body)
-        await other.press("bad")
-    assert [rating.is_good for rating in await process.ratings()] == [False]
-
-
-async def test_by_socket_mode_it_is_the_same(
-    fake: SlackFake, store: Store, process: RatedPipeline
-) -> None:
-    """The press is acknowledged once it is kept."""
-    async with RatedPipeline(store, fake, slack_signing_secret="", slack_app_token=APP_TOKEN):
-        await until(lambda: fake.connected == 1)
-        sent = fake.send(pressed(fake, "bad"), "interactive")
-        await until(lambda: sent in fake.acknowledged)
-        assert [rating.is_good for rating in await process.ratings()] == [False]
-        await until(lambda: len(thanks(fake)) == 1)
-
-
 async def test_a_press_that_cannot_be_kept_is_no_success(fake: SlackFake) -> None:
     """Slack tells whoever pressed that it did not work."""
 
@@ -160,34 +138,6 @@ async def test_what_kaiwa_says_itself_is_not_asked_about(fake: SlackFake, store:
         await process.send(mention("/usage", "1700000000.000400", thread_ts=TS))
     assert len(fake.posted) == 3
     assert [buttons_of(posted) for posted in fake.posted] == [[]] * len(fake.posted)
-
-
-async def test_a_long_answer_is_asked_about_once(fake: SlackFake, rig: Rig) -> None:
-    """Below its last part; files and polls follow it."""
-    parts = rig.slack.split(Reply("\n\n".join(f"{n} " + "x" * 8_000 for n in range(3)), model="m"))
-    assert [part.model for part in parts] == ["", "", "m"]
-
-
-async def test_a_1_to_1_is_a_place_too(fake: SlackFake, store: Store) -> None:
-    """With the channel of the 1:1."""
-    fake.add_message(DIRECT, TS, "hello")
-    async with RatedPipeline(store, fake, [Step("Hi.")]) as process:
-        await process.send(message("hello", TS, channel=DIRECT))
-        await process.press("good", DIRECT)
-        (rating,) = await process.ratings()
-    assert rating.place == f"slack:{TEAM}:{DIRECT}"
-    assert "thread_ts" not in fake.responses["/actions/1"][0]
-
-
-async def test_a_forgotten_person_has_rated_nothing(fake: SlackFake, store: Store) -> None:
-    """/forget me takes it back, and leaves others' ratings."""
-    fake.add_message(DIRECT, TS, "hello")
-    async with RatedPipeline(store, fake, [Step("Hi."), Step("Hello.")]) as process:
-        await process.send(mention("hello", TS))
-        await process.press("good")
-        await process.press("bad", user=OTHER)
-        await process.send(message("/forget me", "1700000000.000500", channel=DIRECT))
-        assert [rating.is_good for rating in await process.ratings()] == [False]
 
 
 @pytest.mark.parametrize(

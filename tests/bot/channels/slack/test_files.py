@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.channels.slack import Config
-from bot.file_types import CANVAS, WORD
+from bot.file_types import CANVAS
 from bot.transcript import Media
 from tests.bot.channels.fetching import fetched
 from tests.bot.channels.slack.rig import Rig
@@ -19,12 +19,6 @@ MIB = 1024 * 1024
 
 async def fetch(rig: Rig, ref: str, mime: str = "image/png", size: int = 100) -> bytes | None:
     return await fetched(rig.slack, "slack:x", Media(ref, mime, size))
-
-
-async def test_an_image_is_fetched(fake: SlackFake, rig: Rig) -> None:
-    """With the token that only Slack may see."""
-    fake.files[PATH] = (PNG, "image/png")
-    assert await fetch(rig, f"{fake.origin}{PATH}") == PNG
 
 
 async def test_a_file_known_by_its_id_alone_is_looked_up(fake: SlackFake, rig: Rig) -> None:
@@ -45,13 +39,6 @@ async def test_what_is_no_image_for_a_model_is_left(
     """Whatever the event has called it."""
     fake.files[PATH] = (content, kind)
     assert await fetch(rig, f"{fake.origin}{PATH}") is None
-
-
-@pytest.mark.parametrize("mime", ["application/pdf", "audio/mp4", "video/mp4", "text/plain", WORD])
-async def test_other_files_are_fetched_too(fake: SlackFake, rig: Rig, mime: str) -> None:
-    """Whatever type Slack serves them as."""
-    fake.files[PATH] = (b"content", "binary/octet-stream")
-    assert await fetch(rig, f"{fake.origin}{PATH}", mime) == b"content"
 
 
 async def test_a_canvas_is_a_page_that_files_info_lets_us_have(fake: SlackFake, rig: Rig) -> None:

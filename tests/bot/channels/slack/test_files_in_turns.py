@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.file_types import MIB
-from bot.providers import MediaSupport
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.texts import load
 from bot.transcript import Media, Text
 from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import TS
@@ -96,17 +93,6 @@ async def test_a_voice_clip_is_heard(pipeline: FilePipeline, mime: str, heard: s
     assert (voice.mime, voice.data) == (heard, b"sound")
 
 
-async def test_a_clip_alone_for_a_deaf_model_is_answered_by_a_sentence(
-    pipeline: FilePipeline,
-) -> None:
-    """In the person's language."""
-    pipeline.model.media = MediaSupport(frozenset(("image",)))
-    clip = pipeline.file("audio_message.m4a", b"sound", "audio/mp4", subtype="slack_audio")
-    body = message("", TS, channel=DIRECT, channel_type="im", subtype="file_share", files=[clip])
-    assert await pipeline.take(body) == []
-    assert pipeline.fake.shown == [load().get("reply.cannot_audio", "ja")]
-
-
 async def test_a_canvas_is_read(pipeline: FilePipeline) -> None:
     """Its main text, which Slack serves as a page."""
     page = b"<h1>Plan</h1><p>We meet on Monday.</p><ul><li>Bring tea</li></ul>"
@@ -122,14 +108,3 @@ async def test_a_canvas_is_read(pipeline: FilePipeline) -> None:
     assert isinstance(plan, str)
     assert plan.startswith("[file Plan: ")
     assert "\n# Plan\nWe meet on Monday.\n- Bring tea\n" in plan
-
-
-async def test_a_file_that_is_too_large_is_named_with_the_limit(pipeline: FilePipeline) -> None:
-    """And not fetched."""
-    film = image(
-        "film.mp4", f"{pipeline.fake.origin}/files-pri/film", mimetype="video/mp4", size=33 * MIB
-    )
-    [words] = await pipeline.take(mention("watch this", TS, files=[film]))
-    assert (
-        words == "watch this\n\n[attached file, larger than the 32 MB that can be read: film.mp4]"
-    )

@@ -26,7 +26,6 @@ WORDS = (
 )
 FORGOTTEN = "あなたについて保存していたものを、"
 WISHED = "1700000060.000100"
-HOME = f"slack:{TEAM}:{DIRECT}"
 WHERE: dict[Callable[[SlackFake], Question], str] = {
     in_channel: f"slack:{TEAM}:{CHANNEL}:{ASKED}",
     in_old_thread: f"slack:{TEAM}:{CHANNEL}:{TS}",

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -25,7 +24,6 @@ from tests.bot.channels.slack.rig import TS, open_rig
 from tests.fakes.slack import APP_TOKEN, SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, home_opened, message, view_press
 from tests.fakes.slack_views import read_view
-from tests.waiting import until
 from toolset.stores import Reminder
 
 PUBLISH = "views.publish"
@@ -269,16 +267,3 @@ async def test_nothing_is_said_to_be_deleted_that_is_not(
         assert await rig.send(view_press(fake.homes[USER], FORGET)) == 503
         await rig.slack.tasks.join()
     assert tab(fake) == before
-
-
-async def test_the_tab_comes_by_socket_mode_too(fake: SlackFake, store: Store) -> None:
-    """One path for all."""
-    given: dict[str, Any] = {"slack_signing_secret": "", "slack_app_token": APP_TOKEN}
-    await know(store, ALONE, "likes tea")
-    async with SlackPipeline(store, fake, **given):
-        await until(lambda: fake.connected == 1)
-        fake.send(home_opened())
-        await until(lambda: USER in fake.homes)
-        fake.send(view_press(fake.homes[USER], DELETE), "interactive")
-        await until(lambda: len(fake.called(PUBLISH)) == 2)
-    assert await store.person_facts.read(ALONE, USER) == []

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-import time
 from typing import Any
 
 import pytest
@@ -26,7 +24,6 @@ from tests.fakes.slack_events import (
     mention,
     signed,
 )
-from tests.shared_data import recorded
 from tests.waiting import until
 
 MIB = 1024 * 1024
@@ -41,21 +38,7 @@ def test_a_signature_made_elsewhere_is_right() -> None:
     assert not is_signed("our-own-secret", headers, body + b" ", at)
     assert not is_signed("another", headers, body, at)
     assert not is_signed("our-own-secret", headers, body, at + 301)
-
-
-def test_slacks_own_example_is_signed() -> None:
-    """The vector of Slack's documentation, and not one bit of it may differ."""
-    vector = json.loads(recorded("slack", "signature_vector.json").read_text("utf-8"))
-    at, body = float(vector["timestamp"]), vector["body"].encode()
-    headers = {
-        "x-slack-request-timestamp": vector["timestamp"],
-        "x-slack-signature": vector["x_slack_signature"],
-    }
-    assert is_signed(vector["secret"], headers, body, at + 299)
-    assert not is_signed(vector["secret"], headers, body + b" ", at)
-    assert not is_signed(f"{vector['secret']}0", headers, body, at)
-    assert not is_signed(vector["secret"], headers, body, at + 301)
-    assert not is_signed(vector["secret"], headers, body, at - 301)
+    assert not is_signed("our-own-secret", headers, body, at - 301)
 
 
 @pytest.mark.parametrize(
@@ -98,14 +81,6 @@ async def test_unsigned_webhooks_are_gathered(rig: Rig) -> None:
     assert sum(line["count"] for line in logged) == 200
     assert len(logged) <= 2
     assert rig.kv.stored["slack:bad_signatures"] == b"200"
-
-
-async def test_missing_and_old_signatures_are_bad_ones(rig: Rig) -> None:
-    """A webhook somebody has kept for six minutes is no webhook."""
-    body = as_json(mention("Hello", TS))
-    assert (await rig.post(body, {})).status_code == 401
-    assert (await rig.post(body, signed(body, at=time.time() - 360))).status_code == 401
-    assert (await rig.post(body, signed(body, secret="another"))).status_code == 401
 
 
 async def test_a_bad_signature_is_refused_also_while_the_store_is_away(rig: Rig) -> None:
@@ -178,43 +153,6 @@ async def test_what_nobody_knows_is_acknowledged(rig: Rig, payload: dict[str, An
     assert rig.inbox.accepted == []
 
 
-@pytest.mark.parametrize(
-    "payload",
-    [
-        {"type": "view_submission", "view": {"callback_id": 5, "type": "modal"}},
-        {"type": "view_submission", "view": "modal"},
-        {"type": "view_closed", "view": {"callback_id": []}},
-        {"type": "message_action", "callback_id": 5},
-        {"type": "shortcut", "callback_id": {}},
-        {"type": "block_suggestion", "action_id": 5},
-        {"type": "dialog_submission", "callback_id": 5},
-        {"type": ["event_callback"], "event": {}},
-    ],
-)
-async def test_interactions_of_another_form_are_acknowledged(
-    rig: Rig, payload: dict[str, Any]
-) -> None:
-    """Nobody waits for them here, so nobody trips over them."""
-    assert (
-        await rig.post(as_interaction({"user": {"id": "U1"}, "team": {"id": "T1"}} | payload))
-    ).status_code == 200
-    assert rig.inbox.accepted == []
-
-
-@pytest.mark.parametrize(
-    "kind", ["block_actions", "shortcut", "view_submission", "message_action", "new"]
-)
-async def test_unknown_interactions_are_acknowledged(rig: Rig, kind: str) -> None:
-    """They come as a form."""
-    payload = {
-        "type": kind,
-        "user": {"id": "U1"},
-        "team": {"id": "T1"},
-        "actions": [{"action_id": "a"}],
-    }
-    assert (await rig.post(as_interaction(payload))).status_code == 200
-
-
 async def test_the_address_is_verified(rig: Rig) -> None:
     """Slack sends a challenge when the address is entered in its settings."""
     answer = await rig.post(as_json({"type": "url_verification", "challenge": "abc", "token": "x"}))
@@ -246,11 +184,6 @@ async def test_without_a_signing_secret_there_is_no_webhook(fake: SlackFake) -> 
     """A channel that uses Socket Mode alone has no webhook."""
     async with open_rig(fake, slack_signing_secret="", slack_app_token="xapp-1") as rig:
         assert rig.slack.routes() == ()
-
-
-async def test_only_posts_are_taken(rig: Rig) -> None:
-    """Nobody else's business."""
-    assert (await rig.http.get("/webhooks/slack")).status_code == 405
 
 
 async def test_a_crash_of_ours_is_an_error_that_slack_sends_again(rig: Rig) -> None:
@@ -341,7 +274,7 @@ VALUES = st.recursive(
 
 @pytest.mark.long
 @settings(
-    max_examples=150,
+    max_examples=40,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking takes longer than reading
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -14,12 +14,11 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall
 from tests.bot.channels.slack.pipeline import SlackPipeline
-from tests.bot.channels.slack.rig import THREAD, TS
-from tests.fakes.slack import APP_TOKEN, SlackFake
+from tests.bot.channels.slack.rig import TS
+from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, JSON, USER, mention, message, press, view_press
 from tests.fakes.slack_views import TRIGGER_S, read_view
 from tests.fakes.tools import Launch, tool_map
-from tests.waiting import until
 
 REVIEW, APPROVE, REJECT = "kaiwa_review", "kaiwa_approve", "kaiwa_reject"
 ARGUMENTS = {"what": "rocket", "where": "<!channel> `moon`", "when": "now\nor later", "crew": 3}
@@ -130,13 +129,6 @@ async def test_a_written_yes_does_not_approve_what_was_not_shown(
     assert read_view(here.asked())[1].startswith("Not allowed: launch.")
 
 
-async def test_reject_needs_no_look(here: Launches) -> None:
-    """The button stands below the question."""
-    await here.send(press(here.asked(), REJECT))
-    assert here.launch.contexts == []
-    assert read_view(here.asked())[1] == "Not allowed: launch. (hanako)"
-
-
 async def test_a_trigger_lives_three_seconds(here: Launches, fake: SlackFake) -> None:
     """After that, and where Slack does not answer, the person is asked to press again."""
     with capture_logs() as logged:
@@ -191,24 +183,3 @@ async def test_a_view_that_is_not_ours_decides_nothing(here: Launches, change: J
     pressed["actions"][0] |= {} if "private_metadata" in change else {"block_id": "b1"}
     await here.send(pressed)
     assert here.launch.contexts == []
-
-
-async def test_three_arguments_stay_in_the_message(fake: SlackFake, store: Store) -> None:
-    """With both buttons, as before."""
-    few = dict(list(ARGUMENTS.items())[:3])
-    async with Launches(store, fake, few) as here:
-        await here.send(mention("Launch", TS))
-        call, buttons = read_view(here.asked())
-        assert "▸ what: rocket" in call
-        assert buttons.startswith("[")
-
-
-async def test_a_modal_opens_over_socket_mode(fake: SlackFake, store: Store) -> None:
-    """One path for all."""
-    async with Launches(store, fake, slack_signing_secret="", slack_app_token=APP_TOKEN) as here:
-        await until(lambda: fake.connected == 1)
-        fake.send(mention("Launch", TS))
-        await until(lambda: here.due == [THREAD])
-        await here.process()
-        fake.send(press(here.asked(), REVIEW, trigger=fake.trigger()), "interactive")
-        await until(lambda: len(fake.modals) == 1)

@@ -36,13 +36,6 @@ def config(fake: SlackFake) -> Config:
     )
 
 
-def test_the_bot_token_turns_slack_on(config: Config) -> None:
-    """And is not printed."""
-    assert config.is_on
-    assert not Config().is_on
-    assert BOT_TOKEN not in repr(config)
-
-
 async def test_an_open_channel_has_its_webhook_and_its_socket(
     fake: SlackFake, config: Config, host: Host
 ) -> None:

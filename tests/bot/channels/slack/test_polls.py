@@ -8,10 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from redis.asyncio import Redis
 
-from bot.channels.slack.polls import PAUSE_S
-from bot.conversation.undelivered import decode_delivery
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall
@@ -28,16 +25,13 @@ from tests.fakes.slack_events import (
     command,
     home_opened,
     mention,
-    message,
     press,
     signed,
 )
-from tests.waiting import until_true
 from toolset.poll import StartPoll
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
-LATER = "1700000100.000100"
 UPDATE = "chat.update"
 OTHER = "U00000002"
 CLOSE = "kaiwa_vote_0"
@@ -138,28 +132,6 @@ async def test_a_press_that_slack_sends_again_counts_once(poll: PollPipeline) ->
     assert len(poll.fake.called(UPDATE)) == 1
 
 
-@pytest.mark.long
-async def test_a_burst_of_presses_makes_few_updates(poll: PollPipeline) -> None:
-    """One shows all votes that have come; the next waits a while."""
-    poll.slack.poll_pause_s = 1.5
-    for number in range(20):
-        await poll.post(poll.pressed("kaiwa_vote_2", user=f"U9{number:07}"))
-    await poll.process()
-    assert "Curry: 20\n" in poll.shown
-    for number in range(20):
-        await poll.press("kaiwa_vote_1", user=f"U8{number:07}")
-    assert len(poll.fake.called(UPDATE)) <= 3
-    poll.due = [KEPT_IN]
-
-    async def all_shown() -> bool:
-        await poll.runner.process(KEPT_IN)
-        return "Sushi: 20\n" in poll.shown
-
-    await until_true(all_shown)
-    assert len(poll.fake.called(UPDATE)) <= 5
-    assert PAUSE_S >= 1.2  # Slack takes 50 a minute
-
-
 async def test_only_its_creator_closes_a_poll(poll: PollPipeline) -> None:
     """Others are told so alone; then the buttons are gone, and who presses one that is still shown
     is told."""
@@ -177,54 +149,6 @@ async def test_only_its_creator_closes_a_poll(poll: PollPipeline) -> None:
         "This poll is closed.",
     ]
     assert "Curry: 0\n" in poll.shown
-
-
-async def test_a_poll_that_is_gone_is_not_voted_on(poll: PollPipeline) -> None:
-    """Its creator had everything forgotten."""
-    await poll.store.personal_data.erase_person(f"slack:{USER}")
-    await poll.press("kaiwa_vote_1", user=OTHER)
-    reported = [one["text"] for responses in poll.fake.responses.values() for one in responses]
-    assert reported == ["This poll has ended, and its data has been deleted."]
-    assert "Sushi: 0\n" in poll.shown
-
-
-async def test_forget_me_takes_what_waits_to_show_a_vote(poll: PollPipeline, redis: Redis) -> None:
-    """Its address names the person; others' votes are shown as before."""
-    poll.fake.break_down(UPDATE)
-    await poll.press("kaiwa_vote_2")
-    await poll.post(poll.pressed("kaiwa_vote_1", user=OTHER))
-    await poll.post(message("forget me", LATER, channel=DIRECT, user=OTHER))
-    poll.due.remove(KEPT_IN)
-    await poll.process()
-    assert poll.fake.shown[-1].startswith(
-        "あなたについて保存していたものを、IDや名前も含めて削除しました"
-    )
-    [left] = await poll.store.outbox.read(KEPT_IN)
-    assert USER.encode() in left
-    values = [await redis.lrange(key, 0, -1) async for key in redis.scan_iter("*:outbox:*")]
-    assert OTHER not in str(values)
-    assert await poll.store.leases.acquire(KEPT_IN)
-
-
-async def test_a_poll_that_goes_while_its_votes_wait_is_not_shown(poll: PollPipeline) -> None:
-    """The delivery is dropped."""
-    await poll.post(poll.pressed("kaiwa_vote_1"))
-    await poll.store.personal_data.erase_person(f"slack:{USER}")
-    await poll.process()
-    assert await poll.store.outbox.read(KEPT_IN) == []
-    assert poll.fake.called(UPDATE) == []
-
-
-async def test_an_update_that_fails_is_made_again(poll: PollPipeline) -> None:
-    """Later, with the votes that came meanwhile."""
-    poll.fake.break_down(UPDATE)
-    for action in ("kaiwa_vote_1", "kaiwa_vote_2"):
-        await poll.press(action)
-    assert "Sushi: 0\nCurry: 0\n" in poll.shown
-    first, second = (decode_delivery(raw) for raw in await poll.store.outbox.read(KEPT_IN))
-    assert (first.attempts, first.not_before > 0, second.attempts) == (1, True, 0)
-    assert first.reply.poll
-    assert first.reply.poll.counts == (1, 0)
 
 
 async def test_a_message_that_is_gone_is_not_updated(poll: PollPipeline) -> None:
@@ -249,28 +173,6 @@ async def test_what_a_model_writes_is_only_text(fake: SlackFake, store: Store) -
         assert poll.shown.startswith(
             f"*b* <https://evil.example|x>\n<!channel> <@U2>: 0\n{'x' * 60}: 0\n"
         )
-
-
-async def test_ten_options_in_japanese(fake: SlackFake, store: Store) -> None:
-    """With several votes a person; the sentences are in the question's language."""
-    options = [f"候補{number}" for number in range(1, 11)]
-    async with open_poll(
-        fake, store, question="どこで食べますか。", options=options, multiple=True
-    ) as poll:
-        for action in ("kaiwa_vote_1", "kaiwa_vote_10"):
-            await poll.press(action)
-        lines = poll.shown.split("\n")
-        assert [lines[1], lines[10]] == ["候補1: 1", "候補10: 1"]
-        assert lines[11].startswith("投票 1 人。複数選べます。")
-        assert lines[12].endswith("[候補10] [締め切る]")
-
-
-async def test_a_poll_in_a_1_to_1(fake: SlackFake, store: Store) -> None:
-    """It stands there without a thread."""
-    opening = message("a poll, please", TS, channel=DIRECT)
-    async with open_poll(fake, store, opening) as poll:
-        await poll.press("kaiwa_vote_1", channel=DIRECT)
-        assert "Sushi: 1\n" in poll.shown
 
 
 async def test_a_command_in_a_channel_starts_no_poll(fake: SlackFake, store: Store) -> None:

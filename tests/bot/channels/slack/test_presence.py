@@ -62,20 +62,6 @@ async def test_a_servers_title_does_not_end_the_status(
     assert len(spoken) <= 50
 
 
-async def test_a_turn_that_fails_leaves_no_status_behind(fake: SlackFake, rig: Rig) -> None:
-    """Nobody shall wait for a bot that has given up."""
-
-    async def turn() -> None:
-        async with rig.slack.live_view("slack:x", address(language="ja")):
-            await until(lambda: shown(fake) == ["が考えています…"])
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        await turn()
-    await rig.slack.tasks.join()
-    assert shown(fake) == ["が考えています…", ""]
-
-
 async def test_a_cancelled_turn_leaves_no_status_behind(fake: SlackFake, rig: Rig) -> None:
     """Nor where the process shuts down: what is shown is taken back before the channel closes."""
 

@@ -75,15 +75,6 @@ async def test_the_next_turn_of_a_thread_gets_a_button_of_its_own(
     assert (fake.sessions, rig.kv.stored[NOTE]) == ({(CHANNEL, TS): "active"}, b"")
 
 
-async def test_a_short_turn_has_no_button(fake: SlackFake) -> None:
-    """Nobody could press it."""
-    async with open_rig(fake) as rig:
-        async with rig.slack.live_view(THREAD, HERE):
-            await until(lambda: bool(fake.called(WORDS)))
-        await rig.slack.tasks.join()
-        assert fake.called(SET) == []
-
-
 async def test_the_button_of_a_process_that_died_is_taken_away(fake: SlackFake) -> None:
     """By whoever goes on with its turn, however short that is."""
     async with open_rig(fake) as rig:
@@ -108,9 +99,7 @@ async def test_the_button_of_a_dead_process_goes_with_the_message_that_is_taken_
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("channel", "text"), [(CHANNEL, "/stop"), (DIRECT, "/stop"), (DIRECT, "And tomorrow?")]
-)
+@pytest.mark.parametrize(("channel", "text"), [(CHANNEL, "/stop"), (DIRECT, "And tomorrow?")])
 async def test_the_button_of_a_process_that_died_after_its_answer_goes_with_the_next_message(
     store: Store, fake: SlackFake, channel: str, text: str
 ) -> None:

@@ -186,15 +186,6 @@ async def test_a_reminder_that_is_made_there_reads_nothing_again(fake: SlackFake
     assert read_address(lasting) == Address(CHANNEL, TS, TS)
 
 
-async def test_without_its_scope_the_answer_goes_to_the_person(
-    here: SlackPipeline, fake: SlackFake
-) -> None:
-    """An app made from an older manifest: Slack delivers what is for a person's id."""
-    fake.scopes.remove("im:write")
-    await here.send(shortcut(SHOWN, SUMMARISE))
-    assert [sent["channel"] for sent in fake.posted] == [USER, USER]
-
-
 async def test_the_direct_message_is_looked_up_once(here: SlackPipeline, fake: SlackFake) -> None:
     """And where Slack is down, the person's id does."""
     fake.break_down("conversations.open")

@@ -68,12 +68,6 @@ async def test_a_streamed_answer_is_one_message(fake: SlackFake, streamed: Rig) 
     assert (fake.called(STOP), fake.posted) == ([{"channel": CHANNEL, "ts": message["ts"]}], [])
 
 
-async def test_an_apology_takes_the_place_of_half_an_answer(fake: SlackFake, streamed: Rig) -> None:
-    """A failed turn leaves no other words behind."""
-    await deliver(streamed, replace(FIRST, reply=Reply("I am sorry.", failed=True)))
-    assert fake.shown == ["I am sorry."]
-
-
 async def test_a_long_answer_takes_its_first_portion_there(fake: SlackFake, streamed: Rig) -> None:
     """The others are posted after it; each may be tried again."""
     text = "\n\n".join(f"{n} " + "x" * 8_000 for n in range(3))

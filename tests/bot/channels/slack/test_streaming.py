@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from bot.live_events import (
     ToolFinished,
     ToolStarted,
     TurnStarted,
+    Watcher,
 )
 from bot.transcript import encode
 from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig
@@ -57,6 +59,15 @@ async def turn(
     await rig.slack.tasks.join()
 
 
+@asynccontextmanager
+async def begun_turn(rig: Rig, *events: LiveEvent) -> AsyncIterator[Watcher]:
+    """A turn that has begun, and shown these events."""
+    async with rig.slack.live_view("slack:x", address()) as watcher:
+        for event in (BEGUN, *events):
+            await watcher.show(event)
+        yield watcher
+
+
 async def shown_elsewhere(rig: Rig) -> None:
     """Wait for a stream in another workspace: whatever was to be begun before has been."""
     before = len(rig.fake.shown)
@@ -74,9 +85,7 @@ def begun(fake: SlackFake) -> list[str]:
 
 async def test_a_long_answer_is_shown_while_it_is_written(fake: SlackFake, rig: Rig) -> None:
     """In the thread, for who has asked; its timestamp is noted before the first word goes out."""
-    async with rig.slack.live_view("slack:x", address()) as watcher:
-        await watcher.show(BEGUN)
-        await watcher.show(AnswerText(LONG))
+    async with begun_turn(rig, AnswerText(LONG)) as watcher:
         await until(lambda: fake.shown == [LONG])
         await watcher.show(AnswerText("And warm."))
         await until(lambda: fake.shown == [f"{LONG}And warm."])
@@ -107,9 +116,7 @@ async def test_a_store_that_is_away_costs_the_show(fake: SlackFake, rig: Rig) ->
     """And nothing else."""
     rig.kv.away = True
     fake.no_status.add(CHANNEL)
-    async with rig.slack.live_view("slack:x", address()) as watcher:
-        await watcher.show(BEGUN)
-        await watcher.show(AnswerText(LONG))
+    async with begun_turn(rig, AnswerText(LONG)):
         await rig.slack.tasks.join()
     assert fake.called(START) == []
 
@@ -170,20 +177,12 @@ async def test_what_cannot_be_a_stream_is_none(
     assert begun(fake) == []
 
 
-async def test_an_answer_in_a_thread_of_a_1_to_1_is_shown_too(fake: SlackFake, rig: Rig) -> None:
-    """The assistant's pane has nothing but threads."""
-    fake.add_message(DIRECT, TS, "A question")
-    await turn(rig, AnswerText(LONG), seen=lambda: fake.shown == [LONG], channel=DIRECT)
-
-
 async def test_words_before_a_tool_are_shown_only_where_they_are_many(
     fake: SlackFake, rig: Rig
 ) -> None:
     """They are no answer yet; what is written after the tool begins a paragraph."""
     done = ToolFinished("1", "get_weather", {}, is_error=False, ms=1)
-    async with rig.slack.live_view("slack:x", address()) as watcher:
-        for event in (BEGUN, AnswerText("Let me see."), TOOL, done, AnswerText(LONG)):
-            await watcher.show(event)
+    async with begun_turn(rig, AnswerText("Let me see."), TOOL, done, AnswerText(LONG)) as watcher:
         await until(lambda: fake.shown == [LONG])
         for event in (AnswerText("One more look."), TOOL, TOOL, AnswerText("Warm.")):
             await watcher.show(event)
@@ -193,9 +192,9 @@ async def test_words_before_a_tool_are_shown_only_where_they_are_many(
 
 async def test_a_voided_answer_begins_anew(fake: SlackFake, rig: Rig) -> None:
     """What has not been shown yet is left out, what has is a paragraph of its own until the end."""
-    async with rig.slack.live_view("slack:x", address()) as watcher:
-        for event in (BEGUN, AnswerText("Rain and "), AnswerRestarted(), AnswerText(LONG)):
-            await watcher.show(event)
+    async with begun_turn(
+        rig, AnswerText("Rain and "), AnswerRestarted(), AnswerText(LONG)
+    ) as watcher:
         await until(lambda: fake.shown == [LONG])
         await watcher.show(AnswerRestarted())
         await watcher.show(AnswerText("Snow."))
@@ -205,9 +204,7 @@ async def test_a_voided_answer_begins_anew(fake: SlackFake, rig: Rig) -> None:
 
 async def test_no_more_is_shown_than_a_message_holds(fake: SlackFake, rig: Rig) -> None:
     """The rest comes with the delivery."""
-    async with rig.slack.live_view("slack:x", address()) as watcher:
-        for event in (BEGUN, AnswerText("x" * 11_000)):
-            await watcher.show(event)
+    async with begun_turn(rig, AnswerText("x" * 11_000)) as watcher:
         await until(lambda: fake.shown == ["x" * 11_000])
         await watcher.show(AnswerText("😀" * 1_000))
         await until(lambda: fake.shown == ["x" * 11_000 + "😀" * 500])
@@ -218,9 +215,7 @@ async def test_no_more_is_shown_than_a_message_holds(fake: SlackFake, rig: Rig) 
 
 async def test_a_model_cannot_call_everybody_piece_by_piece(fake: SlackFake, rig: Rig) -> None:
     """What may become a call is held back until it is clear what it is."""
-    async with rig.slack.live_view("slack:x", address()) as watcher:
-        for event in (BEGUN, AnswerText(f"{LONG}<!chan")):
-            await watcher.show(event)
+    async with begun_turn(rig, AnswerText(f"{LONG}<!chan")) as watcher:
         await until(lambda: fake.shown == [LONG])
         await watcher.show(AnswerText("nel> look"))
         await until(lambda: fake.shown == [f"{LONG}@channel look"])
@@ -287,19 +282,6 @@ async def test_too_many_streams_at_once_are_not_begun(fake: SlackFake) -> None:
     assert begun(fake) == [CHANNEL]
 
 
-@pytest.mark.long
-async def test_too_many_words_at_once_wait(fake: SlackFake, rig: Rig) -> None:
-    """They are shown with the next."""
-    fake.limit(APPEND, 1)
-    async with rig.slack.live_view("slack:x", address()) as watcher:
-        await watcher.show(BEGUN)
-        await watcher.show(AnswerText(LONG))
-        await until(lambda: len(fake.called(APPEND)) == 1)
-        await watcher.show(AnswerText("More."))
-        await until(lambda: fake.shown == [f"{LONG}More."])
-    await rig.slack.tasks.join()
-
-
 @pytest.mark.parametrize(
     "trouble", [SlackFake.break_down, SlackFake.hang_up, lambda fake, _: fake.expire()]
 )
@@ -307,9 +289,7 @@ async def test_a_stream_that_takes_no_more_is_left_alone(
     fake: SlackFake, rig: Rig, trouble: Callable[[SlackFake, str], None]
 ) -> None:
     """What it lacks comes with the delivery."""
-    async with rig.slack.live_view("slack:x", address()) as watcher:
-        await watcher.show(BEGUN)
-        await watcher.show(AnswerText(LONG))
+    async with begun_turn(rig, AnswerText(LONG)) as watcher:
         await until(lambda: fake.shown == [LONG])
         trouble(fake, APPEND)
         await watcher.show(AnswerText("More."))

@@ -30,10 +30,3 @@ async def test_whoever_slept_after_looking_in_vain_posts_nothing(
     with pytest.raises(LeaseLost):
         await rig.slack.deliver(THREAD, delivery(attempts=2), slept)
     assert [posted["markdown_text"] for posted in fake.posted] == ["Hello"]
-
-
-async def test_whoever_holds_the_lease_posts(store: Store, fake: SlackFake, rig: Rig) -> None:
-    """The counterpart."""
-    lease = await leased(store, THREAD)
-    await rig.slack.deliver(THREAD, delivery(attempts=2), partial(store.leases.renew, lease))
-    assert [posted["markdown_text"] for posted in fake.posted] == ["Hello"]

@@ -4,6 +4,7 @@ nothing else."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -15,19 +16,14 @@ from bot.channels.slack import streaming
 from bot.channels.slack.task_cards import MOST, TITLE
 from bot.channels.slack.tasks import Timing
 from bot.channels.slack.types import Address, write_address
-from bot.live_events import AnswerText, LiveEvent, ToolFinished, ToolStarted, TurnStarted
+from bot.live_events import AnswerText, LiveEvent, ToolFinished, ToolStarted, TurnStarted, Watcher
 from tests.bot.channels.slack.rig import QUICK, TS, Rig, open_rig
 from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, TEAM, USER
 from tests.waiting import until
 
-START, APPEND, STOP, UPDATE = (
-    "chat.startStream",
-    "chat.appendStream",
-    "chat.stopStream",
-    "chat.update",
-)
+APPEND, UPDATE = "chat.appendStream", "chat.update"
 SLOW: Timing = replace(QUICK, card_s=0.01)
 LONG = "It is sunny in Tokyo, and it will stay so. " * 3
 ADDRESS = write_address(Address(CHANNEL, TS, TS, language="ja", user=USER, team=TEAM))
@@ -58,19 +54,25 @@ async def rig(fake: SlackFake) -> AsyncIterator[Rig]:
         yield rig
 
 
-async def show(rig: Rig, *events: LiveEvent) -> None:
-    """A turn that ends without another word."""
+@asynccontextmanager
+async def begun_turn(rig: Rig, *events: LiveEvent) -> AsyncIterator[Watcher]:
+    """A turn that has begun, and shown these events."""
     async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
         for event in (BEGUN, *events):
             await watcher.show(event)
+        yield watcher
+
+
+async def deliver(rig: Rig, delivery: Delivery = ANSWER) -> None:
+    await rig.slack.deliver("slack:x", delivery, ours)
 
 
 async def test_a_slow_call_has_a_card_with_its_title_and_state(fake: SlackFake, rig: Rig) -> None:
     """In the person's language; nothing of arguments and results goes to Slack before the
     answer."""
-    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-        for event in (BEGUN, called(location="a secret place"), called("c2", title="")):
-            await watcher.show(event)
+    async with begun_turn(
+        rig, called(location="a secret place"), called("c2", title="")
+    ) as watcher:
         await until(
             lambda: cards(fake) == [("天気", "in_progress"), ("get_weather", "in_progress")]
         )
@@ -80,7 +82,7 @@ async def test_a_slow_call_has_a_card_with_its_title_and_state(fake: SlackFake, 
         await until(lambda: cards(fake) == [("天気", "complete"), ("get_weather", "error")])
         await watcher.show(AnswerText("Sunny."))
         await until(lambda: fake.shown == ["Sunny."])
-    await rig.slack.deliver("slack:x", ANSWER, ours)
+    await deliver(rig)
     assert fake.shown == ["[✓ 天気]\n[✗ get_weather]\n**21 °C**"]
     assert fake.posted == []
     assert "secret" not in str(fake.calls)
@@ -96,40 +98,24 @@ async def test_quick_calls_begin_no_stream(fake: SlackFake) -> None:
         assert len(fake.called(APPEND)) == 1
 
 
-async def test_a_call_that_was_broken_off_has_failed(fake: SlackFake, rig: Rig) -> None:
-    """The turn is over, and nothing runs any more."""
-    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-        await watcher.show(BEGUN)
-        await watcher.show(called())
-        await until(lambda: cards(fake) == [("天気", "in_progress")])
-    await rig.slack.deliver("slack:x", changed(ANSWER, reply=Reply("Stopped.")), ours)
-    assert fake.shown == ["[✗ 天気]\nStopped."]
-
-
 async def test_a_call_ends_also_where_slack_is_away(fake: SlackFake, rig: Rig) -> None:
     """The message has the states of the end, not those of the last addition."""
-    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-        await watcher.show(BEGUN)
-        await watcher.show(called())
+    async with begun_turn(rig, called()) as watcher:
         await until(lambda: cards(fake) == [("天気", "in_progress")])
         fake.break_down(APPEND)
         await watcher.show(called("c2"))
         await until(lambda: len(fake.called(APPEND)) == 2)
         await watcher.show(finished())
         await watcher.show(finished("c2"))
-    await rig.slack.deliver("slack:x", ANSWER, ours)
+    await deliver(rig)
     assert fake.shown == ["[✓ 天気]\n[✓ 天気]\n**21 °C**"]
 
 
 async def test_cards_alone_are_taken_back_with_their_question(fake: SlackFake, rig: Rig) -> None:
     """The message that was asked about is gone."""
-    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-        await watcher.show(BEGUN)
-        await watcher.show(called())
+    async with begun_turn(rig, called()):
         await until(lambda: cards(fake) == [("天気", "in_progress")])
-    await rig.slack.deliver(
-        "slack:x", changed(ANSWER, reply=Reply("", settles="turn", takes_back=())), ours
-    )
+    await deliver(rig, changed(ANSWER, reply=Reply("", settles="turn", takes_back=())))
     assert fake.shown == []
 
 
@@ -146,16 +132,13 @@ async def test_titles_are_plain_and_bounded(
     fake: SlackFake, rig: Rig, title: str, shown: str
 ) -> None:
     """A server of tools chooses them."""
-    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-        await watcher.show(BEGUN)
-        await watcher.show(called(title=title))
+    async with begun_turn(rig, called(title=title)):
         await until(lambda: cards(fake) == [(shown, "in_progress")])
 
 
 async def test_an_answer_has_so_many_cards(fake: SlackFake, rig: Rig) -> None:
     """Further calls have none; an id that comes again is the same call."""
-    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-        await watcher.show(BEGUN)
+    async with begun_turn(rig) as watcher:
         for number in range(MOST + 5):
             await watcher.show(called(f"c{number}"))
         await watcher.show(called("c0"))
@@ -169,14 +152,12 @@ async def test_a_workspace_without_chunks_streams_text(fake: SlackFake, error: s
     """It is asked once; then no call begins a stream, and answers are streamed as text."""
     fake.no_chunks = error
     async with open_rig(fake, timing=SLOW) as rig:
-        async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-            for event in (BEGUN, called(), finished(), AnswerText(LONG)):
-                await watcher.show(event)
+        async with begun_turn(rig, called(), finished(), AnswerText(LONG)) as watcher:
             await until(lambda: fake.shown == [LONG])
             await watcher.show(called("c2"))
             await watcher.show(AnswerText("More."))
             await until(lambda: fake.shown == [f"{LONG}\n\nMore."])
-        await rig.slack.deliver("slack:x", ANSWER, ours)
+        await deliver(rig)
         rig.kv.stored.clear()
         async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
             for event in (TurnStarted("later", ("m2",)), called(), finished(), AnswerText(LONG)):
@@ -189,9 +170,7 @@ async def test_a_stream_with_cards_shows_so_much_text(fake: SlackFake, rig: Rig)
     """Slack could not end a larger one; cards still change, and the rest comes with the
     delivery."""
     words = "晴" * 2_600
-    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-        for event in (BEGUN, called(), finished(), AnswerText(words)):
-            await watcher.show(event)
+    async with begun_turn(rig, called(), finished(), AnswerText(words)) as watcher:
         await until(lambda: fake.shown == [words])
         await watcher.show(AnswerText("晴" * 100))
         await watcher.show(called("c2"))
@@ -200,35 +179,31 @@ async def test_a_stream_with_cards_shows_so_much_text(fake: SlackFake, rig: Rig)
         await watcher.show(AnswerText("More."))
         await until(lambda: cards(fake)[1] == ("天気", "complete"))
         await watcher.show(AnswerText("More."))
-    await rig.slack.deliver("slack:x", ANSWER, ours)
+    await deliver(rig)
     assert all("chunks" in call for call in fake.called(APPEND))
     assert fake.shown == ["[✓ 天気]\n[✓ 天気]\n**21 °C**"]
 
 
 async def test_a_stream_without_cards_is_text(fake: SlackFake, rig: Rig) -> None:
     """As in workspaces without chunks; a later call has its card in the whole message."""
-    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-        await watcher.show(BEGUN)
-        await watcher.show(AnswerText(LONG))
+    async with begun_turn(rig, AnswerText(LONG)) as watcher:
         await until(lambda: fake.shown == [LONG])
         for event in (called(), finished(), AnswerText("Warm.")):
             await watcher.show(event)
         await until(lambda: fake.shown == [f"{LONG}\n\nWarm."])
-    await rig.slack.deliver("slack:x", ANSWER, ours)
+    await deliver(rig)
     assert not any("chunks" in call for call in fake.called(APPEND))
     assert fake.shown == ["[✓ 天気]\n**21 °C**"]
 
 
 async def test_a_refusal_within_a_stream_is_only_its_own(fake: SlackFake, rig: Rig) -> None:
     """Slack took chunks before: the rest comes with the delivery."""
-    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-        for event in (BEGUN, called(), finished(), AnswerText(LONG)):
-            await watcher.show(event)
+    async with begun_turn(rig, called(), finished(), AnswerText(LONG)) as watcher:
         await until(lambda: fake.shown == [LONG])
         fake.fail(APPEND, "invalid_chunks")
         await watcher.show(AnswerText("More."))
         await until(lambda: len(fake.called(APPEND)) == 2)
-    await rig.slack.deliver("slack:x", ANSWER, ours)
+    await deliver(rig)
     rig.kv.stored.clear()
     async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
         await watcher.show(TurnStarted("later", ("m2",)))
@@ -242,9 +217,7 @@ async def test_cards_that_slack_takes_too_slowly_keep_their_newest_state(
 ) -> None:
     """They are sent with the next addition."""
     fake.limit(APPEND, 1)
-    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-        await watcher.show(BEGUN)
-        await watcher.show(called())
+    async with begun_turn(rig, called()) as watcher:
         await until(lambda: len(fake.called(APPEND)) == 1)
         await watcher.show(finished())
         await until(lambda: cards(fake) == [("天気", "complete")])
@@ -261,7 +234,7 @@ async def test_messages_without_cards_where_the_workspace_does_not_know_the_bloc
             await watcher.show(TurnStarted(turn, ("m1",)))
             await watcher.show(called())
             await until(lambda: cards(fake) == [("天気", "in_progress")])
-        await rig.slack.deliver("slack:x", changed(ANSWER, id=f"{turn}_1", turn_id=turn), ours)
+        await deliver(rig, changed(ANSWER, id=f"{turn}_1", turn_id=turn))
     assert fake.shown == ["**21 °C**"] * 2
     assert (len(fake.called(UPDATE)), fake.posted) == (3, [])
 
@@ -271,16 +244,14 @@ async def test_another_process_finishes_a_message_with_its_cards(
     fake: SlackFake, rig: Rig, after: bool
 ) -> None:
     """The first has died at the answer; one that has never claimed the message leaves none."""
-    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-        await watcher.show(BEGUN)
-        await watcher.show(called())
+    async with begun_turn(rig, called()):
         await until(lambda: cards(fake) == [("天気", "in_progress")])
     fake.hang_up(UPDATE, after=after)
     with pytest.raises(Exception, match=UPDATE):
-        await rig.slack.deliver("slack:x", ANSWER, ours)
+        await deliver(rig)
     async with open_rig(fake) as other:
         other.kv.stored = rig.kv.stored
-        await other.slack.deliver("slack:x", changed(ANSWER, attempts=2), ours)
+        await deliver(other, changed(ANSWER, attempts=2))
     assert fake.shown == ["[✗ 天気]\n**21 °C**"]
 
 
@@ -288,13 +259,11 @@ async def test_a_process_that_has_not_written_the_stream_shows_the_answer_alone(
     fake: SlackFake, rig: Rig
 ) -> None:
     """The states of calls were known to the other one."""
-    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-        await watcher.show(BEGUN)
-        await watcher.show(called())
+    async with begun_turn(rig, called()):
         await until(lambda: cards(fake) == [("天気", "in_progress")])
     async with open_rig(fake) as other:
         other.kv.stored = rig.kv.stored
-        await other.slack.deliver("slack:x", ANSWER, ours)
+        await deliver(other, ANSWER)
     assert fake.shown == ["**21 °C**"]
 
 
@@ -311,5 +280,5 @@ async def test_a_process_knows_the_cards_of_the_newest_of_its_streams(
             await until(lambda: len(fake.called(APPEND)) == started)  # noqa: B023
         await rig.slack.tasks.join()
     for turn in ("turn", "later"):
-        await rig.slack.deliver("slack:x", changed(ANSWER, id=f"{turn}_1", turn_id=turn), ours)
+        await deliver(rig, changed(ANSWER, id=f"{turn}_1", turn_id=turn))
     assert fake.shown == ["**21 °C**", "[✗ 天気]\n**21 °C**"]

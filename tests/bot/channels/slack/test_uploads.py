@@ -14,7 +14,7 @@ from bot.errors import DeliverLater, TokenRefused
 from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig
 from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import CHANNEL, DIRECT
+from tests.fakes.slack_events import CHANNEL
 from tests.fakes.stored_files import CHART, PNG, LocalFiles
 
 UPLOAD, SHARE = "files.getUploadURLExternal", "files.completeUploadExternal"
@@ -61,12 +61,6 @@ async def test_a_file_is_shared_in_the_thread(fake: SlackFake, rig: Rig) -> None
     assert fake.called(UPLOAD) == [
         {"filename": "weather.png", "length": str(len(PNG)), "alt_txt": CHART.text}
     ]
-
-
-async def test_in_a_1_to_1_it_stands_in_the_channel(fake: SlackFake, rig: Rig) -> None:
-    """Where no thread was begun."""
-    await deliver(rig, with_chart(channel=DIRECT, thread=""))
-    assert [thread for _, _, thread in fake.shared] == [""]
 
 
 @pytest.mark.parametrize("lost", ["hang_up", "break_down"])
