@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from importlib.util import find_spec
@@ -20,6 +20,7 @@ from benchmarks.whole.tables import heading, number, table
 NAIVE = ("-m", "benchmarks.cost.naive")
 CHANNELS = ("LINE", "Slack", "console")
 WARM_UP = 30
+BOTH = (False, True)
 ALONE = 4  # with one turn at a time, that part of the turns
 
 
@@ -62,16 +63,20 @@ async def measure(measuring: Bench, bot: Bot, kind: Kind, turns: int) -> Cost:
     return await measuring.cost(repeat(partial(turn, measuring), turns), kind.at_once)
 
 
-async def compare(turns: int, at_once: int, rounds: int) -> Costs:
+async def compare(turns: int, at_once: int, rounds: int, with_tool: Iterable[bool] = BOTH) -> Costs:
     """Every kind of turn with every bot: all run at the same time, and are measured one after the
-    other."""
+    other.
+
+    Args:
+        with_tool: whether a turn calls a tool; both by default.
+    """
     costs: dict[tuple[str, Kind], Cost] = {}
     async with AsyncExitStack() as stack:
         benches: dict[str, tuple[Bench, Bot]] = {}
         for name, bot in bots().items():
             store = await stack.enter_async_context(one_server())
             benches[name] = await stack.enter_async_context(bench(store, *bot.command)), bot
-        for kind in [Kind(*of) for of in product(CHANNELS, (False, True), (1, at_once))]:
+        for kind in [Kind(*of) for of in product(CHANNELS, with_tool, (1, at_once))]:
             many = turns if kind.at_once > 1 else max(1, turns // ALONE)
             found: dict[str, list[Cost]] = {name: [] for name in benches}
             for number_of_turns in (min(WARM_UP, many), *repeat(many, rounds)):

@@ -17,7 +17,7 @@ from tests.process.kaiwa_process import WORKING, kaiwa
 from tests.waiting import until
 
 ALLOWED = 20
-PEOPLE = 100
+PEOPLE = 60
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ async def is_answered(http: httpx.AsyncClient, person: int) -> bool:
 async def test_web_and_worker_together_stay_below_twenty_connections(
     tmp_path: Path, small_redis: str
 ) -> None:
-    """A hundred conversations at once, somebody watching one: all answered, nobody turned away by
+    """Sixty conversations at once, somebody watching one: all answered, nobody turned away by
     Redis."""
     async with (
         Redis.from_url(small_redis, max_connections=1) as redis,

@@ -7,8 +7,6 @@ import json
 import signal
 from pathlib import Path
 
-import pytest
-
 from bot.evals.questions import load_questions
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.gemini_answers import answer_of
@@ -25,10 +23,7 @@ async def until_silent(gemini: GeminiFake, running: KaiwaProcess, asked: int) ->
     assert running.process.returncode is None, running.output
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-async def test_an_interrupted_run_goes_on_where_it_was(
-    tmp_path: Path, gemini: GeminiFake, number: signal.Signals
-) -> None:
+async def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, gemini: GeminiFake) -> None:
     """Ctrl-C says how; after kill -9, half a line and an error of the model are asked for again."""
     variables = {
         "GEMINI_API_KEY": KEY,
@@ -43,14 +38,16 @@ async def test_an_interrupted_run_goes_on_where_it_was(
     gemini.stall()
     async with kaiwa(tmp_path, *command, ready="25 of", **variables) as running:
         await until_silent(gemini, running, BEFORE + 2)
-        code = await running.stop(number)
-    if number == signal.SIGINT:
-        assert code == 130
-        assert (
-            running.lines[-1]
-            == f"interrupted; the same command goes on with the answers in {stored}"
-        )
-    assert len(stored.read_bytes().splitlines()) == 1 + BEFORE
+        assert await running.stop(signal.SIGINT) == 130
+    how = f"interrupted; the same command goes on with the answers in {stored}"
+    assert running.lines[-1] == how
+    gemini.say("Hello.")
+    gemini.stall()
+    async with kaiwa(tmp_path, *command, ready="going on with", **variables) as running:
+        await until_silent(gemini, running, BEFORE + 4)
+        assert await running.stop(signal.SIGKILL) == -signal.SIGKILL
+    answered = BEFORE + 1
+    assert len(stored.read_bytes().splitlines()) == 1 + answered
     with stored.open("ab") as file:
         file.write(b'{"digest": "')
     gemini.requests.clear()
@@ -58,8 +55,8 @@ async def test_an_interrupted_run_goes_on_where_it_was(
     async with kaiwa(tmp_path, *command, ready="going on with", **variables) as again:
         async with asyncio.timeout(60):
             assert await again.process.wait() == 0
-    assert again.lines[0].startswith(f"going on with {BEFORE} answers of the run that began at 2")
-    assert len(gemini.requests) == NUMBER - BEFORE
+    assert again.lines[0].startswith(f"going on with {answered} answers of the run that began at 2")
+    assert len(gemini.requests) == NUMBER - answered
     assert not stored.exists()
     [run] = json.loads((tmp_path / "data" / "evals.json").read_text("utf-8"))["runs"].values()
     assert sum(score["attempts"] for score in run["scores"].values()) == NUMBER

@@ -18,7 +18,7 @@ from tests.fakes.slack import SlackFake
 from tests.process.kaiwa_process import WORKING, KaiwaProcess, kaiwa
 from tests.waiting import until
 
-PEOPLE = 150
+PEOPLE = 100
 WAVE = 50
 CONNECTIONS = 32
 

@@ -15,7 +15,7 @@ from tests.fakes.gemini import GeminiFake
 from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
 from tests.process.kaiwa_process import WORKING, kaiwa
-from tests.process.webhooks import post_line, post_slack
+from tests.process.webhooks import post_line, post_to_slack
 from tests.waiting import until, until_true
 
 AS_JSON = {"Content-Type": "application/json"}
@@ -28,63 +28,43 @@ def variables(variables: dict[str, str], valkey_url: str) -> dict[str, str]:
     return variables | {"REDIS_URL": valkey_url}
 
 
-async def stored(redis: Redis) -> set[bytes]:
-    """All that remembers a message."""
-    return {
-        key async for key in redis.scan_iter("kaiwa:{*") if b":seen:" in key or b":inbox:" in key
-    }
+async def inboxes(redis: Redis) -> set[bytes]:
+    """Of all conversations for which something waits."""
+    return {key async for key in redis.scan_iter("kaiwa:{*:inbox:*")}
 
 
-async def test_a_full_store_is_503_at_every_door_and_lets_finish_what_is_inside(
-    tmp_path: Path, variables: dict[str, str], redis: Redis, gemini: GeminiFake, line: LineFake
+async def test_a_full_store_is_503_for_every_channel_and_lets_finish_what_is_inside(
+    tmp_path: Path,
+    variables: dict[str, str],
+    redis: Redis,
+    gemini: GeminiFake,
+    line: LineFake,
+    slack: SlackFake,
 ) -> None:
     """What was refused left no trace and is taken in when it is sent again; the turn under way is
-    answered, by push."""
+    answered, by push. Alert, log, metrics and ``/readyz`` name the cause; the status stays."""
     thinking = Event()
     gemini.say("Just in time", gate=thinking)
     gemini.say("And hello to you")
-    async with kaiwa(tmp_path, "run", **variables, LINE_PUSH="always") as running:
+    variables |= {"ALERT_TO": f"slack:{slack_events.CHANNEL}", "LINE_PUSH": "always"}
+    message = line_events.text_message("me too")
+    event = line.event(place=SOMEBODY_ELSE, user=SOMEBODY_ELSE, message=message)
+    to_line = line_events.webhook(event)
+    to_slack = slack_events.as_json(slack_events.mention("and me", "1795298220.000100"))
+    async with kaiwa(tmp_path, "run", **variables) as running, running.browser() as http:
         assert await post_line(running, line, "hello?") == 200
         await until(lambda: bool(gemini.requests))
-        before = await stored(redis)
-        message = line_events.text_message("me too")
-        to_line = line_events.webhook(
-            line.event(place=SOMEBODY_ELSE, user=SOMEBODY_ELSE, message=message)
-        )
-        to_slack = slack_events.as_json(slack_events.mention("and me", "1795298220.000100"))
+        assert (await http.get("/readyz")).json()["refuses"] is None
+        before = await inboxes(redis)
         async with at_most(redis, 3.0):
-            assert await running.post("/webhooks/line", *to_line) == 503
-            assert (
-                await running.post("/webhooks/slack", to_slack, slack_events.signed(to_slack))
-                == 503
-            )
-            assert (
-                await running.post("/console/talk-0001/messages", b'{"text": "hi"}', AS_JSON) == 503
-            )
-            assert await stored(redis) == before
+            for _ in range(3):
+                assert await running.post("/webhooks/line", *to_line) == 503
+            assert await post_to_slack(running, to_slack) == 503
+            to_page = await running.post("/console/talk-0001/messages", b'{"text": "hi"}', AS_JSON)
+            assert to_page == 503
+            assert await inboxes(redis) == before
             thinking.set()
             await until(lambda: line.texts == [["Just in time"]])
-            assert await running.get("/readyz") == 200
-        assert await running.post("/webhooks/line", *to_line) == 200
-        await until(lambda: line.texts == [["Just in time"], ["And hello to you"]])
-        assert await running.stop() == 0
-    assert len(gemini.requests) == 2
-
-
-async def test_a_full_store_that_refuses_is_loud(
-    tmp_path: Path, variables: dict[str, str], redis: Redis, line: LineFake, slack: SlackFake
-) -> None:
-    """The operator gets an alert; log, metrics and ``/readyz`` name the cause; the status stays."""
-    variables = variables | {"ALERT_TO": f"slack:{slack_events.CHANNEL}"}
-    async with kaiwa(tmp_path, "run", **variables) as running, running.browser() as http:
-        assert (await http.get("/readyz")).json() == {
-            "ready": True,
-            "reason": None,
-            "refuses": None,
-        }
-        async with at_most(redis, 3.0):
-            assert [await post_line(running, line, "hello?") for _ in range(3)] == [503] * 3
-            assert await post_slack(running, slack, "and me", "1795298220.000100") == 503
             state = await http.get("/readyz")
             assert (state.status_code, state.json()) == (
                 200,
@@ -93,17 +73,17 @@ async def test_a_full_store_that_refuses_is_loud(
             await until(
                 lambda: any("I refuse new messages" in str(posted) for posted in slack.posted)
             )
+        assert await running.post("/webhooks/line", *to_line) == 200
+        await until(lambda: line.texts == [["Just in time"], ["And hello to you"]])
         metrics = (await http.get("/metrics")).text
+        assert await running.stop() == 0
+    assert len(gemini.requests) == 2
     for count in ('{cause="full",channel="line"} 3.0', '{cause="full",channel="slack"} 1.0'):
         assert f"kaiwa_webhooks_refused_total{count}" in metrics
-    (line_of_log,) = running.log("store.messages_refused")
-    assert (line_of_log["cause"], line_of_log["count"]) == ("full", 1)
-    assert (
-        len(
-            [alert for alert in running.log("alert.raised") if alert["cause"] == "webhooks_refused"]
-        )
-        == 1
-    )
+    (refused,) = running.log("store.messages_refused")
+    assert (refused["cause"], refused["count"]) == ("full", 1)
+    alerts = [alert["cause"] for alert in running.log("alert.raised")]
+    assert alerts.count("webhooks_refused") == 1
 
 
 async def test_a_worker_makes_room_by_itself(

@@ -1,5 +1,5 @@
-"""Pictures that a model makes, through whole processes: after a description, or from a person's
-photo."""
+"""Pictures and charts through whole processes: made, stored, shown on each platform in its way,
+served, and forgotten."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from tests.fakes import line_events
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.gemini_answers import Answer, answer_of, painted
 from tests.fakes.line import LineFake
+from tests.fakes.open_meteo import OpenMeteoFake
 from tests.fakes.slack import SlackFake
-from tests.process.kaiwa_process import kaiwa
+from tests.process.kaiwa_process import KaiwaProcess, kaiwa
 from tests.process.webhooks import post_line, post_slack
 from tests.toolset.images.pictures import opened, picture
-from tests.waiting import until
+from tests.waiting import until, until_true
 
 PUBLIC = "https://kaiwa.example"
 MODEL = "gemini-3.1-flash-image"
@@ -38,37 +39,59 @@ def artist(body: dict[str, Any]) -> Answer:
         )
     if "inlineData" in newest and "please" not in newest:
         return answer_of([{"text": "A red rectangle."}])
+    if "chart" in newest:
+        weather = {"name": "get_weather", "args": {"location": "Tokyo", "chart": True}, "id": "c1"}
+        return answer_of([{"functionCall": weather, "thoughtSignature": ""}])
     arguments = {"prompt": "A blue cat", "change": "blue, please" in newest}
     call = {"name": "create_image", "args": arguments, "id": "c1"}
     return answer_of([{"functionCall": call, "thoughtSignature": ""}])
 
 
-async def test_a_picture_is_made_and_another_is_changed(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake, slack: SlackFake
+async def served(running: KaiwaProcess, path: str) -> httpx.Response:
+    """What somebody without a token gets."""
+    async with httpx.AsyncClient(base_url=running.base_url) as anyone:
+        return await anyone.get(path)
+
+
+async def test_pictures_and_charts_are_shown_served_and_forgotten(
+    tmp_path: Path,
+    variables: dict[str, str],
+    gemini: GeminiFake,
+    line: LineFake,
+    slack: SlackFake,
+    open_meteo: OpenMeteoFake,
 ) -> None:
-    """Slack gets it as an upload; LINE shows a person's changed photo by its address, which
-    everybody can open."""
+    """Slack gets an upload, LINE an address that everybody can open, the page a path; another
+    process serves the same addresses, until their owner is forgotten."""
+    open_meteo.place("Tokyo", region="Tokyo", country="Japan")
     gemini.always = artist
     line.image("325708", PHOTO, "image/jpeg")
     photo = line.event(
         message={"id": "325708", "type": "image", "contentProvider": {"type": "line"}}
     )
-    async with kaiwa(tmp_path, "run", **variables, PUBLIC_URL=PUBLIC, IMAGE_MODEL=MODEL) as running:
+    settings = variables | {
+        "OPEN_METEO_BASE_URL": open_meteo.base_url,
+        "OPEN_METEO_GEOCODING_BASE_URL": open_meteo.base_url,
+        "PUBLIC_URL": PUBLIC,
+        "IMAGE_MODEL": MODEL,
+    }
+    async with kaiwa(tmp_path, "run", **settings) as running:
         assert await running.post("/webhooks/line", *line_events.webhook(photo)) == 200
         await until(lambda: len(line.sent) == 1, 20)
         assert await post_line(running, line, "Now in blue, please") == 200
+        await until(lambda: len(line.sent) == 2, 20)
         assert await post_slack(running, slack, "Draw a blue cat", "1700000000.000100") == 200
-        await until(lambda: len(line.sent) == 2 and bool(slack.shared), 20)
+        await until(lambda: bool(slack.shared), 20)
+        await running.say("conversation", "A chart, please")
+        await running.answers("conversation", 1)
         spoken, url = line.sent[-1].texts
-        async with httpx.AsyncClient(base_url=running.base_url) as anyone:
-            shown = await anyone.get(urlsplit(url).path)
+        shown = await served(running, urlsplit(url).path)
+        (chart,) = (await running.history("conversation"))[-1]["files"]
     ((name, content, _),) = slack.shared
     assert (spoken, url.startswith(f"{PUBLIC}/files/"), name) == ("Here it is.", True, "image.jpg")
-    assert (shown.headers["content-type"], opened(shown.content).size, opened(content).format) == (
-        "image/jpeg",
-        (90, 60),
-        "JPEG",
-    )
+    assert shown.headers["content-type"] == "image/jpeg"
+    assert opened(shown.content).size == (90, 60)
+    assert opened(content).format == "JPEG"
     asked = [
         request.body["contents"][0]["parts"][0]
         for request in gemini.requests
@@ -76,15 +99,16 @@ async def test_a_picture_is_made_and_another_is_changed(
     ]
     given = [base64.b64decode(part["inlineData"]["data"]) for part in asked if "inlineData" in part]
     assert given == [PHOTO]
+    async with kaiwa(tmp_path, "run", **settings) as running:
+        assert (await served(running, urlsplit(url).path)).content == shown.content
+        drawn = await served(running, chart["path"])
+        assert (drawn.status_code, drawn.headers["content-type"]) == (200, "image/png")
+        assert opened(drawn.content).format == "PNG"
+        assert (await served(running, "/files/")).status_code in (401, 404)
+        assert await post_line(running, line, "/forget me") == 200
 
+        async def is_forgotten() -> bool:
+            return (await served(running, urlsplit(url).path)).status_code == 404
 
-async def test_nobody_pays_for_a_picture_that_is_not_seen(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake
-) -> None:
-    """LINE without PUBLIC_URL."""
-    gemini.always = artist
-    async with kaiwa(tmp_path, "run", **variables, IMAGE_MODEL=MODEL) as running:
-        assert await post_line(running, line, "Draw a cat") == 200
-        await until(lambda: bool(line.sent), 20)
-    assert line.texts == [["It cannot be shown here."]]
-    assert MODEL not in {request.model for request in gemini.requests}
+        await until_true(is_forgotten, 20)
+        assert (await served(running, chart["path"])).status_code == 200

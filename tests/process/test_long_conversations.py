@@ -54,29 +54,16 @@ async def until_asked(running: KaiwaProcess, taker: NoteTaker) -> int:
     return answers
 
 
-async def test_notes_keep_nobody_waiting(
+async def test_notes_keep_nobody_waiting_and_outlive_their_process(
     tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
 ) -> None:
-    """What is said meanwhile is answered; what is said later begins with the notes."""
-    gemini.always = taker = NoteTaker()
-    async with kaiwa(tmp_path, "run", **variables, HISTORY_TOKENS="1000") as running:
-        answers = await until_asked(running, taker)
-        await talk(running, answers + 1)
-        taker.gate.set()
-        await until(lambda: bool(running.log("summary.written")))
-        await talk(running, answers + 2)
-    assert taker.known[-1].endswith(NOTES)
-    assert not taker.known[-2].endswith(NOTES)
-
-
-async def test_a_process_leaves_without_its_notes(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
-) -> None:
-    """At once; the next one writes them, and the one after knows them."""
+    """People are answered while notes are written, and the process ends without them; the next one
+    writes them, and begins its requests with them."""
     gemini.always = taker = NoteTaker()
     settings = variables | {"HISTORY_TOKENS": "1000"}
     async with kaiwa(tmp_path, "run", **settings) as running:
-        answers = await until_asked(running, taker)
+        answers = await until_asked(running, taker) + 1
+        await talk(running, answers)
         started = time.monotonic()
         assert await running.stop() == 0
         assert time.monotonic() - started < LEAVING_S
@@ -84,6 +71,6 @@ async def test_a_process_leaves_without_its_notes(
     async with kaiwa(tmp_path, "run", **settings) as running:
         await talk(running, answers + 1)
         await until(lambda: bool(running.log("summary.written")))
-    async with kaiwa(tmp_path, "run", **settings) as running:
+        assert not taker.known[-1].endswith(NOTES)
         await talk(running, answers + 2)
     assert taker.known[-1].endswith(NOTES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,6 @@ from tests.fakes import line_events
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.gemini_answers import answer_of
 from tests.fakes.line import LineFake
-from tests.fakes.mcp_server import PNG
 from tests.process.kaiwa_process import KaiwaProcess, kaiwa
 from tests.process.webhooks import post_line
 from tests.toolset.webpage.office_files import word
@@ -29,62 +29,49 @@ ANSWER = "I have seen it."
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
-async def test_many_large_pictures_fit_into_a_small_machine(
+async def test_files_of_several_people_fit_into_a_small_machine(
     tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake
 ) -> None:
-    """Four people with six pictures of 9 MiB each, and again when all four say hi afterwards."""
+    """A document is read by a program of its own, whose libraries the process never loads; then
+    four people send six pictures of 9 MiB each, say hi, and send a film of 31 MiB, which Google is
+    handed one after the other, and keeps none."""
     gemini.always = lambda _: answer_of([{"text": ANSWER}])
     async with kaiwa(tmp_path, "run", **variables) as running:
-        assert await asyncio.gather(*(send_album(running, line, user) for user in USERS)) == [
-            200
-        ] * len(USERS)
-        await until(lambda: len(line.sent) == len(USERS), 60)
-        assert peak(running) < MOST
-        assert await asyncio.gather(*(post_line(running, line, "hi", user) for user in USERS)) == [
-            200
-        ] * len(USERS)
-        await until(lambda: len(line.sent) == 2 * len(USERS), 60)
-        assert peak(running) < MOST
-    assert line.texts == [[ANSWER]] * 2 * len(USERS)
-    assert [request.raw.count(b"inlineData") for request in gemini.requests] == [1] * 2 * len(USERS)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
-async def test_films_of_several_people_fit_into_a_small_machine(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake
-) -> None:
-    """Four people with a film of 31 MiB each: Google is handed one after the other, and keeps
-    none."""
-    gemini.always = lambda _: answer_of([{"text": ANSWER}])
-    async with kaiwa(tmp_path, "run", **variables) as running:
-        assert await asyncio.gather(*(send_film(running, line, user) for user in USERS)) == [
-            200
-        ] * len(USERS)
-        await until(lambda: len(line.sent) == len(USERS), 60)
-        assert peak(running) < MOST
+        assert await send_document(running, line) == 200
+        await until(lambda: len(line.sent) == 1, 30)
+        assert "lxml" not in libraries(running)
+        for count, send in enumerate((send_album, say_hi, send_film), 1):
+            statuses = await asyncio.gather(*(send(running, line, user) for user in USERS))
+            assert statuses == [200] * len(USERS)
+            await until(partial(is_sent, line, 1 + count * len(USERS)), 60)
+            assert peak(running) < MOST
         await until(lambda: not gemini.files.stored)
-    assert line.texts == [[ANSWER]] * len(USERS)
-    assert [request.raw.count(b"fileData") for request in gemini.requests] == [1] * len(USERS)
-    assert [upload.size for upload in gemini.files.uploads.values()] == [len(FILM)] * len(USERS)
+    assert line.texts == [[ANSWER]] * (1 + 3 * len(USERS))
+    document, *others = gemini.requests
+    assert "\nThe meeting is at ten.\n" in document.body["contents"][0]["parts"][1]["text"]
+    pictures, films = others[: 2 * len(USERS)], others[2 * len(USERS) :]
+    assert [request.raw.count(b"inlineData") for request in pictures] == [1] * 2 * len(USERS)
+    assert [request.raw.count(b"fileData") for request in films] == [1] * len(USERS)
+    uploads = [upload.size for upload in gemini.files.uploads.values()]
+    assert uploads.count(len(FILM)) == len(USERS)
 
 
-async def test_a_document_is_read_beside_the_process(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake
-) -> None:
-    """By a program of its own, whose libraries the process itself never loads."""
-    gemini.say(ANSWER)
+async def send_document(running: KaiwaProcess, line: LineFake) -> int:
+    """Somebody sends a letter."""
     letter = word("The meeting is at ten.")
     line.image("325708", letter, "application/octet-stream")
     message = {"id": "325708", "type": "file", "fileName": "letter.docx", "fileSize": len(letter)}
-    async with kaiwa(tmp_path, "run", **variables) as running:
-        assert (
-            await running.post("/webhooks/line", *line_events.webhook(line.event(message=message)))
-            == 200
-        )
-        await until(lambda: bool(line.sent), 30)
-        assert "lxml" not in libraries(running)
-    [request] = gemini.requests
-    assert "\nThe meeting is at ten.\n" in request.body["contents"][0]["parts"][1]["text"]
+    return await running.post("/webhooks/line", *line_events.webhook(line.event(message=message)))
+
+
+async def say_hi(running: KaiwaProcess, line: LineFake, user: str) -> int:
+    """Somebody writes."""
+    return await post_line(running, line, "hi", user)
+
+
+def is_sent(line: LineFake, count: int) -> bool:
+    """Whether LINE has so many answers."""
+    return len(line.sent) >= count
 
 
 async def send_film(running: KaiwaProcess, line: LineFake, user: str) -> int:
@@ -126,26 +113,3 @@ def peak(running: KaiwaProcess) -> int:
     found = re.search(r"^VmHWM:\s*(\d+) kB$", status, re.MULTILINE)
     assert found
     return int(found[1]) // 1024
-
-
-async def test_a_file_of_the_page_reaches_the_model(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
-) -> None:
-    """Uploaded to one process of two and sent with a message; in the history it stays a name and a
-    picture."""
-    gemini.say("A cat.")
-    async with kaiwa(tmp_path, "run", "--processes", "2", **variables) as running:
-        path = "/console/conversation-1/files/file_0001"
-        async with running.browser() as http:
-            stored = await http.put(path, params={"name": "cat.png"}, content=PNG)
-        assert stored.status_code == 201
-        file = {"ref": "file_0001", "name": "cat.png"} | stored.json()
-        await running.say("conversation-1", "What is this?", files=[file])
-        assert await running.answers("conversation-1", 1) == ["A cat."]
-        question, _ = await running.history("conversation-1")
-        assert question["files"] == [
-            {"path": path, "name": "cat.png", "text": "cat.png", "url": ""}
-        ]
-        async with running.browser() as http:
-            assert (await http.get(path)).content == PNG
-    assert [request.raw.count(b"inlineData") for request in gemini.requests] == [1]

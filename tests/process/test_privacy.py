@@ -25,6 +25,7 @@ WORDS = "zebrafinch-confession"
 OTHERS = "marmalade-recipe"
 NAME = "Persephone"
 OTHER = "U" + "2" * 32
+LEAVER = "U" + "3" * 32
 SLACK_OTHER = "U00000002"
 MINUTE_S = 60
 FILES = {"APPROVAL_MODE": "auto_approve", "AUTO_APPROVE_ANYWAY": "1"}
@@ -86,7 +87,7 @@ class Talk:
         body = slack_events.as_interaction(payload)
         assert await self._house.post("/webhooks/slack", body, slack_events.signed(body)) == 200
 
-    async def unfollow(self, user: str = line_events.USER) -> None:
+    async def unfollow(self, user: str) -> None:
         event = line_events.event("unfollow", place=user, user=user)
         assert await self._house.post("/webhooks/line", *line_events.webhook(event)) == 200
 
@@ -180,7 +181,11 @@ def settings(
 ) -> dict[str, str]:
     """Everything on, files included, and two people whom both platforms know."""
     gemini.always = obedient
-    line.people = {line_events.USER: {"displayName": NAME}, OTHER: {"displayName": "Taro"}}
+    line.people = {
+        line_events.USER: {"displayName": NAME},
+        OTHER: {"displayName": "Taro"},
+        LEAVER: {"displayName": "Jiro"},
+    }
     slack.add_user(name=NAME)
     slack.add_user(SLACK_OTHER, "Taro")
     return {**variables, **FILES, "WORKSPACE_DIR": str(tmp_path / "files"), "GROUP_MEMORY": "on"}
@@ -189,8 +194,9 @@ def settings(
 async def test_forget_me_leaves_no_trace_of_a_person(
     tmp_path: Path, settings: dict[str, str], line: LineFake, slack: SlackFake
 ) -> None:
-    """In 1:1, group and channel, in store and files; the other person's words stay."""
-    mine = (WORDS, NAME, line_events.USER, slack_events.USER, slack_events.DIRECT)
+    """In 1:1, group and channel, in store and files, if they say so or unfollow the bot; the other
+    person's words stay."""
+    mine = (WORDS, NAME, line_events.USER, slack_events.USER, slack_events.DIRECT, LEAVER)
     async with kaiwa(tmp_path, "run", **settings) as running:
         talk = Talk(running, line, slack)
         await talk.line(f"keep {WORDS}")
@@ -206,32 +212,21 @@ async def test_forget_me_leaves_no_trace_of_a_person(
         await talk.ask_about(WORDS)
         await talk.overhear(f"well {WORDS}")
         await talk.overhear(f"well {OTHERS}", OTHER)
+        await talk.line(f"keep {WORDS}", LEAVER)
+        await talk.line(f"hello {WORDS}", LEAVER, line_events.GROUP)
         found = await traces(tmp_path, *mine)
         assert {trace.partition(" ")[0] for trace in found} == set(mine)
         assert any(":background:" in trace for trace in found)
+        answers = len(line.sent)
+        await talk.unfollow(LEAVER)
         await talk.line("/forget me")
         await talk.slack("/forget me", slack_events.DIRECT)
 
         await until_forgotten(tmp_path, mine)
+        # Who leaves is not answered.
+        assert len(line.sent) == answers + 1
         theirs = await traces(tmp_path, OTHERS)
         assert any(":history:line:" in trace for trace in theirs)
         assert any(":history:slack:" in trace for trace in theirs)
         assert any("kept.txt" in trace for trace in theirs)
         assert any(".aof" in trace for trace in theirs)
-
-
-async def test_unfollowing_leaves_no_trace_of_a_person(
-    tmp_path: Path, settings: dict[str, str], line: LineFake, slack: SlackFake
-) -> None:
-    """As if they had said so; nobody is answered."""
-    mine = (WORDS, NAME, line_events.USER)
-    async with kaiwa(tmp_path, "run", **settings) as running:
-        talk = Talk(running, line, slack)
-        await talk.line(f"keep {WORDS}")
-        await talk.line(f"hello {WORDS}", group=line_events.GROUP)
-        await talk.line(f"hello {OTHERS}", OTHER, line_events.GROUP)
-        await talk.unfollow()
-
-        await until_forgotten(tmp_path, mine)
-        assert any(":history:line:" in trace for trace in await traces(tmp_path, OTHERS))
-        assert len(line.sent) == 3

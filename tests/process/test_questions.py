@@ -1,4 +1,4 @@
-"""A tool that acts, asked for on the page and at a terminal; and turns that are stopped there."""
+"""A tool that acts, asked for at a terminal; and turns that are stopped there."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ import asyncio
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from bot.cli.new_tool import write_tool
 from bot.texts import load
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
-from tests.process.kaiwa_process import KaiwaProcess, kaiwa, left_behind
+from tests.process.kaiwa_process import left_behind
 from tests.process.terminal import CTRL_C, PROMPT, Terminal, piped
+from tests.process.test_restarts import write_acting_tool
 from tests.project import environment
-from tests.waiting import until, until_true
+from tests.waiting import until
 
 WORDS = load().table("terminal", "en")
-HERE = "/console/conversation-1"
 
 
 @pytest.fixture
@@ -31,13 +29,7 @@ def gemini() -> Iterator[GeminiFake]:
 @pytest.fixture
 def variables(tmp_path: Path, gemini: GeminiFake) -> dict[str, str]:
     """A tool of the operator's that acts: it writes down each call."""
-    file = write_tool("shout", tmp_path / "tools").tool
-    source = file.read_text("utf-8").replace('] = "low"', '] = "high"')
-    reported = (
-        f"with open({str(tmp_path / 'done')!r}, 'a') as file:\n            file.write(text)\n     "
-        "   return"
-    )
-    file.write_text(source.replace("return {", f"{reported} {{"), "utf-8")
+    write_acting_tool(tmp_path / "tools", tmp_path / "done")
     return environment(
         KAIWA_DATA_DIR=str(tmp_path / "data"),
         TOOLS_DIR=str(tmp_path / "tools"),
@@ -56,62 +48,6 @@ def terminal(tmp_path: Path, variables: dict[str, str]) -> Iterator[Terminal]:
     yield terminal
     terminal.close()
     assert left_behind(tmp_path) == []
-
-
-async def asked(running: KaiwaProcess) -> dict[str, Any]:
-    """The open question, as soon as there is one."""
-    found: list[dict[str, Any]] = []
-
-    async def is_asked() -> bool:
-        async with running.browser() as http:
-            question = (await http.get(HERE)).json()["asked"]
-        found[:] = [question] if question else []
-        return bool(found)
-
-    await until_true(is_asked, 20)
-    return found[0]
-
-
-async def post(running: KaiwaProcess, path: str, content: dict[str, Any]) -> int:
-    async with running.browser() as http:
-        return (await http.post(f"{HERE}/{path}", json=content)).status_code
-
-
-async def test_a_question_outlives_the_process_that_asked_it(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
-) -> None:
-    """Another process takes the decision, makes the call once, and says what came of it; a second
-    press is too late."""
-    gemini.call("shout", {"text": "hello"})
-    async with kaiwa(tmp_path, "run", **variables) as running:
-        await running.say("conversation-1", "shout hello")
-        question = await asked(running)
-    assert (question["tool"], question["shown"]) == ("shout", "▸ text: hello")
-    gemini.say("HELLO, as you wished.")
-    async with kaiwa(tmp_path, "run", **variables) as running:
-        decision = {"question": (await asked(running))["question_id"], "approved": True}
-        assert decision["question"] == question["question_id"]
-        assert await post(running, "decisions", decision) == 202
-        assert await running.answers("conversation-1", 1) == ["HELLO, as you wished."]
-        assert await post(running, "decisions", decision) == 409
-    assert (tmp_path / "done").read_text("utf-8") == "hello"
-
-
-async def test_a_worker_elsewhere_hears_the_wish_to_stop(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
-) -> None:
-    """The page's process takes no turns; the one that does ends its model call at once, and nothing
-    is left to do."""
-    gemini.stall()
-    async with (
-        kaiwa(tmp_path, "run", "--no-worker", **variables) as running,
-        kaiwa(tmp_path, "worker", ready="takes turns", **variables),
-    ):
-        await running.say("conversation-1", "tell me a story")
-        await until(lambda: bool(gemini.requests), 20)
-        assert await post(running, "stop", {}) == 202
-        assert await running.answers("conversation-1", 1, seconds=5) == ["Stopped."]
-        await running.idle(10)
 
 
 def test_the_next_line_at_the_terminal_decides(

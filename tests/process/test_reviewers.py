@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bot.cli.new_tool import write_tool
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.gemini_answers import Answer, answer_of, failure, signed
 from tests.process.kaiwa_process import KaiwaProcess, kaiwa
+from tests.process.test_restarts import write_acting_tool
 from tests.waiting import until_true
 
 JSON = dict[str, Any]
@@ -92,13 +92,7 @@ async def test_a_call_runs_only_if_every_reviewer_has_approved_it_in_time(
     tmp_path: Path, gemini: GeminiFake
 ) -> None:
     """Whatever one of them answers, or does not answer; all the others are in favour."""
-    file = write_tool("shout", tmp_path / "tools").tool
-    source = file.read_text("utf-8").replace('] = "low"', '] = "high"')
-    reported = (
-        f"with open({str(tmp_path / 'done')!r}, 'a') as file:\n            file.write(text)\n     "
-        "   return"
-    )
-    file.write_text(source.replace("return {", f"{reported} {{"), "utf-8")
+    write_acting_tool(tmp_path / "tools", tmp_path / "done")
     model = Model(gemini)
     variables = {
         "TOOLS_DIR": str(tmp_path / "tools"),

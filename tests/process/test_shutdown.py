@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -26,11 +26,6 @@ SUM_AND_WEATHER = (("calculate", {"expression": "6 * 7"}), ("get_weather", {"loc
 def variables(variables: dict[str, str], wttr: WttrFake) -> dict[str, str]:
     """Everything on, and a tool that waits for as long as a test wants."""
     return variables | {"WTTR_BASE_URL": wttr.base_url, "WEATHER_TIMEOUT_S": "25"}
-
-
-@pytest.fixture(params=[("run",), ("run", "--processes", "2")], ids=["one process", "two"])
-def command(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    return cast("tuple[str, ...]", request.param)
 
 
 async def in_a_tool_call(
@@ -61,7 +56,6 @@ async def stopping(running: KaiwaProcess, number: signal.Signals) -> None:
 
 
 async def test_a_stopping_process_takes_nothing_in_and_finishes_what_it_has(
-    command: tuple[str, ...],
     tmp_path: Path,
     variables: dict[str, str],
     gemini: GeminiFake,
@@ -71,7 +65,7 @@ async def test_a_stopping_process_takes_nothing_in_and_finishes_what_it_has(
 ) -> None:
     """503 at every door while a turn runs; the turn ends as if nothing were, then the process does,
     with code 0."""
-    async with kaiwa(tmp_path, *command, **variables) as running:
+    async with kaiwa(tmp_path, "run", "--processes", "2", **variables) as running:
         await in_a_tool_call(running, line, gemini, wttr)
         gemini.say("42, and sunny")
         await stopping(running, signal.SIGTERM)
@@ -88,7 +82,6 @@ async def test_a_stopping_process_takes_nothing_in_and_finishes_what_it_has(
 
 
 async def test_a_second_sigterm_ends_the_process_at_once_and_loses_nothing(
-    command: tuple[str, ...],
     tmp_path: Path,
     variables: dict[str, str],
     gemini: GeminiFake,
@@ -98,7 +91,7 @@ async def test_a_second_sigterm_ends_the_process_at_once_and_loses_nothing(
 ) -> None:
     """The next start goes on where the turns were: what was finished is not done again, and each is
     answered once."""
-    async with kaiwa(tmp_path, *command, **variables) as running:
+    async with kaiwa(tmp_path, "run", **variables) as running:
         await in_a_tool_call(running, line, gemini, wttr)
         gemini.stall()
         assert await post_slack(running, slack, "hello?", "1795298220.000100") == 200

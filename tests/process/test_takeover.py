@@ -22,6 +22,10 @@ from tests.waiting import until
 TALK = "conversation-1"
 TS = "1795298220.000100"
 LOST = "lease.lost"
+HALF = (
+    "It is 21 °C in Tokyo, the sun is out, and if nothing unforeseen comes from the sea it will "
+    "stay"
+)
 HANAKO, TARO = "U" + "1" * 32, "U" + "2" * 32
 
 
@@ -52,9 +56,9 @@ async def test_what_a_killed_process_had_begun_is_finished_once(
     line: LineFake,
     slack: SlackFake,
 ) -> None:
-    """kill -9 in a model call, in a tool call, and before and after LINE has heard of a reply: ten
-    seconds later each is answered, and no model or tool call that was finished has been
-    repeated."""
+    """kill -9 in half an answer in Slack, in a tool call, and before and after LINE has heard of a
+    reply: ten seconds later each is answered, Slack in the message that was begun, and no model or
+    tool call that was finished has been repeated."""
     async with kaiwa(tmp_path, "run", **variables) as killed:
         gemini.say("Hello Hanako")
         line.trouble("reply", "stalled")
@@ -65,9 +69,10 @@ async def test_what_a_killed_process_had_begun_is_finished_once(
         assert await post_line(killed, line, "Hello", TARO) == 200
         await until(lambda: len(line.calls("reply")) == 2)
         await in_a_tool_call(killed, gemini, wttr)
-        gemini.stall()
+        slack.add_user()
+        gemini.say(HALF, end="stalled")
         assert await post_slack(killed, slack, "hello?", TS) == 200
-        await until(lambda: len(gemini.requests) == 4)
+        await until(lambda: slack.shown == [HALF])
         assert await killed.stop(signal.SIGKILL) == -signal.SIGKILL
     wttr.recover()
     gemini.always = continued
@@ -76,7 +81,9 @@ async def test_what_a_killed_process_had_begun_is_finished_once(
         assert [call["tool"] for call in running.log("tool.called")] == ["get_weather"]
         assert await running.answers(TALK, 1) == ["after 3 messages"]
     assert line.texts == [["Hello Hanako"], ["Hello Taro"]]
-    assert slack.answers == ["after 1 messages"]
+    assert slack.shown == ["after 1 messages"]
+    assert len(slack.called("chat.startStream")) == 1
+    assert slack.called("chat.postMessage") + slack.called("chat.delete") == []
     assert len(gemini.requests) == 6
     assert left_behind(tmp_path) == []
 

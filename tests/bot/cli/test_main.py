@@ -357,14 +357,11 @@ def test_a_webhook_that_cannot_be_set_is_one_line(
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("number", [0, 1, 2])
-def test_a_closed_standard_stream_is_no_crash(tmp_path: Path, number: int) -> None:
-    """As ``<&-`` leaves it: its number must not become a socket's, which uvloop refuses to
+def test_closed_standard_streams_are_no_crash(tmp_path: Path) -> None:
+    """As ``<&-`` leaves them: their numbers must not become a socket's, which uvloop refuses to
     close."""
     again = f"os.execv(sys.executable, [sys.executable, '-c', {ENTRY!r}, 'mcp'])"
-    program = f"import os, sys; os.close({number}); {again}"
+    program = f"import os, sys; os.closerange(0, 3); {again}"
     own = environment(KAIWA_DATA_DIR=str(tmp_path))
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, env=own, stdin=subprocess.DEVNULL, timeout=50
-    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=own, timeout=50)
     assert done.returncode == 0

@@ -18,7 +18,7 @@ from tests.fakes.gemini import GeminiFake
 from tests.fakes.gemini_answers import Answer, answer_of
 from tests.fakes.line import LineFake
 from tests.process.kaiwa_process import WORKING, KaiwaProcess, kaiwa
-from tests.process.test_slack_approvals import write_acting_tool
+from tests.process.test_restarts import write_acting_tool
 from tests.waiting import until, until_true
 
 EVENTS = ("stop", "edit", "deletion", "press", "yes", "reset", "forget", "leave", "message")
