@@ -1,5 +1,5 @@
-"""What ``make quick`` leaves out, which tests begin first, and whose lines coverage does not
-count."""
+"""What ``make quick`` leaves out, which tests stand between others, and whose lines coverage does
+not count."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ NOT_QUICK = (
     "tests/process/",
     "tests/toolset/",
 )
-# They wait most, so the others run beside them.
-FIRST = ("tests/crash/", "tests/process/", "tests/browser/")
+# They wait most, so their files stand between those of the others.
+WAITING = ("tests/crash/", "tests/process/", "tests/browser/")
 # Tests whose lines are those of other tests: being measured would take them twice as long again.
 UNMEASURED = (
     "tests/bot/channels/line/test_approvals.py::test_the_longest_question",
@@ -78,6 +78,9 @@ MEASURED = (  # all the same
     "tests/process/test_processes.py::test_one_process_listens_to_slack",
     "tests/process/test_shutdown.py",
 )
+# Further rows of a table play the lines of the first ones.
+MEASURED_ROWS = 3
+IS_MEASURED = pytest.StashKey[bool]()
 # It skips where a vendor has no form for a feature.
 NO_FORM = "tests/bot/providers/conformance/test_conformance"
 
@@ -96,11 +99,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Four for two cores, because tests wait for processes, servers and deadlines; quick ones do
+    """One more than cores, because tests wait for processes, servers and deadlines; quick ones do
     not."""
     has_affinity = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    return cores if config.option.quick else cores * 2
+    return cores if config.option.quick else cores + 1
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -113,9 +116,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection(session: pytest.Session) -> Generator[None, Any, Any]:
     """Measure the import of our modules, and nothing else of the collection: it would take twice
     as long."""
-    plugins = session.config.pluginmanager
-    coverage = getattr(plugins.getplugin("_cov"), "cov_controller", None)
-    if coverage is None or plugins.hasplugin("dsession"):
+    coverage = coverage_of(session.config)
+    if coverage is None or session.config.pluginmanager.hasplugin("dsession"):
         return (yield)
     for package in ("bot", "toolset"):
         for path in (ROOT / package).glob("**/*.py"):
@@ -129,18 +131,56 @@ def pytest_collection(session: pytest.Session) -> Generator[None, Any, Any]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put what waits first, leave lines out of the coverage, and slow tests out of a quick run."""
+    """Mark what is not measured, and order the tests; of a quick run take the slow ones out."""
+    rows: Counter[str] = Counter()
     for item in items:
-        is_twin = item.nodeid.startswith(UNMEASURED) and not item.nodeid.startswith(MEASURED)
-        # a property plays the same lines a hundred times
-        is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-        if is_twin or is_property or item.get_closest_marker("other_server"):
-            item.add_marker("no_cover")
-    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
+        function = item.nodeid.partition("[")[0]
+        rows[function] += 1
+        item.stash[IS_MEASURED] = rows[function] <= MEASURED_ROWS and is_measured(item)
     if config.option.quick:
         slow = [item for item in items if is_slow(item)]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if item not in slow]
+    else:
+        items[:] = interleaved(items)
+
+
+def is_measured(item: pytest.Item) -> bool:
+    """Whether no other test plays the same lines."""
+    is_twin = item.nodeid.startswith(UNMEASURED) and not item.nodeid.startswith(MEASURED)
+    # A property plays the same lines a hundred times.
+    is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    return not (is_twin or is_property or item.get_closest_marker("other_server"))
+
+
+def interleaved(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The tests by file, the files that wait in even distances between the others."""
+    waiting: dict[Path, list[pytest.Item]] = {}
+    others: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files = waiting if item.nodeid.startswith(WAITING) else others
+        files.setdefault(item.path, []).append(item)
+    places = [(index / len(waiting), tests) for index, tests in enumerate(waiting.values())]
+    places += [(index / len(others), tests) for index, tests in enumerate(others.values())]
+    places.sort(key=lambda place: place[0])
+    return [item for _, tests in places for item in tests]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Measure a test with its fixtures, or nothing of it."""
+    coverage = coverage_of(item.config)
+    if coverage is not None and coverage.started != item.stash[IS_MEASURED]:
+        if coverage.started:
+            coverage.pause()
+        else:
+            coverage.resume()
+    return (yield)
+
+
+def coverage_of(config: pytest.Config) -> Any:
+    """What measures the tests of this process; None without coverage."""
+    return getattr(config.pluginmanager.getplugin("_cov"), "cov_controller", None)
 
 
 def is_slow(item: pytest.Item) -> bool:
@@ -166,5 +206,5 @@ def processes_are_measured_as_their_test_is(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Coverage finds them by this variable."""
-    if request.node.get_closest_marker("no_cover"):
+    if not request.node.stash[IS_MEASURED]:
         monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)

@@ -12,7 +12,7 @@ from tests.project import ROOT
 
 BEGINNINGS = {
     *quick.NOT_QUICK,
-    *quick.FIRST,
+    *quick.WAITING,
     *quick.UNMEASURED,
     *quick.MEASURED,
 }
