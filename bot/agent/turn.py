@@ -226,7 +226,7 @@ class Turn:
         self._started: set[str] = set()
         self._decided: dict[str, ApprovalDecision] = {}
         self.stopped = False
-        self._asking = asyncio.Timeout(None)
+        self._asking: asyncio.Timeout | None = None
         self._is_changed = False  # since the inbox was checked
         self._edited_at = 0  # number of results at the last edit of a question
 
@@ -398,17 +398,18 @@ class Turn:
     def asking(self) -> asyncio.Timeout:
         """The time limit of a request to the model: ``restart`` makes it expire, also one since the
         inbox was checked."""
-        self._asking = asyncio.timeout(0 if self._is_changed else None)
-        return self._asking
+        self._asking = limit = asyncio.timeout(0 if self._is_changed else None)
+        return limit
 
     def restart(self, message_id: str) -> None:
         """End the request to the model, and check the inbox before anything is answered, if the
         turn answers this message, which was changed."""
         if any(message.id == message_id for message in self._asked):
             self._is_changed = True
-            # Without a request under way there is no limit, or it is over.
+            # The limit of an earlier request is over.
             with suppress(RuntimeError):
-                self._asking.reschedule(0)
+                if self._asking is not None:
+                    self._asking.reschedule(0)
 
     async def record_result(self, result: ToolResult) -> ToolResult:
         """Record a tool's result, then add it to the turn; returns it, beyond ``MOST_READ`` an
