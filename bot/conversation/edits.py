@@ -31,7 +31,7 @@ from bot.conversation.undelivered import (
     taking_back,
     taking_back_each,
 )
-from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, Lease, Store
+from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, Lease, Store, keys
 from bot.transcript import (
     Message,
     TurnRecord,
@@ -479,7 +479,7 @@ def _is_by(body: bytes, author_id: str) -> bool:
 
 
 def person_of(conversation: str, event: InboundEvent) -> str | None:
-    return f"{channel_of(conversation)}:{event.author_id}" if event.author_id else None
+    return keys.person_of(conversation, event.author_id) if event.author_id else None
 
 
 def _entries_of(conversation: str, events: Iterable[InboundEvent]) -> set[tuple[str, str]]:
@@ -488,6 +488,6 @@ def _entries_of(conversation: str, events: Iterable[InboundEvent]) -> set[tuple[
     for event in events:
         people = {event.author_id, *(quote.author_id for quote in event.message.quotes)} - {""}
         for author_id in people:
-            person = f"{channel_of(conversation)}:{author_id}"
+            person = keys.person_of(conversation, author_id)
             entries.add((person, entry_of(conversation, event)))
     return entries
