@@ -11,7 +11,7 @@ from typing import TypeVar
 SMALLER, LARGER = 12_500, 50_000  # characters
 SLOWEST = 8.0  # growth of work while a text grows fourfold: 4 is linear, 16 quadratic
 # Less is not told from noise, nor from the step that a text takes which fits no single message.
-FLOOR_S = 0.05
+FLOOR_S = 0.25
 REPEATS = 5  # of a measurement that looks bad
 
 Shape = Callable[[int], str]
