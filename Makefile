@@ -28,10 +28,11 @@ run: setup ## web server, worker and page in one process
 chat: setup ## talk in this terminal
 	@exec $(BIN)/kaiwa chat
 
-TESTS = $(BIN)/pytest --quiet --numprocesses=auto --dist=loadfile --no-loadscope-reorder
+TESTS = pytest --quiet --numprocesses=auto --dist=loadfile --no-loadscope-reorder
+COVERAGE = $(BIN)/python -W "ignore:Unable to activate pytest" -m slipcover --out .coverage.json
 
 quick: dev ## the tests that need no browser, no process and no other vendor than Gemini, for while you work
-	@$(TESTS) --quick --hypothesis-profile=quick
+	@$(BIN)/$(TESTS) --quick --hypothesis-profile=quick
 
 types: dev # with the packages of VENV
 	@$(BIN)/mypy --no-error-summary --cache-dir .mypy_cache/$(VENV)
@@ -47,7 +48,8 @@ check: dev ## format, lint, types, import directions, tests with coverage; stops
 	$(call step,lint,$(BIN)/ruff check --quiet .,make format fixes some of it)
 	$(call step,types,scripts/types.sh,fix the types above)
 	$(call step,imports,$(IMPORTS),see the contracts in pyproject.toml)
-	$(call step,tests,$(TESTS) --cov --cov-report=term $(PROPERTIES),see the tests or the coverage above)
+	$(call step,tests,$(COVERAGE) --json -m $(TESTS) $(PROPERTIES),see the tests above)
+	$(call step,coverage,$(COVERAGE) --fail-under 95 --merge .coverage.json,see the lines above that no test plays)
 
 nightly: PROPERTIES = --hypothesis-profile=nightly
 nightly: check ## the gate with long property runs, then kills around questions and chaos; SEED=7 draws it again
@@ -86,5 +88,5 @@ lock: dev ## compile the requirements from pyproject.toml; UPGRADE=1 takes the n
 	@$(COMPILE) --output-file requirements-llm.txt --group llm --no-deps
 
 clean: ## remove .venv and everything made by tools; your data in .kaiwa stays
-	@rm -rf .venv .venv-3.* .coverage* htmlcov build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
+	@rm -rf .venv .venv-3.* .coverage* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

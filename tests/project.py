@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -28,11 +27,9 @@ def files(*patterns: str) -> list[Path]:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """What a process of ours starts with: nothing of the developer's, and what coverage needs to
-    measure it."""
-    measured = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
+    """What a process of ours starts with: nothing of the developer's."""
     ours = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "SSL_CERT_FILE": str(AUTHORITY)}
-    return {"PATH": "/usr/bin:/bin", **ours, **NO_OPEN_METEO, **measured, **variables}
+    return {"PATH": "/usr/bin:/bin", **ours, **NO_OPEN_METEO, **variables}
 
 
 def name_of(path: Path) -> str:

@@ -1,18 +1,12 @@
-"""What ``make quick`` leaves out, which tests stand between others, and whose lines coverage does
-not count."""
+"""What ``make quick`` leaves out, and which tests stand between others."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Generator
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-from tests.project import ROOT
 
 # What make quick does not even import: tests that start processes or take long, and other vendors'
 # SDKs.
@@ -55,32 +49,6 @@ NOT_QUICK = (
 )
 # They wait most, so their files stand between those of the others.
 WAITING = ("tests/crash/", "tests/process/", "tests/browser/")
-# Tests whose lines are those of other tests: being measured would take them twice as long again.
-UNMEASURED = (
-    "tests/bot/channels/line/test_approvals.py::test_the_longest_question",
-    "tests/bot/channels/slack/test_approvals.py::test_the_longest_question",
-    "tests/bot/channels/slack/test_stream_crash_points.py",
-    "tests/bot/channels/test_replies.py",
-    "tests/bot/cli/test_new_tool.py::test_its_own_test_passes",
-    "tests/bot/providers/shared/test_size_limits.py",
-    "tests/bot/providers/test_registry.py::test_a_missing_",
-    "tests/bot/providers/test_registry.py::test_only_the_sdk_",
-    "tests/bot/store/test_machine.py",
-    "tests/bot/test_linear_text.py",
-    "tests/browser/test_dead_worker.py",
-    "tests/crash/",
-    "tests/injections/",
-    "tests/process/",
-    "tests/toolset/test_contract.py",
-    "tests/toolset/test_contract_arguments.py",
-)
-MEASURED = (  # all the same
-    "tests/process/test_processes.py::test_one_process_listens_to_slack",
-    "tests/process/test_shutdown.py",
-)
-# Further rows of a table play the lines of the first ones.
-MEASURED_ROWS = 3
-IS_MEASURED = pytest.StashKey[bool]()
 # It skips where a vendor has no form for a feature.
 NO_FORM = "tests/bot/providers/conformance/test_conformance"
 
@@ -112,45 +80,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if config.option.quick and path.startswith(NOT_QUICK) else None
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Generator[None, Any, Any]:
-    """Measure the import of our modules, and nothing else of the collection: it would take twice
-    as long."""
-    coverage = coverage_of(session.config)
-    if coverage is None or session.config.pluginmanager.hasplugin("dsession"):
-        return (yield)
-    for package in ("bot", "toolset"):
-        for path in (ROOT / package).glob("**/*.py"):
-            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-            import_module(name.removesuffix(".__init__"))
-    coverage.pause()
-    try:
-        return (yield)
-    finally:
-        coverage.resume()
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is not measured, and order the tests; of a quick run take the slow ones out."""
-    rows: Counter[str] = Counter()
-    for item in items:
-        function = item.nodeid.partition("[")[0]
-        rows[function] += 1
-        item.stash[IS_MEASURED] = rows[function] <= MEASURED_ROWS and is_measured(item)
+    """Order the tests; of a quick run take the slow ones out."""
     if config.option.quick:
         slow = [item for item in items if is_slow(item)]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if item not in slow]
     else:
         items[:] = interleaved(items)
-
-
-def is_measured(item: pytest.Item) -> bool:
-    """Whether no other test plays the same lines."""
-    is_twin = item.nodeid.startswith(UNMEASURED) and not item.nodeid.startswith(MEASURED)
-    # A property plays the same lines a hundred times.
-    is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-    return not (is_twin or is_property or item.get_closest_marker("other_server"))
 
 
 def interleaved(items: list[pytest.Item]) -> list[pytest.Item]:
@@ -164,23 +101,6 @@ def interleaved(items: list[pytest.Item]) -> list[pytest.Item]:
     places += [(index / len(others), tests) for index, tests in enumerate(others.values())]
     places.sort(key=lambda place: place[0])
     return [item for _, tests in places for item in tests]
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Measure a test with its fixtures, or nothing of it."""
-    coverage = coverage_of(item.config)
-    if coverage is not None and coverage.started != item.stash[IS_MEASURED]:
-        if coverage.started:
-            coverage.pause()
-        else:
-            coverage.resume()
-    return (yield)
-
-
-def coverage_of(config: pytest.Config) -> Any:
-    """What measures the tests of this process; None without coverage."""
-    return getattr(config.pluginmanager.getplugin("_cov"), "cov_controller", None)
 
 
 def is_slow(item: pytest.Item) -> bool:
@@ -199,12 +119,3 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if reasons:
         counts = "; ".join(f"{count} × {reason}" for reason, count in reasons.most_common())
         terminalreporter.write_line(f"skipped: {counts}")
-
-
-@pytest.fixture(autouse=True)
-def processes_are_measured_as_their_test_is(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Coverage finds them by this variable."""
-    if not request.node.stash[IS_MEASURED]:
-        monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)

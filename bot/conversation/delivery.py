@@ -194,8 +194,9 @@ class OutboxRelay:
         if isinstance(refused, DeliverOnPress) and self._may_be_fetched(
             lease.conversation, delivery
         ):
+            next_head = await self._keep(lease, delivery)
             attempt.end("delivery.kept", "kept", name, cause=cause, delivery=delivery.id)
-            return await self._keep(lease, delivery)
+            return next_head
         attempt.end("delivery.failed", "refused", name, cause=cause, delivery=delivery.id)
         return await self._give_up(lease, delivery, cause)
 

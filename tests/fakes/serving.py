@@ -4,7 +4,6 @@ is answered too."""
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -36,15 +35,8 @@ def serving(application: web.Application) -> Iterator[str]:
 def _loop() -> asyncio.AbstractEventLoop:
     """One for all stand-ins of this process, as long as it lives."""
     loop = asyncio.new_event_loop()
-    Thread(target=_run, args=(loop,), name="fakes", daemon=True).start()
+    Thread(target=loop.run_forever, name="fakes", daemon=True).start()
     return loop
-
-
-def _run(loop: asyncio.AbstractEventLoop) -> None:
-    sys.settrace(
-        None
-    )  # coverage has nothing to look for here, and takes more time than the work itself
-    loop.run_forever()
 
 
 async def _start(runner: web.AppRunner) -> tuple[str, int]:

@@ -13,7 +13,7 @@ import pytest
 from bot.cli.as_typed import program
 from bot.cli.new_tool import OWN, Written, next_steps, own_folder, write_tool
 from bot.errors import BadInput
-from tests.project import ROOT
+from tests.project import ROOT, environment
 from toolset.testing import call_tool
 from toolset.tool import ToolOutcome
 
@@ -23,7 +23,7 @@ def run(*command: str, cwd: Path) -> str:
     done = subprocess.run(
         [sys.executable, *command],
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=60,
