@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx
 
+from tests.process.warm_process import WarmProcess, started_warm
 from tests.project import environment
 from tests.waiting import until_true
 
@@ -34,7 +35,7 @@ class KaiwaProcess:
         base_url: of its web server; empty for a worker.
     """
 
-    process: asyncio.subprocess.Process
+    process: asyncio.subprocess.Process | WarmProcess
     token_path: Path
     lines: list[str] = field(default_factory=list)
     base_url: str = ""
@@ -121,21 +122,29 @@ class KaiwaProcess:
 
 @asynccontextmanager
 async def kaiwa(
-    folder: Path, *arguments: str, ready: str = ADDRESS, entry: str = ENTRY, **variables: str
+    folder: Path, *arguments: str, ready: str = ADDRESS, entry: str = "", **variables: str
 ) -> AsyncIterator[KaiwaProcess]:
     """Start a command and wait until it says that it is ready; whatever happens, it is gone
-    afterwards."""
+    afterwards.
+
+    Args:
+        entry: a program for a new interpreter; a fork of a warm one by default.
+    """
     own = {"PORT": "0", "KAIWA_DATA_DIR": str(folder / "data")} | variables
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        entry,
-        *arguments,
-        cwd=folder,
-        env=environment(**own),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
+    process: asyncio.subprocess.Process | WarmProcess
+    if entry:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            entry,
+            *arguments,
+            cwd=folder,
+            env=environment(**own),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+    else:
+        process = await started_warm(arguments, folder, environment(**own))
     running = KaiwaProcess(process, Path(own["KAIWA_DATA_DIR"]) / "console_token")
     started = asyncio.Event()
 

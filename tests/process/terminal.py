@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import pty
 import re
 import signal
 import sys
+import termios
+from multiprocessing.connection import Connection
 from pathlib import Path
 
-import pexpect
+from pexpect import EOF
+from pexpect.fdpexpect import fdspawn
 
 from tests.fakes.terminal import TerminalFake
 from tests.process.kaiwa_process import ENTRY
+from tests.process.warm_process import WarmProcess
 
 WIDTH, HEIGHT = 100, 40
+PATIENCE_S = 30
 CTRL_C, CTRL_D, ARROW_UP = "\x03", "\x04", "\x1b[A"
 PROMPT = re.escape("\x1b[1;36m›\x1b[0m ")  # as it is drawn; what is typed is echoed behind it
 
@@ -27,17 +33,14 @@ class Terminal:
 
     def __init__(self, variables: dict[str, str], *arguments: str, deaf: bool = False) -> None:
         self._glass = TerminalFake(WIDTH, HEIGHT)
-        self._child = pexpect.spawn(
-            sys.executable,
-            ["-c", ENTRY, "chat", *arguments],
-            env=variables,
-            cwd=Path(variables["KAIWA_DATA_DIR"]).parent,
-            encoding="utf-8",
-            timeout=30,
-            dimensions=(HEIGHT, WIDTH),
-            preexec_fn=_deafen if deaf else None,
+        window, inside = pty.openpty()
+        termios.tcsetwinsize(window, (HEIGHT, WIDTH))
+        folder = Path(variables["KAIWA_DATA_DIR"]).parent
+        self._process = WarmProcess(
+            ["chat", *arguments], folder, variables, Connection(inside), deaf=deaf
         )
-        self._child.logfile_read = self._glass
+        self._window = fdspawn(window, encoding="utf-8", timeout=PATIENCE_S)
+        self._window.logfile_read = self._glass
 
     @property
     def text(self) -> str:
@@ -51,11 +54,11 @@ class Terminal:
 
     def see(self, pattern: str) -> None:
         """Wait until something is drawn."""
-        self._child.expect(pattern)
+        self._window.expect(pattern)
 
     def type(self, keys: str) -> None:
         """Press keys."""
-        self._child.send(keys)
+        self._window.send(keys)
 
     def say(self, text: str) -> str:
         """Type a message; what can be read when the prompt is back."""
@@ -65,7 +68,7 @@ class Terminal:
 
     def kill(self, number: signal.Signals) -> int | None:
         """Send a signal; the exit code."""
-        self._child.kill(number)
+        self._process.send_signal(number)
         return self.ended()
 
     def leave(self, key: str = CTRL_D) -> int | None:
@@ -75,17 +78,14 @@ class Terminal:
 
     def ended(self) -> int | None:
         """Wait for the end; the exit code."""
-        self._child.expect(pexpect.EOF)
-        self._child.close()
-        return self._child.exitstatus
+        self._window.expect(EOF)
+        return self._process.end(PATIENCE_S)
 
     def close(self) -> None:
         """Close the window, whatever runs in it."""
-        self._child.close(force=True)
-
-
-def _deafen() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self._window.close()
+        if self._process.end(PATIENCE_S) is None:
+            self._process.kill()
 
 
 async def piped(variables: dict[str, str]) -> asyncio.subprocess.Process:

@@ -14,7 +14,7 @@ from tests.fakes import line_events
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.gemini_answers import answer_of
 from tests.fakes.line import LineFake
-from tests.process.kaiwa_process import KaiwaProcess, kaiwa
+from tests.process.kaiwa_process import ENTRY, KaiwaProcess, kaiwa
 from tests.process.webhooks import post_line
 from tests.toolset.webpage.office_files import word
 from tests.waiting import until
@@ -36,7 +36,8 @@ async def test_files_of_several_people_fit_into_a_small_machine(
     four people send six pictures of 9 MiB each, say hi, and send a film of 31 MiB, which Google is
     handed one after the other, and keeps none."""
     gemini.always = lambda _: answer_of([{"text": ANSWER}])
-    async with kaiwa(tmp_path, "run", **variables) as running:
+    # A new interpreter: a fork's memory and libraries are also its parent's.
+    async with kaiwa(tmp_path, "run", entry=ENTRY, **variables) as running:
         assert await send_document(running, line) == 200
         await until(lambda: len(line.sent) == 1, 30)
         assert "lxml" not in libraries(running)

@@ -16,7 +16,7 @@ from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.openai import KEY as OPENAI_KEY
 from tests.fakes.openai import openai_fake
 from tests.fakes.wttr import WttrFake
-from tests.process.kaiwa_process import KaiwaProcess, kaiwa, left_behind
+from tests.process.kaiwa_process import ENTRY, KaiwaProcess, kaiwa, left_behind
 
 TALK = "conversation-1"
 
@@ -80,7 +80,7 @@ async def test_nothing_configured_is_a_demo_that_survives_its_store(tmp_path: Pa
     """It answers, names the variables that bring more and those that nothing reads, and needs no
     token on this machine; a frozen store refuses, a killed one is started again with its data."""
     (tmp_path / ".env").write_text("GEMINI_APIKEY=key\n", "utf-8")
-    async with kaiwa(tmp_path, "run") as running:
+    async with kaiwa(tmp_path, "run", entry=ENTRY) as running:
         assert "nothing reads GEMINI_APIKEY of .env" in running.output
         assert "did you mean GEMINI_API_KEY?" in running.output
         for variable in ("GEMINI_API_KEY", "LINE_CHANNEL_SECRET", "SLACK_BOT_TOKEN"):
