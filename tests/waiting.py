@@ -21,4 +21,4 @@ async def until_true(asks: Callable[[], Awaitable[bool]], seconds: float = 30) -
     """The same where asking takes a while."""
     async with asyncio.timeout(seconds):
         while not await asks():  # noqa: ASYNC110 -- as above
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.05)

@@ -77,23 +77,20 @@ class KaiwaProcess:
     async def history(self, conversation: str) -> list[dict[str, Any]]:
         """The committed messages, as the page gets them."""
         async with self.browser() as http:
-            answer = await http.get(f"/console/{conversation}")
-        messages: list[dict[str, Any]] = answer.json()["messages"]
-        return messages
+            return await _history(http, conversation)
 
     async def answers(self, conversation: str, count: int, seconds: float = 20) -> list[str]:
         """The final answers, as soon as there are so many."""
         spoken: list[str] = []
+        async with self.browser() as http:
 
-        async def enough() -> bool:
-            spoken[:] = [
-                m["text"]
-                for m in await self.history(conversation)
-                if m["role"] == "model" and not m["calls"]
-            ]
-            return len(spoken) >= count
+            async def enough() -> bool:
+                messages = await _history(http, conversation)
+                final = [m["text"] for m in messages if m["role"] == "model" and not m["calls"]]
+                spoken[:] = final
+                return len(spoken) >= count
 
-        await until_true(enough, seconds)
+            await until_true(enough, seconds)
         return spoken
 
     async def ready(self, seconds: float) -> None:
@@ -118,6 +115,12 @@ class KaiwaProcess:
         """The log lines of one event."""
         entries = [json.loads(line) for line in self.lines if line.startswith("{")]
         return [entry for entry in entries if entry["event"] == event]
+
+
+async def _history(http: httpx.AsyncClient, conversation: str) -> list[dict[str, Any]]:
+    answer = await http.get(f"/console/{conversation}")
+    messages: list[dict[str, Any]] = answer.json()["messages"]
+    return messages
 
 
 @asynccontextmanager

@@ -16,16 +16,28 @@ from tests.process.test_shutdown import stopping
 from tests.project import environment
 from tests.toolset.mcp.servers import REAL, TEXT, Hostile, flood, is_alive, listed
 from tests.waiting import until, until_true
+from toolset.mcp.config import ServerConfig
 
 TALK = "conversation-1"
 
 
-def with_servers(folder: Path, gemini: GeminiFake) -> dict[str, str]:
+def working(folder: Path) -> ServerConfig:
+    """A server written without the SDK, which takes a second and a half to load."""
+    launched = {"content": [{"type": "text", "text": "launched"}]}
+    return Hostile(folder / "works.json").says(
+        tools=[listed("launch", annotations={})], answers={"launch": launched}
+    )
+
+
+def with_servers(folder: Path, gemini: GeminiFake, works: ServerConfig) -> dict[str, str]:
     """A server that works and is trusted, and one that hangs and ignores SIGTERM."""
     hanging = Hostile(folder / "script.json").says(hangs=True)
-    servers = {one.name: {"command": one.command, "args": [*one.args]} for one in (hanging, REAL)}
+    servers = {
+        name: {"command": one.command, "args": [*one.args]}
+        for name, one in (("bad", hanging), ("works", works))
+    }
     (folder / "mcp.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
-    named = {"MCP_SERVERS": str(folder / "mcp.json"), "MCP_TRUST": "real"}
+    named = {"MCP_SERVERS": str(folder / "mcp.json"), "MCP_TRUST": "works"}
     return named | {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": gemini.base_url}
 
 
@@ -50,9 +62,8 @@ async def no_server_is_left(folder: Path) -> None:
 
 async def test_killed_processes_leave_no_server(tmp_path: Path, gemini: GeminiFake) -> None:
     """Though nobody is left who could end them."""
-    async with kaiwa(
-        tmp_path, "run", "--processes", "2", **with_servers(tmp_path, gemini)
-    ) as running:
+    variables = with_servers(tmp_path, gemini, working(tmp_path))
+    async with kaiwa(tmp_path, "run", "--processes", "2", **variables) as running:
         await until(lambda: len(running.log("mcp.connected")) == 2)
         await until(lambda: Hostile(tmp_path / "script.json").child > 0)
         running.process.send_signal(signal.SIGKILL)
@@ -64,16 +75,17 @@ async def test_a_call_approved_before_a_restart_is_made_when_its_server_is_there
 ) -> None:
     """A server that takes seconds to start is waited for; the call is made once, by the process
     that comes after."""
-    variables = with_servers(tmp_path, gemini)
-    gemini.call("real_launch", {})
+    works = working(tmp_path)
+    variables = with_servers(tmp_path, gemini, works)
+    gemini.call("works_launch", {})
     async with kaiwa(tmp_path, "run", **variables) as running:
         await until(lambda: bool(running.log("mcp.connected")))
         await running.say(TALK, "Launch it")
         question = await asked(running)
         running.process.send_signal(signal.SIGKILL)
         await no_server_is_left(tmp_path)
-    slow = ["-c", f"sleep 3; exec {REAL.command} {' '.join(REAL.args)}"]
-    entry = {"mcpServers": {"real": {"command": "sh", "args": slow}}}
+    slow = ["-c", f"sleep 3; exec {works.command} {' '.join(works.args)}"]
+    entry = {"mcpServers": {"works": {"command": "sh", "args": slow}}}
     (tmp_path / "mcp.json").write_text(json.dumps(entry), "utf-8")
     gemini.say("It is launched")
     async with kaiwa(tmp_path, "run", **variables) as running, running.browser() as http:
@@ -82,7 +94,7 @@ async def test_a_call_approved_before_a_restart_is_made_when_its_server_is_there
         assert await running.answers(TALK, 1) == ["It is launched"]
         assert len(running.log("tool.called")) == 1
     reported = gemini.requests[-1].body["contents"][-1]["parts"][0]["functionResponse"]["response"]
-    assert reported == {"output": {"server": "real", "text": "launched"}}
+    assert reported == {"output": {"server": "works", "text": "launched"}}
 
 
 async def test_a_stop_during_a_call_ends_server_and_process(
@@ -135,7 +147,7 @@ async def test_servers_that_hang_or_flood_take_nothing_from_others(
 ) -> None:
     """Over stdio and HTTP, all at once: the process is ready, answers people, calls a working
     server, and ends."""
-    variables = with_servers(tmp_path, gemini)
+    variables = with_servers(tmp_path, gemini, REAL)
     entries = json.loads((tmp_path / "mcp.json").read_text("utf-8"))["mcpServers"]
     for kind in ("spam", "asks", "flood"):
         config = Hostile(tmp_path / f"{kind}.json").says(tools=[listed("do")], **{kind: True})
@@ -144,11 +156,11 @@ async def test_servers_that_hang_or_flood_take_nothing_from_others(
         for kind in ("spam", "returns", "asks", "ends", "grows"):
             entries[f"http {kind}"] = {"url": await stack.enter_async_context(flood(kind))}
         (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": entries}), "utf-8")
-        gemini.call("real_greet", {"name": "Hanako"})
+        gemini.call("works_greet", {"name": "Hanako"})
         gemini.say("It greets you")
         running = await stack.enter_async_context(kaiwa(tmp_path, "run", **variables))
         assert await running.get("/readyz") == 200
-        await until(lambda: "real" in [line["server"] for line in running.log("mcp.connected")])
+        await until(lambda: "works" in [line["server"] for line in running.log("mcp.connected")])
         await running.say(TALK, "Have the server greet me, I am Hanako")
         assert await running.answers(TALK, 1) == ["It greets you"]
         assert await running.get("/readyz") == 200
@@ -156,6 +168,6 @@ async def test_servers_that_hang_or_flood_take_nothing_from_others(
         assert is_alive(hanging)
         assert await running.stop() == 0
     reported = gemini.requests[1].body["contents"][-1]["parts"][0]["functionResponse"]["response"]
-    assert reported == {"output": {"server": "real", "text": "Hello, Hanako!"}}
+    assert reported == {"output": {"server": "works", "text": "Hello, Hanako!"}}
     assert left_behind(tmp_path) == []
     assert not is_alive(hanging)
