@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -76,6 +76,24 @@ async def watched(running: KaiwaProcess, redis_url: str) -> AsyncIterator[Watch]
             watching.cancel()
 
 
+@asynccontextmanager
+async def one_listener(slack: SlackFake) -> AsyncIterator[Callable[[], bool]]:
+    """Whether Slack has never had two connections while the context is open."""
+    most = 0
+
+    async def watch() -> None:
+        nonlocal most
+        while True:
+            most = max(most, slack.connected)
+            await asyncio.sleep(0.002)
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield lambda: most == 1
+    finally:
+        watching.cancel()
+
+
 async def live_words_cross_processes(running: KaiwaProcess) -> None:
     """Whichever process accepts the message and whichever the page is connected to."""
     for number in range(6):
@@ -93,11 +111,18 @@ async def live_words_cross_processes(running: KaiwaProcess) -> None:
 
 
 async def test_a_member_is_killed_under_load_and_nothing_is_lost(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake, redis_url: str
+    tmp_path: Path,
+    variables: dict[str, str],
+    gemini: GeminiFake,
+    line: LineFake,
+    slack: SlackFake,
+    redis_url: str,
 ) -> None:
-    """Another takes its place; each message is answered once, the metrics are sums, and connections
-    stay few."""
+    """Another takes its place, and one of them listens to Slack in its stead, never two at once;
+    each message is answered once, the metrics are sums, and connections stay few."""
     gemini.always = number_in
+    del variables["SLACK_SIGNING_SECRET"]
+    variables |= {"SLACK_APP_TOKEN": APP_TOKEN, "REDIS_URL": redis_url}
 
     async def send(running: KaiwaProcess, number: int) -> None:
         user = f"U{number:032x}"
@@ -115,19 +140,26 @@ async def test_a_member_is_killed_under_load_and_nothing_is_lost(
 
         await until_true(taken)
 
-    async with kaiwa(tmp_path, *THREE, **variables, REDIS_URL=redis_url) as running:
+    async with (
+        kaiwa(tmp_path, *THREE, **variables) as running,
+        one_listener(slack) as never_two,
+    ):
         await all_ready(running, 3)
+        await until(lambda: (slack.opened, slack.connected) == (1, 1))
         await live_words_cross_processes(running)
         before = members(running)
         async with watched(running, redis_url) as watch, asyncio.TaskGroup() as senders:
             for number in range(PEOPLE):
                 senders.create_task(send(running, number))
             await until(lambda: gemini.streaming > 5)
-            os.kill(before[-1], signal.SIGKILL)
+            # The first one listens to Slack.
+            os.kill(before[0], signal.SIGKILL)
         assert watch.most - 1 <= 18
         await until(lambda: len(line.texts) >= PEOPLE)
         await running.idle(10)
+        await until(lambda: (slack.opened, slack.connected) == (2, 1))
         await all_ready(running, 3)
+        assert never_two()
         assert len(set(members(running)) & set(before)) == 2
         (replaced,) = running.log("process.replaced")
         assert replaced["cause"] == "signal 9"
@@ -141,30 +173,6 @@ async def test_a_member_is_killed_under_load_and_nothing_is_lost(
         assert await running.stop() == 0
     assert sorted(line.texts) == sorted([f"It was {number}."] for number in range(PEOPLE))
     assert left_behind(tmp_path) == []
-
-
-async def test_one_process_listens_to_slack_and_another_takes_over(
-    tmp_path: Path, variables: dict[str, str], slack: SlackFake
-) -> None:
-    """Never two at once."""
-    del variables["SLACK_SIGNING_SECRET"]
-    most = 0
-
-    async def watch() -> None:
-        nonlocal most
-        while True:
-            most = max(most, slack.connected)
-            await asyncio.sleep(0.002)
-
-    async with kaiwa(tmp_path, *TWO, **variables, SLACK_APP_TOKEN=APP_TOKEN) as running:
-        watching = asyncio.create_task(watch())
-        await all_ready(running, 2)
-        await until(lambda: slack.connected == 1)
-        os.kill(members(running)[0], signal.SIGKILL)
-        await until(lambda: (slack.opened, slack.connected) == (2, 1))
-        await all_ready(running, 2)
-        watching.cancel()
-    assert (most, slack.opened) == (1, 2)
 
 
 async def test_a_wrong_setting_that_a_member_finds_is_reported_once(tmp_path: Path) -> None:

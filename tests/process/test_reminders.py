@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,7 @@ from tests.fakes.gemini import GeminiFake
 from tests.fakes.gemini_answers import Answer, answer_of
 from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
-from tests.process.kaiwa_process import kaiwa, left_behind
-from tests.process.test_processes import members
+from tests.process.kaiwa_process import WORKING, kaiwa, left_behind
 from tests.process.webhooks import post_line, post_slack
 from tests.waiting import until
 
@@ -35,22 +32,31 @@ def obliging(seconds: int) -> Any:
 
 
 async def test_reminders_of_one_moment_come_once_each_whoever_dies(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake, slack: SlackFake
+    tmp_path: Path,
+    variables: dict[str, str],
+    gemini: GeminiFake,
+    line: LineFake,
+    slack: SlackFake,
+    redis_url: str,
 ) -> None:
     """LINE gets a push, Slack an answer in the thread: kill -9 to one process, then to the other,
     while they say the reminders of twenty people."""
     due = time.time() + 10
     gemini.always = lambda asked: obliging(max(1, round(due - time.time())))(asked)
     users = [f"U{number:032x}" for number in range(20)]
-    async with kaiwa(tmp_path, "run", "--processes", "2", **variables) as running:
+    settings = variables | {"REDIS_URL": redis_url}
+    async with (
+        kaiwa(tmp_path, "run", **settings) as running,
+        kaiwa(tmp_path, "worker", ready=WORKING, **settings) as other,
+    ):
         assert await post_slack(running, slack, WISH, TS) == 200
         assert [await post_line(running, line, WISH, user) for user in users] == [200] * len(users)
         await until(lambda: len(line.texts) >= len(users))
-        both = members(running)
         await until(lambda: len(line.calls("push")) > 0, 30)
-        for member in both:
-            os.kill(member, signal.SIGKILL)
+        for killed in (other, running):
+            killed.process.kill()
             await asyncio.sleep(0.1)  # the other one goes on meanwhile
+    async with kaiwa(tmp_path, "run", **settings) as running:
         await until(lambda: len(line.texts) >= 2 * len(users) and len(slack.posted) == 2, 60)
         await running.idle(20)
         assert await running.stop() == 0
