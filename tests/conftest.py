@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -83,11 +84,11 @@ def no_internet(internet: Internet) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def variables_of_settings() -> list[str]:
+def variables_of_settings() -> set[str]:
     """What the environment may hold for us."""
     configs = [tool.Config for tool in toolset.find()]
     tools = [field.upper() for config in configs for field in config.model_fields]
-    return [*own_variables(), *tools]
+    return {*own_variables(), *tools}
 
 
 @pytest.fixture(scope="session")
@@ -100,13 +101,13 @@ def empty_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def no_settings_from_outside(
     request: pytest.FixtureRequest,
-    variables_of_settings: list[str],
+    variables_of_settings: set[str],
     monkeypatch: pytest.MonkeyPatch,
     empty_folder: Path,
 ) -> Iterator[None]:
     """Neither the developer's environment nor the ``.env`` of the working folder reaches a test."""
-    for name in variables_of_settings:
-        monkeypatch.delenv(name, raising=False)
+    for name in variables_of_settings & os.environ.keys():
+        monkeypatch.delenv(name)
     for name, address in NO_OPEN_METEO.items():
         monkeypatch.setenv(name, address)
     monkeypatch.chdir(
@@ -146,16 +147,17 @@ def modules_are_not_garbage() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def modules_of_bot() -> list[str]:
-    """Their names, loaded or not."""
-    paths = (path.relative_to(ROOT).with_suffix("") for path in ROOT.glob("bot/**/*.py"))
+def modules_that_log() -> list[str]:
+    """The names of ours, loaded or not."""
+    logging = [path for path in ROOT.glob("bot/**/*.py") if "get_logger" in path.read_text("utf-8")]
+    paths = (path.relative_to(ROOT).with_suffix("") for path in logging)
     return [".".join(path.parts).removesuffix(".__init__") for path in paths]
 
 
 @pytest.fixture(autouse=True)
-def loggers_of_this_test(modules_of_bot: list[str]) -> Iterator[None]:
+def loggers_of_this_test(modules_that_log: list[str]) -> Iterator[None]:
     """A logger remembers how logs were set up when it was first used; the next test may set them up
     otherwise."""
     yield
-    for name in modules_of_bot:
+    for name in modules_that_log:
         vars(getattr(sys.modules.get(name), "log", None) or SimpleNamespace()).pop("bind", None)

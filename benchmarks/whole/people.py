@@ -42,12 +42,13 @@ def line_webhook(user: str = "") -> Webhook:
     return Webhook(token, "/webhooks/line", *line_events.webhook(event))
 
 
-def slack_webhook() -> Webhook:
-    """A new person's first text in a 1:1 with the app in Slack."""
+def slack_webhook(person: int = 0) -> Webhook:
+    """A text in a 1:1 with the app in Slack; of a new person unless one is named by a number."""
     number = next(numbers)
-    channel, ts = f"D{number:08d}", f"{1_795_000_000 + number}.000100"
+    person = person or number
+    channel, ts = f"D{person:08d}", f"{1_795_000_000 + number}.000100"
     body = slack_events.as_json(
-        slack_events.message(TEXT, ts, channel=channel, user=f"U{number:08d}")
+        slack_events.message(TEXT, ts, channel=channel, user=f"U{person:08d}")
     )
     return Webhook(channel, "/webhooks/slack", body, slack_events.signed(body))
 

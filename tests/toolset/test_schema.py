@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
 
 from bot.cli.new_tool import write_tool
 from bot.errors import SettingsError
 from bot.plugins import open_tools
 from bot.settings import load
-from toolset.schema import BadSchema, Schema
+from toolset.schema import KEYWORDS, BadSchema, Schema
 
 
 def with_text(**rules: Any) -> dict[str, Any]:
@@ -83,3 +84,32 @@ async def test_the_start_names_tool_and_place(
         "mean maxLength?"
     )
     assert str(refused.value) == f"tools: {tmp_path}/shout.py: tool shout: {place}"
+
+
+WRONG_OR_RIGHT: tuple[Any, ...] = (
+    0,
+    1.5,
+    "",
+    "[",
+    [],
+    ["a", "a"],
+    [{"type": 1}],
+    {},
+    {"x-[": {"type": 1}},
+    True,
+    None,
+)
+
+
+@pytest.mark.parametrize("keyword", sorted(KEYWORDS))
+def test_a_schema_is_checked_as_the_published_draft_says(keyword: str) -> None:
+    """Our one document of its vocabularies finds the same faults."""
+    for value in WRONG_OR_RIGHT:
+        schema = {"type": "object", "properties": {"a": {keyword: value}}}
+        try:
+            Draft202012Validator.check_schema(schema)
+        except SchemaError:
+            with pytest.raises(BadSchema, match="is invalid"):
+                Schema(schema)
+        else:
+            Schema(schema)

@@ -104,6 +104,7 @@ def test_a_model_without_its_key_is_refused(
         check_models(load())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [

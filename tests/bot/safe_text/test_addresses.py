@@ -108,6 +108,7 @@ def test_only_known_addresses_are_shown(text: str, shown: str) -> None:
     assert LinkFilter(KNOWN.__contains__, WITHHELD).text(text) == shown
 
 
+@pytest.mark.long
 def test_a_streamed_text_is_shown_as_a_whole_one() -> None:
     """However it comes in pieces, no link is shown before it is whole."""
     chance = random.Random(7)  # noqa: S311 -- samples, no secrets
