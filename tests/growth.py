@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-SMALLER, LARGER = 12_500, 50_000  # characters
+SMALLER, LARGER = 6_250, 25_000  # characters: both more than a message of LINE holds
 SLOWEST = 8.0  # growth of work while a text grows fourfold: 4 is linear, 16 quadratic
 # Less is not told from noise, nor from the step that a text takes which fits no single message.
-FLOOR_S = 0.25
+FLOOR_S = 0.08
 REPEATS = 5  # of a measurement that looks bad
 
 Shape = Callable[[int], str]

@@ -4,6 +4,7 @@ words."""
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -97,7 +98,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "LINE's plain text": plain_text,
     "LINE's bubbles": lambda text: split_messages(text, "More?"),
     "pieces of a text": lambda text: list(split(text, 5_000)),
-    "pieces of Markdown": lambda text: split_markdown(text, 12_000),
+    "pieces of Markdown": lambda text: split_markdown(text, 6_000),
     "a reply in LINE": line_reply,
     "a mention in LINE": without_a_mention,
     "Slack's text made plain": slack_text.plain_text,
@@ -149,9 +150,16 @@ BY_LETTER: dict[str, Callable[[str], object]] = {
 }
 
 
+def test_a_quadratic_function_is_found() -> None:
+    """A rule that looks for its end from every opening mark anew, on this small text too."""
+    shapes = {"[1,": SHAPES["'[1,'"]}
+    with pytest.raises(AssertionError, match="times the work for 4 times the text"):
+        assert_linear(lambda text: re.sub(r"\[[^\]]*\]\(", "", text), shapes)
+
+
 @pytest.mark.parametrize("work", WORK.values(), ids=WORK)
 def test_four_times_the_text_takes_four_times_the_work(work: Callable[[str], object]) -> None:
-    """With every nasty shape, up to 50,000 characters."""
+    """With every nasty shape, up to 25,000 characters."""
     assert_linear(work)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +40,26 @@ def commands(document: str) -> Iterator[list[str]]:
                 yield [Path(words[0]).name, *words[1:]]
 
 
+@cache
+def targets() -> list[str]:
+    """What the Makefile has."""
+    return TARGET.findall((ROOT / "Makefile").read_text("utf-8"))
+
+
+@cache
+def command_line() -> Any:
+    """What ``kaiwa`` has."""
+    return get_command(cli)
+
+
 def unknown_target(words: list[str]) -> str:
     """The first target of a ``make`` command that the Makefile does not have."""
-    targets = TARGET.findall((ROOT / "Makefile").read_text("utf-8"))
-    return next((word for word in words if "=" not in word and word not in targets), "")
+    return next((word for word in words if "=" not in word and word not in targets()), "")
 
 
 def unknown_word(words: list[str]) -> str:
     """The first subcommand or option of a ``kaiwa`` command that the command line does not have."""
-    command: Any = get_command(cli)
+    command = command_line()
     for word in words:
         if word.startswith("-"):
             options = {name for parameter in command.params for name in parameter.opts} | {"--help"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from functools import cache
 
 from bot.telemetry import LEVELS
 from tests.project import ROOT, files, name_of
@@ -29,13 +29,16 @@ def table() -> dict[str, tuple[set[str], set[str]]]:
     }
 
 
-def calls() -> Iterator[tuple[str, ast.Call, str]]:
+@cache
+def calls() -> list[tuple[str, ast.Call, str]]:
     """Every call that writes a line, with its place and its level; a span's level hangs on its
     event."""
+    found = []
     for path in files("bot/*.py", "toolset/*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and (level := level_of(node)) is not None:
-                yield f"{name_of(path)}:{node.lineno}", node, level
+                found.append((f"{name_of(path)}:{node.lineno}", node, level))
+    return found
 
 
 def level_of(call: ast.Call) -> str | None:

@@ -24,10 +24,19 @@ def clone(tmp_path: Path) -> Path:
 
 def python(folder: Path, name: str, body: str) -> Path:
     """A command that claims to be a Python."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(f"#!/bin/sh\n{body}\n", "utf-8")
     (folder / name).chmod(0o755)
     return folder / name
+
+
+@pytest.fixture
+def ready(clone: Path) -> Path:
+    """A clone whose .venv was made before, with the pip of these tests: all they have it do
+    fails."""
+    python(clone / ".venv" / "bin", "python", f'exec {sys.executable} "$@"')
+    (clone / ".venv" / ".made-in").write_text(f"{clone}\n", "utf-8")
+    return clone
 
 
 def setup(clone: Path, kind: str = "runtime", **environment: str) -> tuple[int, list[str], bool]:
@@ -134,39 +143,39 @@ def test_venv_fails_half_way(clone: Path, tmp_path: Path) -> None:
     )
 
 
-def test_no_network(clone: Path) -> None:
+def test_no_network(ready: Path) -> None:
     """Pip itself says that a package has no versions."""
     listed = f"aenum==3.1.16 --hash=sha256:{'0' * 64}\n"
-    (clone / "requirements.txt").write_text(listed, "utf-8")
-    (clone / "pyproject.toml").touch()
+    (ready / "requirements.txt").write_text(listed, "utf-8")
+    (ready / "pyproject.toml").touch()
     nowhere = {
         "PIP_INDEX_URL": "http://127.0.0.1:1/simple",
         "PIP_RETRIES": "1",
         "PIP_CONFIG_FILE": "/dev/null",
     }
-    code, lines, _ = setup(clone, PYTHON=sys.executable, **nowhere)
+    code, lines, _ = setup(ready, **nowhere)
     advice = "check the network, or the proxy in https_proxy, and run make again"
     assert (code, lines[1:]) == (1, [f"setup: no package index can be reached: {advice}"])
 
 
-def test_a_package_without_a_build_for_this_machine(clone: Path, tmp_path: Path) -> None:
+def test_a_package_without_a_build_for_this_machine(ready: Path, tmp_path: Path) -> None:
     """It has no versions either, and the network is there: pip's own words are shown."""
     listed = f"aenum==3.1.16 --hash=sha256:{'0' * 64}\n"
-    (clone / "requirements.txt").write_text(listed, "utf-8")
-    (clone / "pyproject.toml").touch()
+    (ready / "requirements.txt").write_text(listed, "utf-8")
+    (ready / "pyproject.toml").touch()
     (tmp_path / "index" / "aenum").mkdir(parents=True)
     here = {"PIP_INDEX_URL": f"file://{tmp_path}/index", "PIP_CONFIG_FILE": "/dev/null"}
-    code, lines, _ = setup(clone, PYTHON=sys.executable, **here)
+    code, lines, _ = setup(ready, **here)
     assert code == 1
     assert any("No matching distribution found for aenum" in line for line in lines)
     assert lines[-1] == "setup: pip failed for the reason above: fix it and run make again"
 
 
-def test_another_failure_of_pip_is_shown(clone: Path) -> None:
+def test_another_failure_of_pip_is_shown(ready: Path) -> None:
     """In its own words."""
-    (clone / "requirements.txt").write_text("--nonsense\n", "utf-8")
-    (clone / "pyproject.toml").touch()
-    code, lines, _ = setup(clone, PYTHON=sys.executable)
+    (ready / "requirements.txt").write_text("--nonsense\n", "utf-8")
+    (ready / "pyproject.toml").touch()
+    code, lines, _ = setup(ready)
     assert code == 1
     assert any("--nonsense" in line for line in lines)
     assert lines[-1] == "setup: pip failed for the reason above: fix it and run make again"
@@ -177,7 +186,6 @@ def test_models_once_installed_are_kept_up_to_date(clone: Path) -> None:
     installed again."""
     for lock in ("requirements.txt", "requirements-models.txt", "pyproject.toml"):
         (clone / lock).touch()
-    (clone / ".venv").mkdir()
     python(clone / ".venv" / "bin", "python", 'echo "$@" >>installed')
     (clone / ".venv" / ".made-in").write_text(f"{clone}\n", "utf-8")
     assert setup(clone)[1] == ["setup: installing requirements.txt into .venv …"]
@@ -200,7 +208,6 @@ def test_a_list_is_installed_as_it_stands(clone: Path) -> None:
     """Nothing is fetched beside it: the small model's weights would bring another engine along."""
     for name in ("requirements-llm.txt", "pyproject.toml"):
         (clone / name).touch()
-    (clone / ".venv").mkdir()
     python(clone / ".venv" / "bin", "python", 'echo "$@" >>installed')
     (clone / ".venv" / ".made-in").write_text(f"{clone}\n", "utf-8")
     assert setup(clone, "llm")[1] == ["setup: installing requirements-llm.txt into .venv …"]

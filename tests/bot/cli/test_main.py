@@ -165,18 +165,13 @@ def test_a_tool_that_crashes_shows_its_author_why(call: Call, tmp_path: Path) ->
 
 
 HOOKS = """
-from bot.hooks import Abort, Answer, Hook, Proceed, Refuse
+from bot.hooks import Abort, Hook, Proceed
 
 
 class Watch(Hook):
     async def before(self, call, context):
         text = call.arguments["text"]
-        ways = {
-            "refuse": Refuse("not here"),
-            "answer": Answer({"text": "canned"}),
-            "abort": Abort("enough"),
-        }
-        return ways.get(text, Proceed({"text": f"{text}!"}))
+        return Abort("enough") if text == "abort" else Proceed({"text": f"{text}!"})
 
     async def after(self, call, context, outcome):
         response = {**outcome.response, "seen": call.arguments["text"]}
@@ -188,8 +183,6 @@ class Watch(Hook):
     ("text", "code", "result"),
     [
         ("hi", 0, {"text": "HI!", "seen": "hi!"}),
-        ("refuse", 1, {"error": "not here", "seen": "refuse"}),
-        ("answer", 0, {"text": "canned", "seen": "answer"}),
         ("abort", 1, {"error": "a hook ends the turn: enough"}),
     ],
 )

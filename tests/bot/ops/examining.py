@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
 from bot import app
 from bot.checks import CheckResult
 from bot.ops.doctor import Openers, run_checks
-from bot.plugins import open_tools
 from bot.providers.registry import open_model
 from bot.settings import Settings
+from tests.fakes.tools import Echo, tool_map
+from toolset.tool_map import ToolMap
+
+
+@asynccontextmanager
+async def one_tool() -> AsyncIterator[ToolMap]:
+    """All of them take half a second, and few looks are about tools."""
+    yield tool_map(Echo())
 
 
 def openers(settings: Settings, **other: Any) -> Openers:
-    """The real parts, but for others."""
+    """The real parts, but for others, and one tool."""
     real: dict[str, Any] = {
         "store": lambda: app.open_store_of(settings),
-        "tools": lambda: open_tools(settings),
+        "tools": one_tool,
         "model": partial(open_model, settings),
         "channels": app.checks_of_channels(settings),
     }

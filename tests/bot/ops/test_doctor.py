@@ -18,6 +18,7 @@ from pydantic import SecretStr
 from bot.checks import CheckResult
 from bot.errors import SettingsError, StoreUnavailable
 from bot.ops.doctor import run_checks
+from bot.plugins import open_tools
 from bot.settings import Settings
 from bot.store import Store
 from tests.bot.ops.examining import found, openers
@@ -38,7 +39,8 @@ WEBHOOK = {"slack_bot_token": SecretStr("xoxb-1"), "slack_signing_secret": Secre
 async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> None:
     """Every part, in a fixed order; what is off says which variable turns it on."""
     wttr.place("Tokyo", temp=21)
-    findings = await run_checks(settings, openers(settings))
+    real = openers(settings, tools=lambda: open_tools(settings))
+    findings = await run_checks(settings, real)
     version = findings[1].detail.removeprefix("your Redis: ")
     assert version.startswith("Valkey ")
     percent = findings[3].detail.partition("%")[0]
@@ -218,7 +220,7 @@ async def test_hooks_are_loaded(settings: Settings, named: str, finding: CheckRe
 async def test_weather_that_does_not_come_is_a_warning(settings: Settings, wttr: WttrFake) -> None:
     """The bot can work without."""
     wttr.fail("capacity")
-    weather = await found(settings, "weather")
+    weather = await found(settings, "weather", tools=lambda: open_tools(settings))
     assert weather.result == "warning"
     assert weather.detail.startswith("API error: status 503")
     assert "WTTR_BASE_URL" in weather.fix
@@ -226,12 +228,7 @@ async def test_weather_that_does_not_come_is_a_warning(settings: Settings, wttr:
 
 async def test_without_a_weather_tool_nobody_is_asked(settings: Settings, wttr: WttrFake) -> None:
     """Somebody may have taken the tool away."""
-
-    @asynccontextmanager
-    async def tools() -> AsyncIterator[ToolMap]:
-        yield tool_map(Echo())
-
-    findings = await run_checks(settings, openers(settings, tools=tools))
+    findings = await run_checks(settings, openers(settings))
     assert "weather" not in [finding.name for finding in findings]
     assert wttr.requests == []
 

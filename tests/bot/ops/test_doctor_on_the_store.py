@@ -14,6 +14,7 @@ from redis.asyncio import Redis
 
 from bot.checks import CheckResult
 from bot.ops.doctor import run_checks
+from bot.plugins import open_tools
 from bot.settings import Settings
 from bot.store import DeadLetter, Depths, MemoryUse, ServerFacts, Store
 from bot.store.keys import dead_letter_streams, due_indexes
@@ -113,7 +114,8 @@ async def test_an_old_redis_is_a_failure(settings: Settings) -> None:
 async def test_a_store_that_is_away_is_a_failure(settings: Settings) -> None:
     """With the variable to look at; the other parts are examined all the same."""
     settings = settings.model_copy(update={"redis_url": SecretStr("redis://127.0.0.1:1")})
-    findings = await run_checks(settings, openers(settings))
+    real = openers(settings, tools=lambda: open_tools(settings))
+    findings = await run_checks(settings, real)
     assert [finding.name for finding in findings] == [
         *(
             "model",

@@ -37,6 +37,16 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hostile:
     return hostile
 
 
+@pytest.fixture
+def alone(hostile: Hostile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hostile:
+    """``bad`` alone: the other one takes a second to start, at each look."""
+    config = hostile.says(tools=[])
+    entry = {"command": config.command, "args": [*config.args]}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"bad": entry}}), "utf-8")
+    monkeypatch.setenv("MCP_TRUST", "bad")
+    return hostile
+
+
 def test_the_list_has_the_servers_tools(hostile: Hostile, call: Call) -> None:
     """With their risk and their server; a server that fails is no error."""
     hostile.says(tools="none")
@@ -53,7 +63,7 @@ def test_a_tool_of_a_server_can_be_called_by_hand(hostile: Hostile, call: Call) 
 
 
 async def test_the_doctor_shows_each_server(hostile: Hostile, store: Store) -> None:
-    """What is offered, what is not, and why."""
+    """What is offered, and what is not."""
     hostile.says(
         tools=[
             listed("do"),
@@ -66,20 +76,26 @@ async def test_the_doctor_shows_each_server(hostile: Hostile, store: Store) -> N
         "connected, 1 tool; left out: odd (its argument 'a b' has a name that models cannot use)"
     )
     assert (bad.result, bad.name, bad.detail) == ("warning", "mcp bad", left_out)
-    hostile.says(tools=[listed("do", description="Something else")], endless=True)
-    _, bad = await check_servers(load(), store.tool_pins)
+
+
+async def test_the_doctor_says_why_a_tool_is_not_offered(alone: Hostile, store: Store) -> None:
+    """And what an operator can do."""
+    alone.says(tools=[listed("do")])
+    await check_servers(load(), store.tool_pins)
+    alone.says(tools=[listed("do", description="Something else")], endless=True)
+    (bad,) = await check_servers(load(), store.tool_pins)
     assert bad.result == "warning"
     assert bad.detail.endswith(
         "it lists more tools than are read; not as first seen, so each call is asked for: do"
     )
     assert bad.fix == "read what they say, then: kaiwa tools accept bad"
     odd = {"type": "object", "properties": {"a b": {}}}
-    hostile.says(tools=[listed(f"{number}", inputSchema=odd) for number in range(15)])
-    _, bad = await check_servers(load(), store.tool_pins)
+    alone.says(tools=[listed(f"{number}", inputSchema=odd) for number in range(15)])
+    (bad,) = await check_servers(load(), store.tool_pins)
     assert "connected, 0 tools; left out: 0 (" in bad.detail
     assert bad.detail.endswith(" and 5 more")
-    hostile.says(tools=1)
-    _, bad = await check_servers(load(), store.tool_pins)
+    alone.says(tools=1)
+    (bad,) = await check_servers(load(), store.tool_pins)
     assert (bad.result, bad.fix) == (
         "failure",
         "check its entry in the file that MCP_SERVERS names",
@@ -117,32 +133,32 @@ async def test_a_tool_with_the_name_of_one_of_ours_is_shown(
     assert found.detail == "connected, 0 tools; left out: get_weather (another tool has its name)"
 
 
-async def test_accepting_pins_what_is_there_now(hostile: Hostile, store: Store) -> None:
+async def test_accepting_pins_what_is_there_now(alone: Hostile, store: Store) -> None:
     """And says what is new and what has changed."""
-    hostile.says(tools=[listed("do"), listed("stay")])
+    alone.says(tools=[listed("do"), listed("stay")])
     await check_servers(load(), store.tool_pins)
-    hostile.says(tools=[listed("do", description="New words"), listed("stay"), listed("come")])
+    alone.says(tools=[listed("do", description="New words"), listed("stay"), listed("come")])
     assert await accept(load(), "bad", store.tool_pins) == [
         ("bad_do", "changed", "New words"),
         ("bad_stay", "as before", "Does stay"),
         ("bad_come", "new", "Does come"),
     ]
-    _, bad = await check_servers(load(), store.tool_pins)
+    (bad,) = await check_servers(load(), store.tool_pins)
     assert (bad.result, bad.detail) == ("ok", "connected, 3 tools")
-    hostile.says(tools=[listed("x" * 200)])
+    alone.says(tools=[listed("x" * 200)])
     await accept(load(), "bad", store.tool_pins)
     assert await store.tool_pins.read("bad") == {}
-    hostile.says(tools=1)
+    alone.says(tools=1)
     with pytest.raises(BadInput, match="bad cannot be read: "):
         await accept(load(), "bad", store.tool_pins)
-    with pytest.raises(BadInput, match="no server is named who; MCP_SERVERS names real, bad"):
+    with pytest.raises(BadInput, match="no server is named who; MCP_SERVERS names bad"):
         await accept(load(), "who", store.tool_pins)
 
 
 @pytest.mark.usefixtures("settings")
-def test_the_command_accepts(hostile: Hostile, call: Call) -> None:
+def test_the_command_accepts(alone: Hostile, call: Call) -> None:
     """It prints what it has pinned."""
-    hostile.says(tools=[listed("do")])
+    alone.says(tools=[listed("do")])
     code, out, err = call("tools", "accept", "bad")
     assert code == 0
     assert "bad_do" in out
@@ -168,9 +184,9 @@ async def test_the_start_waits_for_no_server(hostile: Hostile, store: Store) -> 
             assert tools["real_greet"].definition.risk == "low"
 
 
-async def test_while_the_store_is_away_nothing_is_trusted(hostile: Hostile) -> None:
+async def test_while_the_store_is_away_nothing_is_trusted(alone: Hostile) -> None:
     """The tools are offered all the same."""
-    hostile.says(tools=[listed("do")])
+    alone.says(tools=[listed("do")])
     settings = load()
     async with (
         open_store("unix:///nowhere.sock", history_days=1) as away,

@@ -49,9 +49,9 @@ def pdf(*pages: str, password: str = "") -> bytes:
 
 
 def pdf_bomb() -> bytes:
-    """A page whose content is a gigabyte after two decompressions, in less than a page's two
-    megabytes."""
-    twice = zlib.compress(zlib.compress(b"(a) Tj " * 150_000_000, 1), 9)
+    """A page whose content is 420 MB after two decompressions, more than its reader may occupy, in
+    less than a page's two megabytes."""
+    twice = zlib.compress(zlib.compress(b"(a) Tj " * 60_000_000, 1), 9)
     content = b"<</Filter [/FlateDecode /FlateDecode] /Length %d>> stream\n%s\nendstream" % (
         len(twice),
         twice,

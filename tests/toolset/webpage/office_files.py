@@ -99,7 +99,7 @@ def _with_xml(document: bytes, name: str, pattern: str, new: str) -> bytes:
 def archive(parts: Mapping[str, bytes]) -> bytes:
     """A zip."""
     buffer = BytesIO()
-    with ZipFile(buffer, "w", ZIP_DEFLATED) as file:
+    with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=1) as file:
         for name, content in parts.items():
             file.writestr(name, content)
     return buffer.getvalue()

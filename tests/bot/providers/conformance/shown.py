@@ -13,7 +13,7 @@ from tests.bot.providers.subjects.all import SUBJECTS
 from tests.project import ROOT
 
 DOCUMENT = ROOT / "docs" / "providers.md"
-BY_VENDOR = ("opening", "before", "after")  # parameters that hold a vendor's name
+BY_VENDOR = ("opening", "after")  # parameters that hold a vendor's name
 DIGITS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 YES = "✓"
 
