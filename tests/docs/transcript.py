@@ -18,7 +18,9 @@ STATUS_LINE = f"{'':8}[Kaiwa "
 # What differs each time in what leaves: ids, Slack's and LINE's too, and times.
 IDS = re.compile(
     r"[0-9a-f]{32}|\b[0-9a-f]{8}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?\b"
-    r'|\b\d{10}\.\d{6}\b|(?<="quoteToken": ")[^"]+'
+    r"|\b\d{10}\.\d{6}\b"
+    r'|(?<="quoteToken": ")[^"]+|(?<="trigger_id": ")[^"]+|(?<="view_id": ")[^"]+'
+    r'|(?<="hash": ")[^"]+'
 )
 MOMENTS = re.compile(r"\b\d{10}(?:\d{3})?\b")
 
