@@ -69,7 +69,7 @@ chaos: dev ## kill processes, the store and connections under load, and count wh
 screenshots: dev ## take docs/images/page.png anew; needs Chromium
 	@$(BIN)/python -m tests.docs.screenshots
 
-transcripts: dev ## write the conversations of docs/conversations.md anew, and what left for LINE and Slack in them
+transcripts: dev ## write the conversations of docs/conversations.md anew, and what LINE and Slack are sent in them
 	@$(BIN)/pytest --quiet --write-tables tests/docs
 
 format: dev ## format the code and fix what can be fixed

@@ -41,18 +41,18 @@ class Recording(NamedTuple):
     deepest: int
 
 
-async def record(recorded: Bench, path: Path, talk: Talk | None) -> Recording:
+async def record(running: Bench, path: Path, talk: Talk | None) -> Recording:
     """What runs in one window, in which somebody talks or nobody does."""
-    await asyncio.to_thread(written, recorded.pids[0], path)
+    await asyncio.to_thread(read_recording, running.pids[0], path)
     if talk:
-        await talk(recorded)
+        await talk(running)
     await asyncio.sleep(WINDOW_S)
-    noted = json.loads(await asyncio.to_thread(written, recorded.pids[0], path))
+    noted = json.loads(await asyncio.to_thread(read_recording, running.pids[0], path))
     calls = Counter({(file, name): count for file, name, count in noted["calls"]})
     return Recording(calls, noted["deepest"])
 
 
-def written(pid: int, path: Path) -> str:
+def read_recording(pid: int, path: Path) -> str:
     """What a process has noted since it was asked last."""
     path.unlink(missing_ok=True)
     os.kill(pid, signal.SIGUSR1)
@@ -63,29 +63,29 @@ def written(pid: int, path: Path) -> str:
     raise TimeoutError(f"nothing was written to {path}")
 
 
-async def line_hello(recorded: Bench) -> None:
+async def line_hello(running: Bench) -> None:
     """A text of one and the same person in LINE."""
-    await recorded.exchange(*line_webhook(line_user(1)))
+    await running.exchange(*line_webhook(line_user(1)))
 
 
-async def slack_hello(recorded: Bench) -> None:
+async def slack_hello(running: Bench) -> None:
     """A text of one and the same person in a 1:1 in Slack."""
-    await recorded.exchange(*slack_webhook(1))
+    await running.exchange(*slack_webhook(1))
 
 
 async def measure(store: Store, folder: Path) -> dict[str, Recording]:
     """By channel: what its second message ran through, without what runs anyway."""
     path = folder / "recording.json"
     settings = {"RECORDING": str(path), "KAIWA_DATA_DIR": str(folder / "data")}
-    command = ("-m", "benchmarks.whole.recorded", "run")
+    command = ("-m", "benchmarks.whole.recorder", "run")
     found: dict[str, Recording] = {}
-    async with bench(store, *command, settings=settings) as recorded:
+    async with bench(store, *command, settings=settings) as running:
         for name, talk in (("LINE", line_hello), ("Slack", slack_hello)):
-            await talk(recorded)
+            await talk(running)
             await asyncio.sleep(WINDOW_S)
-            idle = await record(recorded, path, None)
-            heard = await record(recorded, path, talk)
-            found[name] = Recording(heard.calls - idle.calls, heard.deepest)
+            idle = await record(running, path, None)
+            busy = await record(running, path, talk)
+            found[name] = Recording(busy.calls - idle.calls, busy.deepest)
     return found
 
 

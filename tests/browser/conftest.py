@@ -22,10 +22,15 @@ FLAGS = [
 ]
 
 
+def find_chromium() -> str | None:
+    """Where the first of them is that is installed."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     """Started once; every visit has its own profile."""
-    chromium = next(filter(None, map(shutil.which, NAMES)), None)
+    chromium = find_chromium()
     if chromium is None:
         pytest.skip("Chromium is not installed")
     expect.set_options(timeout=10_000)

@@ -157,7 +157,7 @@ def note(transcript: Transcript, sent: Sent, quotable: Mapping[str, str]) -> Non
     Args:
         quotable: words by quote token.
     """
-    transcript.leaves(sent.call, sent.messages)
+    transcript.add_request(sent.call, sent.messages)
     for message, text in zip(sent.messages, sent.texts, strict=True):
         quoted = quotable.get(message.get("quoteToken", ""))
         words = "[picture]" if message["type"] == "image" else text

@@ -7,14 +7,13 @@ The weather is that of the stand-in for wttr.in, and ``book_room`` is a tool of 
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from playwright.async_api import Page, async_playwright, expect
 
-from tests.browser.conftest import FLAGS
+from tests.browser.conftest import FLAGS, find_chromium
 from tests.browser.visit import say, visit
 from tests.fakes.wttr import wttr_fake
 from tests.process.kaiwa_process import kaiwa
@@ -40,7 +39,7 @@ async def talk(page: Page) -> None:
 
 async def take(picture: Path) -> None:
     """Write the picture."""
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    chromium = find_chromium()
     if chromium is None:
         sys.exit("screenshots: install Chromium")
     with TemporaryDirectory() as folder:

@@ -231,14 +231,14 @@ class SlackTalk:
                 {one.arguments["ts"] for one in new if one.method == CHANGE},
             )
         for response in self._fake.responses["/actions/1"][self._answered :]:
-            self.transcript.leaves("response_url", response)
+            self.transcript.add_request("response_url", response)
             self.transcript.happened(f"only {self.name} sees: {response['text']}")
         self._answered = len(self._fake.responses["/actions/1"])
 
     def _note(self, call: Call, messages: Iterator[JSON], pressed: str, changed: set[str]) -> None:
         arguments = call.arguments
         if call.method in SHOWING:
-            self.transcript.leaves(call.method, arguments)
+            self.transcript.add_request(call.method, arguments)
         if call.method == STATUS and arguments["status"]:
             self.transcript.status(arguments["status"])
         elif call.method in (STREAM, POST):
@@ -246,7 +246,7 @@ class SlackTalk:
             self._shown.add(message["ts"])
             if call.method == STREAM:
                 shown = {key: message[key] for key in message if key != "streaming_mode"}
-                self.transcript.leaves(STREAM, shown)
+                self.transcript.add_request(STREAM, shown)
             if call.method == STREAM or message["ts"] in changed:
                 self.transcript.happened("the answer appears while it is written")
             self.transcript.add_words("Kaiwa", _words(message))

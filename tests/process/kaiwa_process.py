@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 
-from tests.process.warm_process import WarmProcess, started_warm
+from tests.process.forked_process import ForkedProcess, start_forked
 from tests.project import environment
 from tests.waiting import until_true
 
@@ -35,7 +35,7 @@ class KaiwaProcess:
         base_url: of its web server; empty for a worker.
     """
 
-    process: asyncio.subprocess.Process | WarmProcess
+    process: asyncio.subprocess.Process | ForkedProcess
     token_path: Path
     lines: list[str] = field(default_factory=list)
     base_url: str = ""
@@ -131,10 +131,10 @@ async def kaiwa(
     afterwards.
 
     Args:
-        entry: a program for a new interpreter; a fork of a warm one by default.
+        entry: a program for a new interpreter; by default a fork of one that has imported Kaiwa.
     """
     own = {"PORT": "0", "KAIWA_DATA_DIR": str(folder / "data")} | variables
-    process: asyncio.subprocess.Process | WarmProcess
+    process: asyncio.subprocess.Process | ForkedProcess
     if entry:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -147,7 +147,7 @@ async def kaiwa(
             stderr=asyncio.subprocess.STDOUT,
         )
     else:
-        process = await started_warm(arguments, folder, environment(**own))
+        process = await start_forked(arguments, folder, environment(**own))
     running = KaiwaProcess(process, Path(own["KAIWA_DATA_DIR"]) / "console_token")
     started = asyncio.Event()
 

@@ -15,8 +15,8 @@ from pexpect import EOF
 from pexpect.fdpexpect import fdspawn
 
 from tests.fakes.terminal import TerminalFake
+from tests.process.forked_process import ForkedProcess
 from tests.process.kaiwa_process import ENTRY
-from tests.process.warm_process import WarmProcess
 
 WIDTH, HEIGHT = 100, 40
 PATIENCE_S = 30
@@ -28,16 +28,22 @@ class Terminal:
     """A terminal with ``kaiwa chat`` in it.
 
     Args:
-        deaf: it is opened by a process that ignores Ctrl-C, as jobs in the background do.
+        ignores_interrupts: Ctrl-C is ignored by who opens it, as by jobs in the background.
     """
 
-    def __init__(self, variables: dict[str, str], *arguments: str, deaf: bool = False) -> None:
+    def __init__(
+        self, variables: dict[str, str], *arguments: str, ignores_interrupts: bool = False
+    ) -> None:
         self._glass = TerminalFake(WIDTH, HEIGHT)
         window, inside = pty.openpty()
         termios.tcsetwinsize(window, (HEIGHT, WIDTH))
         folder = Path(variables["KAIWA_DATA_DIR"]).parent
-        self._process = WarmProcess(
-            ["chat", *arguments], folder, variables, Connection(inside), deaf=deaf
+        self._process = ForkedProcess(
+            ["chat", *arguments],
+            folder,
+            variables,
+            Connection(inside),
+            ignores_interrupts=ignores_interrupts,
         )
         self._window = fdspawn(window, encoding="utf-8", timeout=PATIENCE_S)
         self._window.logfile_read = self._glass

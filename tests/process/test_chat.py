@@ -63,8 +63,10 @@ def opened(nothing_left_behind: None, variables: dict[str, str]) -> Iterator[Ope
     """Opens terminals, each at its prompt, and closes them whatever happens."""
     terminals: list[Terminal] = []
 
-    def open_terminal(*arguments: str, deaf: bool = False, **other: str) -> Terminal:
-        terminals.append(Terminal(variables | other, *arguments, deaf=deaf))
+    def open_terminal(*arguments: str, ignores_interrupts: bool = False, **other: str) -> Terminal:
+        terminals.append(
+            Terminal(variables | other, *arguments, ignores_interrupts=ignores_interrupts)
+        )
         terminals[-1].see(PROMPT)
         return terminals[-1]
 
@@ -181,7 +183,7 @@ def test_leaving_during_an_answer_waits_for_the_prompt(
 
 def test_ctrl_c_is_heard_also_where_it_was_ignored_before(opened: Open) -> None:
     """As in a terminal that a script opens in the background."""
-    assert opened(deaf=True).leave(CTRL_C) == 0
+    assert opened(ignores_interrupts=True).leave(CTRL_C) == 0
 
 
 def test_a_failure_shows_cause_and_fix(opened: Open) -> None:

@@ -19,19 +19,22 @@ from bot.store import Store, open_store
 from tests.bot.command_line import Call
 from tests.toolset.mcp.servers import REAL, Hostile, listed
 from tests.waiting import until
+from toolset.mcp.config import ServerConfig
 
 pytestmark = [pytest.mark.process, pytest.mark.usefixtures("restored_logging")]
+
+
+def write_servers(folder: Path, *configs: ServerConfig) -> None:
+    """The file that MCP_SERVERS names."""
+    servers = {one.name: {"command": one.command, "args": [*one.args]} for one in configs}
+    (folder / "mcp.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
 
 
 @pytest.fixture
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hostile:
     """Two servers in MCP_SERVERS: ``real`` and ``bad``, both trusted."""
     hostile = Hostile(tmp_path / "script.json")
-    servers = {
-        one.name: {"command": one.command, "args": [*one.args]}
-        for one in (REAL, hostile.says(tools=[]))
-    }
-    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
+    write_servers(tmp_path, REAL, hostile.says(tools=[]))
     monkeypatch.setenv("MCP_SERVERS", str(tmp_path / "mcp.json"))
     monkeypatch.setenv("MCP_TRUST", "real,bad")
     return hostile
@@ -40,9 +43,7 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hostile:
 @pytest.fixture
 def alone(hostile: Hostile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hostile:
     """``bad`` alone: the other one takes a second to start, at each look."""
-    config = hostile.says(tools=[])
-    entry = {"command": config.command, "args": [*config.args]}
-    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"bad": entry}}), "utf-8")
+    write_servers(tmp_path, hostile.says(tools=[]))
     monkeypatch.setenv("MCP_TRUST", "bad")
     return hostile
 

@@ -1,5 +1,5 @@
-"""Processes that start warm: forked from one that has imported what every Kaiwa imports, more than
-a second of work for each of them."""
+"""Processes that are forked from one that has imported what every Kaiwa imports, more than a second
+of work for each of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.waiting import until
 FORKING = multiprocessing.get_context("forkserver")
 FORKING.set_forkserver_preload(
     [
-        "tests.process.warm_process",
+        "tests.process.forked_process",
         "bot.cli.main",
         "bot.cli.commands",
         "bot.channels.line.channel",
@@ -31,7 +31,7 @@ FORKING.set_forkserver_preload(
 FOREVER_S = 3600.0
 
 
-class WarmProcess:
+class ForkedProcess:
     """A command of Kaiwa, with the methods and attributes of ``asyncio.subprocess.Process``.
 
     Args:
@@ -39,7 +39,7 @@ class WarmProcess:
         folder: where it works.
         variables: its whole environment.
         output: where it writes, closed here; its terminal if it is one.
-        deaf: it starts with Ctrl-C ignored, as jobs in the background do.
+        ignores_interrupts: it starts with Ctrl-C ignored, as jobs in the background do.
     """
 
     def __init__(
@@ -49,9 +49,9 @@ class WarmProcess:
         variables: Mapping[str, str],
         output: Connection,
         *,
-        deaf: bool = False,
+        ignores_interrupts: bool = False,
     ) -> None:
-        start = (list(arguments), str(folder), dict(variables), output, deaf)
+        start = (list(arguments), str(folder), dict(variables), output, ignores_interrupts)
         self._process = FORKING.Process(target=_run_kaiwa, args=start)
         # The server of forks stays where it was started: in no folder of a test's.
         with chdir(ROOT):
@@ -84,12 +84,12 @@ class WarmProcess:
         return self.returncode
 
 
-async def started_warm(
+async def start_forked(
     arguments: Sequence[str], folder: Path, variables: Mapping[str, str]
-) -> WarmProcess:
+) -> ForkedProcess:
     """A process whose ``stdout`` is what it writes, its errors too."""
     output, written = FORKING.Pipe(duplex=False)
-    process = WarmProcess(arguments, folder, variables, written)
+    process = ForkedProcess(arguments, folder, variables, written)
     process.stdout = reader = asyncio.StreamReader()
     pipe = os.fdopen(os.dup(output.fileno()), "rb", buffering=0)
     output.close()
@@ -101,11 +101,17 @@ async def started_warm(
 
 
 def _run_kaiwa(
-    arguments: list[str], folder: str, variables: dict[str, str], output: Connection, deaf: bool
+    arguments: list[str],
+    folder: str,
+    variables: dict[str, str],
+    output: Connection,
+    ignores_interrupts: bool,
 ) -> None:
     """What a fork does: as if ``kaiwa`` had been started in the folder."""
     _take_for_own(output)
-    signal.signal(signal.SIGINT, signal.SIG_IGN if deaf else signal.default_int_handler)
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN if ignores_interrupts else signal.default_int_handler
+    )
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(variables)
