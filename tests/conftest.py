@@ -32,6 +32,7 @@ hypothesis.settings.register_profile("quick", derandomize=True, max_examples=10,
 hypothesis.settings.register_profile("nightly", max_examples=1_000, **PATIENT)
 hypothesis.settings.load_profile("gate")
 use_plain_log()
+gc.disable()  # until all tests are collected: nothing of them is garbage
 pytest_plugins = ["tests.fixtures_fakes", "tests.fixtures_store", "tests.quick"]
 
 
@@ -136,14 +137,11 @@ def interrupts_are_heard() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def modules_are_not_garbage() -> Iterator[None]:
+def pytest_collection_finish() -> None:
     """What was loaded to collect the tests stays: the garbage collector need not look through it
     again and again."""
-    gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
